@@ -1,0 +1,68 @@
+# Everything that is done often. `make` alone lists it.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help demo test check format e2e bench golden up down lock clean
+
+help:  ## what can be done here
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/runtime  ## the whole suite on real input, with its answers checked; KEEP=1 stays up and shows the page
+	$(BIN)/lockstep demo $(if $(KEEP),--keep)
+
+test: $(VENV)/dev  ## all tests but e2e and bench, on real servers; WORKERS=n, ARGS='-k …'
+	scripts/browser
+	$(PYTEST) tests --ignore=tests/e2e --ignore=tests/bench -n $(WORKERS) --dist loadgroup $(ARGS)
+
+check: $(VENV)/dev  ## format, lint, strict types, layers, sizes
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(PYTEST) -q tests/architecture
+
+format: $(VENV)/dev  ## lays the source out and mends what can be mended mechanically
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice
+	$(BIN)/python -m tests.e2e.run
+
+bench: $(VENV)/dev  ## throughput and latency, on both executors
+	$(BIN)/python -m tests.bench.run $(ARGS)
+
+golden: $(VENV)/dev  ## the language's examples on both executors, whole and cut; REWRITE=1 accepts what comes out
+	$(PYTEST) tests/golden $(if $(REWRITE),--rewrite) $(ARGS)
+
+up: $(VENV)/runtime  ## one process per service, two processors, in the background
+	scripts/up
+
+down: $(VENV)/runtime  ## stops what `make up` started
+	scripts/down
+
+lock: $(VENV)/runtime  ## resolves the dependencies of pyproject.toml anew, with hashes
+	scripts/lock
+
+clean:  ## removes the environment and all caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(VENV)/created:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; make PYTHON=…")'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# The project itself comes last: an editable install, so that the source tree is what runs.
+$(VENV)/runtime: $(VENV)/created requirements.lock pyproject.toml
+	$(PIP) install --quiet --require-hashes -r requirements.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/runtime requirements-dev.lock
+	$(PIP) install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,266 @@
+"""What a bus carries: input logs, output logs, dead letters, ingress and topics. One contract,
+several carriers; the same suite tests them all. Everything is addressed by `subjects`.
+
+Errors: UnavailableError when the carrier cannot be reached (retryable), LogFullError (retryable)
+when a log's limit is reached, RecordTooLargeError when one record exceeds the carrier's limit,
+FencedError never: a refused append is an outcome, not an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from lockstep.events import (
+    ClaimRecord,
+    InputRecord,
+    LogEntry,
+    OutputId,
+    OutputLogRecord,
+    OutputRecord,
+    Position,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogName:
+    """Which log: (app, group, partition); the partition is counted from 0."""
+
+    app: str
+    group: str = "main"
+    partition: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The record is durable at `position`; `duplicate` when its dedup id was there already."""
+
+    position: Position
+    duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedEntry:
+    """An input record at its position, as the codec's bytes."""
+
+    position: Position
+    payload: bytes
+
+
+class InputLog(Protocol):
+    """A totally ordered, durable log of input records.
+
+    Appends may be under way at the same time; they are stored in the order in which they were begun
+    as long as none has to be repeated. One reader per opened log: open it again to read twice.
+    """
+
+    async def append(self, record: InputRecord, *, dedup_id: str | None = None) -> Appended:
+        """Durable when it returns. Equal dedup ids within the carrier's window are stored once."""
+
+    async def read(
+        self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int
+    ) -> Sequence[LogEntry]:
+        """Entries behind `after` in order; waits up to `wait_ms` for the first, then returns what
+        is there (maybe nothing). At least one entry is returned whatever its size. Positions may
+        have gaps after trimming, never reorder."""
+
+    async def append_encoded(self, payload: bytes, *, dedup_id: str | None = None) -> Appended:
+        """As `append`, for a record that `lockstep.events.codec` has encoded already."""
+
+    async def read_encoded(
+        self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int
+    ) -> Sequence[EncodedEntry]:
+        """As `read`, without decoding: for `decode_columns`, or to hand on as it is."""
+
+    async def bounds(self) -> tuple[Position, Position]:
+        """(first kept position, last position); (last + 1, last) when nothing is kept."""
+
+    async def trim(self, up_to: Position) -> None:
+        """Forgets records up to and including `up_to`."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTail:
+    """Where an output log ends: sequence of its last record (0 if none), the epoch that wrote or
+    claimed last (0 if none), and the identity of the last row (None if no row yet)."""
+
+    sequence: int
+    epoch: int
+    last_id: OutputId | None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The append stands at `sequence`; expect that next time."""
+
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Somebody else appended: `tail` is the present end. The writer must step down or re-read."""
+
+    tail: OutputTail
+
+
+@dataclass(frozen=True, slots=True)
+class OutputEntry:
+    """A record of the output log at its sequence."""
+
+    sequence: int
+    record: OutputLogRecord
+
+
+class OutputLog(Protocol):
+    """The log of what was published; it checks the permit itself (design invariant 4)."""
+
+    async def tail(self) -> OutputTail:
+        """The present end, read from the carrier (never from a cache)."""
+
+    async def append(
+        self, record: OutputRecord | ClaimRecord, *, expected_sequence: int
+    ) -> Accepted | Refused:
+        """Appends if and only if the log still ends at `expected_sequence`.
+
+        A lost acknowledgement is retried inside, and recognised as done when the record is the
+        tail. An OutputRecord larger than the carrier takes is appended in pieces, in order; a
+        refusal in between leaves the first pieces standing, as the tail tells. After an
+        UnavailableError the outcome is unknown: read the tail before appending again.
+        """
+
+    async def read(
+        self, after: int, *, max_records: int, max_bytes: int, wait_ms: int
+    ) -> Sequence[OutputEntry]:
+        """As InputLog.read, by sequence."""
+
+    async def trim(self, up_to: int) -> None:
+        """Forgets records up to and including sequence `up_to`; the last record always stays, as it
+        carries the tail."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A refused event: original bytes, why, and where it was refused."""
+
+    app: str
+    stream: str
+    reason: str
+    payload: bytes
+    content_type: str
+    clock_ms: int
+    origin: str
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDeadLetter:
+    """A dead letter at its sequence in dead.<app>.<stream>."""
+
+    sequence: int
+    letter: DeadLetter
+
+
+class DeadLetters(Protocol):
+    """Durable dead letters of all apps."""
+
+    async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> int:
+        """Durable when it returns; gives the sequence."""
+
+    async def read(
+        self, app: str, stream: str | None = None, *, after: int = 0, max_records: int = 100
+    ) -> Sequence[StoredDeadLetter]:
+        """Letters of an app (of one stream), oldest first."""
+
+    async def remove(self, sequences: Sequence[int]) -> int:
+        """Deletes letters; gives how many were there."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngressMessage:
+    """A raw message from ingress.<app>.<stream>; `id` is stable across redeliveries."""
+
+    app: str
+    stream: str
+    payload: bytes
+    headers: Mapping[str, str]
+    id: str
+    acknowledge: Callable[[], Awaitable[None]]
+
+
+class Ingress(Protocol):
+    """Durable front door for bus clients: what is published to ingress.<app>.<stream> is kept until
+    it is acknowledged."""
+
+    async def publish(
+        self, app: str, stream: str, payload: bytes, *, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Durable when it returns (client side)."""
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[IngressMessage]:
+        """Messages nobody has acknowledged, shared among all receivers; redelivered later."""
+
+
+class Subscription(Protocol):
+    """A live subscription to a topic."""
+
+    def __aiter__(self) -> AsyncIterator[tuple[str, bytes]]:
+        """(subject, payload) pairs; ends when closed."""
+
+    async def close(self) -> None:
+        """Stops it; idempotent."""
+
+
+class Topics(Protocol):
+    """Fire-and-forget publish/subscribe and request/reply, for dashboards and control."""
+
+    async def publish(
+        self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """At most once."""
+
+    async def subscribe(self, pattern: str) -> Subscription:
+        """`pattern` may hold NATS wildcards (`*`, `>`)."""
+
+    async def request(self, subject: str, payload: bytes, *, timeout_ms: int) -> bytes:
+        """One answer from one responder; UnavailableError when nobody answers in time."""
+
+    async def respond(
+        self,
+        subject: str,
+        handler: Callable[[bytes], Awaitable[bytes]],
+        *,
+        queue: str | None = None,
+    ) -> Subscription:
+        """Answers requests until closed."""
+
+
+class Bus(Protocol):
+    """A connected carrier: the factory of everything above. Open logs are created when missing."""
+
+    async def input_log(self, name: LogName) -> InputLog:
+        """The input log in.<app>.<group>.<partition>."""
+
+    async def output_log(self, name: LogName) -> OutputLog:
+        """The output log out.<app>.<group>.<partition>."""
+
+    async def remove_logs(self, name: LogName) -> None:
+        """Deletes both logs (undeploy with purge)."""
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """Dead letters of all apps."""
+
+    @property
+    def ingress(self) -> Ingress:
+        """The bus clients' front door."""
+
+    @property
+    def topics(self) -> Topics:
+        """Live topics and control requests."""
+
+    async def healthy(self) -> bool:
+        """True when the carrier answers now."""
+
+    async def close(self) -> None:
+        """Flushes and disconnects; idempotent."""

@@ -1,0 +1,37 @@
+"""What can go wrong with a carrier beyond its being away."""
+
+from __future__ import annotations
+
+from lockstep.events import Fault, LockstepError, UnavailableError
+
+
+class RecordTooLargeError(LockstepError):
+    """One record exceeds what the carrier takes: send less at once."""
+
+    fault = Fault.USER
+
+    def __init__(self, size_bytes: int, limit_bytes: int, *, where: str | None = None) -> None:
+        super().__init__(
+            f"a record of {size_bytes} bytes; the bus takes {limit_bytes}",
+            where=where,
+            hint="send fewer or smaller events at once, or raise the limit: bus.max_message_bytes "
+            "here and max_payload of the bus server",
+        )
+        self.size_bytes = size_bytes
+        self.limit_bytes = limit_bytes
+
+
+class NoRoomError(UnavailableError):
+    """The bus server as a whole has no room left; trying again at once would not help."""
+
+
+class LogFullError(UnavailableError):
+    """A log has reached its limit and refuses more instead of forgetting; trim it first."""
+
+    def __init__(self, log: str, limit_bytes: int) -> None:
+        super().__init__(
+            f"the log is full ({limit_bytes} bytes)",
+            where=log,
+            hint="let its readers catch up so that it can be trimmed, or raise the limit",
+        )
+        self.limit_bytes = limit_bytes

@@ -1,0 +1,69 @@
+"""The memory bus: one participant's view of a shared carrier."""
+
+from __future__ import annotations
+
+from lockstep.bus.contract import DeadLetters, Ingress, InputLog, LogName, OutputLog, Topics
+from lockstep.bus.memory.carrier import MemoryCarrier
+from lockstep.bus.memory.dead_letters import MemoryDeadLetters
+from lockstep.bus.memory.ingress import MemoryIngress
+from lockstep.bus.memory.input_log import MemoryInputLog
+from lockstep.bus.memory.link import Link
+from lockstep.bus.memory.output_log import MemoryOutputLog
+from lockstep.bus.memory.topics import MemoryTopics
+from lockstep.bus.subjects import DEAD_ALL, INGRESS_ALL, input_subject, output_subject
+
+
+class MemoryBus:
+    """See `lockstep.bus.Bus`. `link` can be cut, and answers on it can be lost, for tests."""
+
+    def __init__(self, carrier: MemoryCarrier, name: str = "memory") -> None:
+        limits = carrier.limits
+        self.link = Link(name)
+        self._carrier = carrier
+        self._topics = MemoryTopics(carrier, self.link)
+        letters = carrier.log(DEAD_ALL, max_bytes=limits.dead_letters_max_bytes)
+        self._dead_letters = MemoryDeadLetters(letters, self.link)
+        door = carrier.log(INGRESS_ALL, max_bytes=limits.ingress_max_bytes)
+        self._ingress = MemoryIngress(door, carrier, self.link)
+
+    async def input_log(self, name: LogName) -> InputLog:
+        """See the contract."""
+        self.link.send()
+        log = self._carrier.log(input_subject(name))
+        return MemoryInputLog(log, self.link, self._carrier.limits.max_message_bytes)
+
+    async def output_log(self, name: LogName) -> OutputLog:
+        """See the contract."""
+        self.link.send()
+        log = self._carrier.log(output_subject(name))
+        return MemoryOutputLog(log, self.link, self._carrier.limits.max_message_bytes)
+
+    async def remove_logs(self, name: LogName) -> None:
+        """See the contract."""
+        self.link.send()
+        self._carrier.remove(input_subject(name))
+        self._carrier.remove(output_subject(name))
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """See the contract."""
+        return self._dead_letters
+
+    @property
+    def ingress(self) -> Ingress:
+        """See the contract."""
+        return self._ingress
+
+    @property
+    def topics(self) -> Topics:
+        """See the contract."""
+        return self._topics
+
+    async def healthy(self) -> bool:
+        """See the contract."""
+        return self.link.reachable
+
+    async def close(self) -> None:
+        """See the contract."""
+        self._topics.close()
+        self.link.reachable = False

@@ -1,0 +1,65 @@
+"""An input log in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lockstep.bus.contract import Appended, EncodedEntry
+from lockstep.bus.errors import RecordTooLargeError
+from lockstep.bus.memory.carrier import StoredLog
+from lockstep.bus.memory.link import Link
+from lockstep.events import InputRecord, LogEntry, Position
+from lockstep.events.codec import decode_input, encode_record
+
+
+class MemoryInputLog:
+    """One opened input log."""
+
+    def __init__(self, log: StoredLog, link: Link, max_message_bytes: int) -> None:
+        self._log = log
+        self._link = link
+        self._max_message_bytes = max_message_bytes
+
+    async def append(self, record: InputRecord, *, dedup_id: str | None = None) -> Appended:
+        """See the contract."""
+        return await self.append_encoded(encode_record(record), dedup_id=dedup_id)
+
+    async def append_encoded(self, payload: bytes, *, dedup_id: str | None = None) -> Appended:
+        """See the contract."""
+        if len(payload) > self._max_message_bytes:
+            raise RecordTooLargeError(len(payload), self._max_message_bytes, where=self._log.name)
+        self._link.send()
+        appended = self._log.append(self._log.name, payload, dedup_id)
+        self._link.answer()
+        return appended
+
+    async def read(
+        self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int
+    ) -> Sequence[LogEntry]:
+        """See the contract."""
+        entries = await self.read_encoded(
+            after, max_records=max_records, max_bytes=max_bytes, wait_ms=wait_ms
+        )
+        return [LogEntry(entry.position, decode_input(entry.payload)) for entry in entries]
+
+    async def read_encoded(
+        self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int
+    ) -> Sequence[EncodedEntry]:
+        """See the contract."""
+        self._link.send()
+        found = await self._log.read(
+            after, max_records=max_records, max_bytes=max_bytes, wait_ms=wait_ms
+        )
+        self._link.send()
+        return [EncodedEntry(stored.position, stored.payload) for stored in found]
+
+    async def bounds(self) -> tuple[Position, Position]:
+        """See the contract."""
+        self._link.send()
+        entries = self._log.entries
+        return (entries[0].position if entries else self._log.last + 1), self._log.last
+
+    async def trim(self, up_to: Position) -> None:
+        """See the contract."""
+        self._link.send()
+        self._log.trim(up_to)

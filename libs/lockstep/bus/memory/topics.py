@@ -1,0 +1,109 @@
+"""Live topics and requests in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from lockstep.bus.contract import Subscription
+from lockstep.bus.memory.carrier import MemoryCarrier
+from lockstep.bus.memory.link import Link
+from lockstep.bus.subjects import matches
+from lockstep.bus.subscriptions import QueuedSubscription
+from lockstep.events import UnavailableError
+
+
+@dataclass(frozen=True)
+class _Listener:
+    pattern: str
+    link: Link
+    subscription: QueuedSubscription
+
+
+@dataclass(frozen=True)
+class _Responder:
+    subject: str
+    link: Link
+    handler: Callable[[bytes], Awaitable[bytes]]
+
+
+class MemoryTopics:
+    """Delivers to everybody on the same carrier who can be reached."""
+
+    def __init__(self, carrier: MemoryCarrier, link: Link) -> None:
+        self._carrier = carrier
+        self._link = link
+        self._keys: list[int] = []
+
+    async def publish(
+        self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """See the contract."""
+        self._link.send()
+        for listener in list(self._carrier.listeners.values()):
+            if (
+                isinstance(listener, _Listener)
+                and listener.link.reachable
+                and matches(listener.pattern, subject)
+            ):
+                listener.subscription.offer(subject, payload)
+
+    async def subscribe(self, pattern: str) -> Subscription:
+        """See the contract."""
+        self._link.send()
+        return self._add(lambda subscription: _Listener(pattern, self._link, subscription))
+
+    async def request(self, subject: str, payload: bytes, *, timeout_ms: int) -> bytes:
+        """See the contract."""
+        self._link.send()
+        for responder in list(self._carrier.listeners.values()):
+            if (
+                isinstance(responder, _Responder)
+                and responder.link.reachable
+                and responder.subject == subject
+            ):
+                return await self._answer(responder, subject, payload, timeout_ms)
+        raise UnavailableError("nobody answers", where=subject)
+
+    async def respond(
+        self,
+        subject: str,
+        handler: Callable[[bytes], Awaitable[bytes]],
+        *,
+        queue: str | None = None,
+    ) -> Subscription:
+        """See the contract."""
+        self._link.send()
+        return self._add(lambda _: _Responder(subject, self._link, handler))
+
+    def close(self) -> None:
+        """Forgets what was subscribed here."""
+        for key in self._keys:
+            self._carrier.listeners.pop(key, None)
+
+    def _add(self, make: Callable[[QueuedSubscription], object]) -> Subscription:
+        key = self._carrier.next_key()
+
+        async def forget() -> None:
+            self._carrier.listeners.pop(key, None)
+
+        limit = self._carrier.limits.subscription_queue_messages
+        subscription = QueuedSubscription(limit, forget)
+        self._carrier.listeners[key] = make(subscription)
+        self._keys.append(key)
+        return subscription
+
+    async def _answer(
+        self, responder: _Responder, subject: str, payload: bytes, timeout_ms: int
+    ) -> bytes:
+        answering = asyncio.ensure_future(responder.handler(payload))
+        waiting = asyncio.ensure_future(self._carrier.clock.sleep_ms(timeout_ms))
+        try:
+            await asyncio.wait({answering, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if not answering.done() or not responder.link.reachable:
+                raise UnavailableError(f"no answer within {timeout_ms} ms", where=subject)
+            return answering.result()
+        finally:
+            answering.cancel()
+            waiting.cancel()

@@ -1,0 +1,109 @@
+"""The NATS bus: one connection, one JetStream stream per log."""
+
+from __future__ import annotations
+
+from lockstep.bus.contract import DeadLetters, Ingress, InputLog, LogName, OutputLog, Topics
+from lockstep.bus.limits import BusLimits
+from lockstep.bus.nats.address import parse_address
+from lockstep.bus.nats.connection import Connection
+from lockstep.bus.nats.dead_letters import NatsDeadLetters
+from lockstep.bus.nats.in_flight import InFlight
+from lockstep.bus.nats.ingress import NatsIngress
+from lockstep.bus.nats.input_log import NatsInputLog
+from lockstep.bus.nats.jetstream import JetStream, stream_config
+from lockstep.bus.nats.output_log import NatsOutputLog
+from lockstep.bus.nats.topics import NatsTopics
+from lockstep.bus.subjects import (
+    DEAD_ALL,
+    DEAD_STREAM,
+    input_subject,
+    output_subject,
+    stream_name,
+)
+from lockstep.clock import Randomness
+
+
+class NatsBus:
+    """See `lockstep.bus.Bus`. Use `connect`."""
+
+    def __init__(self, connection: Connection, randomness: Randomness) -> None:
+        self._connection = connection
+        self._randomness = randomness
+        self._jetstream = JetStream(connection)
+        limits = connection.limits
+        self._in_flight = InFlight(
+            limits.max_pending_publishes, limits.max_pending_bytes, limits.publish_timeout_ms
+        )
+        self._dead_letters = NatsDeadLetters(self._jetstream, randomness)
+        self._ingress = NatsIngress(self._jetstream, randomness)
+        self._topics = NatsTopics(connection)
+
+    @classmethod
+    async def connect(
+        cls, url: str, limits: BusLimits, randomness: Randomness, *, name: str = "lockstep"
+    ) -> NatsBus:
+        """Connected, the shared streams made. Errors: UnavailableError, BusRefusedError."""
+        connection = await Connection.open(parse_address(url), limits, name)
+        bus = cls(connection, randomness)
+        letters = stream_config(
+            DEAD_STREAM,
+            DEAD_ALL,
+            limits,
+            max_bytes=limits.dead_letters_max_bytes,
+            forgets=True,
+        )
+        try:
+            await bus._jetstream.ensure_stream(letters)
+            await bus._jetstream.ensure_stream(bus._ingress.stream())
+        except BaseException:
+            await connection.close()
+            raise
+        return bus
+
+    async def input_log(self, name: LogName) -> InputLog:
+        """See the contract."""
+        subject = input_subject(name)
+        stream = stream_name(subject)
+        await self._ensure_log(stream, subject, forgets=True)
+        return NatsInputLog(self._jetstream, subject, stream, self._randomness, self._in_flight)
+
+    async def output_log(self, name: LogName) -> OutputLog:
+        """See the contract."""
+        subject = output_subject(name)
+        stream = stream_name(subject)
+        await self._ensure_log(stream, subject, forgets=False)
+        return NatsOutputLog(self._jetstream, subject, stream, self._randomness)
+
+    async def remove_logs(self, name: LogName) -> None:
+        """See the contract."""
+        await self._jetstream.delete_stream(stream_name(input_subject(name)))
+        await self._jetstream.delete_stream(stream_name(output_subject(name)))
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """See the contract."""
+        return self._dead_letters
+
+    @property
+    def ingress(self) -> Ingress:
+        """See the contract."""
+        return self._ingress
+
+    @property
+    def topics(self) -> Topics:
+        """See the contract."""
+        return self._topics
+
+    async def healthy(self) -> bool:
+        """See the contract."""
+        return await self._connection.healthy()
+
+    async def close(self) -> None:
+        """See the contract."""
+        await self._ingress.release()
+        await self._connection.close()
+
+    async def _ensure_log(self, stream: str, subject: str, *, forgets: bool) -> None:
+        limits = self._connection.limits
+        config = stream_config(stream, subject, limits, max_bytes=None, forgets=forgets)
+        await self._jetstream.ensure_stream(config)

@@ -1,0 +1,219 @@
+"""One connection to NATS that comes back by itself.
+
+Who waits for an answer learns at once when it is lost; subscriptions outlive it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import nats.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from lockstep.bus.limits import BusLimits
+from lockstep.bus.nats.address import Address
+from lockstep.bus.nats.dialing import (
+    RECONNECT_EVERY_MS,
+    BusRefusedError,
+    Callbacks,
+    dial,
+    hang_up,
+)
+from lockstep.bus.nats.errors import NotConnectedError, translated
+from lockstep.events import UnavailableError
+from lockstep.telemetry import get_logger
+
+Handler = Callable[[Msg], Awaitable[None]]
+
+_HEALTH_TIMEOUT_MS: Final = 1_000
+_HEADERS_MARGIN_BYTES: Final = 2_048  # the server counts headers towards its limit
+
+
+@dataclass
+class Listening:
+    """A subscription that is made again on every new client."""
+
+    subject: str
+    queue: str
+    handler: Handler
+    current: Subscription | None = field(default=None)
+
+
+class Connection:
+    """Use `open`. All methods raise UnavailableError when the server is away."""
+
+    def __init__(self, address: Address, limits: BusLimits, name: str) -> None:
+        self.address = address
+        self.limits = limits
+        self.generation = 0  # counts the times when something in flight may have been lost
+        self._name = name
+        self._log = get_logger()
+        self._client = Client()
+        self._listening: dict[int, Listening] = {}
+        self._keys = itertools.count()
+        self._waiting: dict[str, asyncio.Future[Msg]] = {}
+        self._inbox = ""
+        self._closing = False
+        self._restoring: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, address: Address, limits: BusLimits, name: str) -> Connection:
+        """Connected within the limit. Errors: UnavailableError, BusRefusedError."""
+        connection = cls(address, limits, name)
+        await connection._connect()
+        connection._inbox = f"_INBOX.{connection.new_inbox().rpartition('.')[2]}"
+        await connection.subscribe(f"{connection._inbox}.*", connection._take_answer)
+        return connection
+
+    @property
+    def max_payload_bytes(self) -> int:
+        """What the server takes in one message, headers left aside."""
+        return self._client.max_payload - _HEADERS_MARGIN_BYTES
+
+    def new_inbox(self) -> str:
+        """A subject nobody else uses."""
+        return self._client.new_inbox()
+
+    async def publish(
+        self,
+        subject: str,
+        payload: bytes,
+        *,
+        reply: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Hands the message to the connection; at most once."""
+        self._check()
+        with translated(subject):
+            await self._client.publish(
+                subject, payload, reply=reply, headers=dict(headers) if headers else None
+            )
+
+    async def request(
+        self,
+        subject: str,
+        payload: bytes,
+        *,
+        timeout_ms: int,
+        headers: Mapping[str, str] | None = None,
+    ) -> Msg:
+        """One answer; UnavailableError as soon as it cannot come any more."""
+        token = str(next(self._keys))
+        answer: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+        self._waiting[token] = answer
+        try:
+            with translated(subject):
+                async with asyncio.timeout(timeout_ms / 1000):
+                    reply = f"{self._inbox}.{token}"
+                    await self.publish(subject, payload, reply=reply, headers=headers)
+                    message = await answer
+        finally:
+            self._waiting.pop(token, None)
+        if message.headers and message.headers.get("Status") == "503":
+            raise UnavailableError("nobody answers", where=subject)
+        return message
+
+    async def subscribe(self, subject: str, handler: Handler, *, queue: str = "") -> int:
+        """A key for `unsubscribe`; survives reconnects and new clients."""
+        self._check()
+        key = next(self._keys)
+        listening = Listening(subject, queue, handler)
+        self._listening[key] = listening
+        await self._listen(listening)
+        return key
+
+    async def unsubscribe(self, key: int) -> None:
+        """Ends it; idempotent, also while the server is away."""
+        listening = self._listening.pop(key, None)
+        if listening is not None and listening.current is not None:
+            with contextlib.suppress(nats.errors.Error):
+                await listening.current.unsubscribe()
+
+    async def healthy(self) -> bool:
+        """The server and its JetStream answer now."""
+        try:
+            await self.request("$JS.API.INFO", b"", timeout_ms=_HEALTH_TIMEOUT_MS)
+        except UnavailableError:
+            return False
+        return True
+
+    async def close(self) -> None:
+        """Sends what is pending, as far as the server is there, and disconnects; idempotent."""
+        if self._closing:
+            return
+        self._closing = True
+        if self._restoring is not None:
+            self._restoring.cancel()
+        self._lost("the bus was closed")
+        await hang_up(self._client)
+
+    def _check(self) -> None:
+        # A message handed to a client that is reconnecting would be sent later, when its sender has
+        # long given it up.
+        if not self._client.is_connected:
+            raise NotConnectedError("the bus cannot be reached", where=self.address.shown)
+
+    async def _connect(self) -> None:
+        """A new client; what its predecessors still say is not heard."""
+        dialled: list[Client] = []
+
+        async def disconnected() -> None:
+            if not self._closing and dialled == [self._client]:
+                self._log.warning("the bus is away", server=self.address.shown)
+                self._lost("the connection to the bus was lost")
+
+        async def reconnected() -> None:
+            self.generation += 1
+            self._log.info("the bus is back", server=self.address.shown)
+
+        async def closed() -> None:
+            # The client library gives a connection up for good on some errors of the server.
+            if not self._closing and dialled == [self._client]:
+                self._restoring = asyncio.get_running_loop().create_task(self._restore())
+
+        callbacks = Callbacks(disconnected, reconnected, closed)
+        self._client = await dial(self.address, self.limits, self._name, callbacks)
+        dialled.append(self._client)
+
+    async def _listen(self, listening: Listening) -> None:
+        with translated(listening.subject):
+            listening.current = await self._client.subscribe(
+                listening.subject, queue=listening.queue, cb=listening.handler
+            )
+
+    async def _take_answer(self, message: Msg) -> None:
+        answer = self._waiting.get(message.subject.rpartition(".")[2])
+        if answer is not None and not answer.done():
+            answer.set_result(message)
+
+    def _lost(self, why: str) -> None:
+        self.generation += 1
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(NotConnectedError(why, where=self.address.shown))
+
+    async def _restore(self) -> None:
+        self._lost("the connection to the bus was lost")
+        for listening in self._listening.values():
+            listening.current = None
+        while True:
+            try:
+                if self._client.is_closed:
+                    await self._connect()
+                for listening in list(self._listening.values()):
+                    if listening.current is None:
+                        await self._listen(listening)
+            except (UnavailableError, BusRefusedError) as error:
+                self._log.warning("the bus is away", error=str(error))
+                await asyncio.sleep(RECONNECT_EVERY_MS / 1000)
+            else:
+                self.generation += 1
+                self._log.info("the bus is back", server=self.address.shown)
+                return

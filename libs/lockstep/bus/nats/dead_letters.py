@@ -1,0 +1,64 @@
+"""Dead letters: one stream for all apps, a subject per app and stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lockstep.bus.contract import DeadLetter, StoredDeadLetter
+from lockstep.bus.errors import RecordTooLargeError
+from lockstep.bus.letters import decode_letter, encode_letter
+from lockstep.bus.nats.input_log import header_id
+from lockstep.bus.nats.jetstream import JetStream, persistently
+from lockstep.bus.subjects import DEAD_STREAM, dead_pattern, dead_subject
+from lockstep.clock import Randomness
+
+
+class NatsDeadLetters:
+    """Dead letters of all apps."""
+
+    def __init__(self, jetstream: JetStream, randomness: Randomness) -> None:
+        self._jetstream = jetstream
+        self._randomness = randomness
+
+    async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> int:
+        """See the contract."""
+        subject = dead_subject(letter.app, letter.stream)
+        payload = encode_letter(letter)
+        # The server's own limit, as what was refused may be what was too large for a log.
+        limit_bytes = self._jetstream.connection.max_payload_bytes
+        if len(payload) > limit_bytes:
+            raise RecordTooLargeError(len(payload), limit_bytes, where=subject)
+        message_id = self._randomness.uuid_hex() if dedup_id is None else header_id(dedup_id)
+        limits = self._jetstream.limits
+        stored = await persistently(
+            lambda: self._jetstream.publish(
+                subject,
+                payload,
+                {"Nats-Msg-Id": message_id},
+                limit_bytes=limits.dead_letters_max_bytes,
+            ),
+            limits,
+        )
+        return stored.sequence
+
+    async def read(
+        self, app: str, stream: str | None = None, *, after: int = 0, max_records: int = 100
+    ) -> Sequence[StoredDeadLetter]:
+        """See the contract."""
+        pattern = dead_pattern(app, stream)
+        found: list[StoredDeadLetter] = []
+        while len(found) < max_records:
+            request = {"seq": after + 1, "next_by_subj": pattern}
+            message = await self._jetstream.message(DEAD_STREAM, request)
+            if message is None:
+                break
+            found.append(StoredDeadLetter(message.sequence, decode_letter(message.payload)))
+            after = message.sequence
+        return found
+
+    async def remove(self, sequences: Sequence[int]) -> int:
+        """See the contract."""
+        removed = 0
+        for sequence in sequences:
+            removed += await self._jetstream.delete_message(DEAD_STREAM, sequence)
+        return removed

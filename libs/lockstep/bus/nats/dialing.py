@@ -1,0 +1,112 @@
+"""Gets one client of the library connected, or tells why not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import nats.errors
+from nats.aio.client import Client
+
+from lockstep.bus.limits import BusLimits
+from lockstep.bus.nats.address import Address
+from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.telemetry import get_logger
+
+RECONNECT_EVERY_MS: Final = 100
+_PING_EVERY_S: Final = 5
+_BUFFER_BYTES: Final = 33_554_432  # over it a sender waits until the socket has taken it all
+_FLUSH_TIMEOUT_S: Final = 2
+_CLOSE_TIMEOUT_S: Final = 3
+
+Callback = Callable[[], Awaitable[None]]
+
+
+class BusRefusedError(LockstepError):
+    """The server does not let us in."""
+
+    fault = Fault.USER
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """Whom a client tells about its connection."""
+
+    disconnected: Callback
+    reconnected: Callback
+    closed: Callback
+
+
+async def dial(address: Address, limits: BusLimits, name: str, callbacks: Callbacks) -> Client:
+    """A connected client. Errors: UnavailableError, BusRefusedError."""
+    client = Client()
+    errors: list[Exception] = []
+    refused = asyncio.Event()
+
+    async def note(error: Exception) -> None:
+        errors[:] = [error]
+        if "authorization" in str(error).lower():
+            refused.set()
+        get_logger().debug("bus error", error=str(error) or type(error).__name__)
+
+    connecting = asyncio.ensure_future(_connect(client, address, limits, name, callbacks, note))
+    refusing = asyncio.ensure_future(refused.wait())
+    try:
+        # The client library tries for ever, also where the answer will never be another.
+        done, _ = await asyncio.wait(
+            {connecting, refusing},
+            timeout=limits.connect_timeout_ms / 1000,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        if connecting in done and connecting.exception() is None:
+            return client
+    finally:
+        refusing.cancel()
+        connecting.cancel()
+    await hang_up(client)
+    if refused.is_set():
+        raise BusRefusedError("the bus does not accept our user or token", where=address.shown)
+    failed = connecting.exception() if connecting in done else None
+    error = failed or (errors[0] if errors else None)
+    text = "no answer" if error is None else str(error) or type(error).__name__
+    raise UnavailableError(f"the bus cannot be reached: {text}", where=address.shown) from error
+
+
+async def hang_up(client: Client) -> None:
+    """Sends what is pending, as far as the server takes it, and disconnects."""
+    # A server that does not read any more would hold us up for ever.
+    with contextlib.suppress(nats.errors.Error, OSError, asyncio.TimeoutError):
+        async with asyncio.timeout(_CLOSE_TIMEOUT_S):
+            if client.is_connected:
+                await client.flush(timeout=1)
+            await client.close()
+
+
+async def _connect(
+    client: Client,
+    address: Address,
+    limits: BusLimits,
+    name: str,
+    callbacks: Callbacks,
+    note: Callable[[Exception], Awaitable[None]],
+) -> None:
+    await client.connect(
+        servers=list(address.servers),
+        name=name,
+        user_credentials=address.credentials,
+        token=address.token,
+        tls=address.tls,
+        connect_timeout=max(1, limits.connect_timeout_ms // 1000),
+        reconnect_time_wait=RECONNECT_EVERY_MS / 1000,  # type: ignore[arg-type]
+        max_reconnect_attempts=-1,
+        ping_interval=_PING_EVERY_S,
+        pending_size=_BUFFER_BYTES,
+        flush_timeout=_FLUSH_TIMEOUT_S,
+        error_cb=note,
+        disconnected_cb=callbacks.disconnected,
+        reconnected_cb=callbacks.reconnected,
+        closed_cb=callbacks.closed,
+    )

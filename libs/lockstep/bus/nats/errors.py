@@ -1,0 +1,68 @@
+"""NATS's errors in our words: unavailable (try again), full, or refused."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Final
+
+import nats.errors
+
+from lockstep.bus.errors import LogFullError, NoRoomError
+from lockstep.events import Fault, LockstepError, UnavailableError
+
+WRONG_LAST_SEQUENCE: Final = 10071
+STREAM_NAME_IN_USE: Final = 10058
+NO_MESSAGE: Final = frozenset({10037, 10043, 10057})  # the last: nothing to delete
+NOT_THERE: Final = frozenset({10059, 10014})  # stream, consumer
+_STORE_FAILED: Final = 10077  # the description tells why
+_NO_ROOM: Final = frozenset({10002, 10023, 10028, 10047})  # of the account or server, not of a log
+_TEMPORARY: Final = frozenset({404, 408, 429})
+
+
+class TailLostError(LockstepError):
+    """An output log whose last record is gone: what was published cannot be known any more."""
+
+    fault = Fault.EXTERNAL
+
+
+class NotConnectedError(UnavailableError):
+    """There is no connection at this moment; it is being restored."""
+
+
+class ApiError(LockstepError):
+    """JetStream understood and said no; `code` is its own number for the reason."""
+
+    fault = Fault.EXTERNAL
+
+    def __init__(self, message: str, *, where: str, code: int) -> None:
+        super().__init__(f"the bus refused: {message}", where=where)
+        self.code = code
+
+
+@contextlib.contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Raises what NATS raises within the block as UnavailableError."""
+    try:
+        yield
+    except (TimeoutError, nats.errors.Error, OSError) as error:
+        text = str(error) or type(error).__name__
+        raise UnavailableError(f"the bus cannot be reached: {text}", where=where) from error
+
+
+def api_error(where: str, error: dict[str, Any], limit_bytes: int = 0) -> LockstepError:
+    """Our word for the `error` in an answer of JetStream."""
+    code, text = int(error.get("err_code", 0)), str(error.get("description", "unknown"))
+    if code == _STORE_FAILED and "maximum" in text:
+        return LogFullError(where, limit_bytes)
+    if code in _NO_ROOM:
+        return NoRoomError(
+            f"the bus has no room: {text}",
+            where=where,
+            hint="free disk space on the bus server, or raise JetStream's limits there",
+        )
+    status = int(error.get("code", 500))
+    known = code in NO_MESSAGE or code in NOT_THERE
+    if known or (400 <= status < 500 and status not in _TEMPORARY):
+        return ApiError(text, where=where, code=code)
+    return UnavailableError(f"the bus cannot serve this now: {text}", where=where)

@@ -1,0 +1,101 @@
+"""An input log: one JetStream stream, deduplicated by message id."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final
+
+from lockstep.bus.contract import Appended, EncodedEntry
+from lockstep.bus.errors import RecordTooLargeError
+from lockstep.bus.nats.in_flight import InFlight
+from lockstep.bus.nats.jetstream import JetStream, persistently
+from lockstep.bus.nats.reader import LogReader
+from lockstep.bus.nats.room import Room
+from lockstep.clock import Randomness
+from lockstep.events import InputRecord, LogEntry, Position
+from lockstep.events.codec import decode_input, encode_record
+
+_MAX_PLAIN_ID_BYTES: Final = 120
+
+
+class NatsInputLog:
+    """One opened input log."""
+
+    def __init__(
+        self,
+        jetstream: JetStream,
+        subject: str,
+        stream: str,
+        randomness: Randomness,
+        in_flight: InFlight,
+    ) -> None:
+        self._jetstream = jetstream
+        self._subject = subject
+        self._stream = stream
+        self._randomness = randomness
+        self._in_flight = in_flight
+        self._reader = LogReader(jetstream, stream, randomness)
+        self._room = Room(jetstream, stream, subject)
+
+    async def append(self, record: InputRecord, *, dedup_id: str | None = None) -> Appended:
+        """See the contract."""
+        return await self.append_encoded(encode_record(record), dedup_id=dedup_id)
+
+    async def append_encoded(self, payload: bytes, *, dedup_id: str | None = None) -> Appended:
+        """See the contract."""
+        limits = self._jetstream.limits
+        limit_bytes = min(limits.max_message_bytes, self._jetstream.connection.max_payload_bytes)
+        if len(payload) > limit_bytes:
+            raise RecordTooLargeError(len(payload), limit_bytes, where=self._subject)
+        # With an id of its own a record can be sent again after a lost acknowledgement.
+        message_id = self._randomness.uuid_hex() if dedup_id is None else header_id(dedup_id)
+        headers = {"Nats-Msg-Id": message_id, "Nats-Expected-Stream": self._stream}
+        async with self._in_flight.passing(len(payload)):
+            await self._room.take(len(payload))
+            stored = await persistently(
+                lambda: self._jetstream.publish(
+                    self._subject, payload, headers, limit_bytes=limits.max_log_bytes
+                ),
+                limits,
+            )
+        # Without an id of the caller's a duplicate is our own repetition.
+        return Appended(stored.sequence, stored.duplicate and dedup_id is not None)
+
+    async def read(
+        self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int
+    ) -> Sequence[LogEntry]:
+        """See the contract."""
+        entries = await self._reader.read(
+            after, max_records=max_records, max_bytes=max_bytes, wait_ms=wait_ms
+        )
+        return [LogEntry(each.sequence, decode_input(each.payload)) for each in entries]
+
+    async def read_encoded(
+        self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int
+    ) -> Sequence[EncodedEntry]:
+        """See the contract."""
+        entries = await self._reader.read(
+            after, max_records=max_records, max_bytes=max_bytes, wait_ms=wait_ms
+        )
+        return [EncodedEntry(each.sequence, each.payload) for each in entries]
+
+    async def bounds(self) -> tuple[Position, Position]:
+        """See the contract."""
+        state = await self._jetstream.state(self._stream)
+        last = int(state["last_seq"])
+        return (int(state["first_seq"]) if state["messages"] else last + 1), last
+
+    async def trim(self, up_to: Position) -> None:
+        """See the contract."""
+        _, last = await self.bounds()
+        # Purging beyond the end would move the end.
+        await self._jetstream.purge(self._stream, min(up_to, last) + 1)
+
+
+def header_id(dedup_id: str) -> str:
+    """A dedup id as a header can bear it; different ids stay different."""
+    plain = dedup_id.isascii() and dedup_id.isprintable() and " " not in dedup_id
+    if plain and len(dedup_id) <= _MAX_PLAIN_ID_BYTES:
+        return f"={dedup_id}"
+    return hashlib.sha256(dedup_id.encode("utf-8", "surrogatepass")).hexdigest()

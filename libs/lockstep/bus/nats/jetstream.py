@@ -1,0 +1,198 @@
+"""The few calls of JetStream that the bus needs, on our own requests: streams, messages, consumers.
+
+Errors: UnavailableError, LogFullError, ApiError.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import msgspec
+import stamina
+
+from lockstep.bus.errors import LogFullError, NoRoomError
+from lockstep.bus.limits import BusLimits
+from lockstep.bus.nats.connection import Connection
+from lockstep.bus.nats.errors import NO_MESSAGE, NOT_THERE, STREAM_NAME_IN_USE, ApiError, api_error
+from lockstep.events import UnavailableError
+
+T = TypeVar("T")
+StreamConfig = Mapping[str, Any]
+
+_NS_PER_MS: Final = 1_000_000
+_ATTEMPT_TIMEOUT_MS: Final = 2_000
+_RETRY_FIRST_S: Final = 0.02
+_RETRY_MAX_S: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class RawMessage:
+    """A stored message with its sequence."""
+
+    sequence: int
+    headers: Mapping[str, str]
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """JetStream's acknowledgement of a publish."""
+
+    sequence: int
+    duplicate: bool
+
+
+def stream_config(
+    name: str, subject: str, limits: BusLimits, *, max_bytes: int | None, forgets: bool, **more: Any
+) -> StreamConfig:
+    """A stream on disk that refuses at its limit (None: its writers see to that); `forgets`: also
+    drops what is over age."""
+    age_ms = limits.max_log_age_ms if forgets else 0
+    window_ms = min(limits.dedup_window_ms, age_ms or limits.dedup_window_ms)
+    return {
+        "name": name,
+        "subjects": [subject],
+        "retention": "limits",
+        "storage": "file",
+        "discard": "new",
+        "max_bytes": -1 if max_bytes is None else max_bytes,
+        "max_msgs": -1,
+        "max_msg_size": -1,
+        "max_msgs_per_subject": -1,
+        "max_consumers": -1,
+        "max_age": age_ms * _NS_PER_MS,
+        "num_replicas": limits.replicas,
+        "duplicate_window": window_ms * _NS_PER_MS,
+        **more,
+    }
+
+
+async def persistently(call: Callable[[], Awaitable[T]], limits: BusLimits) -> T:
+    """Calls until it succeeds or `publish_timeout_ms` have passed; a full log ends it at once."""
+    try:
+        return await call()
+    except UnavailableError as error:
+        if not _worth_retrying(error):
+            raise
+    async for attempt in stamina.retry_context(
+        on=_worth_retrying,
+        attempts=None,
+        timeout=limits.publish_timeout_ms / 1000,
+        wait_initial=_RETRY_FIRST_S,
+        wait_max=_RETRY_MAX_S,
+        wait_jitter=_RETRY_FIRST_S,
+    ):
+        with attempt:
+            return await call()
+    raise AssertionError("retries end with a result or an error")
+
+
+def _worth_retrying(error: Exception) -> bool:
+    full = isinstance(error, LogFullError | NoRoomError)
+    return isinstance(error, UnavailableError) and not full
+
+
+class JetStream:
+    """JetStream over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.limits = connection.limits
+
+    async def ensure_stream(self, config: StreamConfig) -> None:
+        """Makes the stream, or brings its limits up to date."""
+
+        async def make() -> None:
+            try:
+                await self.call(f"STREAM.CREATE.{config['name']}", config)
+            except ApiError as error:
+                if error.code != STREAM_NAME_IN_USE:
+                    raise
+                await self.call(f"STREAM.UPDATE.{config['name']}", config)
+
+        await persistently(make, self.limits)
+
+    async def delete_stream(self, name: str) -> None:
+        """Deletes it; idempotent."""
+
+        async def delete() -> None:
+            try:
+                await self.call(f"STREAM.DELETE.{name}")
+            except ApiError as error:
+                if error.code not in NOT_THERE:
+                    raise
+
+        await persistently(delete, self.limits)
+
+    async def state(self, name: str) -> dict[str, Any]:
+        """The stream's state: messages, bytes, first_seq, last_seq."""
+        answer = await persistently(lambda: self.call(f"STREAM.INFO.{name}"), self.limits)
+        state: dict[str, Any] = answer["state"]
+        return state
+
+    async def purge(self, name: str, keep_from: int) -> None:
+        """Deletes messages before a sequence."""
+        request = {"seq": keep_from}
+        await persistently(lambda: self.call(f"STREAM.PURGE.{name}", request), self.limits)
+
+    async def publish(
+        self, subject: str, payload: bytes, headers: Mapping[str, str], *, limit_bytes: int
+    ) -> Stored:
+        """One attempt to store a message. Errors also: ApiError with WRONG_LAST_SEQUENCE."""
+        timeout_ms = min(_ATTEMPT_TIMEOUT_MS, self.limits.publish_timeout_ms)
+        message = await self.connection.request(
+            subject, payload, timeout_ms=timeout_ms, headers=headers
+        )
+        answer = _decoded(message.data, subject, limit_bytes)
+        return Stored(int(answer["seq"]), bool(answer.get("duplicate", False)))
+
+    async def message(self, name: str, request: Mapping[str, Any]) -> RawMessage | None:
+        """A stored message, read from the stream's leader; None when there is none."""
+        try:
+            answer = await persistently(
+                lambda: self.call(f"STREAM.MSG.GET.{name}", request), self.limits
+            )
+        except ApiError as error:
+            if error.code not in NO_MESSAGE:
+                raise
+            return None
+        found = answer["message"]
+        payload = base64.b64decode(found.get("data", ""))
+        return RawMessage(int(found["seq"]), _headers(found.get("hdrs", "")), payload)
+
+    async def delete_message(self, name: str, sequence: int) -> bool:
+        """False when it is not there."""
+        request = {"seq": sequence, "no_erase": True}
+        try:
+            await persistently(lambda: self.call(f"STREAM.MSG.DELETE.{name}", request), self.limits)
+        except ApiError:
+            return False
+        return True
+
+    async def call(self, endpoint: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """One attempt of an administrative call."""
+        payload = b"" if request is None else msgspec.json.encode(request)
+        timeout_ms = min(_ATTEMPT_TIMEOUT_MS, self.limits.publish_timeout_ms)
+        message = await self.connection.request(
+            f"$JS.API.{endpoint}", payload, timeout_ms=timeout_ms
+        )
+        return _decoded(message.data, endpoint, 0)
+
+
+def _decoded(data: bytes, where: str, limit_bytes: int) -> dict[str, Any]:
+    try:
+        answer: dict[str, Any] = msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        raise UnavailableError(f"an answer that cannot be read: {error}", where=where) from error
+    if "error" in answer:
+        raise api_error(where, answer["error"], limit_bytes)
+    return answer
+
+
+def _headers(encoded: str) -> dict[str, str]:
+    lines = base64.b64decode(encoded).decode("utf-8", "replace").split("\r\n")[1:]
+    pairs = (line.partition(":") for line in lines if line)
+    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,0 +1,167 @@
+"""Reads one log in order, by sequence, through an ephemeral consumer that is made anew when needed.
+
+Nothing is skipped: a message counts only when its consumer number follows the last one's; else, and
+after every reconnect, a new consumer starts behind the last message that was handed out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from dataclasses import dataclass
+from typing import Final
+
+from nats.aio.msg import Msg
+
+from lockstep.bus.nats.errors import ApiError
+from lockstep.bus.nats.jetstream import JetStream
+from lockstep.bus.nats.puller import ConsumerGoneError, Puller
+from lockstep.clock import Randomness
+from lockstep.events import UnavailableError
+
+_INACTIVE_NS: Final = 120_000_000_000
+_MORE_WITHIN_S: Final = 2.0
+_PAUSE_S: Final = 0.05
+_MAX_PULL_MESSAGES: Final = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMessage:
+    """A message of the log at its sequence."""
+
+    sequence: int
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivered:
+    """What the reply subject tells about a delivered message."""
+
+    stream_sequence: int
+    consumer_sequence: int
+    pending: int  # messages behind it, at the time of its delivery
+
+
+class LogReader:
+    """One position in one log."""
+
+    def __init__(self, jetstream: JetStream, stream: str, randomness: Randomness) -> None:
+        self._jetstream = jetstream
+        self._stream = stream
+        self._randomness = randomness
+        self._lock = asyncio.Lock()
+        self._puller: Puller | None = None
+        self._consumer = ""
+        self._after = -1
+        self._delivered = 0
+
+    async def read(
+        self, after: int, *, max_records: int, max_bytes: int, wait_ms: int
+    ) -> list[ReadMessage]:
+        """As the contract says; UnavailableError when the bus stays away until the time is up."""
+        deadline = asyncio.get_running_loop().time() + wait_ms / 1000
+        async with self._lock:
+            for failures in itertools.count(1):
+                try:
+                    return await self._read(after, max_records, max_bytes, deadline)
+                except (UnavailableError, ApiError):
+                    await self._drop()
+                    # A lost consumer is made anew at once, whatever time is left.
+                    if failures > 1 and asyncio.get_running_loop().time() >= deadline:
+                        raise
+                    await asyncio.sleep(0 if failures == 1 else _PAUSE_S)
+        raise AssertionError("unreachable")
+
+    async def close(self) -> None:
+        """Gives the consumer back."""
+        async with self._lock:
+            await self._drop()
+
+    async def _read(
+        self, after: int, max_records: int, max_bytes: int, deadline: float
+    ) -> list[ReadMessage]:
+        puller = await self._at(after)
+        loop = asyncio.get_running_loop()
+        ask = min(max_records, _MAX_PULL_MESSAGES)
+        polling = deadline <= loop.time()
+        remaining = max(0.0, deadline - loop.time())
+        if not await puller.wait(remaining, max_messages=ask, max_bytes=max_bytes):
+            if not polling or not await self._is_behind(after):
+                return []
+            await puller.wait(_MORE_WITHIN_S, max_messages=ask, max_bytes=max_bytes)
+        taken: list[ReadMessage] = []
+        size_bytes = 0
+        while (message := puller.buffered()) is not None:
+            size_bytes += len(message.data)
+            if taken and size_bytes > max_bytes:
+                break
+            delivered = self._accept(puller.take())
+            taken.append(ReadMessage(delivered.stream_sequence, message.data))
+            if len(taken) >= max_records or size_bytes >= max_bytes:
+                break
+            if puller.buffered() is not None:
+                continue
+            # Nothing was behind it when it was sent, and what came since would be here.
+            if delivered.pending == 0:
+                break
+            # More is there: it is on its way, or has to be asked for.
+            await puller.wait(
+                _MORE_WITHIN_S, max_messages=ask - len(taken) or ask, max_bytes=max_bytes
+            )
+        return taken
+
+    async def _is_behind(self, after: int) -> bool:
+        state = await self._jetstream.state(self._stream)
+        return int(state["messages"]) > 0 and int(state["last_seq"]) > after
+
+    async def _at(self, after: int) -> Puller:
+        if self._puller is not None and after == self._after:
+            return self._puller
+        await self._drop()
+        self._consumer = self._randomness.uuid_hex()
+        config = {
+            "name": self._consumer,
+            "deliver_policy": "by_start_sequence",
+            "opt_start_seq": after + 1,
+            "ack_policy": "none",
+            "replay_policy": "instant",
+            "inactive_threshold": _INACTIVE_NS,
+            "mem_storage": True,
+            "num_replicas": 1,
+        }
+        puller = Puller(self._jetstream.connection, self._stream, self._consumer)
+        await puller.open()
+        self._puller = puller
+        await self._jetstream.call(
+            f"CONSUMER.CREATE.{self._stream}.{self._consumer}",
+            {"stream_name": self._stream, "config": config},
+        )
+        self._after = after
+        self._delivered = 0
+        return puller
+
+    async def _drop(self) -> None:
+        puller, self._puller = self._puller, None
+        if puller is None:
+            return
+        await puller.close()
+        # Left behind it would end by itself, after the time it may be idle.
+        with contextlib.suppress(UnavailableError, ApiError):
+            await self._jetstream.call(f"CONSUMER.DELETE.{self._stream}.{self._consumer}")
+
+    def _accept(self, message: Msg) -> _Delivered:
+        delivered = _delivered(message.reply)
+        if delivered.consumer_sequence != self._delivered + 1:
+            raise ConsumerGoneError("a message was lost on its way", where=self._stream)
+        self._delivered = delivered.consumer_sequence
+        self._after = delivered.stream_sequence
+        return delivered
+
+
+def _delivered(reply: str) -> _Delivered:
+    # $JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<consumer seq>.<time>.<pending>, and
+    # with domain and account before the stream on newer servers.
+    tokens = reply.split(".")
+    shift = 0 if len(tokens) == 9 else 2
+    return _Delivered(int(tokens[5 + shift]), int(tokens[6 + shift]), int(tokens[8 + shift]))

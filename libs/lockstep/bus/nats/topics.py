@@ -1,0 +1,87 @@
+"""Live topics and requests on core NATS."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from nats.aio.msg import Msg
+
+from lockstep.bus.contract import Subscription
+from lockstep.bus.nats.connection import Connection
+from lockstep.bus.subscriptions import QueuedSubscription
+from lockstep.events import LockstepError
+from lockstep.telemetry import get_logger
+
+
+class NatsTopics:
+    """Nothing is kept: who does not listen misses it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._log = get_logger()
+        self._answering: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Semaphore(connection.limits.max_concurrent_responses)
+
+    async def publish(
+        self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """See the contract."""
+        await self._connection.publish(subject, payload, headers=headers)
+
+    async def subscribe(self, pattern: str) -> Subscription:
+        """See the contract."""
+        key: int | None = None
+
+        async def forget() -> None:
+            if key is not None:
+                await self._connection.unsubscribe(key)
+
+        limit = self._connection.limits.subscription_queue_messages
+        subscription = QueuedSubscription(limit, forget)
+
+        async def take(message: Msg) -> None:
+            subscription.offer(message.subject, message.data)
+
+        key = await self._connection.subscribe(pattern, take)
+        return subscription
+
+    async def request(self, subject: str, payload: bytes, *, timeout_ms: int) -> bytes:
+        """See the contract."""
+        answer = await self._connection.request(subject, payload, timeout_ms=timeout_ms)
+        return answer.data
+
+    async def respond(
+        self,
+        subject: str,
+        handler: Callable[[bytes], Awaitable[bytes]],
+        *,
+        queue: str | None = None,
+    ) -> Subscription:
+        """See the contract."""
+        key: int | None = None
+
+        async def forget() -> None:
+            if key is not None:
+                await self._connection.unsubscribe(key)
+
+        async def take(message: Msg) -> None:
+            await self._room.acquire()  # a full house holds up this subscription alone
+            task = asyncio.get_running_loop().create_task(self._answer(message, handler))
+            self._answering.add(task)
+            task.add_done_callback(self._answered)
+
+        key = await self._connection.subscribe(subject, take, queue=queue or "")
+        return QueuedSubscription(1, forget)
+
+    def _answered(self, task: asyncio.Task[None]) -> None:
+        self._answering.discard(task)
+        self._room.release()
+
+    async def _answer(self, message: Msg, handler: Callable[[bytes], Awaitable[bytes]]) -> None:
+        try:
+            answer = await handler(message.data)
+            if message.reply:
+                await self._connection.publish(message.reply, answer)
+        except LockstepError as error:
+            self._log.warning("a request got no answer", subject=message.subject, error=str(error))

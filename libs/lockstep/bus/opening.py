@@ -1,0 +1,37 @@
+"""Opens the bus that the settings name."""
+
+from __future__ import annotations
+
+from lockstep.bus.contract import Bus
+from lockstep.bus.limits import BusLimits
+from lockstep.bus.memory import MemoryBus, MemoryCarrier
+from lockstep.bus.nats import NatsBus
+from lockstep.clock import Clock, Randomness
+from lockstep.events import Fault, LockstepError
+from lockstep.settings import Settings
+
+
+class UnknownBusError(LockstepError):
+    """A kind of bus that this release does not have."""
+
+    fault = Fault.USER
+
+
+async def open_bus(
+    settings: Settings, clock: Clock, randomness: Randomness, *, name: str = "lockstep"
+) -> Bus:
+    """Connected. `name` shows up at the server. Errors: UnavailableError, BusRefusedError.
+
+    A memory bus is seen by nobody but who holds it.
+    """
+    limits = BusLimits.of(settings)
+    if settings.bus.kind == "nats":
+        url = settings.bus.url.get_secret_value()
+        return await NatsBus.connect(url, limits, randomness, name=name)
+    if settings.bus.kind == "memory":
+        return MemoryBus(MemoryCarrier(clock, limits), name)
+    raise UnknownBusError(
+        f"a bus of kind '{settings.bus.kind}' is not part of this release",
+        where="bus.kind",
+        hint="nats or memory",
+    )

@@ -1,0 +1,108 @@
+"""Every subject and stream name of the bus, in one place.
+
+Names of apps, groups and streams may hold any character: a token is percent-encoded, so that no
+name can reach into another's subjects. `unescaped(escaped(name)) == name`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote, unquote
+
+from lockstep.bus.contract import LogName
+from lockstep.events import Fault, LockstepError
+
+INGRESS_STREAM: Final = "ingress"
+DEAD_STREAM: Final = "dead"
+INGRESS_ALL: Final = "ingress.>"
+DEAD_ALL: Final = "dead.>"
+MAX_TOKEN_BYTES: Final = 200
+ID_HEADER: Final = "Nats-Msg-Id"
+"""A client's own id of an ingress message; the same on every carrier."""
+
+_EMPTY: Final = "%"  # never made by quoting, which always writes two digits behind the sign
+
+
+class InvalidNameError(LockstepError):
+    """A name that cannot be part of a subject."""
+
+    fault = Fault.USER
+
+
+def escaped(name: str) -> str:
+    """The name as one token of a subject; InvalidNameError when it is too long."""
+    token = quote(name, safe="").replace(".", "%2E") or _EMPTY
+    if len(token) > MAX_TOKEN_BYTES:
+        raise InvalidNameError(
+            f"a name of {len(token)} bytes; {MAX_TOKEN_BYTES} are possible", where=name[:40]
+        )
+    return token
+
+
+def unescaped(token: str) -> str:
+    """The name that `escaped` was given."""
+    return "" if token == _EMPTY else unquote(token)
+
+
+def input_subject(log: LogName) -> str:
+    """in.<app>.<group>.<partition>: where receivers append."""
+    return f"in.{_log_tokens(log)}"
+
+
+def output_subject(log: LogName) -> str:
+    """out.<app>.<group>.<partition>: where the leader appends."""
+    return f"out.{_log_tokens(log)}"
+
+
+def dead_subject(app: str, stream: str) -> str:
+    """dead.<app>.<stream>: refused events."""
+    return f"dead.{escaped(app)}.{escaped(stream)}"
+
+
+def dead_pattern(app: str, stream: str | None) -> str:
+    """All dead letters of an app, or of one of its streams."""
+    return f"dead.{escaped(app)}.{'*' if stream is None else escaped(stream)}"
+
+
+def ingress_subject(app: str, stream: str) -> str:
+    """ingress.<app>.<stream>: the bus clients' front door."""
+    return f"ingress.{escaped(app)}.{escaped(stream)}"
+
+
+def ingress_names(subject: str) -> tuple[str, str]:
+    """(app, stream) of a message at the front door; the stream is all that follows the app."""
+    _, app, *rest = subject.split(".")
+    return unescaped(app), ".".join(unescaped(token) for token in rest)
+
+
+def presenter_subject(app: str, stream: str) -> str:
+    """presenter.<app>.<stream>: what dashboards subscribe to."""
+    return f"presenter.{escaped(app)}.{escaped(stream)}"
+
+
+def control_subject(topic: str, *names: str) -> str:
+    """control.<topic>[.<name>…]: what services tell each other."""
+    return ".".join(("control", topic, *(escaped(name) for name in names)))
+
+
+def stream_name(subject: str) -> str:
+    """The carrier's name of the stream that holds one log.
+
+    `+` is never part of an escaped token, so different subjects give different names.
+    """
+    return subject.replace(".", "+")
+
+
+def matches(pattern: str, subject: str) -> bool:
+    """Whether a subject fits a pattern with the wildcards `*` (one token) and `>` (one or more)."""
+    wanted, found = pattern.split("."), subject.split(".")
+    for i, token in enumerate(wanted):
+        if token == ">":
+            return len(found) > i
+        if i >= len(found) or token not in ("*", found[i]):
+            return False
+    return len(wanted) == len(found)
+
+
+def _log_tokens(log: LogName) -> str:
+    return f"{escaped(log.app)}.{escaped(log.group)}.{log.partition}"

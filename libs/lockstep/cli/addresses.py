@@ -1,0 +1,55 @@
+"""Where a running suite is: options, then environment, then the file that `lockstep run` leaves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from lockstep.events import UnavailableError
+
+ADDRESSES_FILE = "addresses.json"
+DEFAULT_DIRECTORY = Path(".lockstep")
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Base URLs of the services people talk to, and the bearer token if the suite wants one."""
+
+    receiver: str
+    presenter: str
+    coordinator: str
+    token: str | None = None
+
+    def write(self, directory: Path) -> None:
+        """Leaves the addresses for later commands; readable by the owner only."""
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / ADDRESSES_FILE
+        path.touch(mode=0o600)
+        content = {
+            "receiver": self.receiver,
+            "presenter": self.presenter,
+            "coordinator": self.coordinator,
+            "token": self.token,
+        }
+        path.write_text(json.dumps(content, indent=2) + "\n")
+
+
+def find_addresses(directory: Path, **given: str | None) -> Addresses:
+    """The addresses, those given first; UnavailableError when nothing says where the suite is."""
+    path = directory / ADDRESSES_FILE
+    known: dict[str, str | None] = json.loads(path.read_text()) if path.exists() else {}
+    known |= {name: value for name, value in given.items() if value}
+    missing = [name for name in ("receiver", "presenter", "coordinator") if not known.get(name)]
+    if missing:
+        raise UnavailableError(
+            f"no address for {', '.join(missing)}: no suite is running in {directory}",
+            hint="start one with `lockstep run`, name its folder with --directory, or set "
+            "LOCKSTEP_CLIENT__RECEIVER_URL, …__PRESENTER_URL and …__COORDINATOR_URL",
+        )
+    return Addresses(
+        receiver=str(known["receiver"]),
+        presenter=str(known["presenter"]),
+        coordinator=str(known["coordinator"]),
+        token=known.get("token"),
+    )

@@ -1,0 +1,1 @@
+"""The sub-commands, by what they work on."""

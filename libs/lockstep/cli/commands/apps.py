@@ -1,0 +1,111 @@
+"""deploy, undeploy, list, status, query: talking to the coordinator and the presenter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lockstep.cli.client import Client
+from lockstep.cli.commands.options import AsJson, with_client
+from lockstep.cli.commands.texts import read_app
+from lockstep.cli.output import console, print_json, print_table, show
+
+AppName = Annotated[str, typer.Argument(help="Name of the app.")]
+AppFile = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A .siddhi file.")]
+STATUS_COLUMNS = ("node", "role", "ready", "position", "published", "epoch", "lag")
+
+
+def deploy(
+    context: typer.Context,
+    file: AppFile,
+    as_json: AsJson = False,
+) -> None:
+    """Deploy an app, or replace the one of that name."""
+
+    async def action(client: Client) -> Any:
+        return await client.deploy(read_app(file))
+
+    answer = with_client(context, action)
+    if as_json:
+        print_json(answer)
+    else:
+        console.print(f"deployed {answer['app']} version {answer['version'][:12]}")
+
+
+def undeploy(
+    context: typer.Context,
+    app: AppName,
+    as_json: AsJson = False,
+) -> None:
+    """Undeploy an app."""
+
+    async def action(client: Client) -> Any:
+        return await client.request("DELETE", f"{client.addresses.coordinator}/v1/apps/{app}")
+
+    answer = with_client(context, action)
+    if as_json:
+        print_json(answer or {"app": app})
+    else:
+        console.print(f"undeployed {app}")
+
+
+def list_apps(
+    context: typer.Context,
+    as_json: AsJson = False,
+) -> None:
+    """List the deployed apps."""
+
+    async def action(client: Client) -> Any:
+        return await client.request("GET", f"{client.addresses.coordinator}/v1/apps")
+
+    answer = with_client(context, action)
+    columns = ("app", "version", "generation", "replicas", "nodes")
+    show(answer["apps"], columns, as_json=as_json, title="apps")
+
+
+def status(
+    context: typer.Context,
+    app: Annotated[str | None, typer.Argument(help="One app; all without it.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show who leads, who stands by, and how far each replica is."""
+
+    async def action(client: Client) -> Any:
+        base = client.addresses.coordinator
+        if app is not None:
+            return [await client.request("GET", f"{base}/v1/apps/{app}/status")]
+        apps = (await client.request("GET", f"{base}/v1/apps"))["apps"]
+        return [await client.request("GET", f"{base}/v1/apps/{a['app']}/status") for a in apps]
+
+    answer = with_client(context, action)
+    if as_json:
+        print_json(answer)
+        return
+    if not answer:
+        console.print("apps: none")
+    for one in answer:
+        show(one["replicas"], STATUS_COLUMNS, as_json=False, title=str(one["app"]))
+
+
+def query(
+    context: typer.Context,
+    app: AppName,
+    text: Annotated[str, typer.Argument(help="An on-demand query: from T select ...")],
+    as_json: AsJson = False,
+) -> None:
+    """Ask a table, window or aggregation of a running app."""
+
+    async def action(client: Client) -> Any:
+        url = f"{client.addresses.presenter}/v1/apps/{app}/query"
+        return await client.request("POST", url, json_body={"query": text, "details": True})
+
+    answer = with_client(context, action)
+    if as_json:
+        print_json(answer)
+        return
+    columns = [detail["name"] for detail in answer.get("details", [])]
+    records = answer["records"]
+    width = len(records[0]) if records else 0
+    print_table(columns or [str(i + 1) for i in range(width)], records, title="records")

@@ -1,0 +1,126 @@
+"""send, replay, tail: events in by the receiver's door, results out of the presenter's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from lockstep.cli.client import Client, detail
+from lockstep.cli.commands.options import AsJson, with_client
+from lockstep.cli.output import console, print_json, reported
+from lockstep.cli.replay import ReplayFile, replay_file
+
+AppName = Annotated[str, typer.Argument(help="Name of the app.")]
+StreamName = Annotated[str, typer.Argument(help="Name of the stream.")]
+
+
+def send(
+    context: typer.Context,
+    app: AppName,
+    stream: StreamName,
+    data: Annotated[
+        str,
+        typer.Argument(help="A JSON object, a JSON array (one chunk), or - for NDJSON on stdin."),
+    ],
+    event_id: Annotated[
+        str | None, typer.Option("--id", help="Makes repeating this command harmless.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Send events; returns when they are durable."""
+    from_stdin = data == "-"
+    body = sys.stdin.buffer.read() if from_stdin else data.encode()
+    content_type = "application/x-ndjson" if from_stdin else "application/json"
+
+    async def action(client: Client) -> Any:
+        return await client.send(
+            app, stream, body, content_type=content_type, idempotency_key=event_id
+        )
+
+    answer = with_client(context, action)
+    if as_json:
+        print_json(answer)
+    else:
+        console.print(f"accepted {answer['accepted']} events")
+        for refusal in answer.get("refused", ()):
+            console.print(f"refused {detail(refusal)}", markup=False)
+
+
+def replay(
+    context: typer.Context,
+    app: AppName,
+    stream: StreamName,
+    file: Annotated[Path, typer.Argument(exists=True, help="CSV, NDJSON or Parquet.")],
+    time_column: Annotated[
+        str | None, typer.Option(help="Column with the event time (epoch ms or a timestamp).")
+    ] = None,
+    speed: Annotated[
+        float,
+        typer.Option(
+            min=0.0, help="1 = as fast as it happened, 60 = an hour a minute, 0 = flat out."
+        ),
+    ] = 0.0,
+    batch: Annotated[int, typer.Option(min=1, help="Events per request.")] = 2000,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a file into a stream in time order, with a progress bar."""
+    with reported():
+        source = ReplayFile.open(file, time_column)
+
+    async def action(client: Client) -> Any:
+        with Progress(
+            TextColumn("replay"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            disable=as_json,
+        ) as bar:
+            task = bar.add_task("replay", total=source.rows)
+            return await replay_file(
+                client,
+                app,
+                stream,
+                source,
+                speed=speed,
+                batch=batch,
+                advance=lambda n: bar.advance(task, n),
+            )
+
+    answer = with_client(context, action)
+    if as_json:
+        print_json(answer)
+    else:
+        console.print(f"accepted {answer['accepted']} refused {answer['refused']}")
+
+
+def tail(
+    context: typer.Context,
+    app: AppName,
+    stream: StreamName,
+    count: Annotated[int | None, typer.Option("-n", min=1, help="Stop after so many.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Follow a stream's results as they are published."""
+
+    async def action(client: Client) -> None:
+        seen = 0
+        async for identity, event in client.follow(app, stream):
+            if as_json:
+                print_json({"id": identity, "event": event})
+            else:
+                console.print(f"{identity or '':>12}  {json.dumps(event)}", markup=False)
+            seen += 1
+            if count is not None and seen >= count:
+                return
+
+    try:
+        with_client(context, action)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise typer.Exit from None

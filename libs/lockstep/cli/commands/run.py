@@ -1,0 +1,59 @@
+"""run: the whole suite in one process, for a laptop or a small machine."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lockstep.cli.client import Client
+from lockstep.cli.commands.options import Connection
+from lockstep.cli.output import console, reported
+from lockstep.cli.suite import running_suite
+from lockstep.clock import SystemClock
+from lockstep.settings import load_settings
+from lockstep.telemetry import configure_logging
+
+DEFAULT_PORT = 8280
+
+
+def run(
+    context: typer.Context,
+    apps: Annotated[
+        list[Path] | None, typer.Argument(exists=True, help=".siddhi files to deploy at once.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0: any free port.")] = DEFAULT_PORT,
+    executor: Annotated[str | None, typer.Option(help="spark or reference")] = None,
+) -> None:
+    """Run all five services in one process, with servers of its own, until Ctrl-C."""
+    connection: Connection = context.obj
+    overrides = {"LOCKSTEP_SERVER__PORT": str(port)}
+    if executor is not None:
+        overrides["LOCKSTEP_PROCESSOR__EXECUTOR"] = executor
+    with reported():
+        telemetry = load_settings().telemetry
+        configure_logging(
+            service="lockstep",
+            level=telemetry.log_level,
+            log_format=telemetry.log_format,
+            clock=SystemClock(),
+        )
+        asyncio.run(_run(connection.directory, apps or [], overrides))
+
+
+async def _run(directory: Path, apps: list[Path], overrides: dict[str, str]) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with running_suite(directory, overrides=overrides) as suite:
+        async with Client(suite.addresses) as client:
+            for file in apps:
+                answer = await client.deploy(file.read_text())
+                console.print(f"deployed {answer['app']}")
+        console.print(f"Lockstep is up: {suite.addresses.presenter}  (Ctrl-C stops it)")
+        await stop.wait()
+        console.print("stopping")

@@ -1,0 +1,82 @@
+"""errors, handover, snapshot, revisions: what an operator asks of running apps."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from lockstep.cli.client import Client
+from lockstep.cli.commands.apps import AppName
+from lockstep.cli.commands.options import AsJson, with_client
+from lockstep.cli.output import console, print_json, show
+
+ERROR_COLUMNS = ("sequence", "stream", "reason", "payload", "origin", "position")
+REVISION_COLUMNS = ("revision", "version", "position", "size_bytes", "verified", "epoch")
+Sequences = Annotated[
+    list[int] | None, typer.Option(help="Number of a dead letter; may be repeated.")
+]
+
+
+def errors(
+    context: typer.Context,
+    app: AppName,
+    stream: Annotated[str | None, typer.Option(help="Of one stream only.")] = None,
+    replay: Sequences = None,
+    purge: Sequences = None,
+    after: Annotated[int, typer.Option(min=0, help="Only behind this number.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=1_000)] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """List the events that were refused and why; send some again, or forget them."""
+
+    async def action(client: Client) -> Any:
+        url = f"{client.addresses.coordinator}/v1/apps/{app}/errors"
+        if replay or purge:
+            verb, numbers = ("replay", replay) if replay else ("purge", purge)
+            return await client.request("POST", f"{url}/{verb}", json_body={"sequences": numbers})
+        params = {"after": str(after), "limit": str(limit)} | ({"stream": stream} if stream else {})
+        return await client.request("GET", url, params=params)
+
+    answer = with_client(context, action)
+    if as_json:
+        print_json(answer)
+    elif "errors" in answer:
+        show(answer["errors"], ERROR_COLUMNS, as_json=False, title="refused events")
+    elif replay:
+        console.print(f"sent again: {len(answer['replayed'])}")
+    else:
+        console.print(f"forgotten: {answer['removed']}")
+
+
+def handover(context: typer.Context, app: AppName, as_json: AsJson = False) -> None:
+    """Let a ready standby lead an app, without a gap."""
+    _command(context, app, "handover", as_json=as_json)
+
+
+def snapshot(context: typer.Context, app: AppName, as_json: AsJson = False) -> None:
+    """Take a revision of an app's state now."""
+    _command(context, app, "snapshot", as_json=as_json)
+
+
+def revisions(context: typer.Context, app: AppName, as_json: AsJson = False) -> None:
+    """List the kept revisions of an app's state, newest first."""
+
+    async def action(client: Client) -> Any:
+        url = f"{client.addresses.coordinator}/v1/apps/{app}/revisions"
+        return await client.request("GET", url)
+
+    answer = with_client(context, action)
+    show(answer["revisions"], REVISION_COLUMNS, as_json=as_json, title="revisions")
+
+
+def _command(context: typer.Context, app: str, name: str, *, as_json: bool) -> None:
+    async def action(client: Client) -> Any:
+        url = f"{client.addresses.coordinator}/v1/apps/{app}/{name}"
+        return await client.request("POST", url, json_body={})
+
+    answer = with_client(context, action)
+    if as_json:
+        print_json(answer)
+    else:
+        console.print(answer.get("message", "done"))

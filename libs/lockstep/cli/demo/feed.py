@@ -1,0 +1,79 @@
+"""The demo's inputs on their way to the receiver's HTTP door: batches of lines that name their
+streams."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lockstep.cli.client import Client
+from lockstep.cli.replay import TIMESTAMP_FIELD, send_retrying
+
+BATCH_EVENTS = 4_000
+REQUESTS_AHEAD = 2
+
+TimedEvent = tuple[str, int, dict[str, Any]]
+"""(stream, event time in ms, values by attribute name)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """What the receiver said: events accepted, and the input log's position of the last."""
+
+    accepted: int
+    last_position: int
+
+
+async def feed(
+    client: Client,
+    app: str,
+    events: Iterable[TimedEvent],
+    *,
+    key: str,
+    advance: Callable[[int], object],
+    batch_events: int = BATCH_EVENTS,
+) -> Fed:
+    """Sends events in order, one request after the other; each is repeated until it is durable.
+
+    `key` makes repetitions harmless. While one request is on its way the next is being written.
+    """
+    accepted, last_position = 0, 0
+    async for number, count, body in _bodies(events, batch_events):
+        answer = await send_retrying(
+            lambda body=body, number=number: client.send_mixed(  # type: ignore[misc]
+                app, body, idempotency_key=f"{key}-{number}"
+            )
+        )
+        accepted += answer["accepted"]
+        last_position = max(last_position, answer["last_position"])
+        advance(count)
+    return Fed(accepted, last_position)
+
+
+async def _bodies(events: Iterable[TimedEvent], size: int) -> AsyncIterator[tuple[int, int, bytes]]:
+    remaining = iter(events)
+    batches = iter(lambda: list(itertools.islice(remaining, size)), [])
+    upcoming: asyncio.Future[tuple[int, bytes] | None] = asyncio.ensure_future(
+        asyncio.to_thread(_next_body, batches)
+    )
+    for number in itertools.count():
+        written = await upcoming
+        if written is None:
+            return
+        upcoming = asyncio.ensure_future(asyncio.to_thread(_next_body, batches))
+        yield number, *written
+
+
+def _next_body(batches: Iterator[list[TimedEvent]]) -> tuple[int, bytes] | None:
+    batch = next(batches, None)
+    if batch is None:
+        return None
+    lines = [
+        json.dumps({"stream": stream, TIMESTAMP_FIELD: ts, "event": values})
+        for stream, ts, values in batch
+    ]
+    return len(batch), "\n".join(lines).encode()

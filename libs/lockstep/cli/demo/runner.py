@@ -1,0 +1,171 @@
+"""The demo: start the suite, deploy two apps, replay real input, and check every answer a second
+time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from lockstep.cli.client import Client
+from lockstep.cli.demo.answers import Row, expected_answers, mismatches
+from lockstep.cli.demo.feed import Fed, TimedEvent, feed
+from lockstep.cli.demo.flights import Flights, load_flights, merged
+from lockstep.cli.demo.pizza import pizza_answer, pizza_events
+from lockstep.cli.demo.published import Published, log_of, read_published
+from lockstep.cli.output import console
+from lockstep.cli.replay import send_retrying
+from lockstep.cli.suite import Suite
+from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.events import LockstepError
+from lockstep.frame import open_world
+from lockstep.store.postgres import read_rows
+
+FLIGHTS, PIZZA = "Flights", "PizzaShop"
+STREAM_ANSWERS = ("HourlyDelay", "CarrierAlert", "DelayWeather")
+TABLE_COLUMNS = ("origin", "day", "flights", "departed", "worst_delay", "mean_delay")
+SETTLE_TIMEOUT_MS = 240_000
+SETTLE_POLL_MS = 250
+SHOWN_MISMATCHES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the demo found; `ok` when every answer is there, once, and right."""
+
+    events: int
+    outputs: int
+    mismatches: int
+    lost: int
+    duplicated: int
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing is wrong."""
+        return not (self.mismatches or self.lost or self.duplicated)
+
+    def line(self, seconds: float) -> str:
+        """The demo's last line."""
+        return (
+            f"demo: {'ok' if self.ok else 'FAILED'} events={self.events} outputs={self.outputs} "
+            f"mismatches={self.mismatches} lost={self.lost} duplicated={self.duplicated} "
+            f"seconds={seconds:.0f}"
+        )
+
+
+def app_text(name: str) -> str:
+    """The text of a demo app: flights or pizza."""
+    return resources.files("lockstep.cli.demo").joinpath(f"{name}.siddhi").read_text("utf-8")
+
+
+async def run_demo(suite: Suite, *, limit: int | None = None) -> Verdict:
+    """Runs both apps on a running suite and checks them; `limit` takes only the first
+    departures."""
+    flights = await asyncio.to_thread(load_flights, limit=limit)
+    orders = pizza_events()
+    async with Client(suite.addresses) as client:
+        for name in ("flights", "pizza"):
+            text = app_text(name)
+            answer = await send_retrying(lambda text=text: client.deploy(text))  # type: ignore[misc]
+            console.print(f"deployed {answer['app']}")
+        await _all_ready(client)
+        pizza_fed = await _replay(client, PIZZA, orders, len(orders))
+        total = flights.departures.num_rows + flights.weather.num_rows
+        flights_fed = await _replay(client, FLIGHTS, merged(flights), total)
+        console.print("waiting until everything is published and delivered")
+        await _settled(client, FLIGHTS, flights_fed.last_position)
+        await _settled(client, PIZZA, pizza_fed.last_position)
+    return await _checked(suite, flights, orders, flights_fed.accepted + pizza_fed.accepted)
+
+
+async def _replay(client: Client, app: str, events: Iterable[TimedEvent], total: int) -> Fed:
+    columns = (TextColumn(f"{app:<10}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(app, total=total)
+        return await feed(
+            client, app, events, key=f"demo-{app}", advance=lambda n: bar.advance(task, n)
+        )
+
+
+async def _all_ready(client: Client) -> None:
+    """Until a replica leads each app."""
+    for app in (FLIGHTS, PIZZA):
+        await _until(client, app, lambda replicas: any(r["role"] == "active" for r in replicas))
+
+
+async def _settled(client: Client, app: str, position: int) -> None:
+    """Until all outputs up to the position are in the output log."""
+    await _until(client, app, lambda rs: any(r["settled"] >= position for r in rs))
+
+
+async def _until(client: Client, app: str, reached: Any) -> None:
+    clock = SystemClock()
+    give_up_ms = clock.monotonic_ms() + SETTLE_TIMEOUT_MS
+    while True:
+        status = await client.request("GET", f"{client.addresses.coordinator}/v1/apps/{app}/status")
+        if reached(status["replicas"]):
+            return
+        if clock.monotonic_ms() > give_up_ms:
+            raise LockstepError(f"{app} is not done after {SETTLE_TIMEOUT_MS} ms: {status}")
+        await clock.sleep_ms(SETTLE_POLL_MS)
+
+
+async def _checked(
+    suite: Suite, flights: Flights, orders: list[TimedEvent], events: int
+) -> Verdict:
+    console.print("working the answers out again with plain SQL over the whole file")
+    expected = await asyncio.to_thread(expected_answers, flights)
+    world = await open_world(suite.settings, SystemClock(), SystemRandomness())
+    try:
+        published = {
+            app: await read_published(await world.bus.output_log(log_of(app)))
+            for app in (FLIGHTS, PIZZA)
+        }
+    finally:
+        await world.close()
+    actual = {name: published[FLIGHTS].rows[name] for name in STREAM_ANSWERS}
+    actual["OriginToday"] = await _table(suite, "origin_today", TABLE_COLUMNS)
+    expected["delivered_orders"] = list(pizza_answer(orders))
+    actual["delivered_orders"] = await _table(
+        suite, "delivered_orders", ("customer_name", "overdue")
+    )
+    return _verdict(events, published.values(), expected, actual)
+
+
+async def _table(suite: Suite, table: str, columns: tuple[str, ...]) -> list[Row]:
+    """The rows of a sink table, read from the database itself once they stand still."""
+    dsn = suite.settings.store.postgres_dsn.get_secret_value()
+    clock = SystemClock()
+    before: list[Row] | None = None
+    while True:
+        rows = await read_rows(dsn, table, columns)
+        if rows and rows == before:
+            return rows
+        before = rows
+        await clock.sleep_ms(4 * SETTLE_POLL_MS)
+
+
+def _verdict(
+    events: int,
+    published: Iterable[Published],
+    expected: dict[str, list[Row]],
+    actual: dict[str, list[Row]],
+) -> Verdict:
+    logs = list(published)
+    wrong, lost = 0, 0
+    for name, rows in expected.items():
+        found = mismatches(rows, actual[name])
+        missing = max(0, len(rows) - len(actual[name]))
+        console.print(
+            f"{name:<18}{len(rows):>8} expected {len(actual[name]):>8} found {len(found):>4} wrong"
+        )
+        for line in found[:SHOWN_MISMATCHES]:
+            console.print(f"  {line}", markup=False)
+        wrong += len(found)
+        lost += missing
+    duplicated = sum(log.duplicated + log.out_of_order for log in logs)
+    return Verdict(events, sum(log.total for log in logs), wrong, lost, duplicated)

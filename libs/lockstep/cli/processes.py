@@ -1,0 +1,211 @@
+"""The suite as one process per service: started, watched for readiness, killed and started again.
+
+What `make up` runs, and what the end-to-end and chaos tests break on purpose.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+
+from lockstep.cli.addresses import Addresses
+from lockstep.cli.suite import GIVEN_BY
+from lockstep.clock import SystemClock
+from lockstep.embedded import (
+    ALL_SERVERS,
+    EmbeddedServers,
+    free_port,
+    prepare_spark_environment,
+    tied_to_parent,
+)
+from lockstep.events import LockstepError, UnavailableError
+from lockstep.settings import Settings, load_settings
+
+READY_TIMEOUT_MS = 90_000
+READY_POLL_MS = 100
+STOP_TIMEOUT_MS = 25_000
+PLAN: tuple[tuple[str, str], ...] = (
+    ("coordinator", "coordinator"),
+    ("processor-1", "processor"),
+    ("processor-2", "processor"),
+    ("publisher", "publisher"),
+    ("presenter", "presenter"),
+    ("receiver", "receiver"),
+)
+"""(node, service) of the default suite: two processors."""
+
+
+@dataclass(slots=True)
+class ServiceProcess:
+    """One service in a process of its own; keeps its port and name over restarts."""
+
+    node: str
+    service: str
+    environment: Mapping[str, str]
+    log: Path
+    port: int = field(default_factory=free_port)
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Its HTTP door."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id while it runs."""
+        running = self._process is not None and self._process.poll() is None
+        return self._process.pid if running and self._process else None
+
+    def start(self) -> None:
+        """Starts it; see `ready`."""
+        environment = {
+            **os.environ,
+            **self.environment,
+            "LOCKSTEP_SERVER__PORT": str(self.port),
+            "LOCKSTEP_SERVER__NODE": self.node,
+        }
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                tied_to_parent([sys.executable, "-m", f"services.{self.service}"], signal.SIGTERM),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                start_new_session=True,
+            )
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal to the process and all it started (Spark's JVM and its workers)."""
+        if self._process is not None and self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+
+    async def kill(self) -> None:
+        """SIGKILL, without a chance to say goodbye."""
+        self.send(signal.SIGKILL)
+        await self._ended(STOP_TIMEOUT_MS)
+
+    async def stop(self) -> None:
+        """SIGTERM to the process itself, then whatever it takes."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            if not await self._ended(STOP_TIMEOUT_MS):
+                await self.kill()
+
+    async def ready(self, session: aiohttp.ClientSession) -> None:
+        """Until /readyz says yes; LockstepError when it ends or takes too long."""
+        clock = SystemClock()
+        give_up_ms = clock.monotonic_ms() + READY_TIMEOUT_MS
+        while clock.monotonic_ms() < give_up_ms:
+            if self.pid is None:
+                raise LockstepError(f"{self.node} ended while starting", hint=f"see {self.log}")
+            with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+                async with session.get(f"{self.url}/readyz") as response:
+                    if response.status == 200:
+                        return
+            await clock.sleep_ms(READY_POLL_MS)
+        raise UnavailableError(
+            f"{self.node} is not ready after {READY_TIMEOUT_MS} ms", hint=f"see {self.log}"
+        )
+
+    async def _ended(self, timeout_ms: int) -> bool:
+        clock = SystemClock()
+        give_up_ms = clock.monotonic_ms() + timeout_ms
+        while self.pid is not None:
+            if clock.monotonic_ms() > give_up_ms:
+                return False
+            await clock.sleep_ms(10)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSuite:
+    """Running processes by node name, the servers under them, and where to talk to them."""
+
+    processes: Mapping[str, ServiceProcess]
+    servers: EmbeddedServers
+    settings: Settings
+    addresses: Addresses
+
+    def of(self, service: str) -> list[ServiceProcess]:
+        """The processes of one service."""
+        return [p for p in self.processes.values() if p.service == service]
+
+
+@contextlib.asynccontextmanager
+async def running_processes(
+    directory: Path,
+    *,
+    plan: Sequence[tuple[str, str]] = PLAN,
+    overrides: Mapping[str, str] | None = None,
+    ports: Mapping[str, int] | None = None,
+    sync_interval: str = "always",
+) -> AsyncIterator[ProcessSuite]:
+    """The suite in processes, ready within the block; stopped in good order after it.
+
+    Servers whose URL the environment gives are used. `ports` fixes the doors of nodes.
+    """
+    given = {
+        name for name, key in GIVEN_BY.items() if key in os.environ or f"{key}_FILE" in os.environ
+    }
+    want = [name for name in ALL_SERVERS if name not in given]
+    prepare_spark_environment()
+    async with EmbeddedServers.start(
+        directory / "servers", want=want, sync_interval=sync_interval
+    ) as servers:
+        environment = {**servers.environment(), **(overrides or {})}
+        (directory / "logs").mkdir(parents=True, exist_ok=True)
+        processes = _planned(directory, plan, environment, ports or {})
+        addresses = _addresses(processes)
+        settings = load_settings({**os.environ, **environment})
+        suite = ProcessSuite(processes, servers, settings, addresses)
+        try:
+            await _start(processes)
+            addresses.write(directory)
+            yield suite
+        finally:
+            await asyncio.gather(*(process.stop() for process in processes.values()))
+
+
+def _planned(
+    directory: Path,
+    plan: Sequence[tuple[str, str]],
+    environment: Mapping[str, str],
+    ports: Mapping[str, int],
+) -> dict[str, ServiceProcess]:
+    found: dict[str, ServiceProcess] = {}
+    for node, service in plan:
+        port = ports.get(node) or free_port()
+        log = directory / "logs" / f"{node}.log"
+        found[node] = ServiceProcess(node, service, environment, log, port)
+    coordinator = next(p for p in found.values() if p.service == "coordinator")
+    shared = {**environment, "LOCKSTEP_COORDINATOR__URL": coordinator.url}
+    for process in found.values():
+        own = {"LOCKSTEP_SPARK__STATE_DIRECTORY": str(directory / "spark" / process.node)}
+        process.environment = {**shared, **own}
+    return found
+
+
+def _addresses(processes: Mapping[str, ServiceProcess]) -> Addresses:
+    def url(service: str) -> str:
+        return next(p.url for p in processes.values() if p.service == service)
+
+    return Addresses(url("receiver"), url("presenter"), url("coordinator"))
+
+
+async def _start(processes: Mapping[str, ServiceProcess]) -> None:
+    timeout = aiohttp.ClientTimeout(total=5)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        for process in processes.values():
+            process.start()
+        await asyncio.gather(*(process.ready(session) for process in processes.values()))

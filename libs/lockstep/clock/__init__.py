@@ -1,0 +1,17 @@
+"""The only place that reads time or randomness.
+
+Everything else is handed a `Clock` and a `Randomness`, so that a test can own both.
+"""
+
+from lockstep.clock.contract import Clock, Randomness
+from lockstep.clock.system import SystemClock, SystemRandomness
+from lockstep.clock.virtual import SeededRandomness, VirtualClock
+
+__all__ = [
+    "Clock",
+    "Randomness",
+    "SeededRandomness",
+    "SystemClock",
+    "SystemRandomness",
+    "VirtualClock",
+]

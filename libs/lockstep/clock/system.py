@@ -1,0 +1,43 @@
+"""The machine's own time and randomness."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+import time
+import uuid
+
+_NANOSECONDS_PER_MS = 1_000_000
+
+
+class SystemClock:
+    """Reads the operating system's clocks."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970-01-01 UTC."""
+        return time.time_ns() // _NANOSECONDS_PER_MS
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds since the machine started, roughly."""
+        return time.monotonic_ns() // _NANOSECONDS_PER_MS
+
+    async def sleep_ms(self, duration_ms: int) -> None:
+        """Suspends the calling task for at least `duration_ms`."""
+        await asyncio.sleep(max(0, duration_ms) / 1000)
+
+
+class SystemRandomness:
+    """Unpredictable."""
+
+    def uuid_hex(self) -> str:
+        """A version 4 UUID as 32 lower-case hex digits."""
+        return uuid.uuid4().hex
+
+    def fraction(self) -> float:
+        """A float in [0.0, 1.0)."""
+        return random.random()
+
+    def secret(self) -> str:
+        """43 URL-safe characters from the operating system's entropy."""
+        return secrets.token_urlsafe(32)

@@ -1,0 +1,73 @@
+"""A NATS server with JetStream on disk, one user, loopback only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lockstep.clock import Clock, Randomness
+from lockstep.embedded.credentials import write_private
+from lockstep.embedded.probe import nats_answers
+from lockstep.embedded.process import Command
+from lockstep.embedded.programs import nats_server
+from lockstep.embedded.server import HOST, USER, Server, server_url
+
+_CONFIGURATION = """\
+listen: "{host}:{port}"
+server_name: "lockstep-embedded"
+max_payload: {max_payload_bytes}
+jetstream {{
+  store_dir: "{data}"
+  sync_interval: "{sync_interval}"
+}}
+authorization {{
+  user: "{user}"
+  password: "{password}"
+}}
+"""
+
+MAX_PAYLOAD_BYTES = 8_388_608
+
+
+class NatsServer(Server):
+    """`sync_interval` is how often JetStream forces files to disk: "always", or as in "2m".
+
+    Acknowledged messages survive `kill` with either; "always" makes them survive a power cut too.
+    """
+
+    name = "nats"
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        clock: Clock,
+        randomness: Randomness,
+        port: int | None = None,
+        sync_interval: str = "always",
+    ) -> None:
+        super().__init__(directory, clock=clock, randomness=randomness, port=port)
+        self._sync_interval = sync_interval
+
+    @property
+    def url(self) -> str:
+        """For the bus settings."""
+        return server_url("nats", USER, self.password, self.port)
+
+    async def _prepare(self) -> None:
+        text = _CONFIGURATION.format(
+            host=HOST,
+            port=self.port,
+            max_payload_bytes=MAX_PAYLOAD_BYTES,
+            data=self.directory / "data",
+            sync_interval=self._sync_interval,
+            user=USER,
+            password=self.password,
+        )
+        write_private(self.directory / "nats.conf", text)
+
+    def _command(self) -> Command:
+        arguments = [str(nats_server()), "-c", str(self.directory / "nats.conf")]
+        return Command(arguments, self.directory / "log")
+
+    async def _answers(self) -> bool:
+        return await nats_answers(HOST, self.port, USER, self.password)

@@ -1,0 +1,124 @@
+"""A PostgreSQL cluster of one's own: made on the first start, one user, loopback only.
+
+PostgreSQL refuses root, so a supervisor that is root runs it as an unprivileged account.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import signal
+from pathlib import Path
+
+from lockstep.clock import Clock, Randomness
+from lockstep.embedded.credentials import secret, write_private
+from lockstep.embedded.errors import ServerStartError
+from lockstep.embedded.probe import postgres_answers
+from lockstep.embedded.process import Account, ChildProcess, Command
+from lockstep.embedded.programs import postgres_programs
+from lockstep.embedded.server import HOST, USER, Server, server_url
+
+_INITDB_TIMEOUT_MS = 60_000
+_ACCOUNTS = ("postgres", "nobody")
+
+
+class PostgresServer(Server):
+    """PostgreSQL for desired state, revisions and sink tables.
+
+    With `durable` off a power cut may cost data (a kill never does), and tests run faster.
+    """
+
+    name = "postgres"
+    stop_signal = signal.SIGINT  # "fast": closes connections; SIGTERM would wait for clients
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        clock: Clock,
+        randomness: Randomness,
+        port: int | None = None,
+        durable: bool = True,
+    ) -> None:
+        super().__init__(directory, clock=clock, randomness=randomness, port=port)
+        self._durable = durable
+        self._data = self.directory / "data"
+        self._programs: Path | None = None
+
+    @property
+    def url(self) -> str:
+        """The DSN for the store settings and for sink tables."""
+        return server_url("postgresql", USER, self.password, self.port, "/postgres")
+
+    async def _prepare(self) -> None:
+        self._programs = postgres_programs(self._written_by())
+        if self._written_by() is None:
+            await self._make_cluster(self._programs)
+
+    def _written_by(self) -> int | None:
+        """Major version that the data is for; None when there is none yet."""
+        marker = self._data / "PG_VERSION"
+        return int(marker.read_text()) if marker.exists() else None
+
+    async def _make_cluster(self, programs: Path) -> None:
+        password = secret(self.directory / "password", self._randomness)
+        handed_over = self.directory / "data.password"
+        write_private(handed_over, password + "\n")
+        self._data.mkdir(exist_ok=True, mode=0o700)
+        account = self._account()
+        if account is not None:
+            for path in (handed_over, self._data):
+                os.chown(path, account.uid, account.gid)
+        options = ["--auth=scram-sha-256", f"--username={USER}", f"--pwfile={handed_over}"]
+        options += ["--encoding=UTF8", "--locale=C", "--no-instructions", "--no-sync"]
+        initdb = ChildProcess(
+            self._as_account([str(programs / "initdb"), "-D", str(self._data), *options]),
+            self._clock,
+        )
+        status = await initdb.wait(_INITDB_TIMEOUT_MS)
+        handed_over.unlink()
+        if status != 0:
+            initdb.kill()
+            raise ServerStartError(f"initdb ended with {status}: {initdb.last_words()}")
+
+    def _command(self) -> Command:
+        assert self._programs is not None
+        settings = {
+            "listen_addresses": HOST,
+            "port": str(self.port),
+            "unix_socket_directories": "",
+            "shared_buffers": "32MB",
+            "max_connections": "200",
+            "fsync": "on" if self._durable else "off",
+            "full_page_writes": "on" if self._durable else "off",
+        }
+        options = [each for name, value in settings.items() for each in ("-c", f"{name}={value}")]
+        return self._as_account([str(self._programs / "postgres"), "-D", str(self._data), *options])
+
+    def _as_account(self, arguments: list[str]) -> Command:
+        return Command(
+            arguments,
+            self.directory / "log",
+            death_signal=signal.SIGINT,
+            account=self._account(),
+            reach=(Path(arguments[0]), self._data),
+        )
+
+    def _account(self) -> Account | None:
+        """Whom to become, as root: who owns the data, or else the first account that exists."""
+        if os.geteuid() != 0:
+            return None
+        owner = self._data.stat()
+        if owner.st_uid != 0:
+            return Account(owner.st_uid, owner.st_gid)
+        known = {entry.pw_name: entry for entry in pwd.getpwall()}
+        for name in _ACCOUNTS:
+            if name in known:
+                return Account(known[name].pw_uid, known[name].pw_gid)
+        raise ServerStartError(
+            f"PostgreSQL refuses root and there is no account {' or '.join(_ACCOUNTS)}",
+            hint="run as an ordinary user, or give the address of a running server",
+        )
+
+    async def _answers(self) -> bool:
+        return await postgres_answers(HOST, self.port, USER)

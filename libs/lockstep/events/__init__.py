@@ -1,0 +1,51 @@
+"""Events, schemas, log records, identities and errors: the words every other package speaks."""
+
+from lockstep.events.errors import (
+    Fault,
+    FencedError,
+    InvalidEventError,
+    LockstepError,
+    UnavailableError,
+)
+from lockstep.events.event import Event, Value
+from lockstep.events.records import (
+    ClaimRecord,
+    EventsRecord,
+    InputEvent,
+    InputRecord,
+    LogEntry,
+    Operation,
+    OutputId,
+    OutputLogRecord,
+    OutputRecord,
+    OutputRow,
+    Position,
+    TickRecord,
+)
+from lockstep.events.schema import NUMERIC_TYPES, Attribute, AttributeType, StreamSchema
+
+__all__ = [
+    "NUMERIC_TYPES",
+    "Attribute",
+    "AttributeType",
+    "ClaimRecord",
+    "Event",
+    "EventsRecord",
+    "Fault",
+    "FencedError",
+    "InputEvent",
+    "InputRecord",
+    "InvalidEventError",
+    "LockstepError",
+    "LogEntry",
+    "Operation",
+    "OutputId",
+    "OutputLogRecord",
+    "OutputRecord",
+    "OutputRow",
+    "Position",
+    "StreamSchema",
+    "TickRecord",
+    "UnavailableError",
+    "Value",
+]

@@ -1,0 +1,276 @@
+"""How records travel and rest: a small header and Arrow record batches, self-describing, versioned.
+
+A record carries its column types, so it can be read without the app it belongs to, also when the
+app has changed since. Given a schema the types are the schema's; else they follow the values,
+losslessly. Reading refuses what another version wrote (CodecError). All functions are pure and
+thread-safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter, lt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lockstep.events.columns import (
+    ChunkLengths,
+    EventColumns,
+    columns_of,
+    conformed,
+    lengths_array,
+    rows_of,
+)
+from lockstep.events.envelope import (
+    FORMAT_VERSION,
+    ClaimHeader,
+    CodecError,
+    EventsHeader,
+    Kind,
+    OutputHeader,
+    StreamRows,
+    TickHeader,
+    assembled,
+    extra,
+    padded,
+    read_batch,
+    taken_apart,
+    written_batch,
+)
+from lockstep.events.errors import InvalidEventError
+from lockstep.events.records import (
+    ClaimRecord,
+    EventsRecord,
+    InputRecord,
+    Operation,
+    OutputId,
+    OutputLogRecord,
+    OutputRecord,
+    OutputRow,
+    TickRecord,
+)
+from lockstep.events.schema import StreamSchema
+
+__all__ = [
+    "FORMAT_VERSION",
+    "CodecError",
+    "EventColumns",
+    "Schemas",
+    "Summary",
+    "decode_columns",
+    "decode_input",
+    "decode_output",
+    "encode_batch",
+    "encode_record",
+    "summary_of",
+]
+
+Schemas = Mapping[str, StreamSchema]
+
+
+def encode_record(record: InputRecord | OutputLogRecord, schemas: Schemas | None = None) -> bytes:
+    """A record as bytes. Errors: InvalidEventError when values do not fit their schema.
+
+    Streams that `schemas` does not know are typed by their values.
+    """
+    if isinstance(record, EventsRecord):
+        return _encode_events(record, schemas or {})
+    if isinstance(record, OutputRecord):
+        return _encode_output(record, schemas or {})
+    if isinstance(record, TickRecord):
+        return assembled(Kind.TICK, TickHeader(record.clock_ms))
+    return assembled(Kind.CLAIM, ClaimHeader(record.epoch, record.holder, record.clock_ms))
+
+
+def encode_batch(
+    schema: StreamSchema,
+    batch: pa.RecordBatch,
+    chunk_lengths: Sequence[int] | npt.NDArray[Any],
+    clock_ms: int,
+    *,
+    timestamps_ms: pa.Array | None = None,
+    event_ids: pa.Array | None = None,
+) -> bytes:
+    """An events record from Arrow columns, without making an object per event.
+
+    `batch` has the schema's columns in order (castable types are cast); `timestamps_ms` is int64
+    without nulls; when it is None every event bears `clock_ms` and the record says that the senders
+    gave no time. Errors: InvalidEventError when lengths or types do not fit.
+    """
+    lengths = lengths_array(chunk_lengths)
+    total = int(lengths.sum())
+    if total != batch.num_rows:
+        message = f"chunks of {total} events in all, a batch of {batch.num_rows}"
+        raise InvalidEventError(message, where=schema.name)
+    extras: dict[str, pa.Array] = {}
+    if timestamps_ms is not None:
+        if timestamps_ms.null_count:
+            raise InvalidEventError("a null timestamp", field="timestamp", where=schema.name)
+        extras["timestamp"] = timestamps_ms
+    if event_ids is not None:
+        extras["event_id"] = event_ids
+    arrays = conformed(batch, schema).columns
+    codes = "".join(kind.value[0] for kind in schema.types)
+    part, body = written_batch(codes, schema.names, arrays, extras, total)
+    given = timestamps_ms is not None
+    header = EventsHeader(schema.name, clock_ms, given, clock_ms, _packed_lengths(lengths), part)
+    return assembled(Kind.EVENTS, header, (body,))
+
+
+def decode_input(payload: bytes) -> InputRecord:
+    """The record of an input log. Errors: CodecError."""
+    columns = decode_columns(payload)
+    return columns if isinstance(columns, TickRecord) else columns.to_record()
+
+
+def decode_columns(payload: bytes) -> EventColumns | TickRecord:
+    """The record of an input log as columns that lie in `payload` itself. Errors: CodecError."""
+    kind, header, body = taken_apart(payload)
+    if kind is Kind.TICK:
+        return TickRecord(header.clock_ms)
+    if kind is not Kind.EVENTS:
+        raise CodecError(f"expected a record of an input log, found {kind.name.lower()}")
+    batch, extras = read_batch(body, header.batch)
+    return EventColumns(
+        stream=header.stream,
+        clock_ms=header.clock_ms,
+        has_timestamps=header.has_timestamps,
+        batch=batch,
+        chunk_lengths=_unpacked_lengths(header.chunks, header.batch.rows),
+        constant_ms=header.constant_ms,
+        timestamps_ms=extras.get("timestamp"),
+        event_ids=extras.get("event_id"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What an events record holds, without its columns."""
+
+    stream: str
+    events: int
+    attributes: int
+
+
+def summary_of(payload: bytes) -> Summary | None:
+    """What a record of an input log holds, from its header alone; None for a tick. CodecError."""
+    kind, header, _ = taken_apart(payload)
+    if kind is Kind.TICK:
+        return None
+    if kind is not Kind.EVENTS:
+        raise CodecError(f"expected a record of an input log, found {kind.name.lower()}")
+    return Summary(header.stream, header.batch.rows, len(header.batch.codes))
+
+
+def decode_output(payload: bytes) -> OutputLogRecord:
+    """The record of an output log. Errors: CodecError."""
+    kind, header, body = taken_apart(payload)
+    if kind is Kind.CLAIM:
+        return ClaimRecord(header.epoch, header.holder, header.clock_ms)
+    if kind is not Kind.OUTPUT:
+        raise CodecError(f"expected a record of an output log, found {kind.name.lower()}")
+    rows: list[OutputRow] = []
+    for part in header.streams:
+        batch, extras = read_batch(body, part.batch)
+        body = body[padded(part.batch.size_bytes) :]
+        rows += _output_rows(part, batch, extras)
+    if len(header.streams) > 1:
+        rows.sort(key=attrgetter("id"))
+    return OutputRecord(header.epoch, tuple(rows))
+
+
+def _encode_events(record: EventsRecord, schemas: Schemas) -> bytes:
+    events = list(chain.from_iterable(record.chunks))
+    schema = schemas.get(record.stream)
+    codes, arrays = columns_of([event.data for event in events], record.stream, schema)
+    extras: dict[str, pa.Array] = {}
+    stamps = [event.timestamp_ms for event in events]
+    if len(set(stamps)) > 1:
+        extras["timestamp"] = extra("timestamp", stamps)
+    ids = [event.event_id for event in events]
+    if any(each is not None for each in ids):
+        extras["event_id"] = extra("event_id", ids)
+    names = schema.names if schema is not None else ()
+    part, body = written_batch(codes, names, arrays, extras, len(events))
+    header = EventsHeader(
+        record.stream,
+        record.clock_ms,
+        record.has_timestamps,
+        stamps[0] if stamps else record.clock_ms,
+        _packed_lengths(lengths_array([len(chunk) for chunk in record.chunks])),
+        part,
+    )
+    return assembled(Kind.EVENTS, header, (body,))
+
+
+def _packed_lengths(lengths: ChunkLengths) -> int | bytes:
+    if len(lengths) == 0:
+        return 0
+    if lengths[0] > 0 and bool((lengths == lengths[0]).all()):
+        return int(lengths[0])
+    return lengths.astype("<i4").tobytes()
+
+
+def _unpacked_lengths(chunks: int | bytes, rows: int) -> ChunkLengths:
+    if isinstance(chunks, int):
+        return np.full(rows // chunks if chunks else 0, chunks, dtype=np.int32)
+    lengths = np.frombuffer(chunks, dtype="<i4")
+    if int(lengths.sum()) != rows:
+        raise CodecError(f"a damaged record: {rows} events in chunks of {int(lengths.sum())}")
+    return lengths
+
+
+def _encode_output(record: OutputRecord, schemas: Schemas) -> bytes:
+    ids = [row.id for row in record.rows]
+    if not all(map(lt, ids, ids[1:])):
+        raise ValueError("the rows of an output record ascend in identity")
+    by_stream: dict[tuple[str, int], list[OutputRow]] = {}
+    for row in record.rows:
+        by_stream.setdefault((row.stream, len(row.data)), []).append(row)
+    parts, bodies = [], []
+    for (stream, width), rows in by_stream.items():
+        schema = schemas.get(stream)
+        # A deletion bears only the key's values, so its rows have a width of their own.
+        fits = schema is not None and len(schema.attributes) == width
+        part, body = _encode_rows(stream, rows, schema if fits else None)
+        parts.append(part)
+        bodies.append(body)
+    return assembled(Kind.OUTPUT, OutputHeader(record.epoch, tuple(parts)), bodies)
+
+
+def _encode_rows(
+    stream: str, rows: list[OutputRow], schema: StreamSchema | None
+) -> tuple[StreamRows, pa.Buffer]:
+    codes, arrays = columns_of([row.data for row in rows], stream, schema)
+    extras = {
+        "position": extra("position", [row.id.position for row in rows]),
+        "ordinal": extra("ordinal", [row.id.ordinal for row in rows]),
+        "timestamp": extra("timestamp", [row.timestamp_ms for row in rows]),
+    }
+    operations = [int(row.operation) for row in rows]
+    operation: int | None = operations[0]
+    if len(set(operations)) > 1:
+        operation = None
+        extras["operation"] = extra("operation", operations)
+    names = schema.names if schema is not None else ()
+    part, body = written_batch(codes, names, arrays, extras, len(rows))
+    return StreamRows(stream, operation, part), body
+
+
+def _output_rows(
+    part: StreamRows, batch: pa.RecordBatch, extras: dict[str, pa.Array]
+) -> list[OutputRow]:
+    count = part.batch.rows
+    ids = map(OutputId, extras["position"].to_pylist(), extras["ordinal"].to_pylist())
+    if part.operation is None:
+        operations = [Operation(each) for each in extras["operation"].to_pylist()]
+    else:
+        operations = [Operation(part.operation)] * count
+    stamps = extras["timestamp"].to_pylist()
+    rows = rows_of(batch, count)
+    return list(map(OutputRow, ids, [part.stream] * count, stamps, rows, operations))

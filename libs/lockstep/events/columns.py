@@ -1,0 +1,192 @@
+"""Events as Arrow columns: how the hot path carries them, without an object per event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lockstep.events.errors import InvalidEventError
+from lockstep.events.event import Value
+from lockstep.events.objects import decode_object, encode_object
+from lockstep.events.records import EventsRecord, InputEvent
+from lockstep.events.schema import AttributeType, StreamSchema
+
+ARROW_TYPES: Final[dict[AttributeType, pa.DataType]] = {
+    AttributeType.STRING: pa.string(),
+    AttributeType.INT: pa.int32(),
+    AttributeType.LONG: pa.int64(),
+    AttributeType.FLOAT: pa.float32(),
+    AttributeType.DOUBLE: pa.float64(),
+    AttributeType.BOOL: pa.bool_(),
+    AttributeType.OBJECT: pa.binary(),
+}
+"""Arrow's type of each attribute type; an `object` travels as the bytes of `encode_object`."""
+
+CODES: Final[dict[str, pa.DataType]] = {
+    **{kind.value[0]: arrow for kind, arrow in ARROW_TYPES.items()},
+    "n": pa.null(),
+}
+"""One letter per type, as written in a record's header: s, i, l, f, d, b, o; n for only nulls."""
+
+_CODE_OF: Final[dict[type, str]] = {str: "s", int: "l", float: "d", bool: "b"}
+_CONVERSION_ERRORS: Final = (pa.ArrowException, ValueError, TypeError, OverflowError)
+
+ChunkLengths = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class EventColumns:
+    """Events of one stream, column by column; the columnar twin of EventsRecord.
+
+    `batch` has one column per attribute, in the schema's order. `timestamps_ms` (int64) is None
+    when every event bears `constant_ms`; `event_ids` (string) is None when no event has one.
+    `chunk_lengths` sums up to the number of rows.
+    """
+
+    stream: str
+    clock_ms: int
+    has_timestamps: bool
+    batch: pa.RecordBatch
+    chunk_lengths: ChunkLengths
+    constant_ms: int
+    timestamps_ms: pa.Array | None = None
+    event_ids: pa.Array | None = None
+
+    def timestamps(self) -> pa.Array:
+        """One timestamp per event, int64."""
+        if self.timestamps_ms is not None:
+            return self.timestamps_ms
+        return pa.array(np.full(len(self), self.constant_ms, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return int(self.chunk_lengths.sum())
+
+    def conformed(self, schema: StreamSchema) -> pa.RecordBatch:
+        """The batch in the schema's exact types and names; InvalidEventError where it cannot be."""
+        return conformed(self.batch, schema)
+
+    def to_record(self) -> EventsRecord:
+        """The same as events."""
+        count = len(self)
+        rows = rows_of(self.batch, count)
+        stamps = (
+            [self.constant_ms] * count
+            if self.timestamps_ms is None
+            else self.timestamps_ms.to_pylist()
+        )
+        if self.event_ids is None:
+            events = list(map(InputEvent, stamps, rows))
+        else:
+            events = list(map(InputEvent, stamps, rows, self.event_ids.to_pylist()))
+        chunks = _cut(events, self.chunk_lengths)
+        return EventsRecord(self.stream, self.clock_ms, chunks, self.has_timestamps)
+
+
+@lru_cache(maxsize=1024)
+def arrow_schema(schema: StreamSchema) -> pa.Schema:
+    """The Arrow schema of a stream's attributes."""
+    return pa.schema([(each.name, ARROW_TYPES[each.type]) for each in schema.attributes])
+
+
+def conformed(batch: pa.RecordBatch, schema: StreamSchema) -> pa.RecordBatch:
+    """The batch in the schema's exact types and names; InvalidEventError where it cannot be."""
+    if batch.num_columns != len(schema.attributes):
+        message = f"{batch.num_columns} values for {len(schema.attributes)} attributes"
+        raise InvalidEventError(message, where=schema.name)
+    columns = [
+        _cast(column, ARROW_TYPES[attribute.type], schema.name, attribute.name)
+        for column, attribute in zip(batch.columns, schema.attributes, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(schema))
+
+
+def rows_of(batch: pa.RecordBatch, count: int) -> Sequence[tuple[Value, ...]]:
+    """The rows of a batch as tuples; `count` tells their number where there are no columns."""
+    if not batch.num_columns:
+        return [()] * count
+    return list(zip(*(_values(column) for column in batch.columns), strict=True))
+
+
+def columns_of(
+    rows: Sequence[tuple[Value, ...]], stream: str, schema: StreamSchema | None
+) -> tuple[str, list[pa.Array]]:
+    """(one letter per type, columns) of rows; types as the schema says, or else as the values are.
+
+    Errors: InvalidEventError with the field that does not fit.
+    """
+    widths = set(map(len, rows))
+    width = len(schema.attributes) if schema is not None else max(widths, default=0)
+    if widths - {width}:
+        found = min(widths - {width})
+        raise InvalidEventError(f"{found} values for {width} attributes", where=stream)
+    codes, columns = [], []
+    for i in range(width):
+        values = list(map(itemgetter(i), rows))
+        if schema is None:
+            code, name = _inferred(values), f"value {i + 1}"
+        else:
+            code, name = schema.types[i].value[0], schema.names[i]
+        try:
+            code, column = _column(values, code, exact=schema is not None)
+        except (*_CONVERSION_ERRORS, InvalidEventError) as error:
+            message = f"expected {CODES[code]}: {error}"
+            raise InvalidEventError(message, field=name, where=f"{stream}.{name}") from error
+        codes.append(code)
+        columns.append(column)
+    return "".join(codes), columns
+
+
+def _inferred(values: list[Value]) -> str:
+    kinds = set(map(type, values)) - {type(None)}
+    if not kinds:
+        return "n"
+    return _CODE_OF.get(kinds.pop(), "o") if len(kinds) == 1 else "o"
+
+
+def _column(values: list[Value], code: str, *, exact: bool) -> tuple[str, pa.Array]:
+    if code == "l" and not exact:
+        try:
+            return code, pa.array(values, pa.int64())
+        except OverflowError:
+            code = "o"  # integers of any size travel as objects
+    if code == "o":
+        values = [None if value is None else encode_object(value) for value in values]
+    return code, pa.array(values, CODES[code])
+
+
+def _values(column: pa.Array) -> list[Value]:
+    values: list[Value] = column.to_pylist()
+    if pa.types.is_binary(column.type):
+        return [None if value is None else decode_object(value) for value in values]
+    return values
+
+
+def _cast(column: pa.Array, wanted: pa.DataType, stream: str, name: str) -> pa.Array:
+    if column.type == wanted:
+        return column
+    try:
+        # Into float the nearest value is meant; everywhere else a changed value is an error.
+        return column.cast(wanted, safe=not pa.types.is_floating(wanted))
+    except pa.ArrowException as error:
+        message = f"expected {wanted}, got {column.type}: {error}"
+        raise InvalidEventError(message, field=name, where=f"{stream}.{name}") from error
+
+
+def _cut(events: list[InputEvent], lengths: ChunkLengths) -> tuple[tuple[InputEvent, ...], ...]:
+    if len(lengths) == len(events) and (len(lengths) == 0 or int(lengths.max()) == 1):
+        return tuple(zip(events, strict=True))
+    ends: list[int] = np.cumsum(lengths).tolist()
+    starts = [0, *ends[:-1]]
+    return tuple(tuple(events[a:b]) for a, b in zip(starts, ends, strict=True))
+
+
+def lengths_array(lengths: Sequence[int] | npt.NDArray[Any]) -> ChunkLengths:
+    """Chunk lengths as the array that EventColumns holds."""
+    return np.asarray(lengths, dtype=np.int32)

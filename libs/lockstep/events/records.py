@@ -1,0 +1,103 @@
+"""What stands in the logs: event batches and ticks (input), output rows and claims (output).
+
+Positions are the carrier's sequence numbers, counted from 1. A record has one position however many
+events and chunks it holds; chunks are what one send call brought (semantics 1) and are never cut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import msgspec
+
+from lockstep.events.event import Value
+
+Position = int
+"""Sequence number of a record in its input log; 0 means before the first."""
+
+
+class InputEvent(msgspec.Struct, frozen=True, gc=False):
+    """One event on its way in: its own timestamp, its values, and the client's event id if any."""
+
+    timestamp_ms: int
+    data: tuple[Value, ...]
+    event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventsRecord:
+    """Events of one stream, appended by a receiver in one go.
+
+    `clock_ms` is the receiver's clock at the append: it moves the live clock. `chunks` keeps what
+    each send call brought together. In a playback app the events' own timestamps move the clock.
+    `has_timestamps` false means that the senders gave none and `clock_ms` was filled in.
+    """
+
+    stream: str
+    clock_ms: int
+    chunks: tuple[tuple[InputEvent, ...], ...]
+    has_timestamps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TickRecord:
+    """Time passed and nothing happened: timers due up to `clock_ms` fire (design invariant 1)."""
+
+    clock_ms: int
+
+
+InputRecord = EventsRecord | TickRecord
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """An input record at its position."""
+
+    position: Position
+    record: InputRecord
+
+
+class Operation(IntEnum):
+    """What an output row does at its destination."""
+
+    EVENT = 0
+    UPSERT = 1
+    DELETE = 2
+
+
+class OutputId(msgspec.Struct, frozen=True, order=True, gc=False):
+    """Identity of an output inside its (app, group, partition): design invariant 3."""
+
+    position: Position
+    ordinal: int
+
+
+class OutputRow(msgspec.Struct, frozen=True, gc=False):
+    """One row for the output log: an event of an exported stream or a change of a stored table."""
+
+    id: OutputId
+    stream: str
+    timestamp_ms: int
+    data: tuple[Value, ...]
+    operation: Operation = Operation.EVENT
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRecord:
+    """Rows in ascending identity, appended to the output log in one go by the permit's holder."""
+
+    epoch: int
+    rows: tuple[OutputRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRecord:
+    """A new leader's first append: nobody with a lower epoch may append after it (invariant 4)."""
+
+    epoch: int
+    holder: str
+    clock_ms: int
+
+
+OutputLogRecord = OutputRecord | ClaimRecord

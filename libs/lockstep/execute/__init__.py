@@ -1,0 +1,1 @@
+"""A plan set in motion: one contract, the reference, columns, and Spark."""

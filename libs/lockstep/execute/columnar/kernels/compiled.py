@@ -1,0 +1,20 @@
+"""How kernels are compiled, and how arrays are made ready for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compiles a loop; the compiled form is kept on disk beside the source, or per user."""
+    return numba.njit(cache=True, nogil=True)(function)
+
+
+def plain(values: Any, dtype: Any) -> Any:
+    """The values as a writeable, contiguous array of that type; copied only when they are not."""
+    found = np.ascontiguousarray(values, dtype)
+    return found if found.flags.writeable else found.copy()

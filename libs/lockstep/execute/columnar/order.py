@@ -1,0 +1,65 @@
+"""Where a chunk stands in the depth-first run of a slice (semantics 1), as numbers that compare.
+
+A chunk of an input stream stands at a *moment*: an odd number per chunk of the log; the timers that
+fire before it stand at the even number in front. What a query makes of a chunk stands below it: at
+the query's place among the receivers of the stream, and there by the count of what it made of the
+chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from lockstep.execute.columnar.column import Index
+
+Level = npt.NDArray[np.int64] | int
+BEHIND = np.iinfo(np.int64).max
+"""The level of a chunk itself, behind everything that was made of it."""
+
+
+class Order:
+    """The places of the chunks of a stream: levels from the moment downwards."""
+
+    __slots__ = ("levels", "moments")
+
+    def __init__(self, moments: npt.NDArray[np.int64], levels: tuple[Level, ...] = ()) -> None:
+        self.moments = moments
+        self.levels = levels
+
+    def __len__(self) -> int:
+        return len(self.moments)
+
+    def take(self, index: Index) -> Order:
+        """The places of some of the chunks."""
+        levels = (level if isinstance(level, int) else level[index] for level in self.levels)
+        return Order(self.moments[index], tuple(levels))
+
+    def below(self, *levels: Level) -> Order:
+        """One step down."""
+        return Order(self.moments, (*self.levels, *levels))
+
+
+def merged(orders: Sequence[Order]) -> Index:
+    """The permutation that brings the chunks of several streams, one behind the other, in order."""
+    moments = np.concatenate([order.moments for order in orders])
+    depth = max(len(order.levels) for order in orders)
+    keys: list[npt.NDArray[np.int64]] = []
+    for level in range(depth):
+        parts = [level_of(order, level) for order in orders]
+        whole = np.concatenate(parts)
+        if len(whole) and (whole != whole[0]).any():
+            keys.append(whole)
+    if not keys:
+        return np.argsort(moments, kind="stable")
+    return np.lexsort([*reversed(keys), moments])
+
+
+def level_of(order: Order, level: int) -> npt.NDArray[np.int64]:
+    """A level as numbers; chunks that have no such level stand behind all that do."""
+    if level >= len(order.levels):
+        return np.full(len(order), BEHIND, np.int64)
+    value = order.levels[level]
+    return np.full(len(order), value, np.int64) if isinstance(value, int) else value

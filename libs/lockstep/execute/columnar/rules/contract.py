@@ -1,0 +1,43 @@
+"""What a rule is: it lowers a query exactly, or says why it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lockstep.execute.columnar.partitions import routed
+from lockstep.execute.columnar.pool import StringPool
+from lockstep.execute.columnar.realms import Realms
+from lockstep.execute.columnar.tables import TableUnit
+from lockstep.execute.columnar.units import Unit
+from lockstep.plan import AppPlan, QueryNode
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a query is lowered: the app, the place among the receivers, the partition if any."""
+
+    plan: AppPlan
+    place: int
+    realms: Realms
+    pool: StringPool
+    tables: Mapping[str, TableUnit | str] = field(default_factory=dict)
+    """Each table's unit, or why it has none."""
+    partition: str | None = None
+
+    def stream(self, name: str) -> str:
+        """The name under which units know a stream that is read here, or an inner one."""
+        return name if self.partition is None else routed(self.partition, name)
+
+    def target(self, name: str) -> str:
+        """The name under which units know what is written here."""
+        return self.stream(name) if name.startswith("#") else name
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`lower` gives the query's unit, None when the query is of another kind, and raises
+    NotLowerable when it is of this kind but has no exact columnar form."""
+
+    name: str
+    lower: Callable[[QueryNode, Site], Unit | None]

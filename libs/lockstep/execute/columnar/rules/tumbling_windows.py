@@ -1,0 +1,62 @@
+"""timeBatch, lengthBatch and externalTimeBatch, grouped or not."""
+
+from __future__ import annotations
+
+from lockstep.events import AttributeType
+from lockstep.execute.columnar.expressions import NotLowerable
+from lockstep.execute.columnar.rules.contract import Rule, Site
+from lockstep.execute.columnar.rules.streams import WindowCall, build, stream_of, window_of
+from lockstep.execute.columnar.units import Unit
+from lockstep.execute.columnar.windows.contract import ColumnarWindow, Setup
+from lockstep.execute.columnar.windows.external_time_batch import ExternalTimeBatchWindow
+from lockstep.execute.columnar.windows.length_batch import LengthBatchWindow
+from lockstep.execute.columnar.windows.time_batch import TimeBatchWindow
+from lockstep.plan import QueryNode
+from lockstep.siddhiql import ast
+
+
+def _is_flag(call: WindowCall, index: int) -> bool:
+    argument = call.call.arguments[index]
+    return isinstance(argument, ast.Constant) and argument.type is AttributeType.BOOL
+
+
+def _time_batch(call: WindowCall, setup: Setup) -> ColumnarWindow:
+    if any(_is_flag(call, index) for index in range(1, len(call))):
+        raise NotLowerable("stream.current.event")
+    start_ms = int(call.constant(1)) if len(call) > 1 else None
+    return TimeBatchWindow(setup, int(call.constant(0)), start_ms)
+
+
+def _length_batch(call: WindowCall, setup: Setup) -> ColumnarWindow:
+    length = int(call.constant(0))
+    if length <= 0 or len(call) > 1:
+        raise NotLowerable("lengthBatch(0) or stream.current.event")
+    return LengthBatchWindow(setup, length)
+
+
+def _external_time_batch(call: WindowCall, setup: Setup) -> ColumnarWindow:
+    if len(call) > 3:
+        raise NotLowerable("externalTimeBatch with a timeout")
+    start_ms = int(call.constant(2)) if len(call) > 2 else None
+    attribute = call.long_attribute(0)
+    return ExternalTimeBatchWindow(setup, attribute, int(call.constant(1)), start_ms)
+
+
+_WINDOWS = {
+    "timeBatch": _time_batch,
+    "lengthBatch": _length_batch,
+    "externalTimeBatch": _external_time_batch,
+}
+
+
+def _lower(node: QueryNode, site: Site) -> Unit | None:
+    stream = stream_of(node.query)
+    window = None if stream is None else window_of(stream)
+    if stream is None or window is None or window.namespace or window.name not in _WINDOWS:
+        return None
+    if site.realms.is_partition:
+        raise NotLowerable("batches in a partition")
+    return build(node, site, stream, _WINDOWS)
+
+
+TUMBLING_WINDOWS = Rule("tumbling window", _lower)

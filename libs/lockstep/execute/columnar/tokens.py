@@ -1,0 +1,132 @@
+"""The partial matches of a chain, as arrays: what waits at which state, by partition instance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lockstep.execute.columnar.accumulators import grown
+from lockstep.execute.columnar.conditions import Comparison
+from lockstep.execute.columnar.kernels import matching
+from lockstep.execute.columnar.windows.contract import Longs
+
+FAR = np.int64(1) << 62
+_ARRAYS = ("first", "following", "alive")
+
+
+class Tokens:
+    """Tokens of a chain of `states`; see kernels.matching for the arrays."""
+
+    def __init__(self, states: int, comparisons: Sequence[Comparison]) -> None:
+        self.states = states
+        count = len(comparisons)
+        self.of_state = np.array([c.state for c in comparisons], np.int64)
+        self.of_slot = np.array([c.slot for c in comparisons], np.int64)
+        self.ops = np.array([c.operator for c in comparisons], np.int64)
+        floating = ("float", "double")
+        self.is_float = np.array([c.type.value in floating for c in comparisons], np.bool_)
+        self.texts = [i for i, c in enumerate(comparisons) if c.type.value == "string"]
+        self.refs = np.full((states - 1, 0), -1, np.int64)
+        self.held_i = np.zeros((count, 0), np.int64)
+        self.held_f = np.zeros((count, 0), np.float64)
+        self.held_null = np.zeros((count, 0), np.bool_)
+        self.first = np.zeros(0, np.int64)
+        self.following = np.full(0, -1, np.int64)
+        self.alive = np.zeros(0, np.bool_)
+        self.free = np.zeros(0, np.int64)
+        self.free_count = 0
+        self.head = np.full((states, 1), -1, np.int64)
+        self.tail = np.full((states, 1), -1, np.int64)
+        self.oldest = np.full(1, FAR, np.int64)
+        self.youngest = np.full(1, -FAR, np.int64)
+
+    def reserve(self, new: int, realms: int) -> None:
+        """Makes room for so many new tokens, and for so many realms."""
+        if new > self.free_count:
+            self._grow(max(new - self.free_count, len(self.first), 1024))
+        if realms > len(self.oldest):
+            self.oldest = grown(self.oldest, realms, FAR)
+            self.youngest = grown(self.youngest, realms, -FAR)
+            self.head = _wider(self.head, len(self.oldest), -1)
+            self.tail = _wider(self.tail, len(self.oldest), -1)
+
+    def _grow(self, more: int) -> None:
+        before = len(self.first)
+        capacity = before + more
+        for name in _ARRAYS:
+            values = getattr(self, name)
+            bigger = np.zeros(capacity, values.dtype)
+            bigger[:before] = values
+            setattr(self, name, bigger)
+        for name in ("refs", "held_i", "held_f", "held_null"):
+            setattr(self, name, _wider(getattr(self, name), capacity, 0))
+        free = np.empty(capacity, np.int64)
+        free[:more] = np.arange(capacity - 1, before - 1, -1)
+        free[more : more + self.free_count] = self.free[: self.free_count]
+        self.free = free
+        self.free_count += more
+
+    def play(self, within: int, events: Sequence[Any]) -> tuple[Any, Longs, Longs]:
+        """(matched refs by state, completing events, places of first events that are gone)."""
+        counts = np.array([self.free_count, 0, 0], np.int64)
+        matched, completing, gone = matching.match_chain(
+            self.states,
+            within,
+            *events[:3],
+            self.of_state,
+            self.of_slot,
+            self.ops,
+            self.is_float,
+            *events[3:],
+            self.refs,
+            self.first,
+            self.held_i,
+            self.held_f,
+            self.held_null,
+            self.following,
+            self.alive,
+            self.free,
+            counts,
+            self.head,
+            self.tail,
+            self.oldest,
+            self.youngest,
+        )
+        self.free_count = int(counts[matching.FREE])
+        return matched, completing, gone
+
+    def add(self, state: int, realm: int) -> int:
+        """A new token at the end of the list of a state."""
+        self.reserve(1, realm + 1)
+        self.free_count -= 1
+        token = int(self.free[self.free_count])
+        self.alive[token] = True
+        self.refs[:, token] = -1
+        self.following[token] = -1
+        if self.tail[state, realm] == -1:
+            self.head[state, realm] = token
+        else:
+            self.following[self.tail[state, realm]] = token
+        self.tail[state, realm] = token
+        return token
+
+    def begun(self, token: int, realm: int, first_ms: int) -> None:
+        """The token's first event."""
+        self.first[token] = first_ms
+        self.oldest[realm] = min(self.oldest[realm], first_ms)
+        self.youngest[realm] = max(self.youngest[realm], first_ms)
+
+    def waiting(self, state: int, realm: int) -> Longs:
+        """The tokens that wait at a state, oldest first."""
+        if realm >= self.head.shape[1]:
+            return np.zeros(0, np.int64)
+        found: Longs = matching.waiting(self.head[state, realm], self.following, len(self.first))
+        return found
+
+
+def _wider(values: Any, width: int, fill: Any) -> Any:
+    bigger = np.full((len(values), width), fill, values.dtype)
+    bigger[:, : values.shape[1]] = values
+    return bigger

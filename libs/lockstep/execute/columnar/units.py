@@ -1,0 +1,78 @@
+"""What an app in columns is made of: units that take the chunks of streams and give rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from lockstep.execute.columnar.chunks import Chunks
+from lockstep.execute.columnar.selector import Output
+from lockstep.execute.columnar.slices import Moves
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """A timer that the reference's engine would have pending."""
+
+    due_ms: int
+    path: str
+
+
+@dataclass(slots=True)
+class States:
+    """A state in the reference's form: by path, with timers. `realms` tells a partition's keys."""
+
+    operators: dict[str, Any]
+    timers: list[Timer] = field(default_factory=list)
+
+
+class Unit(Protocol):
+    """One query (or several that share state) in columns.
+
+    `place` is its place among the receivers of its streams. `reads` and `writes` are stream names.
+    `shows_timers`: timers make rows come out. `is_observed`: observers hear of it (the reference
+    lets them hear of queries outside partitions).
+    """
+
+    @property
+    def name(self) -> str:
+        """The query's name, or what else tells the unit."""
+
+    @property
+    def place(self) -> int:
+        """See the class."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """See the class."""
+
+    @property
+    def writes(self) -> str:
+        """See the class."""
+
+    @property
+    def shows_timers(self) -> bool:
+        """See the class."""
+
+    @property
+    def is_observed(self) -> bool:
+        """See the class."""
+
+    def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
+        """The query's rows for the chunks of its streams (missing where nothing came)."""
+
+    def settle(self) -> None:
+        """The slice is done: what nobody reads any more may be forgotten."""
+
+    def due_ms(self) -> int | None:
+        """When the next timer fires, or None."""
+
+    def store(self, states: States) -> None:
+        """Adds its state in the reference's form."""
+
+    def load(self, states: States) -> None:
+        """Takes over its state from the reference's form."""
+
+    def text_columns(self) -> list[Any]:
+        """The arrays of string codes that it keeps."""

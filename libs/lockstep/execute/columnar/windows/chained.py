@@ -1,0 +1,107 @@
+"""Held rows chained by realm in order of arrival: what the sliding windows share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lockstep.execute.columnar.accumulators import grown
+from lockstep.execute.columnar.flow import Flow
+from lockstep.execute.columnar.held import HeldRows
+from lockstep.execute.columnar.kernels import plain, sliding
+from lockstep.execute.columnar.windows.contract import Longs, Setup, Step, columns_of, events_of
+
+
+class Chained:
+    """See ColumnarWindow. Subclasses say what leaves."""
+
+    slides = True
+    in_order = True
+    resets = False
+    shows_timers = False
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.held: HeldRows = HeldRows(setup.types, setup.pool, extras=1)
+        self.head = np.full(1, -1, np.int64)
+        self.tail = np.full(1, -1, np.int64)
+        self.count = np.zeros(1, np.int64)
+        self.newer = np.zeros(0, np.int64)
+        self._left: list[Longs] = []
+
+    # --- folding ---------------------------------------------------------------------------------
+
+    def enter(self, step: Step) -> tuple[Longs, Longs, Longs]:
+        """(places, offsets, realm of each chunk) of the slice's events, which are held from now
+        on."""
+        chunks = step.chunks
+        places = self.held.add(chunks.columns, chunks.times, [step.groups])
+        self.newer = grown(self.newer, len(self.held.times), -1)
+        keys = np.zeros(chunks.count, np.int64) if chunks.keys is None else chunks.keys
+        if len(keys):
+            self._reserve(int(keys.max()) + 1)
+        return places, plain(chunks.starts, np.int64), plain(keys, np.int64)
+
+    def _reserve(self, realms: int) -> None:
+        self.head = grown(self.head, realms, -1)
+        self.tail = grown(self.tail, realms, -1)
+        self.count = grown(self.count, realms)
+
+    def chain(self) -> tuple[Any, ...]:
+        """The arrays that kernels change."""
+        return self.head, self.tail, self.count, self.newer
+
+    def made(self, step: Step, kernel_out: Any) -> Flow:
+        """The flow of a kernel that emits one chunk per chunk."""
+        kind, row, place, time, offsets = kernel_out
+        self._left.append(place[kind == 1])
+        chunks = step.chunks
+        order = chunks.order.below(step.place, 0)
+        return Flow(
+            chunks, offsets, order, chunks.now, row, kind, place, time, self.held, chunks.keys
+        )
+
+    def settle(self) -> None:
+        """See ColumnarWindow."""
+        for places in self._left:
+            self.held.places.give_back(places)
+        self._left.clear()
+
+    def due_ms(self) -> int | None:
+        """See ColumnarWindow."""
+        return None
+
+    # --- state -----------------------------------------------------------------------------------
+
+    def inside(self, realm: int) -> Longs:
+        """See ColumnarWindow."""
+        if realm >= len(self.head):
+            return np.zeros(0, np.int64)
+        found: Longs = sliding.follow(self.head[realm], self.newer, self.count[realm])
+        return found
+
+    def keeps(self, realm: int) -> Longs:
+        """See ColumnarWindow."""
+        return self.inside(realm)
+
+    def store(self, realm: int) -> Any:
+        """See ColumnarWindow."""
+        return events_of(self.held, self.inside(realm))
+
+    def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
+        """See ColumnarWindow."""
+        self._reserve(realm + 1)
+        times, columns = columns_of(state, self.setup.types)
+        if not len(times):
+            return
+        places = self.held.add(columns, times, [groups(columns, times, realm)])
+        self.newer = grown(self.newer, len(self.held.times), -1)
+        self.newer[places[:-1]] = places[1:]
+        self.newer[places[-1]] = -1
+        self.head[realm], self.tail[realm], self.count[realm] = places[0], places[-1], len(places)
+
+    def timers(self, realm: int) -> list[int]:
+        """See ColumnarWindow."""
+        return []

@@ -1,0 +1,120 @@
+"""What a window on columns is to its query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lockstep.events import AttributeType
+from lockstep.execute.columnar.chunks import Chunks
+from lockstep.execute.columnar.column import Column, from_arrow, from_values
+from lockstep.execute.columnar.flow import Flow
+from lockstep.execute.columnar.held import HeldRows
+from lockstep.execute.columnar.keys import Ids
+from lockstep.execute.columnar.pool import StringPool
+from lockstep.execute.columnar.slices import Moves
+from lockstep.operators.contract import StreamEvent
+from lockstep.operators.packed import PackedEvents
+
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What a window gets of a slice: its events with their groups, and how the clock moved.
+
+    `moves.before` is the clock in front of the slice; `place` the query's place among the
+    receivers.
+    """
+
+    chunks: Chunks
+    groups: Ids
+    moves: Moves
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a window is built with: the schema behind it, where strings are kept, and what the query
+    wants to see."""
+
+    types: Sequence[AttributeType]
+    pool: StringPool
+    wants_expired: bool
+    aggregates: bool
+    keyed: bool
+
+
+class ColumnarWindow(Protocol):
+    """A window of a query, for all partition instances at once (realms).
+
+    `slides`: events leave one by one. `in_order`: in the order in which they came. `resets`:
+    batches end with a RESET mark. `shows_timers`: what its timers emit is seen.
+    """
+
+    @property
+    def slides(self) -> bool:
+        """See the class."""
+
+    @property
+    def in_order(self) -> bool:
+        """See the class."""
+
+    @property
+    def resets(self) -> bool:
+        """See the class."""
+
+    @property
+    def shows_timers(self) -> bool:
+        """See the class."""
+
+    @property
+    def held(self) -> HeldRows:
+        """The rows that it keeps; their first extra is their group."""
+
+    def flow(self, step: Step) -> Flow:
+        """What enters and leaves."""
+
+    def settle(self) -> None:
+        """The slice is done: what left may be forgotten."""
+
+    def due_ms(self) -> int | None:
+        """When the next timer fires, or None."""
+
+    def keeps(self, realm: int) -> Longs:
+        """The places of all held rows."""
+
+    def inside(self, realm: int) -> Longs:
+        """The places of the rows that aggregates hold, in order."""
+
+    def store(self, realm: int) -> Any:
+        """The reference window's state for a realm."""
+
+    def load(self, realm: int, state: Any, groups: Any) -> None:
+        """Takes over what `store` gave; `groups` gives the groups of events."""
+
+    def timers(self, realm: int) -> list[int]:
+        """The due times that the reference's window would have pending."""
+
+
+def events_of(held: HeldRows, places: Longs) -> PackedEvents:
+    """Held rows as the reference's list of events, packed."""
+    columns = [column.to_arrow() for column in held.columns(places)]
+    return PackedEvents.of(pa.array(held.times[places]), columns)
+
+
+def columns_of(
+    events: PackedEvents | Sequence[StreamEvent], types: Sequence[AttributeType]
+) -> tuple[Longs, list[Column]]:
+    """(timestamps, attributes) of a list of events, packed or not."""
+    if isinstance(events, PackedEvents):
+        times, arrays = events.columns()
+        columns = [from_arrow(type_, each) for type_, each in zip(types, arrays, strict=True)]
+        return times.to_numpy(), columns
+    columns = [from_values(t, [event.data[i] for event in events]) for i, t in enumerate(types)]
+    return np.array([event.timestamp_ms for event in events], np.int64), columns

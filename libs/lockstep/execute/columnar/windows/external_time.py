@@ -1,0 +1,44 @@
+"""externalTime(a, t) on columns (semantics 7.7)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lockstep.execute.columnar.column import Column, Unfit
+from lockstep.execute.columnar.flow import Flow
+from lockstep.execute.columnar.kernels import plain, sliding
+from lockstep.execute.columnar.windows.chained import Chained
+from lockstep.execute.columnar.windows.contract import Longs, Setup, Step
+
+
+class ExternalTimeWindow(Chained):
+    """Sliding, where an attribute is the clock."""
+
+    def __init__(self, setup: Setup, attribute: int, length_ms: int) -> None:
+        super().__init__(setup)
+        self._attribute = attribute
+        self._length_ms = length_ms
+
+    def flow(self, step: Step) -> Flow:
+        """See ColumnarWindow."""
+        value = clock_values(step, self._attribute)
+        inside = int(self.count.sum())
+        places, starts, keys = self.enter(step)
+        values = self.held.raw(self._attribute)
+        out = sliding.slide_by_attribute(
+            starts, keys, places, self._length_ms, value, values, inside, *self.chain()
+        )
+        return self.made(step, out)
+
+
+def clock_values(step: Step, attribute: int) -> Longs:
+    """The attribute that is the clock; nulls are an error of the event."""
+    return attribute_clock(step.chunks.columns[attribute])
+
+
+def attribute_clock(column: Column) -> Longs:
+    """The values of an attribute that is the clock; nulls are an error of the event."""
+    if column.nulls is not None and column.nulls.any():
+        raise Unfit("a null where an attribute is the clock")
+    values: Longs = plain(column.values, np.int64)
+    return values

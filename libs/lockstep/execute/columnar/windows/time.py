@@ -1,0 +1,151 @@
+"""time(t) on columns (semantics 7.3).
+
+Where only current events are wanted, what a timer expires is seen by nobody: the aggregates lose it
+in the same order when the next event comes, so no timer is run, and idle rows are swept after the
+slice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lockstep.execute.columnar.flow import Flow
+from lockstep.execute.columnar.kernels import plain, sliding
+from lockstep.execute.columnar.order import BEHIND, Order
+from lockstep.execute.columnar.windows.chained import Chained
+from lockstep.execute.columnar.windows.contract import Longs, Setup, Step
+
+
+class TimeWindow(Chained):
+    """The events of the last t milliseconds by clock, of each realm."""
+
+    def __init__(self, setup: Setup, length_ms: int) -> None:
+        super().__init__(setup)
+        self._length_ms = length_ms
+        self._swept_ms = 0
+
+    def flow(self, step: Step) -> Flow:
+        """See ColumnarWindow."""
+        inside = int(self.count.sum())
+        places, starts, keys = self.enter(step)
+        now = plain(step.chunks.now, np.int64)
+        out = sliding.slide_by_time(
+            starts, now, keys, places, self._length_ms, self.held.times, inside, *self.chain()
+        )
+        clock = step.moves.last
+        if len(self.head) > 1 and clock < self._swept_ms + self._length_ms:
+            return self.made(step, out)
+        self._swept_ms = clock
+        return self._swept(step, out, clock)
+
+    def _swept(self, step: Step, out: tuple[Longs, ...], clock: int) -> Flow:
+        """The flow, ended by a chunk of what is out by the clock."""
+        places, keys = sliding.sweep_by_time(
+            clock - self._length_ms, self.held.times, *self.chain(), int(self.count.sum())
+        )
+        if not len(places):
+            return self.made(step, out)
+        return ended(self.made(step, out), step, places, keys, clock, self._left)
+
+    def due_ms(self) -> int | None:
+        """See ColumnarWindow."""
+        heads = self.head[self.head != -1]
+        if not len(heads):
+            return None
+        return int(self.held.times[heads].min()) + self._length_ms
+
+    def timers(self, realm: int) -> list[int]:
+        """See ColumnarWindow."""
+        head = int(self.head[realm]) if realm < len(self.head) else -1
+        return [] if head == -1 else [int(self.held.times[head]) + self._length_ms]
+
+
+def ended(
+    flow: Flow, step: Step, places: Longs, keys: Longs, clock: int, left: list[Longs]
+) -> Flow:
+    """The flow with one more chunk per realm, of events that leave when the slice is over."""
+    left.append(places)
+    firsts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    count = len(firsts)
+    ends = np.append(firsts[1:], len(places)) + len(flow)
+    moments = np.full(count, BEHIND, np.int64)
+    order = flow.order
+    levels = tuple(
+        level if isinstance(level, int) else np.append(level, np.zeros(count, np.int64))
+        for level in order.levels
+    )
+    assert flow.row is not None
+    assert flow.kind is not None
+    assert flow.place is not None
+    assert flow.time is not None
+    return Flow(
+        flow.source,
+        np.append(flow.offsets, ends),
+        Order(np.append(order.moments, moments), levels),
+        np.append(flow.now, np.full(count, clock, np.int64)),
+        np.append(flow.row, np.full(len(places), -1, np.int64)),
+        np.append(flow.kind, np.ones(len(places), np.int8)),
+        np.append(flow.place, places),
+        np.append(flow.time, np.full(len(places), clock, np.int64)),
+        flow.held,
+        None if flow.keys is None else np.append(flow.keys, keys[firsts]),
+    )
+
+
+class TimerTimeWindow(Chained):
+    """The same where what timers expire is seen; one realm."""
+
+    shows_timers = True
+
+    def __init__(self, setup: Setup, length_ms: int) -> None:
+        super().__init__(setup)
+        self._length_ms = length_ms
+
+    def flow(self, step: Step) -> Flow:
+        """See ColumnarWindow."""
+        inside = int(self.count[0])
+        places, starts, _ = self.enter(step)
+        chunks, moves = step.chunks, step.moves
+        chain = np.array([self.head[0], self.tail[0], self.count[0]], np.int64)
+        kind, row, place, time, offsets, source, moment, clock = sliding.slide_by_timers(
+            starts,
+            plain(chunks.order.moments, np.int64),
+            plain(chunks.now, np.int64),
+            places,
+            self._length_ms,
+            self.held.times,
+            inside,
+            plain(moves.moments, np.int64),
+            plain(moves.clock, np.int64),
+            moves.before,
+            moves.leaps,
+            chain,
+            self.newer,
+        )
+        self.head[0], self.tail[0], self.count[0] = chain
+        self._left.append(place[kind == 1])
+        order = timed_order(chunks.order, source, moment, step.place)
+        return Flow(chunks, offsets, order, clock, row, kind, place, time, self.held)
+
+    def due_ms(self) -> int | None:
+        """See ColumnarWindow."""
+        return next(iter(self.timers(0)), None)
+
+    def timers(self, realm: int) -> list[int]:
+        """See ColumnarWindow."""
+        head = int(self.head[realm])
+        return [] if head == -1 else [int(self.held.times[head]) + self._length_ms]
+
+
+def timed_order(order: Order, source: Longs, moments: Longs, place: int) -> Order:
+    """The places of chunks that come from chunks of the slice (`source`) or from timers (-1)."""
+    counts = np.arange(len(source), dtype=np.int64)
+    if not order.levels:
+        return Order(moments, (place, counts))
+    # A timer stands at a moment of its own, so its upper levels compare with nothing.
+    from_slice = np.maximum(source, 0)
+    levels = tuple(
+        level if isinstance(level, int) else np.where(source < 0, 0, level[from_slice])
+        for level in order.levels
+    )
+    return Order(moments, (*levels, place, counts))

@@ -1,0 +1,81 @@
+"""The one contract of the executors: fold slices of the input log through an app (design
+invariant 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lockstep.events import Event, LogEntry, OutputRow, Position
+from lockstep.events.outputs import OutputColumns
+
+
+@dataclass(frozen=True, slots=True)
+class EventFault:
+    """Events that a query could not process: they become dead letters (semantics 18)."""
+
+    position: Position
+    stream: str
+    events: tuple[Event, ...]
+    query: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SliceResult:
+    """What one slice brought.
+
+    rows: outputs of exported streams and stored tables, in ascending identity. faults: events that
+    became dead letters. next_due_ms: wall time at which a tick is due if no event comes, or None.
+    position: the last position folded. columns: the same rows by stream, where the executor worked
+    in columns; then `rows` are made when they are first looked at.
+    """
+
+    position: Position
+    rows: Sequence[OutputRow]
+    faults: tuple[EventFault, ...]
+    next_due_ms: int | None
+    columns: tuple[OutputColumns, ...] = ()
+
+
+class Encoded(Protocol):
+    """A record of the input log as the codec's bytes, at its position."""
+
+    @property
+    def position(self) -> Position:
+        """See LogEntry."""
+
+    @property
+    def payload(self) -> bytes:
+        """What `lockstep.events.codec.encode_record` gave."""
+
+
+class Executor(Protocol):
+    """An app in execution. Calls are serialised by the owner; all are blocking.
+
+    Folding is a pure function of (state, entries): cutting the log differently, restoring a
+    snapshot and replaying, or changing the executor gives the same rows with the same identities.
+    """
+
+    @property
+    def position(self) -> Position:
+        """The last folded position (0 at the start)."""
+
+    def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
+        """Folds entries (positions ascending, all behind `position`) through the app."""
+
+    def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
+        """The same for entries that nobody has decoded yet: the quick way. CodecError."""
+
+    def on_demand(self, text: str) -> list[tuple[Any, ...]]:
+        """Runs an on-demand query on the state at `position`; raises SiddhiQLError."""
+
+    def snapshot(self) -> bytes:
+        """The state at `position`: versioned, self-describing, no pickle; restorable elsewhere."""
+
+    def restore(self, snapshot: bytes) -> None:
+        """Takes over a snapshot of the same app; raises SnapshotError when it does not fit."""
+
+    def close(self) -> None:
+        """Gives resources back; idempotent."""

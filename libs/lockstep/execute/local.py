@@ -1,0 +1,40 @@
+"""An app in execution in this process: in columns where its plan allows, else by the reference."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Protocol
+
+from lockstep.execute.contract import Executor
+from lockstep.execute.observe import Observation
+from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import DEDUP_IDS_MAX
+from lockstep.plan import build
+from lockstep.siddhiql import check
+
+
+class LocalExecutor(Executor, Protocol):
+    """An executor in this process that can be observed."""
+
+    def take_observations(self) -> list[Observation]:
+        """What was observed since the last call, in order."""
+
+
+def open_local(
+    app_text: str,
+    *,
+    start_ms: int | None = None,
+    dedup_ids_max: int = DEDUP_IDS_MAX,
+    observe: bool = False,
+    columnar: bool = True,
+) -> LocalExecutor:
+    """The quickest executor that folds this app exactly."""
+    plan = build(check(app_text))
+    if columnar:
+        from lockstep.execute.columnar import ColumnarExecutor, NotColumnar
+
+        with suppress(NotColumnar):
+            return ColumnarExecutor(
+                plan, start_ms=start_ms, dedup_ids_max=dedup_ids_max, observe=observe
+            )
+    return ReferenceExecutor(plan, start_ms=start_ms, dedup_ids_max=dedup_ids_max, observe=observe)

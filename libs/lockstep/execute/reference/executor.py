@@ -1,0 +1,150 @@
+"""ReferenceExecutor: folds log entries through the engine, one event at a time
+(execute.contract).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lockstep.events import (
+    EventsRecord,
+    InputEvent,
+    LogEntry,
+    Position,
+    TickRecord,
+)
+from lockstep.events.codec import decode_input
+from lockstep.execute.contract import Encoded, SliceResult
+from lockstep.execute.observe import Observation
+from lockstep.execute.reference.deduplication import SeenIds
+from lockstep.execute.reference.observer import Observer
+from lockstep.execute.reference.outputs import Outputs
+from lockstep.operators import state
+from lockstep.operators.contract import StreamEvent
+from lockstep.operators.errors import SnapshotError
+from lockstep.operators.runtime import persistence
+from lockstep.operators.runtime.engine import Engine
+from lockstep.plan import AppPlan, build
+from lockstep.siddhiql import check
+
+DEDUP_IDS_MAX = 100_000
+
+
+class ReferenceExecutor:
+    """An app in execution in this process. See execute.contract.Executor.
+
+    `start_ms`: the wall time at which the app starts; None takes the clock of the first entry.
+    `dedup_ids_max`: how many of the latest event ids are remembered to drop repeated events.
+    `observe`: keep every chunk of every stream and query for `take_observations`.
+    """
+
+    def __init__(
+        self,
+        app: str | AppPlan,
+        *,
+        start_ms: int | None = None,
+        dedup_ids_max: int = DEDUP_IDS_MAX,
+        observe: bool = False,
+    ) -> None:
+        self.plan = app if isinstance(app, AppPlan) else build(check(app))
+        self._start_ms = start_ms
+        self._dedup_ids_max = dedup_ids_max
+        self._observe = observe
+        self._renew()
+
+    def _renew(self) -> None:
+        self._position: Position = 0
+        self._started = False
+        self._seen = SeenIds(self._dedup_ids_max)
+        self._outputs = Outputs()
+        self.engine = Engine(self.plan, on_fault=self._outputs.fault)
+        self._outputs.listen(self.engine)
+        self._observer = Observer(self.engine) if self._observe else None
+
+    # --- the contract --------------------------------------------------------------------------
+
+    @property
+    def position(self) -> Position:
+        """The last folded position."""
+        return self._position
+
+    def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
+        """Folds entries through the app."""
+        for entry in entries:
+            if entry.position <= self._position:
+                raise ValueError(f"position {entry.position} is not behind {self._position}")
+            self._position = entry.position
+            self._outputs.begin(entry.position)
+            self._fold(entry)
+        rows, faults = self._outputs.take()
+        return SliceResult(self._position, rows, faults, self.engine.next_due_ms())
+
+    def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
+        """Decodes and folds entries."""
+        return self.run_slice([LogEntry(e.position, decode_input(e.payload)) for e in entries])
+
+    def _fold(self, entry: LogEntry) -> None:
+        record = entry.record
+        if not self._started:
+            self._started = True
+            self.engine.start(record.clock_ms if self._start_ms is None else self._start_ms)
+        self.engine.move_wall(record.clock_ms)
+        if isinstance(record, TickRecord):
+            return
+        self._deliver(record)
+
+    def _deliver(self, record: EventsRecord) -> None:
+        stream, moves_clock = record.stream, record.has_timestamps
+        for chunk in record.chunks:
+            events = [
+                StreamEvent(event.timestamp_ms, event.data)
+                for event in chunk
+                if event.event_id is None or self._is_new(stream, event)
+            ]
+            if events:
+                self.engine.send(stream, events, moves_clock=moves_clock)
+
+    def _is_new(self, stream: str, event: InputEvent) -> bool:
+        return self._seen.add(f"{stream}\0{event.event_id}")
+
+    def on_demand(self, text: str) -> list[tuple[Any, ...]]:
+        """Runs an on-demand query; raises SiddhiQLError."""
+        from lockstep.operators import ondemand
+        from lockstep.siddhiql import check_on_demand
+
+        checked = check_on_demand(text, self.plan.checked)
+        rows: list[tuple[Any, ...]] = ondemand.run(checked, self.engine)
+        self._outputs.take()
+        return rows
+
+    def snapshot(self) -> bytes:
+        """The state at `position`."""
+        body = {
+            "started": self._started,
+            "seen": self._seen.snapshot(),
+            "engine": persistence.take(self.engine),
+        }
+        return state.seal(self._position, body)
+
+    def restore(self, snapshot: bytes) -> None:
+        """Takes over a snapshot of the same app."""
+        position, body = state.unseal(snapshot)
+        if not isinstance(body, dict) or not {"started", "seen", "engine"} <= body.keys():
+            raise SnapshotError("the snapshot holds no executor's state")
+        self._renew()
+        persistence.put_back(self.engine, body["engine"])
+        self._seen.restore(body["seen"])
+        self._started = body["started"]
+        self._position = position
+
+    def enable_playback(self, on: bool, idle_ms: int | None, increment_ms: int | None) -> None:
+        """Switches playback while the app runs, for tests: in a cluster the app's text decides."""
+        self.engine.playback.switch(on, idle_ms, increment_ms)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def take_observations(self) -> list[Observation]:
+        """What was observed since the last call, in order; empty unless `observe` was asked for."""
+        return [] if self._observer is None else self._observer.take()

@@ -1,0 +1,70 @@
+"""Collects the rows and faults of a slice, each with its identity (design invariant 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lockstep.events import Event, Operation, OutputId, OutputRow, Position
+from lockstep.execute.contract import EventFault
+from lockstep.operators.contract import StreamEvent
+from lockstep.operators.errors import describe
+from lockstep.operators.runtime.engine import Engine
+
+
+class Outputs:
+    """Rows of exported streams and stored tables; ordinals count the rows of one position."""
+
+    def __init__(self) -> None:
+        self._position: Position = 0
+        self._ordinal = 0
+        self._rows: list[OutputRow] = []
+        self._faults: list[EventFault] = []
+
+    def listen(self, engine: Engine) -> None:
+        """Hears everything that the engine's plan exports."""
+        for name in engine.plan.exported:
+            self._export(engine, name)
+        for name in engine.plan.stored:
+            self._export_table(engine, name)
+
+    def _export(self, engine: Engine, name: str) -> None:
+        def listen(chunk: list[StreamEvent]) -> None:
+            for event in chunk:
+                self._row(name, event.timestamp_ms, event.data, Operation.EVENT)
+
+        engine.junction(name).listen(listen)
+
+    def _export_table(self, engine: Engine, name: str) -> None:
+        def listen(operation: Operation, data: tuple[Any, ...]) -> None:
+            self._row(name, engine.now, data, operation)
+
+        engine.tables[name].listen(listen)
+
+    def _row(
+        self, stream: str, timestamp_ms: int, data: tuple[Any, ...], operation: Operation
+    ) -> None:
+        identity = OutputId(self._position, self._ordinal)
+        self._ordinal += 1
+        self._rows.append(OutputRow(identity, stream, timestamp_ms, data, operation))
+
+    def fault(
+        self, stream: str, events: Sequence[StreamEvent], query: str | None, error: BaseException
+    ) -> None:
+        """Events were dropped (operators.errors.FaultListener).
+
+        Inner and fault streams are told under their plain names, which dead letters can carry.
+        """
+        dropped = tuple(Event(event.timestamp_ms, event.data) for event in events)
+        name = stream.lstrip("#!")
+        self._faults.append(EventFault(self._position, name, dropped, query, describe(error)))
+
+    def begin(self, position: Position) -> None:
+        """What follows is caused by the record at this position."""
+        self._position, self._ordinal = position, 0
+
+    def take(self) -> tuple[tuple[OutputRow, ...], tuple[EventFault, ...]]:
+        """Rows and faults since the last call."""
+        rows, faults = tuple(self._rows), tuple(self._faults)
+        self._rows, self._faults = [], []
+        return rows, faults

@@ -1,0 +1,282 @@
+"""What travels between the driver and a Spark worker: a small MessagePack head and a block of
+parts.
+
+Entries are the codec's bytes as they came from the log; rows are MessagePack, or Arrow where the
+worker worked in columns; observations and values of on-demand queries are in the state codec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from lockstep.events import Event, Operation, OutputId, OutputRow
+from lockstep.events.objects import decode_object, encode_object
+from lockstep.events.outputs import OutputColumns, RowsOfColumns
+from lockstep.execute.contract import EventFault, SliceResult
+from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
+from lockstep.execute.spark.blocks import Block
+from lockstep.operators import state
+
+_SCALARS = frozenset({type(None), bool, int, float, str})
+_OBJECT = 1
+
+
+def _to_wire(value: Any) -> Any:
+    return value if type(value) in _SCALARS else msgspec.msgpack.Ext(_OBJECT, encode_object(value))
+
+
+def _from_wire(value: Any) -> Any:
+    return decode_object(bytes(value.data)) if type(value) is msgspec.msgpack.Ext else value
+
+
+class WireRow(msgspec.Struct, array_like=True, frozen=True):
+    """An OutputRow."""
+
+    position: int
+    ordinal: int
+    stream: str
+    timestamp_ms: int
+    operation: int
+    data: tuple[Any, ...]
+
+
+class WireFault(msgspec.Struct, array_like=True, frozen=True):
+    """An EventFault; events are (timestamp_ms, values)."""
+
+    position: int
+    stream: str
+    events: list[tuple[int, tuple[Any, ...]]]
+    query: str | None
+    reason: str
+
+
+class App(msgspec.Struct, array_like=True, frozen=True):
+    """What a state is built from: the text and the options of an executor."""
+
+    text: str
+    start_ms: int | None
+    dedup_ids_max: int
+    observe: bool
+    columnar: bool = True
+
+
+class Base(msgspec.Struct, array_like=True, frozen=True):
+    """From where a worker that does not hold the state starts: the block's first parts are a
+    snapshot (if there is one) and the entries folded since, which stand at `positions`."""
+
+    has_snapshot: bool
+    positions: list[int]
+
+
+class Request(msgspec.Struct, array_like=True, frozen=True):
+    """One thing to do for one app instance whose state stands at `position`.
+
+    `operation`: open (build the state), slice (fold the block's entries, which stand at
+    `positions`), snapshot, query (`text`), playback (`text`: its settings as JSON). `base`
+    is sent only when a worker said that it does not hold the state; its parts come first in the
+    block.
+    """
+
+    operation: str
+    instance: str
+    incarnation: int
+    app: App
+    position: int
+    block: Block
+    shares_memory: bool
+    positions: list[int] = []
+    text: str | None = None
+    base: Base | None = None
+    gone: list[str] = []
+
+
+class ColumnsHead(msgspec.Struct, array_like=True, frozen=True):
+    """Of OutputColumns, whose batch is a part of the block; its last columns are the identities."""
+
+    stream: str
+
+
+class Answer(msgspec.Struct, array_like=True, frozen=True):
+    """What a worker answers.
+
+    `status`: done, need_base (the worker holds no state at the position), unfit (values that have
+    no columnar form: to be folded by the reference from the base), or refused (`kind` text: a
+    user's error with `line` and `column`; `kind` snapshot). The block's parts: rows, observations,
+    data, then one per `columns`. `location` names the Spark executor, where there is more than one.
+    """
+
+    status: str
+    block: Block
+    position: int = 0
+    next_due_ms: int | None = None
+    faults: list[WireFault] = []
+    columns: list[ColumnsHead] = []
+    location: str | None = None
+    kind: str = ""
+    message: str = ""
+    line: int = 1
+    column: int = 1
+    hint: str | None = None
+
+
+EMPTY = Block([])
+
+_encoder = msgspec.msgpack.Encoder()
+_rows_decoder = msgspec.msgpack.Decoder(list[WireRow])
+_request_decoder = msgspec.msgpack.Decoder(Request)
+_answer_decoder = msgspec.msgpack.Decoder(Answer)
+
+
+def encode(message: Request | Answer) -> bytes:
+    """A request or an answer as bytes."""
+    return _encoder.encode(message)
+
+
+def decode_request(payload: bytes) -> Request:
+    """The request in the bytes."""
+    return _request_decoder.decode(payload)
+
+
+def decode_answer(payload: bytes) -> Answer:
+    """The answer in the bytes."""
+    return _answer_decoder.decode(payload)
+
+
+def encode_rows(rows: Sequence[OutputRow]) -> bytes:
+    """Output rows as bytes; nothing for none."""
+    if not rows:
+        return b""
+    return _encoder.encode(
+        [
+            WireRow(
+                row.id.position,
+                row.id.ordinal,
+                row.stream,
+                row.timestamp_ms,
+                int(row.operation),
+                tuple(map(_to_wire, row.data)),
+            )
+            for row in rows
+        ]
+    )
+
+
+def decode_rows(payload: Any) -> tuple[OutputRow, ...]:
+    """The rows in the bytes."""
+    return tuple(
+        OutputRow(
+            OutputId(row.position, row.ordinal),
+            row.stream,
+            row.timestamp_ms,
+            tuple(map(_from_wire, row.data)),
+            Operation(row.operation),
+        )
+        for row in (_rows_decoder.decode(payload) if len(payload) else ())
+    )
+
+
+def encode_faults(faults: Sequence[EventFault]) -> list[WireFault]:
+    """Faults for an answer."""
+    return [
+        WireFault(
+            fault.position,
+            fault.stream,
+            [(e.timestamp_ms, tuple(map(_to_wire, e.data))) for e in fault.events],
+            fault.query,
+            fault.reason,
+        )
+        for fault in faults
+    ]
+
+
+def decode_faults(faults: Sequence[WireFault]) -> tuple[EventFault, ...]:
+    """The faults of an answer."""
+    return tuple(
+        EventFault(
+            fault.position,
+            fault.stream,
+            tuple(Event(time, tuple(map(_from_wire, data))) for time, data in fault.events),
+            fault.query,
+            fault.reason,
+        )
+        for fault in faults
+    )
+
+
+_IDENTITY = ("@position", "@ordinal", "@timestamp", "@operation")
+
+
+def encode_columns(columns: OutputColumns) -> pa.Buffer:
+    """Output columns as an Arrow stream."""
+    extras = [
+        pa.array(columns.positions),
+        pa.array(columns.ordinals),
+        pa.array(columns.timestamps_ms),
+    ]
+    if columns.operations is not None:
+        extras.append(pa.array(columns.operations))
+    names = [*columns.batch.schema.names, *_IDENTITY[: len(extras)]]
+    batch = pa.RecordBatch.from_arrays([*columns.batch.columns, *extras], names=names)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def decode_columns(head: ColumnsHead, part: Any) -> OutputColumns:
+    """The output columns in the bytes, in place."""
+    with pa.ipc.open_stream(pa.py_buffer(part)) as reader:
+        batch = reader.read_next_batch()
+    has_operations = batch.schema.names[-1] == _IDENTITY[-1]
+    width = batch.num_columns - len(_IDENTITY) + (not has_operations)
+    extras = [batch.column(i).to_numpy() for i in range(width, batch.num_columns)]
+    positions, ordinals, times = extras[:3]
+    operations = extras[3] if has_operations else None
+    own = batch.select(range(width))
+    return OutputColumns(head.stream, positions, ordinals, times, own, operations)
+
+
+def decode_result(answer: Answer, parts: Sequence[Any]) -> SliceResult:
+    """The slice's result in an answer."""
+    columns = tuple(map(decode_columns, answer.columns, parts[3:]))
+    rows = RowsOfColumns(columns) if columns else decode_rows(parts[0])
+    faults = decode_faults(answer.faults)
+    return SliceResult(answer.position, rows, faults, answer.next_due_ms, columns)
+
+
+def encode_observations(observations: Sequence[Observation]) -> bytes:
+    """Observations as bytes; nothing for none."""
+    if not observations:
+        return b""
+    return state.encode(
+        [
+            [seen.stream, _plain_events(seen.events)]
+            if isinstance(seen, StreamChunk)
+            else [seen.query, _plain_events(seen.current), _plain_events(seen.expired)]
+            for seen in observations
+        ]
+    )
+
+
+def decode_observations(payload: Any) -> list[Observation]:
+    """The observations in the bytes, in order."""
+    if not len(payload):
+        return []
+    return [
+        StreamChunk(item[0], _events(item[1]))
+        if len(item) == 2
+        else QueryChunk(item[0], _events(item[1]), _events(item[2]))
+        for item in state.decode(bytes(payload))
+    ]
+
+
+def _plain_events(events: Sequence[Event]) -> list[tuple[int, tuple[Any, ...], bool]]:
+    return [(event.timestamp_ms, event.data, event.expired) for event in events]
+
+
+def _events(plain: Sequence[tuple[int, tuple[Any, ...], bool]]) -> tuple[Event, ...]:
+    return tuple(Event(*event) for event in plain)

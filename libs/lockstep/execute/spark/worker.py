@@ -1,0 +1,217 @@
+"""What runs inside a Spark Python worker: it holds app states between slices and folds slices.
+
+A slot's worker holds the states of its app instances in memory between jobs, so a slice costs
+O(slice). State is only ever a cache: an answer is given for the position the driver asks for, and
+when the state held is at another one (a new worker, a task that ran twice) the driver sends the
+base and the worker folds up to it again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lockstep.events import Position
+from lockstep.execute.columnar import Unfit
+from lockstep.execute.contract import SliceResult
+from lockstep.execute.local import LocalExecutor, open_local
+from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.spark import blocks, wire
+from lockstep.operators import state
+from lockstep.operators.errors import SnapshotError
+from lockstep.siddhiql import SiddhiQLError
+
+
+@dataclass(slots=True)
+class Held:
+    """An app state in this worker; `incarnation` changes when the driver restored another state.
+
+    `answered` keeps the memory of the last answer until the next request, when the driver has it.
+    """
+
+    executor: LocalExecutor
+    incarnation: int
+    answered: blocks.Holder = field(default_factory=blocks.Holder)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record of the log in the memory of the request (execute.contract.Encoded)."""
+
+    position: Position
+    payload: Any
+
+
+_held: dict[str, Held] = {}
+HELD_INSTANCES_MAX = 64
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_LARGEST_KEPT_BYTES = 1 << 28
+
+
+def serve(payloads: Iterable[bytes]) -> Iterator[bytes]:
+    """The function that Spark maps over a partition: one request in, one answer out."""
+    _keep_memory()
+    for payload in payloads:
+        yield wire.encode(answer(wire.decode_request(payload)))
+
+
+def answer(request: wire.Request) -> wire.Answer:
+    """Does what the request asks, on the state at exactly the request's position."""
+    for instance in request.gone:
+        _forget(instance)
+    parts = blocks.get(request.block)
+    try:
+        held = _state_for(request, parts)
+        if held is None:
+            return wire.Answer("need_base", wire.EMPTY, location=_location())
+        return _answered(request, held, parts)
+    except Unfit as why:
+        _forget(request.instance)
+        return wire.Answer("unfit", wire.EMPTY, message=str(why), location=_location())
+    except (SiddhiQLError, SnapshotError) as error:
+        return _refused(error)
+
+
+def _answered(request: wire.Request, held: Held, parts: Sequence[Any]) -> wire.Answer:
+    executor = held.executor
+    if request.operation == "slice":
+        return _slice(request, held, parts[len(parts) - len(request.positions) :])
+    if request.operation == "snapshot":
+        return _done(request, held, data=executor.snapshot())
+    if request.operation == "query":
+        return _done(request, held, data=state.encode(executor.on_demand(request.text or "")))
+    if request.operation == "playback":
+        return _switch_playback(request, held)
+    return _done(request, held)
+
+
+def _state_for(request: wire.Request, parts: Sequence[Any]) -> Held | None:
+    held = _held.get(request.instance)
+    if held is not None:
+        fits = held.incarnation == request.incarnation
+        if fits and held.executor.position == request.position:
+            return held
+    if request.base is None:
+        return None
+    executor = _rebuilt(request, request.base, parts)
+    while len(_held) >= HELD_INSTANCES_MAX:
+        _forget(next(iter(_held)))
+    held = _held[request.instance] = Held(executor, request.incarnation)
+    return held
+
+
+def _forget(instance: str) -> None:
+    held = _held.pop(instance, None)
+    if held is not None:
+        held.answered.close()
+
+
+def _rebuilt(request: wire.Request, base: wire.Base, parts: Sequence[Any]) -> LocalExecutor:
+    app = request.app
+    executor = open_local(
+        app.text,
+        start_ms=app.start_ms,
+        dedup_ids_max=app.dedup_ids_max,
+        observe=app.observe,
+        columnar=app.columnar,
+    )
+    if base.has_snapshot:
+        executor.restore(bytes(parts[0]))
+        parts = parts[1:]
+    for position, payload in zip(base.positions, parts, strict=False):
+        executor.run_encoded([Entry(position, payload)])
+    executor.take_observations()
+    return executor
+
+
+def _slice(request: wire.Request, held: Held, parts: Sequence[Any]) -> wire.Answer:
+    entries = [Entry(*each) for each in zip(request.positions, parts, strict=True)]
+    result = held.executor.run_encoded(entries)
+    return _done(request, held, result=result)
+
+
+def _done(
+    request: wire.Request,
+    held: Held,
+    *,
+    result: SliceResult | None = None,
+    data: bytes = b"",
+) -> wire.Answer:
+    executor = held.executor
+    columns = () if result is None else result.columns
+    rows = b"" if result is None or columns else wire.encode_rows(result.rows)
+    observations = wire.encode_observations(executor.take_observations())
+    parts = [rows, observations, data, *map(wire.encode_columns, columns)]
+    return wire.Answer(
+        "done",
+        held.answered.put(parts, shared=request.shares_memory),
+        position=executor.position,
+        next_due_ms=None if result is None else result.next_due_ms,
+        faults=[] if result is None else wire.encode_faults(result.faults),
+        columns=[wire.ColumnsHead(each.stream) for each in columns],
+        location=_location(),
+    )
+
+
+def _switch_playback(request: wire.Request, held: Held) -> wire.Answer:
+    if not isinstance(held.executor, ReferenceExecutor):
+        raise Unfit("playback is switched while the app runs")
+    on, idle_ms, increment_ms = json.loads(request.text or "")
+    held.executor.enable_playback(on, idle_ms, increment_ms)
+    return _done(request, held)
+
+
+def _refused(error: SiddhiQLError | SnapshotError) -> wire.Answer:
+    line, column = (error.line, error.column) if isinstance(error, SiddhiQLError) else (1, 1)
+    return wire.Answer(
+        "refused",
+        wire.EMPTY,
+        location=_location(),
+        kind="text" if isinstance(error, SiddhiQLError) else "snapshot",
+        message=error.message,
+        line=line,
+        column=column,
+        hint=error.hint,
+    )
+
+
+@cache
+def _keep_memory() -> None:
+    """Freed memory stays with the process: large arrays come and go with every slice, and giving
+    their pages back and forth costs more than filling them."""
+    with suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_MMAP_THRESHOLD, _LARGEST_KEPT_BYTES)
+        libc.mallopt(_M_TRIM_THRESHOLD, _LARGEST_KEPT_BYTES)
+
+
+@cache
+def _location() -> str | None:
+    """The Spark executor that this worker belongs to, as Spark names places; None in local mode.
+
+    Spark does not tell its workers; the executor's command line, two processes up, does.
+    """
+    daemon = os.getppid()
+    for pid in (_parent(daemon), daemon):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if "--executor-id" in words and "--hostname" in words:
+            host = words[words.index("--hostname") + 1]
+            return f"executor_{host}_{words[words.index('--executor-id') + 1]}"
+    return None
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -1,0 +1,64 @@
+"""The life of any service: load, build, run, drain, stop; health, control messages, supervised
+work.
+"""
+
+from lockstep.frame.beating import Beating
+from lockstep.frame.catalogue import AppView, Catalogue
+from lockstep.frame.context import Context, Service, Wire
+from lockstep.frame.control import (
+    DEPLOYMENTS_CHANGED,
+    Command,
+    CommandAnswer,
+    GroupStatus,
+    Heartbeat,
+    HeartbeatWatch,
+    OnDemandAnswer,
+    OnDemandQuestion,
+    SinkStatus,
+    command_subject,
+    question_subject,
+)
+from lockstep.frame.health import Readiness
+from lockstep.frame.keeper import LeaseKeeper
+from lockstep.frame.lifecycle import Process, Running, run_service, run_together
+from lockstep.frame.offload import InlineOffload, Offload, ThreadOffload
+from lockstep.frame.problems import Problem, problem_response
+from lockstep.frame.tasks import Tasks, run_side_by_side
+from lockstep.frame.waiting import wait_set
+from lockstep.frame.world import World, open_world
+
+__all__ = [
+    "DEPLOYMENTS_CHANGED",
+    "AppView",
+    "Beating",
+    "Catalogue",
+    "Command",
+    "CommandAnswer",
+    "Context",
+    "GroupStatus",
+    "Heartbeat",
+    "HeartbeatWatch",
+    "InlineOffload",
+    "LeaseKeeper",
+    "Offload",
+    "OnDemandAnswer",
+    "OnDemandQuestion",
+    "Problem",
+    "Process",
+    "Readiness",
+    "Running",
+    "Service",
+    "SinkStatus",
+    "Tasks",
+    "ThreadOffload",
+    "Wire",
+    "World",
+    "command_subject",
+    "open_world",
+    "problem_response",
+    "question_subject",
+    "run_service",
+    "run_side_by_side",
+    "run_together",
+    "wait_set",
+]

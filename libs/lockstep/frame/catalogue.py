@@ -1,0 +1,186 @@
+"""Which apps are deployed, checked and ready to look up: a view of the store kept fresh by polling,
+and at once when a coordinator says on the bus that something changed.
+
+While the store is away the last view stands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lockstep.bus import Topics
+from lockstep.clock import Clock
+from lockstep.events import StreamSchema
+from lockstep.frame.context import Context
+from lockstep.frame.control import DEPLOYMENTS_CHANGED
+from lockstep.frame.offload import Offload
+from lockstep.frame.tasks import Tasks
+from lockstep.frame.waiting import wait_set
+from lockstep.plan import AppPlan, build
+from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast, check
+from lockstep.store import Deployment, Deployments
+from lockstep.telemetry import Logger
+
+
+@dataclass(frozen=True)
+class AppView:
+    """A deployed app: its desired state and what its text means."""
+
+    deployment: Deployment
+    plan: AppPlan
+
+    @property
+    def name(self) -> str:
+        """The app's name."""
+        return self.deployment.app
+
+    @property
+    def streams(self) -> dict[str, StreamSchema]:
+        """Streams that events can be sent to, by name."""
+        return {name: self.plan.schemas[name] for name in self.plan.inputs}
+
+    @property
+    def exported(self) -> dict[str, StreamSchema]:
+        """Streams whose events stand in the output log, by name."""
+        return {name: self.plan.schemas[name] for name in self.plan.exported}
+
+    @property
+    def stored(self) -> dict[str, StreamSchema]:
+        """Tables whose changes stand in the output log, by name."""
+        return {name: self.plan.schemas[name] for name in self.plan.stored}
+
+    @property
+    def checked(self) -> CheckedApp:
+        """The checked app."""
+        return self.plan.checked
+
+    def definition(self, name: str) -> ast.StreamDefinition | ast.TableDefinition | None:
+        """The definition of a stream or table, or None for an inferred stream."""
+        for one in self.checked.app.definitions:
+            if isinstance(one, ast.StreamDefinition | ast.TableDefinition) and one.name == name:
+                return one
+        return None
+
+
+class Catalogue:
+    """All deployed apps. `changes` counts changed views; wait for the next with `changed`."""
+
+    def __init__(
+        self,
+        deployments: Deployments,
+        topics: Topics,
+        clock: Clock,
+        log: Logger,
+        offload: Offload,
+        *,
+        poll_ms: int,
+    ) -> None:
+        self._offload = offload
+        self._deployments = deployments
+        self._topics = topics
+        self._clock = clock
+        self._log = log
+        self._poll_ms = poll_ms
+        self._views: dict[str, AppView] = {}
+        self._placements: dict[str, tuple[str, ...]] = {}
+        self._refused: dict[str, str] = {}
+        self._nudged = asyncio.Event()
+        self._changed = asyncio.Event()
+        self.changes = 0
+
+    @classmethod
+    def of(cls, context: Context) -> Catalogue:
+        """A service's catalogue."""
+        return cls(
+            context.world.store.deployments,
+            context.world.bus.topics,
+            context.clock,
+            context.log,
+            context.offload,
+            poll_ms=context.settings.server.catalogue_poll_ms,
+        )
+
+    def start(self, tasks: Tasks) -> None:
+        """Keeps the view fresh in the background."""
+        tasks.supervise("catalogue-poll", self._poll)
+        tasks.supervise("catalogue-listen", self._listen)
+
+    def get(self, app: str) -> AppView | None:
+        """The app or None."""
+        return self._views.get(app)
+
+    @property
+    def views(self) -> Sequence[AppView]:
+        """All apps by name."""
+        return [self._views[name] for name in sorted(self._views)]
+
+    def nodes(self, app: str) -> tuple[str, ...]:
+        """The processors that shall carry an app, the preferred leader first."""
+        return self._placements.get(app, ())
+
+    async def find(self, app: str) -> AppView | None:
+        """The app; looks into the store when it is not known yet."""
+        view = self._views.get(app)
+        if view is None:
+            deployment = await self._deployments.get(app)
+            if deployment is not None:
+                await self.refresh()
+                view = self._views.get(app)
+        return view
+
+    async def changed(self, seen: int, *, limit_ms: int) -> int:
+        """Returns the number of changes once it differs from `seen` or the time is up."""
+        if self.changes == seen:
+            await wait_set(self._changed, self._clock, limit_ms)
+        return self.changes
+
+    async def refresh(self) -> None:
+        """Reads the store now; UnavailableError when it is away (the view stays)."""
+        found = await self._deployments.list()
+        views: dict[str, AppView] = {}
+        for deployment in found:
+            known = self._views.get(deployment.app)
+            if known is not None and known.deployment == deployment:
+                views[deployment.app] = known
+            elif (view := await self._view(deployment)) is not None:
+                views[deployment.app] = view
+        read = await self._deployments.placements()
+        placements = {app: tuple(nodes) for app, nodes in read.items()}
+        if (views, placements) != (self._views, self._placements):
+            self._views, self._placements = views, placements
+            self.changes += 1
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    async def _view(self, deployment: Deployment) -> AppView | None:
+        known = self._views.get(deployment.app)
+        if known is not None and known.deployment.version == deployment.version:
+            return AppView(deployment, known.plan)
+        if self._refused.get(deployment.app) == deployment.version:
+            return None
+        try:
+            plan = await self._offload.run(lambda: build(check(deployment.text)))
+            return AppView(deployment, plan)
+        except SiddhiQLError as error:
+            # A coordinator of a newer release may have let it in; this one cannot carry it.
+            self._refused[deployment.app] = deployment.version
+            self._log.error(
+                "a deployed app is not valid here", app=deployment.app, error=str(error)
+            )
+            return None
+
+    async def _poll(self) -> None:
+        while True:
+            await self.refresh()
+            await wait_set(self._nudged, self._clock, self._poll_ms)
+            self._nudged.clear()
+
+    async def _listen(self) -> None:
+        subscription = await self._topics.subscribe(DEPLOYMENTS_CHANGED)
+        try:
+            async for _ in subscription:
+                self._nudged.set()
+        finally:
+            await subscription.close()

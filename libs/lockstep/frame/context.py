@@ -1,0 +1,58 @@
+"""What a service is handed: settings, clock, the opened world, routes, tasks, checks, log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from aiohttp import web
+
+from lockstep.clock import Clock, Randomness
+from lockstep.frame.health import Readiness
+from lockstep.frame.offload import Offload
+from lockstep.frame.tasks import Tasks
+from lockstep.frame.world import World
+from lockstep.settings import Settings
+from lockstep.telemetry import Logger, Metrics
+
+
+@dataclass(frozen=True)
+class Context:
+    """The surroundings of one service in one process.
+
+    `node` names the process in leases, placements and heartbeats. `url` gives the door's address
+    once it is open. Routes are added to `router` while wiring, not later. `offload` takes what
+    would hold up the event loop (reading app texts).
+    """
+
+    service: str
+    node: str
+    settings: Settings
+    clock: Clock
+    randomness: Randomness
+    world: World
+    router: web.UrlDispatcher
+    url: Callable[[], str]
+    readiness: Readiness
+    metrics: Metrics
+    tasks: Tasks
+    log: Logger
+    offload: Offload
+
+
+class Service(Protocol):
+    """The life of a service. Each step is called once, in this order."""
+
+    async def start(self) -> None:
+        """Takes up work; ready when it returns."""
+
+    async def drain(self) -> None:
+        """Takes no new work and finishes what it began; the frame limits the time."""
+
+    async def stop(self) -> None:
+        """Gives everything back; tasks have been cancelled already."""
+
+
+Wire = Callable[[Context], Service]
+"""Builds a service from its context: adds routes and checks, starts nothing."""

@@ -1,0 +1,199 @@
+"""What services tell each other over the bus's control topics: heartbeats, nudges, questions.
+
+All of it may get lost: nothing that has to be right rests on it. JSON, so that people can listen
+in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from lockstep.bus import Topics, control_subject
+from lockstep.clock import Clock
+from lockstep.telemetry import Logger
+
+HEARTBEATS: Final = control_subject("heartbeat")
+DEPLOYMENTS_CHANGED: Final = control_subject("deployments")
+
+
+def question_subject(app: str) -> str:
+    """Where the leader of an app answers on-demand queries."""
+    return control_subject("query", app)
+
+
+def command_subject(app: str) -> str:
+    """Where the leader of an app takes commands (hand over, snapshot)."""
+    return control_subject("command", app)
+
+
+class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How one replica of one (app, group, partition) is doing.
+
+    `settled`: all outputs up to this input position are durable, as far as this replica knows.
+    `published`: identity of the last row in the output log, as "position.ordinal".
+    """
+
+    app: str
+    group: str
+    partition: int
+    version: str
+    deployed_ms: int
+    role: str
+    position: int
+    log_end: int
+    epoch: int = 0
+    settled: int = 0
+    published: str | None = None
+    held_rows: int = 0
+    ready: bool = False
+    trouble: str | None = None
+
+    @property
+    def lag(self) -> int:
+        """Records behind the input log's end."""
+        return max(0, self.log_end - self.position)
+
+
+class SinkStatus(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How far a sink has delivered an output log, and what keeps it from going on."""
+
+    app: str
+    sink: str
+    sequence: int
+    log_end: int = 0
+    trouble: str | None = None
+
+
+class Heartbeat(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A sign of life of one service of one node, with what it carries."""
+
+    node: str
+    service: str
+    url: str
+    sent_ms: int
+    interval_ms: int
+    leading: bool = False
+    draining: bool = False
+    groups: tuple[GroupStatus, ...] = ()
+    sinks: tuple[SinkStatus, ...] = ()
+
+
+class OnDemandQuestion(msgspec.Struct, frozen=True):
+    """An on-demand query for the leader of an app."""
+
+    query: str
+
+
+class OnDemandAnswer(msgspec.Struct, frozen=True):
+    """Its rows with (name, type) of each column, or what was wrong (`user_error`: with the
+    query).
+    """
+
+    rows: list[list[object]] = []
+    columns: list[tuple[str, str]] = []
+    position: int = 0
+    error: str | None = None
+    user_error: bool = False
+    hint: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+
+class Command(msgspec.Struct, frozen=True):
+    """Something an operator asks of a leader: `hand_over` (to a node) or `snapshot`."""
+
+    name: str
+    node: str | None = None
+
+
+class CommandAnswer(msgspec.Struct, frozen=True):
+    """What came of a command."""
+
+    done: bool
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A heartbeat and when it came, on this process's monotonic clock."""
+
+    heartbeat: Heartbeat
+    at_monotonic_ms: int
+
+
+class HeartbeatWatch:
+    """Listens to all heartbeats and knows who lives.
+
+    A node counts as alive until `max_retry` of its own intervals have passed without a sign of it.
+    """
+
+    def __init__(self, topics: Topics, clock: Clock, log: Logger, *, max_retry: int) -> None:
+        self._topics = topics
+        self._clock = clock
+        self._log = log
+        self._max_retry = max_retry
+        self._heard: dict[tuple[str, str], Heard] = {}
+
+    async def run(self) -> None:
+        """Listens until cancelled; UnavailableError when the bus is away."""
+        subscription = await self._topics.subscribe(HEARTBEATS)
+        try:
+            async for _, payload in subscription:
+                self._take(payload)
+        finally:
+            await subscription.close()
+
+    def alive(self, service: str) -> list[Heartbeat]:
+        """The last heartbeats of living nodes of a service, by node name."""
+        return [heard.heartbeat for heard in self._living() if heard.heartbeat.service == service]
+
+    def groups(self, app: str) -> list[tuple[Heartbeat, GroupStatus]]:
+        """What living processors say about an app."""
+        return [
+            (beat, group)
+            for beat in self.alive("processor")
+            for group in beat.groups
+            if group.app == app
+        ]
+
+    def settled(self, app: str, group: str, partition: int, *, deployed_ms: int) -> int:
+        """The furthest position that any living replica of the same deployment calls settled.
+
+        A deployment of an earlier time may have had another log of the same name.
+        """
+        wanted = (group, partition, deployed_ms)
+        found = (
+            g.settled
+            for _, g in self.groups(app)
+            if (g.group, g.partition, g.deployed_ms) == wanted
+        )
+        return max(found, default=0)
+
+    def _living(self) -> Iterator[Heard]:
+        now_ms = self._clock.monotonic_ms()
+        for key in sorted(self._heard):
+            heard = self._heard[key]
+            limit_ms = heard.heartbeat.interval_ms * (self._max_retry + 1)
+            if now_ms - heard.at_monotonic_ms <= limit_ms:
+                yield heard
+
+    def _take(self, payload: bytes) -> None:
+        try:
+            beat = msgspec.json.decode(payload, type=Heartbeat)
+        except msgspec.DecodeError as error:
+            self._log.warning("a heartbeat cannot be read", error=str(error))
+            return
+        key = (beat.service, beat.node)
+        if beat.draining and not beat.groups:
+            self._heard.pop(key, None)
+            return
+        self._heard[key] = Heard(beat, self._clock.monotonic_ms())
+
+
+async def send_heartbeat(topics: Topics, beat: Heartbeat) -> None:
+    """Publishes it; at most once."""
+    await topics.publish(HEARTBEATS, msgspec.json.encode(beat))

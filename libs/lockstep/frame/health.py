@@ -1,0 +1,58 @@
+"""Readiness: each thing that can be unwell registers its own check, so `/readyz` writes itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from lockstep.events import LockstepError
+
+Check = Callable[[], Awaitable[str | None]]
+"""None when well, else the reason in a few words."""
+
+CHECK_TIMEOUT_MS: Final = 2_000
+
+
+class Readiness:
+    """All checks of a process by name. A check that raises or is too slow counts as unwell."""
+
+    def __init__(self) -> None:
+        self._checks: dict[str, Check] = {}
+        self._refusing: str | None = "starting"
+
+    def register(self, name: str, check: Check) -> None:
+        """Adds a check; a later one of the same name replaces it."""
+        self._checks[name] = check
+
+    def open(self) -> None:
+        """The service takes work from now on."""
+        self._refusing = None
+
+    def refuse(self, reason: str) -> None:
+        """Not ready whatever the checks say, for example while draining."""
+        self._refusing = reason
+
+    async def report(self) -> dict[str, str | None]:
+        """Reason by check name; ready when all are None."""
+        names = list(self._checks)
+        answers = await asyncio.gather(*(self._ask(self._checks[name]) for name in names))
+        return {"service": self._refusing, **dict(zip(names, answers, strict=True))}
+
+    async def _ask(self, check: Check) -> str | None:
+        try:
+            async with asyncio.timeout(CHECK_TIMEOUT_MS / 1000):
+                return await check()
+        except TimeoutError:
+            return f"no answer within {CHECK_TIMEOUT_MS} ms"
+        except LockstepError as error:
+            return str(error)
+
+
+def answering(healthy: Callable[[], Awaitable[bool]], what: str) -> Check:
+    """A check from a `healthy()` method."""
+
+    async def check() -> str | None:
+        return None if await healthy() else f"{what} does not answer"
+
+    return check

@@ -1,0 +1,98 @@
+"""Keeping one lease: take it when it is free, renew it in time, know at any moment whether it
+holds.
+
+For work that one of several equal services does; what must never happen twice is guarded where it
+lands, not here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from lockstep.clock import Clock
+from lockstep.events import UnavailableError
+from lockstep.frame.waiting import wait_set
+from lockstep.leader import Lease, Leases
+from lockstep.settings import LeaderSettings
+from lockstep.telemetry import Logger, Metrics
+
+
+class LeaseKeeper:
+    """Holds `resource` for `holder` whenever nobody else does."""
+
+    def __init__(
+        self,
+        leases: Leases,
+        resource: str,
+        holder: str,
+        clock: Clock,
+        settings: LeaderSettings,
+        metrics: Metrics,
+        log: Logger,
+    ) -> None:
+        self._leases = leases
+        self._resource = resource
+        self._holder = holder
+        self._clock = clock
+        self._settings = settings
+        self._metrics = metrics
+        self._log = log
+        self._lease: Lease | None = None
+        self._changed = asyncio.Event()
+        self._stopping = asyncio.Event()
+
+    @property
+    def held(self) -> bool:
+        """The lease is ours and has not run out."""
+        lease = self._lease
+        return lease is not None and self._clock.monotonic_ms() < lease.expires_at_monotonic_ms
+
+    async def wait_held(self, limit_ms: int) -> bool:
+        """True as soon as it is held; False when the time is up."""
+        if self.held:
+            return True
+        await wait_set(self._changed, self._clock, limit_ms)
+        return self.held
+
+    async def run(self) -> None:
+        """Keeps the lease until `release`; never raises UnavailableError."""
+        while not self._stopping.is_set():
+            try:
+                await self._step()
+            except UnavailableError as error:
+                self._log.warning(
+                    "the lease server is away", resource=self._resource, error=str(error)
+                )
+            self._show()
+            await wait_set(self._stopping, self._clock, self._settings.renew_ms)
+
+    async def release(self) -> None:
+        """Gives it back and takes it no more."""
+        self._stopping.set()
+        lease, self._lease = self._lease, None
+        self._show()
+        if lease is not None:
+            try:
+                await self._leases.release(lease)
+            except UnavailableError as error:
+                self._log.info("lease left to run out", resource=self._resource, error=str(error))
+
+    async def _step(self) -> None:
+        before = self._lease
+        if before is not None:
+            self._lease = await self._leases.renew(before)
+            if self._lease is None:
+                self._metrics.count("lockstep_lease_lost_total", resource=self._resource)
+                self._log.warning("lease lost", resource=self._resource)
+        if self._lease is None and not self._stopping.is_set():
+            self._lease = await self._leases.acquire(
+                self._resource, self._holder, ttl_ms=self._settings.lease_ttl_ms
+            )
+            if self._lease is not None:
+                self._log.info("lease taken", resource=self._resource)
+        if self._lease is not before:
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    def _show(self) -> None:
+        self._metrics.set("lockstep_lease_held", 1 if self.held else 0, resource=self._resource)

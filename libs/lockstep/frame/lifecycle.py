@@ -1,0 +1,236 @@
+"""The life of a process: load settings → open the world → wire → open the door → run → drain →
+stop.
+
+One service per process (`run_service`) or several behind one door (`run_together`); the steps are
+the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+
+import stamina
+
+from lockstep.clock import Clock, Randomness, SystemClock, SystemRandomness
+from lockstep.events import LockstepError
+from lockstep.frame.context import Context, Service, Wire
+from lockstep.frame.health import Readiness, answering
+from lockstep.frame.offload import Offload, ThreadOffload
+from lockstep.frame.tasks import Tasks
+from lockstep.frame.web import Door
+from lockstep.frame.world import World, open_world
+from lockstep.settings import Settings, SettingsError, load_settings
+from lockstep.telemetry import Logger, Metrics, configure_logging, get_logger
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_SETTINGS = 2
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What `on_ready` is told: the door's address and the contexts by service name."""
+
+    url: str
+    contexts: dict[str, Context]
+
+
+OnReady = Callable[[Running], None]
+
+
+def run_service(name: str, wire: Wire) -> int:
+    """Runs one service until SIGTERM or SIGINT; gives the exit code."""
+    try:
+        settings = load_settings()
+    except SettingsError as error:
+        sys.stderr.write(f"{error}\n")
+        return EXIT_SETTINGS
+    clock = SystemClock()
+    telemetry = settings.telemetry
+    configure_logging(
+        service=name, level=telemetry.log_level, log_format=telemetry.log_format, clock=clock
+    )
+    try:
+        asyncio.run(_until_signalled([(name, wire)], settings, clock))
+    except LockstepError as error:
+        get_logger().error("cannot run", error=str(error))
+        return EXIT_FAILED
+    return EXIT_OK
+
+
+async def run_together(
+    services: Sequence[tuple[str, Wire]],
+    settings: Settings,
+    *,
+    stop: asyncio.Event,
+    clock: Clock | None = None,
+    randomness: Randomness | None = None,
+    on_ready: OnReady | None = None,
+) -> None:
+    """Runs services in this process behind one door until `stop` is set; then drains and stops.
+
+    They share one connection to each server and one node name. Logging is the caller's.
+    """
+    # Whoever tries again says so in its own log line.
+    stamina.instrumentation.set_on_retry_hooks([])
+    clock = clock or SystemClock()
+    randomness = randomness or SystemRandomness()
+    world = await _unless(stop, open_world(settings, clock, randomness))
+    if world is None:
+        return
+    try:
+        process = Process(settings, world, clock, randomness)
+        for name, wire in services:
+            process.add(name, wire)
+        await process.start()
+        try:
+            if on_ready is not None:
+                on_ready(process.running)
+            await stop.wait()
+        finally:
+            await process.stop()
+    finally:
+        await world.close()
+
+
+class Process:
+    """Wired services behind one door. `world` stays the caller's to close."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        world: World,
+        clock: Clock,
+        randomness: Randomness,
+        *,
+        offload: Offload | None = None,
+    ) -> None:
+        self._offload = offload or ThreadOffload("blocking")
+        self._settings = settings
+        self._world = world
+        self._clock = clock
+        self._randomness = randomness
+        self._readiness = Readiness()
+        self._metrics = Metrics()
+        self.node = settings.server.node or f"{socket.gethostname()}-{randomness.uuid_hex()[:6]}"
+        self._log = get_logger(node=self.node)
+        self._door = Door(
+            settings.server, self._readiness, self._metrics, clock, self._log,
+            max_body_bytes=settings.receiver.max_body_bytes,
+        )  # fmt: skip
+        self._contexts: dict[str, Context] = {}
+        self._services: list[tuple[str, Service]] = []
+        self._started: list[tuple[str, Service]] = []
+        self._readiness.register("bus", answering(world.bus.healthy, "the bus"))
+        self._readiness.register("leases", answering(world.leases.healthy, "the lease server"))
+        self._readiness.register("store", answering(world.store.healthy, "the store"))
+
+    @property
+    def running(self) -> Running:
+        """Address and contexts."""
+        return Running(self._door.url, dict(self._contexts))
+
+    def add(self, name: str, wire: Wire) -> Service:
+        """Wires a service; before `start` only."""
+        log = get_logger(node=self.node, part=name)
+        context = Context(
+            service=name,
+            node=self.node,
+            settings=self._settings,
+            clock=self._clock,
+            randomness=self._randomness,
+            world=self._world,
+            router=self._door.application.router,
+            url=lambda: self._door.url,
+            readiness=self._readiness,
+            metrics=self._metrics,
+            tasks=Tasks(self._clock, log),
+            log=log,
+            offload=self._offload,
+        )
+        service = wire(context)
+        self._contexts[name] = context
+        self._services.append((name, service))
+        return service
+
+    async def start(self) -> None:
+        """Opens the door and starts the services in order."""
+        await self._door.open()
+        self._log.info("listening", url=self._door.url)
+        try:
+            for name, service in self._services:
+                self._started.append((name, service))
+                await service.start()
+        except BaseException:
+            await self.stop()
+            raise
+        self._readiness.open()
+        for name, _ in self._services:
+            self._metrics.set("lockstep_ready", 1, service=name)
+        self._log.info("ready", url=self._door.url, services=[name for name, _ in self._services])
+
+    async def stop(self) -> None:
+        """Drains within the limit, stops in reverse order, closes the door; idempotent."""
+        self._readiness.refuse("draining")
+        started, self._started = self._started[::-1], []
+        try:
+            async with asyncio.timeout(self._settings.server.drain_timeout_ms / 1000):
+                for name, service in started:
+                    await self._step(name, "drain", service.drain)
+        except TimeoutError:
+            self._log.warning(
+                "draining took too long", limit_ms=self._settings.server.drain_timeout_ms
+            )
+        for name, service in started:
+            await self._contexts[name].tasks.stop_all()
+            await self._step(name, "stop", service.stop)
+        await self._door.close()
+        self._offload.close()
+
+    async def close_door(self) -> None:
+        """Closes the door alone: part of `stop`, or all there is after a crash."""
+        await self._door.close()
+
+    async def _step(self, name: str, what: str, work: Callable[[], Awaitable[None]]) -> None:
+        """One service's trouble must not keep the others from ending well."""
+        try:
+            await work()
+        except LockstepError as error:
+            self._log.warning(f"{what} failed", part=name, error=str(error))
+        except Exception:
+            self._log.exception(f"{what} failed", part=name)
+
+
+async def _until_signalled(
+    services: Sequence[tuple[str, Wire]], settings: Settings, clock: Clock
+) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    log: Logger = get_logger()
+
+    def asked(number: signal.Signals) -> None:
+        log.info("stopping", signal=number.name)
+        stop.set()
+
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, asked, number)
+    await run_together(services, settings, stop=stop, clock=clock)
+
+
+async def _unless(stop: asyncio.Event, opening: Coroutine[None, None, World]) -> World | None:
+    """The opened world, or None when asked to stop while its servers could not be reached yet."""
+    opened = asyncio.ensure_future(opening)
+    asked = asyncio.ensure_future(stop.wait())
+    await asyncio.wait({opened, asked}, return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+    if opened.done():
+        return await opened
+    opened.cancel()
+    await asyncio.wait({opened})
+    return None

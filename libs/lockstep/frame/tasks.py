@@ -1,0 +1,116 @@
+"""Supervised background tasks: one that fails is logged and started again after a growing pause.
+
+The only place of the suite with a broad `except`: whatever escapes a service's own handling ends
+here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from lockstep.clock import Clock
+from lockstep.events import LockstepError
+from lockstep.telemetry import Logger
+
+Work = Callable[[], Awaitable[None]]
+
+BACKOFF_FIRST_MS: Final = 100
+BACKOFF_MAX_MS: Final = 5_000
+STEADY_MS: Final = 30_000
+"""A task that ran this long starts again at the first pause."""
+
+
+CANCEL_AGAIN_S: Final = 0.2
+
+
+class Tasks:
+    """The background work of a service. Names are unique among running tasks."""
+
+    def __init__(self, clock: Clock, log: Logger) -> None:
+        self._clock = clock
+        self._log = log
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    def supervise(self, name: str, work: Work) -> None:
+        """Runs `work` until it returns; starts it again when it raises."""
+        if name in self._running:
+            raise ValueError(f"a task named {name} is running")
+        task = asyncio.create_task(self._keep_running(name, work), name=name)
+        self._running[name] = task
+        task.add_done_callback(lambda done: self._forget(name, done))
+
+    async def stop(self, name: str) -> None:
+        """Cancels one task and waits until it is gone; unknown names are ignored."""
+        task = self._running.get(name)
+        if task is not None:
+            await _cancelled(task)
+
+    async def stop_all(self) -> None:
+        """Cancels everything and waits."""
+        tasks = list(self._running.values())
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            await _cancelled(task)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What is running now."""
+        return frozenset(self._running)
+
+    def _forget(self, name: str, done: asyncio.Task[None]) -> None:
+        if self._running.get(name) is done:
+            del self._running[name]
+
+    async def _keep_running(self, name: str, work: Work) -> None:
+        pause_ms = BACKOFF_FIRST_MS
+        while True:
+            started_ms = self._clock.monotonic_ms()
+            try:
+                await work()
+                return
+            except Exception as error:
+                self._report(name, error, pause_ms)
+            if self._clock.monotonic_ms() - started_ms >= STEADY_MS:
+                pause_ms = BACKOFF_FIRST_MS
+            await self._clock.sleep_ms(pause_ms)
+            pause_ms = min(pause_ms * 2, BACKOFF_MAX_MS)
+
+    def _report(self, name: str, error: Exception, pause_ms: int) -> None:
+        if isinstance(error, LockstepError) and error.retryable:
+            self._log.warning("task will try again", task=name, error=str(error), pause_ms=pause_ms)
+        else:
+            self._log.exception("task failed", task=name, error=str(error), pause_ms=pause_ms)
+
+
+async def run_side_by_side(*works: Work) -> None:
+    """Runs all until one raises or all have returned; then none of them runs any more.
+
+    Raises what the first one raised.
+    """
+    tasks = [asyncio.ensure_future(_started(work)) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            await _cancelled(task)
+
+
+async def _started(work: Work) -> None:
+    await work()
+
+
+async def _cancelled(task: asyncio.Task[Any]) -> None:
+    """Cancels until it is gone.
+
+    Before Python 3.12 asyncio.wait_for, which the servers' clients use, may lose a cancellation.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=CANCEL_AGAIN_S)

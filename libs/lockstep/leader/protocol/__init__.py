@@ -1,0 +1,39 @@
+"""The leadership of one replica of (app, group, partition), pure: see `machine.advance`.
+
+Start with `START`; carry out the instructions; report every outcome as a fact.
+"""
+
+from lockstep.leader.protocol.hold_back import HoldBack
+from lockstep.leader.protocol.machine import TRANSITIONS, advance
+from lockstep.leader.protocol.permit import Permit
+from lockstep.leader.protocol.states import (
+    START,
+    Candidate,
+    Claiming,
+    Leading,
+    Own,
+    Rules,
+    Standby,
+    State,
+    Step,
+    Stopped,
+    Yielding,
+)
+
+__all__ = [
+    "START",
+    "TRANSITIONS",
+    "Candidate",
+    "Claiming",
+    "HoldBack",
+    "Leading",
+    "Own",
+    "Permit",
+    "Rules",
+    "Standby",
+    "State",
+    "Step",
+    "Stopped",
+    "Yielding",
+    "advance",
+]

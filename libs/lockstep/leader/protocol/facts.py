@@ -1,0 +1,169 @@
+"""What the protocol is told: outcomes of its instructions, time, and wishes from outside.
+
+Every instruction is answered by exactly one fact; "unavailable" and "unknown" are answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lockstep.events import OutputId
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Where the output log ends: sequence, epoch that wrote or claimed last, last identity."""
+
+    sequence: int
+    epoch: int
+    last_id: OutputId | None
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """It is `now_ms` on the replica's monotonic clock."""
+
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadinessChanged:
+    """Whether the replica has its state and is close enough to the input log's end."""
+
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RowsHeld:
+    """The fold has brought outputs; `up_to` is the last one held back."""
+
+    up_to: OutputId
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseAcquired:
+    """The lease is ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRefused:
+    """Somebody else holds the lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRenewed:
+    """The lease is still ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseLost:
+    """The lease is not ours any more: it ran out, or its server has forgotten it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseUnavailable:
+    """The lease server did not answer an acquisition or a renewal."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseGivenBack:
+    """The release or hand-over has been tried; whatever came of it, the lease ends by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeadOffered:
+    """The leader hands over to this replica: the lease is reserved for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TailRead:
+    """The end of the output log at some moment after it was asked for, or seen by following it."""
+
+    tail: Tail
+
+
+@dataclass(frozen=True, slots=True)
+class TailUnavailable:
+    """The output log could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimAccepted:
+    """Our claim stands at `sequence`."""
+
+    epoch: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRefused:
+    """Somebody has appended since we read the tail."""
+
+    tail: Tail
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimUnknown:
+    """No answer: the claim may stand, or may yet arrive."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppendAccepted:
+    """Our rows up to `last_id` stand; the log ends at `sequence`."""
+
+    sequence: int
+    last_id: OutputId
+
+
+@dataclass(frozen=True, slots=True)
+class AppendRefused:
+    """The log does not end where we expected it to."""
+
+    tail: Tail
+
+
+@dataclass(frozen=True, slots=True)
+class AppendUnknown:
+    """No answer: the rows may stand, or may yet arrive."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandOverRequested:
+    """Somebody wants `to` to lead."""
+
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Isolated:
+    """Cut off from lease server and coordinators for longer than its limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested:
+    """The replica is to end."""
+
+
+Fact = (
+    TimePassed
+    | ReadinessChanged
+    | RowsHeld
+    | LeaseAcquired
+    | LeaseRefused
+    | LeaseRenewed
+    | LeaseLost
+    | LeaseUnavailable
+    | LeaseGivenBack
+    | LeadOffered
+    | TailRead
+    | TailUnavailable
+    | ClaimAccepted
+    | ClaimRefused
+    | ClaimUnknown
+    | AppendAccepted
+    | AppendRefused
+    | AppendUnknown
+    | HandOverRequested
+    | Isolated
+    | StopRequested
+)

@@ -1,0 +1,158 @@
+"""Leading: publishes what is held back, behind what the log has, until log or lease says no.
+
+The lease server being away changes nothing: nobody else can take the lease then, and the log
+refuses everybody who has not claimed it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lockstep.leader.protocol.facts import (
+    AppendAccepted,
+    AppendRefused,
+    AppendUnknown,
+    ClaimRefused,
+    Fact,
+    HandOverRequested,
+    Isolated,
+    LeaseAcquired,
+    LeaseLost,
+    LeaseRefused,
+    LeaseRenewed,
+    LeaseUnavailable,
+    RowsHeld,
+    StopRequested,
+    Tail,
+    TailRead,
+    TailUnavailable,
+    TimePassed,
+)
+from lockstep.leader.protocol.instructions import (
+    AcquireLease,
+    HandOverLease,
+    Instruction,
+    Publish,
+    ReadTail,
+    ReleaseLease,
+    RenewLease,
+    TermEnded,
+    TrimHeld,
+)
+from lockstep.leader.protocol.moves import later, resting, trimmed
+from lockstep.leader.protocol.states import Leading, Renewal, Rules, Step, Yielding
+
+
+def on_leading(state: Leading, fact: Fact, rules: Rules) -> Step:
+    """See `machine.advance`."""
+    match fact:
+        case RowsHeld():
+            return publish_next(state)
+        case TimePassed():
+            return _when_due(state)
+        case AppendAccepted():
+            return _accepted(state, fact)
+        case AppendRefused(tail) | ClaimRefused(tail):
+            return _told(state, tail, rules)
+        case AppendUnknown() if state.in_flight:
+            return replace(state, in_flight=False, doubtful=True, reading=True), (ReadTail(),)
+        case TailRead(tail):
+            return _told(state, tail, rules)
+        case TailUnavailable():
+            at_ms = state.own.now_ms + rules.retry_every_ms
+            return replace(state, reading=False, read_at_ms=at_ms), ()
+        case HandOverRequested(to):
+            ended = TermEnded(f"handed over to {to}")
+            return Yielding(state.own), (ended, HandOverLease(to))
+        case Isolated() | StopRequested():
+            return _leave(state, fact)
+        case _:
+            return _about_lease(state, fact, rules)
+
+
+def publish_next(state: Leading) -> Step:
+    """Publishes what is held behind the last published row, if that may be done now."""
+    behind = state.own.held is not None and (
+        state.published is None or state.own.held > state.published
+    )
+    if state.in_flight or state.doubtful or not behind:
+        return state, ()
+    return replace(state, in_flight=True), (Publish(state.permit, state.published),)
+
+
+def _accepted(state: Leading, fact: AppendAccepted) -> Step:
+    trim = TrimHeld(fact.last_id)
+    if fact.sequence <= state.permit.expected_sequence:
+        return state, (trim,)  # of an earlier term of ours
+    moved = replace(
+        state,
+        permit=state.permit.at(fact.sequence),
+        published=later(state.published, fact.last_id),
+        in_flight=False,
+        doubtful=False,
+    )
+    following, todo = publish_next(moved)
+    return following, (trim, *todo)
+
+
+def _told(state: Leading, tail: Tail, rules: Rules) -> Step:
+    """The log's end, after a refusal or a doubt."""
+    if tail.epoch > state.permit.epoch:
+        ended = TermEnded(f"epoch {tail.epoch} has claimed the log")
+        released: tuple[Instruction, ...] = () if state.lost else (ReleaseLease(),)
+        after = resting(state.own, rules) if state.lost else Yielding(state.own)
+        if state.lost and state.renewal.asked:
+            after = Yielding(state.own, asking=True)
+        return after, (*trimmed(tail), ended, *released)
+    if tail.epoch < state.permit.epoch or tail.sequence < state.permit.expected_sequence:
+        return state, trimmed(tail)  # from before our claim or our last append
+    # Our own epoch: nobody else writes with it, so what stands there is an append of ours whose
+    # answer was lost.
+    moved = replace(
+        state,
+        permit=state.permit.at(tail.sequence),
+        published=later(state.published, tail.last_id),
+        in_flight=False,
+        doubtful=False,
+        reading=False,
+    )
+    following, todo = publish_next(moved)
+    return following, (*trimmed(tail), *todo)
+
+
+def _when_due(state: Leading) -> Step:
+    todo: list[Instruction] = []
+    if state.renewal.is_due(state.own):
+        state = replace(state, renewal=replace(state.renewal, asked=True))
+        todo.append(AcquireLease() if state.lost else RenewLease())
+    if state.doubtful and not state.reading and state.own.now_ms >= state.read_at_ms:
+        state = replace(state, reading=True)
+        todo.append(ReadTail())
+    return state, tuple(todo)
+
+
+def _about_lease(state: Leading, fact: Fact, rules: Rules) -> Step:
+    own = state.own
+    match fact:
+        case LeaseRenewed() | LeaseAcquired():
+            return replace(
+                state, renewal=Renewal(own.now_ms + rules.renew_every_ms), lost=False
+            ), ()
+        case LeaseUnavailable():
+            return replace(state, renewal=Renewal(own.now_ms + rules.retry_every_ms)), ()
+        case LeaseLost():
+            # Its server may have forgotten everything: ask for it anew, and go on meanwhile.
+            renewal = Renewal(own.now_ms, asked=True)
+            return replace(state, renewal=renewal, lost=True), (AcquireLease(),)
+        case LeaseRefused() if state.lost:
+            return resting(own, rules), (TermEnded("somebody else has the lease"),)
+        case _:
+            return state, ()
+
+
+def _leave(state: Leading, fact: Isolated | StopRequested) -> Step:
+    stop = isinstance(fact, StopRequested)
+    ended = TermEnded("stopping" if stop else "cut off for too long")
+    if state.lost and state.renewal.asked:
+        return Yielding(state.own, asking=True, to_stop=stop), (ended,)
+    return Yielding(state.own, to_stop=stop), (ended, ReleaseLease())

@@ -1,0 +1,128 @@
+"""Leases as keys that expire. Every change compares the token first, in one step of Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import stamina
+from redis.asyncio import Redis
+from redis.exceptions import AuthenticationError, RedisError
+
+from lockstep.clock import Clock, Randomness
+from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.leader.contract import Lease
+from lockstep.leader.redis.scripts import ACQUIRE, HAND_OVER, RELEASE, RENEW
+
+_PREFIX: Final = "lockstep:lease:"
+_ATTEMPTS: Final = 2
+_RETRY_FIRST_S: Final = 0.01
+_RETRY_JITTER_S: Final = 0.01
+
+
+class LeasesRefusedError(LockstepError):
+    """Redis does not let us in."""
+
+    fault = Fault.USER
+
+
+class RedisLeases:
+    """See `lockstep.leader.Leases`. Connects when first used, and again when needed.
+
+    `timeout_ms` limits each answer: short against the lease's time to live, so that a renewal that
+    fails leaves time for another one.
+    """
+
+    def __init__(
+        self, url: str, clock: Clock, randomness: Randomness, *, timeout_ms: int = 500
+    ) -> None:
+        self._clock = clock
+        self._randomness = randomness
+        self._shown = urlsplit(url).netloc.rpartition("@")[2]
+        self._redis: Redis = Redis.from_url(
+            url,
+            socket_timeout=timeout_ms / 1000,
+            socket_connect_timeout=timeout_ms / 1000,
+            retry=None,
+            decode_responses=True,
+        )
+
+    async def acquire(self, resource: str, holder: str, *, ttl_ms: int) -> Lease | None:
+        """See the contract."""
+        lease = Lease(resource, holder, self._randomness.uuid_hex(), ttl_ms, 0)
+        started_ms = self._clock.monotonic_ms()
+        taken = await self._run(ACQUIRE, resource, _held(lease), _reserved(holder), ttl_ms)
+        # From before the request: the server may have counted from there.
+        return replace(lease, expires_at_monotonic_ms=started_ms + ttl_ms) if taken else None
+
+    async def renew(self, lease: Lease) -> Lease | None:
+        """See the contract."""
+        started_ms = self._clock.monotonic_ms()
+        renewed = await self._run(RENEW, lease.resource, _held(lease), lease.ttl_ms)
+        expires_ms = started_ms + lease.ttl_ms
+        return replace(lease, expires_at_monotonic_ms=expires_ms) if renewed else None
+
+    async def release(self, lease: Lease) -> bool:
+        """See the contract."""
+        return await self._run(RELEASE, lease.resource, _held(lease))
+
+    async def holder(self, resource: str) -> str | None:
+        """See the contract."""
+        with self._translated():
+            held = await self._redis.get(_PREFIX + resource)
+        return None if held is None else str(held).partition("\n")[0]
+
+    async def hand_over(self, lease: Lease, to: str) -> bool:
+        """See the contract."""
+        return await self._run(HAND_OVER, lease.resource, _held(lease), _reserved(to))
+
+    async def healthy(self) -> bool:
+        """See the contract."""
+        try:
+            with self._translated():
+                return bool(await self._redis.ping())
+        except LockstepError:
+            return False
+
+    async def close(self) -> None:
+        """See the contract."""
+        with contextlib.suppress(RedisError, OSError):
+            await self._redis.aclose()
+
+    async def _run(self, script: str, resource: str, *arguments: str | int) -> bool:
+        """True when the script did it. Tried twice: all scripts find what they did before."""
+        async for attempt in stamina.retry_context(
+            on=UnavailableError,
+            attempts=_ATTEMPTS,
+            wait_initial=_RETRY_FIRST_S,
+            wait_jitter=_RETRY_JITTER_S,  # the default of a second is most of a lease's life
+            timeout=None,
+        ):
+            with attempt, self._translated():
+                asked = self._redis.eval(script, 1, _PREFIX + resource, *arguments)
+                # Shielded: inside, a cancellation may get lost (asyncio.wait_for in Python 3.11).
+                answer: Any = await asyncio.shield(asked)
+                return bool(answer)
+        raise AssertionError("retries end with a result or an error")
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except AuthenticationError as error:
+            raise LeasesRefusedError(f"Redis: {error}", where=self._shown) from error
+        except (RedisError, OSError, TimeoutError) as error:
+            text = str(error) or type(error).__name__
+            raise UnavailableError(f"Redis cannot serve us: {text}", where=self._shown) from error
+
+
+def _held(lease: Lease) -> str:
+    return f"{lease.holder}\n{lease.token}"
+
+
+def _reserved(holder: str) -> str:
+    return f"{holder}\n"

@@ -1,0 +1,46 @@
+"""What Redis does in one step: compare, then set, prolong, hand over or delete.
+
+A key's value is `holder newline token`; without a token it is reserved for the holder.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Taken when free, reserved for us, or ours already (our first request came through, its answer did
+# not). Answers 1, or 0 when somebody else holds it.
+ACQUIRE: Final = """
+local held = redis.call('GET', KEYS[1])
+if held == false or held == ARGV[1] or held == ARGV[2] then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
+  return 1
+end
+return 0
+"""
+
+RENEW: Final = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return 0
+"""
+
+RELEASE: Final = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  return redis.call('DEL', KEYS[1])
+end
+return 0
+"""
+
+# Repeated after a lost answer it finds the reservation made.
+HAND_OVER: Final = """
+local held = redis.call('GET', KEYS[1])
+if held == ARGV[1] then
+  redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
+  return 1
+end
+if held == ARGV[2] then
+  return 1
+end
+return 0
+"""

@@ -1,0 +1,1 @@
+"""What each operator means: pure, snapshot-able, without I/O."""

@@ -1,0 +1,59 @@
+"""Buckets of time: where a second, minute, hour, day, month or year begins (semantics 17.1)."""
+
+from __future__ import annotations
+
+from datetime import datetime, tzinfo
+from zoneinfo import ZoneInfo
+
+from lockstep.siddhiql.ast import Granularity
+
+_FIXED_MS = {
+    Granularity.SECONDS: 1_000,
+    Granularity.MINUTES: 60_000,
+    Granularity.HOURS: 3_600_000,
+    Granularity.DAYS: 86_400_000,
+}
+GMT = "GMT"
+
+
+def is_gmt(zone: str) -> bool:
+    """Whether the zone is the default one, in which days are all of one length."""
+    return zone.upper() in ("GMT", "UTC", "Z")
+
+
+def _to_ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
+
+
+def floor(time_ms: int, granularity: Granularity, zone: tzinfo) -> int:
+    """Start of the bucket that holds the time; days and above follow the zone's calendar."""
+    second_ms = time_ms - time_ms % 1_000
+    moment = datetime.fromtimestamp(second_ms / 1000, zone)
+    match granularity:
+        case Granularity.SECONDS:
+            return second_ms
+        case Granularity.MINUTES:
+            return _to_ms(moment.replace(second=0))
+        case Granularity.HOURS:
+            return _to_ms(moment.replace(minute=0, second=0))
+        case Granularity.DAYS:
+            return _to_ms(moment.replace(hour=0, minute=0, second=0))
+        case Granularity.MONTHS:
+            return _to_ms(moment.replace(day=1, hour=0, minute=0, second=0))
+        case _:
+            return _to_ms(moment.replace(month=1, day=1, hour=0, minute=0, second=0))
+
+
+class Bucketing:
+    """Bucket starts of one granularity in one zone."""
+
+    def __init__(self, granularity: Granularity, zone: str = GMT) -> None:
+        self._granularity = granularity
+        self._zone = ZoneInfo("UTC" if is_gmt(zone) else zone)
+        self._fixed_ms = _FIXED_MS.get(granularity) if is_gmt(zone) else None
+
+    def start(self, time_ms: int) -> int:
+        """Start of the bucket that holds the time (ms since 1970)."""
+        if self._fixed_ms is not None:
+            return time_ms - time_ms % self._fixed_ms
+        return floor(time_ms, self._granularity, self._zone)

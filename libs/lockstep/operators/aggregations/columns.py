@@ -1,0 +1,157 @@
+"""What an aggregation keeps per bucket and group, and what is selected of it (semantics 17.2).
+
+A group's state is a list: the latest event time first, then the base values of the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lockstep.events import AttributeType
+from lockstep.operators.errors import EventError
+from lockstep.plan import java
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.scope import Scope
+
+State = list[Any]
+Fold = Callable[[Any, Any], Any]
+"""(base value so far, argument) → base value."""
+
+
+def _sum_long(so_far: Any, value: Any) -> Any:
+    if value is None:
+        return so_far
+    return value if so_far is None else java.wrap_long(so_far + value)
+
+
+def _sum_double(so_far: Any, value: Any) -> Any:
+    if value is None:
+        return so_far
+    return float(value) if so_far is None else so_far + value
+
+
+def _count(so_far: Any, value: Any) -> Any:
+    return (so_far or 0) + 1
+
+
+def _least(so_far: Any, value: Any) -> Any:
+    return so_far if value is None or (so_far is not None and so_far <= value) else value
+
+
+def _greatest(so_far: Any, value: Any) -> Any:
+    return so_far if value is None or (so_far is not None and so_far >= value) else value
+
+
+def _distinct(so_far: Any, value: Any) -> Any:
+    if so_far is None:
+        return {value}
+    so_far.add(value)
+    return so_far
+
+
+@dataclass(frozen=True)
+class Base:
+    """One base value: how an argument is folded in; without `fold` the latest event's stays."""
+
+    fold: Fold | None
+    argument: ast.Expression | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A selected value, computed from the base values at its places in the state."""
+
+    places: tuple[int, ...]
+    value: Callable[..., Any]
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+def _size(values: Any) -> int:
+    return 0 if values is None else len(values)
+
+
+def _divided(total: Any, count: Any) -> Any:
+    return None if total is None else total / count
+
+
+def _divided_long(total: Any, count: Any) -> Any:
+    # A sum and a count of type long are divided as longs (semantics 17.2).
+    return None if total is None else java.divide_longs(total, count)
+
+
+class Columns:
+    """The bases and columns of a select list; equal base values are kept once."""
+
+    def __init__(self, selection: Sequence[ast.OutputAttribute], scope: Scope) -> None:
+        self._scope = scope
+        self.bases: list[Base] = []
+        self.columns = [self._column(item.expression) for item in selection]
+        self._folds = [(i + 1, base.fold) for i, base in enumerate(self.bases)]
+
+    @property
+    def arguments(self) -> list[ast.Expression]:
+        """What is evaluated per event: an expression for each base value, in order."""
+        null = ast.Constant(0, AttributeType.INT)
+        return [null if base.argument is None else base.argument for base in self.bases]
+
+    def _column(self, expression: ast.Expression) -> Column:
+        if not isinstance(expression, ast.FunctionCall) or expression.namespace is not None:
+            return Column((self._place(None, expression),), _as_is)
+        argument = expression.arguments[0] if expression.arguments else None
+        match expression.name:
+            case "count":
+                return Column((self._place(_count, None),), _as_is)
+            case "sum":
+                return Column((self._place(self._sum_of(argument), argument),), _as_is)
+            case "avg":
+                fold = self._sum_of(argument)
+                divide = _divided_long if fold is _sum_long else _divided
+                return Column((self._place(fold, argument), self._place(_count, None)), divide)
+            case "min":
+                return Column((self._place(_least, argument),), _as_is)
+            case "max":
+                return Column((self._place(_greatest, argument),), _as_is)
+            case "distinctCount":
+                return Column((self._place(_distinct, argument),), _size)
+            case _:
+                return Column((self._place(None, expression),), _as_is)
+
+    def _sum_of(self, argument: ast.Expression | None) -> Fold:
+        from lockstep.siddhiql.typing import infer
+
+        if argument is None:
+            raise EventError("sum and avg of an aggregation want an attribute")
+        whole = infer(argument, self._scope) in (AttributeType.INT, AttributeType.LONG)
+        return _sum_long if whole else _sum_double
+
+    def _place(self, fold: Fold | None, argument: ast.Expression | None) -> int:
+        base = Base(fold, argument)
+        if base not in self.bases:
+            self.bases.append(base)
+        return self.bases.index(base) + 1
+
+    def new(self) -> State:
+        """The state of a group before its first event."""
+        return [None] * (len(self.bases) + 1)
+
+    def add(self, state: State, time_ms: int, values: tuple[Any, ...]) -> None:
+        """Folds an event's arguments in; plain values are those of the latest event time."""
+        latest = state[0] is None or time_ms >= state[0]
+        if latest:
+            state[0] = time_ms
+        for place, fold in self._folds:
+            if fold is not None:
+                state[place] = fold(state[place], values[place - 1])
+            elif latest:
+                state[place] = values[place - 1]
+
+    def row(self, state: State) -> tuple[Any, ...]:
+        """The selected values."""
+        return tuple(
+            column.value(*[state[place] for place in column.places]) for column in self.columns
+        )

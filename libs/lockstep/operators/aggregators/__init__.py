@@ -1,0 +1,1 @@
+"""The aggregators of the language: running values that events enter and leave."""

@@ -1,0 +1,58 @@
+"""What may go wrong while an event is processed, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from lockstep.events import Fault, LockstepError
+from lockstep.operators.contract import StreamEvent
+
+
+class EventError(LockstepError):
+    """An event that a function or operator cannot process: its chunk is dropped (semantics 18)."""
+
+    fault = Fault.USER
+
+
+class SnapshotError(LockstepError):
+    """A snapshot that does not fit: of another version, another app, or damaged."""
+
+    fault = Fault.EXTERNAL
+
+
+PROCESSING_ERRORS = (
+    ArithmeticError,
+    AttributeError,
+    LockstepError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What a junction contains: the errors that values, not programs, can cause. Everything else
+escapes.
+"""
+
+
+class FaultListener(Protocol):
+    """Hears of dropped chunks."""
+
+    def __call__(
+        self, stream: str, events: Sequence[StreamEvent], query: str | None, error: BaseException
+    ) -> None:
+        """`events` of `stream` were dropped because of `error`."""
+
+
+def describe(error: BaseException) -> str:
+    """One line for people: the kind of error and its message."""
+    message = str(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+__all__ = ["PROCESSING_ERRORS", "EventError", "FaultListener", "SnapshotError", "describe"]
+
+
+def error_value(error: BaseException) -> Any:
+    """The `_error` attribute of a fault event: a text, so that it can be stored and sent."""
+    return describe(error)

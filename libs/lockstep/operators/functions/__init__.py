@@ -1,0 +1,1 @@
+"""The functions of the language: implementations by (namespace, name), and script functions."""

@@ -1,0 +1,338 @@
+"""Java's date patterns (`yyyy-MM-dd HH:mm:ss.SSS`): epoch milliseconds to text and back.
+
+Numbers out of range roll over (month 13 is January of the next year), text behind what the pattern
+asks for is ignored, two-digit years lie in 1950 to 2049. Without a zone in the text it is UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from lockstep.operators.errors import EventError
+
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TOKEN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
+_NUMERIC = frozenset("yYMLwWDdFuHkKhmsS")
+_LETTERS = _NUMERIC | frozenset("GEazZX")
+_PIVOT = 50
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
+_SHORT_ZONES = {
+    "ACT": "Australia/Darwin",
+    "AET": "Australia/Sydney",
+    "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo",
+    "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo",
+    "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare",
+    "CNT": "America/St_Johns",
+    "CST": "America/Chicago",
+    "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris",
+    "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia",
+    "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi",
+    "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal",
+    "VST": "Asia/Ho_Chi_Minh",
+    "EST": "-05:00",
+    "MST": "-07:00",
+    "HST": "-10:00",
+}
+
+
+def zone(name: str) -> tzinfo:
+    """A zone by its id, an old three-letter id or an offset; raises EventError for none."""
+    name = _SHORT_ZONES.get(name, name)
+    if name in ("Z", "UTC", "GMT", "UT"):
+        return UTC
+    offset = _OFFSET.fullmatch(name)
+    if offset is not None:
+        return timezone(_offset(offset))
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise EventError(f"there is no time zone {name!r}") from error
+
+
+def _offset(match: re.Match[str]) -> timedelta:
+    minutes = int(match[2]) * 60 + int(match[3] or 0)
+    if minutes > 18 * 60:
+        raise EventError(f"{match[0]!r} is no offset")
+    return timedelta(minutes=-minutes if match[1] == "-" else minutes)
+
+
+def local_time(timestamp_ms: int, at: tzinfo = UTC) -> datetime:
+    """The date and time of a timestamp; raises EventError beyond the years 1 to 9999."""
+    try:
+        return (_EPOCH + timedelta(milliseconds=timestamp_ms)).astimezone(at)
+    except OverflowError as error:
+        raise EventError(f"{timestamp_ms} ms is beyond the calendar") from error
+
+
+def epoch_ms(moment: datetime) -> int:
+    """The timestamp of a date and time with a zone."""
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def week_of_year(moment: datetime, first_weekday: int, minimal_days: int) -> int:
+    """The week as Java counts it; weekdays are 0 Monday to 6 Sunday."""
+    for year in (moment.year + 1, moment.year, moment.year - 1):
+        start = _first_week(year, first_weekday, minimal_days)
+        if moment.toordinal() >= start:
+            return (moment.toordinal() - start) // 7 + 1
+    raise EventError(f"{moment} is beyond the calendar")
+
+
+def _first_week(year: int, first_weekday: int, minimal_days: int) -> int:
+    """The ordinal of the day on which week 1 of the year begins."""
+    january = datetime(max(1, min(year, 9999)), 1, 1, tzinfo=UTC)
+    into = (january.weekday() - first_weekday) % 7
+    start = january.toordinal() - into
+    return start if 7 - into >= minimal_days else start + 7
+
+
+def _fields(moment: datetime) -> dict[str, int]:
+    hour = moment.hour
+    return {
+        "y": moment.year,
+        "Y": moment.year,
+        "M": moment.month,
+        "L": moment.month,
+        "w": week_of_year(moment, 6, 1),
+        "W": (moment.day + (moment.replace(day=1).weekday() + 1) % 7 - 1) // 7 + 1,
+        "D": moment.timetuple().tm_yday,
+        "d": moment.day,
+        "F": (moment.day - 1) // 7 + 1,
+        "u": moment.isoweekday(),
+        "H": hour,
+        "k": hour or 24,
+        "K": hour % 12,
+        "h": hour % 12 or 12,
+        "m": moment.minute,
+        "s": moment.second,
+        "S": moment.microsecond // 1000,
+    }
+
+
+def _offset_text(moment: datetime, letter: str, width: int) -> str:
+    offset = moment.utcoffset() or timedelta(0)
+    minutes = int(offset.total_seconds()) // 60
+    if letter == "X" and minutes == 0:
+        return "Z"
+    hours, rest = divmod(abs(minutes), 60)
+    sign = "-" if minutes < 0 else "+"
+    if letter == "X" and width == 1:
+        return f"{sign}{hours:02d}"
+    return f"{sign}{hours:02d}{':' if letter == 'X' and width > 2 else ''}{rest:02d}"
+
+
+def _word(moment: datetime, letter: str, width: int) -> str | None:
+    """The fields that are words, or None for a number."""
+    match letter:
+        case "G":
+            return "AD"
+        case "E":
+            return DAYS[moment.weekday()][: None if width > 3 else 3]
+        case "a":
+            return "AM" if moment.hour < 12 else "PM"
+        case "z":
+            return moment.tzname() or "UTC"
+        case "Z" | "X":
+            return _offset_text(moment, letter, width)
+        case "M" | "L" if width > 2:
+            return MONTHS[moment.month - 1][: None if width > 3 else 3]
+    return None
+
+
+class DateFormat:
+    """A pattern, ready for both directions. Raises EventError for letters that mean nothing."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self._tokens = [_token(pattern, match) for match in _matches(pattern)]
+        self._regex, self._letters = self._reader()
+
+    def format(self, timestamp_ms: int, at: tzinfo = UTC) -> str:
+        """The text of a timestamp."""
+        moment = local_time(timestamp_ms, at)
+        numbers = _fields(moment)
+        parts = []
+        for letter, width, literal in self._tokens:
+            if not letter:
+                parts.append(literal)
+                continue
+            word = _word(moment, letter, width)
+            if word is None:
+                number = numbers[letter]
+                if letter in "yY" and width == 2:
+                    number %= 100
+                word = str(number).zfill(width)
+            parts.append(word)
+        return "".join(parts)
+
+    def parse(self, text: str, at: tzinfo = UTC) -> int:
+        """The timestamp that the beginning of the text gives; raises EventError if it does not."""
+        match = self._regex.match(text)
+        if match is None:
+            raise EventError(f"{text!r} is no date of the form {self.pattern!r}")
+        reading = _Reading(at)
+        for letter, width, found in zip(*self._letters, match.groups(), strict=True):
+            reading.take(letter, width, found)
+        return reading.timestamp_ms()
+
+    def _reader(self) -> tuple[re.Pattern[str], tuple[list[str], list[int]]]:
+        parts: list[str] = []
+        letters: list[str] = []
+        widths: list[int] = []
+        for index, (letter, width, literal) in enumerate(self._tokens):
+            if not letter:
+                parts.append(re.escape(literal))
+                continue
+            following = self._tokens[index + 1] if index + 1 < len(self._tokens) else None
+            letters.append(letter)
+            widths.append(width)
+            parts.append(_pattern_of(letter, width, _is_number(following)))
+        return re.compile("".join(parts), re.IGNORECASE), (letters, widths)
+
+
+_Token = tuple[str, int, str]
+
+
+def _matches(pattern: str) -> list[re.Match[str]]:
+    found = list(_TOKEN.finditer(pattern))
+    if sum(len(match[0]) for match in found) != len(pattern):
+        raise EventError(f"a quote is not closed in the date format {pattern!r}")
+    return found
+
+
+def _token(pattern: str, match: re.Match[str]) -> _Token:
+    if match[1] is not None:
+        return "", 0, match[1].replace("''", "'") or "'"
+    if match[2] is None:
+        return "", 0, match[0]
+    if match[2] not in _LETTERS:
+        raise EventError(f"{match[2]!r} means nothing in the date format {pattern!r}")
+    return match[2], len(match[0]), ""
+
+
+def _is_number(token: _Token | None) -> bool:
+    if token is None:
+        return False
+    letter, width, _ = token
+    return letter in _NUMERIC and not (letter in "ML" and width > 2)
+
+
+def _pattern_of(letter: str, width: int, before_number: bool) -> str:
+    if _is_number((letter, width, "")):
+        return rf"\s*([+-]?\d{{{width}}})" if before_number else r"\s*([+-]?\d+)"
+    if letter in "ML":
+        return "(" + "|".join(f"{name}|{name[:3]}" for name in MONTHS) + ")"
+    if letter == "E":
+        return "(" + "|".join(f"{name}|{name[:3]}" for name in DAYS) + ")"
+    if letter == "a":
+        return "(AM|PM)"
+    if letter == "G":
+        return "(AD|BC)"
+    return r"((?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?|[A-Za-z]+(?:/[A-Za-z_/]+)?)"
+
+
+class _Reading:
+    """The fields of one text, put together the lenient way."""
+
+    def __init__(self, at: tzinfo) -> None:
+        self._zone = at
+        self._year, self._month = 1970, 1
+        self._days = 0
+        self._hour, self._afternoon = 0, 0
+        self._rest = timedelta(0)
+
+    def take(self, letter: str, width: int, text: str) -> None:
+        """One field."""
+        if not text.lstrip("+-").isdigit() or letter in "zZX":
+            self._take_word(letter, text)
+            return
+        number = int(text)
+        take = _TAKERS.get(letter)
+        if letter in "yY" and width <= 2 and len(text) <= 2:
+            number += 2000 if number < _PIVOT else 1900
+        if take is not None:
+            take(self, number)
+
+    def _take_word(self, letter: str, text: str) -> None:
+        if letter in "ML":
+            self._month = [name[:3].lower() for name in MONTHS].index(text[:3].lower()) + 1
+        elif letter == "a":
+            self._afternoon = 12 if text.lower() == "pm" else 0
+        elif letter in "zZX":
+            self._zone = zone(text)
+
+    def timestamp_ms(self) -> int:
+        """What the fields give; raises EventError beyond the calendar."""
+        years, month = divmod(self._month - 1, 12)
+        try:
+            day = datetime(self._year + years, month + 1, 1, tzinfo=self._zone)
+            moment = day + timedelta(days=self._days, hours=self._hour + self._afternoon)
+            return epoch_ms(moment + self._rest)
+        except (ValueError, OverflowError) as error:
+            raise EventError("the date is beyond the calendar") from error
+
+    def set_year(self, number: int) -> None:
+        """y."""
+        self._year = number
+
+    def set_month(self, number: int) -> None:
+        """M."""
+        self._month = number
+
+    def set_day(self, number: int) -> None:
+        """d; D alone counts from January."""
+        self._days = number - 1
+
+    def set_hour(self, number: int) -> None:
+        """H and K."""
+        self._hour = number
+
+    def add(self, rest: timedelta) -> None:
+        """Minutes and below."""
+        self._rest += rest
+
+
+_TAKERS: dict[str, Callable[[_Reading, int], None]] = {
+    "y": _Reading.set_year,
+    "Y": _Reading.set_year,
+    "M": _Reading.set_month,
+    "L": _Reading.set_month,
+    "d": _Reading.set_day,
+    "D": _Reading.set_day,
+    "H": _Reading.set_hour,
+    "K": _Reading.set_hour,
+    "k": lambda reading, number: reading.set_hour(number % 24),
+    "h": lambda reading, number: reading.set_hour(number % 12),
+    "m": lambda reading, number: reading.add(timedelta(minutes=number)),
+    "s": lambda reading, number: reading.add(timedelta(seconds=number)),
+    "S": lambda reading, number: reading.add(timedelta(milliseconds=number)),
+}
+
+
+@lru_cache(maxsize=512)
+def date_format(pattern: str) -> DateFormat:
+    """The format of a pattern."""
+    return DateFormat(pattern)

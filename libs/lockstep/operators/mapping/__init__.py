@@ -1,0 +1,31 @@
+"""Source and sink mappers: bytes or text to rows, rows to payloads (semantics 22)."""
+
+from lockstep.operators.mapping.contract import (
+    MappingError,
+    Properties,
+    Reading,
+    SinkMapper,
+    SourceMapper,
+)
+from lockstep.operators.mapping.distribution import (
+    Distribution,
+    build_distribution,
+    destinations,
+)
+from lockstep.operators.mapping.registry import sink_mapper, source_mapper
+from lockstep.operators.mapping.templates import Template, grouped
+
+__all__ = [
+    "Distribution",
+    "MappingError",
+    "Properties",
+    "Reading",
+    "SinkMapper",
+    "SourceMapper",
+    "Template",
+    "build_distribution",
+    "destinations",
+    "grouped",
+    "sink_mapper",
+    "source_mapper",
+]

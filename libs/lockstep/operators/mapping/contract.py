@@ -1,0 +1,47 @@
+"""What a mapper does: payloads into events, events into payloads (semantics 22)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from lockstep.events import Event, Fault, LockstepError, StreamSchema
+from lockstep.siddhiql import ast
+
+
+class MappingError(LockstepError):
+    """A payload, or a part of one, that does not map to the stream: the sender's fault."""
+
+    fault = Fault.USER
+
+
+@dataclass
+class Reading:
+    """What a payload brought: chunks of events, and what was refused in it."""
+
+    chunks: list[list[Event]] = field(default_factory=list)
+    refused: list[MappingError] = field(default_factory=list)
+
+
+Properties = Mapping[str, Any]
+"""What the transport says about a payload (headers, key, …): `trp:name` in `@attributes`."""
+
+
+class SourceMapper(Protocol):
+    """Reads the payloads of one `@source`."""
+
+    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
+        """Events of a payload; those without a time of their own get `now_ms`. Never raises."""
+
+
+class SinkMapper(Protocol):
+    """Writes the payloads of one `@sink`."""
+
+    def write(self, events: Sequence[Event]) -> list[Any]:
+        """The payloads of a non-empty group of events of one chunk; MappingError if one is bad."""
+
+
+SourceMapperFactory = Callable[[StreamSchema, ast.Annotation], SourceMapper]
+SinkMapperFactory = Callable[[StreamSchema, ast.Annotation], SinkMapper]
+"""Take the stream's schema and the `@map` annotation."""

@@ -1,0 +1,94 @@
+"""Runs an on-demand query on the present content of a store (semantics 11).
+
+What is found is one chunk for the selector; nothing found gives no row, also under aggregates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from lockstep.operators.contract import StreamEvent
+from lockstep.operators.ondemand.context import OnDemandContext
+from lockstep.operators.runtime.selector import Selector
+from lockstep.operators.tables import Match, make_action
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedOnDemand, CheckedQuery, CheckedStream, SourceKind
+
+if TYPE_CHECKING:
+    from lockstep.operators.runtime.engine import Engine
+
+Row = tuple[Any, ...]
+
+
+def run(checked: CheckedOnDemand, engine: Engine) -> list[Row]:
+    """The rows of a find; writing queries act on their table and give none.
+
+    Raises EventError for values that do not fit, SiddhiQLError for a range that makes no sense.
+    """
+    context = OnDemandContext(engine)
+    query = checked.query
+    found = [StreamEvent(engine.now, ())] if query.source is None else _find(checked, context)
+    rows = _select(checked, found, context) if found else []
+    if query.action is None or isinstance(query.action, ast.ReturnEvents):
+        return [row.data for row in rows]
+    table = context.table(checked.output.name)
+    action = make_action(
+        query.action, checked.output, checked.action_scope, table, context, may_index=False
+    )
+    for row in rows:
+        action.apply(row)
+    return []
+
+
+def _find(checked: CheckedOnDemand, context: OnDemandContext) -> list[StreamEvent]:
+    query = checked.query
+    assert query.source is not None
+    match = Match(query.on, checked.scope, 0, context)
+    if checked.kind is SourceKind.TABLE:
+        found: list[StreamEvent] = (
+            context.table(query.source).finder(match, may_index=False).find(None)
+        )
+        return found
+    if checked.kind is SourceKind.AGGREGATION:
+        from lockstep.operators.aggregations import FoundInAggregation
+
+        assert query.range is not None
+        aggregation = context.aggregation(query.source)
+        reader = FoundInAggregation(aggregation, query.range, checked.scope, match, [], context)
+        return reader.find(None)
+    return match.rows(None, context.window(query.source).content())
+
+
+def _select(
+    checked: CheckedOnDemand, found: list[StreamEvent], context: OnDemandContext
+) -> list[StreamEvent]:
+    if not checked.selection:
+        return found
+    selector = Selector(_as_query(checked), context)
+    rows: list[StreamEvent] = []
+    take: Callable[[list[StreamEvent]], None] = rows.extend
+    selector.emit = take
+    selector.process(found)
+    return rows
+
+
+def _as_query(checked: CheckedOnDemand) -> CheckedQuery:
+    """The find as the query that the selector knows: one stream, current events, no rate."""
+    source = ast.StreamInput(checked.query.source or "")
+    schema = checked.scope.sources[0].schema
+    return CheckedQuery(
+        name="on-demand",
+        query=ast.Query(source, checked.query.selector, ast.ReturnEvents()),
+        input=CheckedStream(source, checked.kind or SourceKind.STREAM, schema, (), schema),
+        selection=checked.selection,
+        scope=checked.scope,
+        having_scope=checked.having_scope,
+        output=checked.output,
+        target_kind=SourceKind.STREAM,
+        action_scope=None,
+        uses_aggregators=checked.uses_aggregators,
+    )
+
+
+__all__ = ["run"]

@@ -1,0 +1,109 @@
+"""From the tree of a pattern or sequence to its chain of nodes and the spans of `every`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lockstep.operators.contract import Context
+from lockstep.operators.patterns.absent_state import AbsentNode, LeadingAbsentNode
+from lockstep.operators.patterns.admission import Admission
+from lockstep.operators.patterns.count_state import CountNode
+from lockstep.operators.patterns.logical_state import LeadingLogicalNode, LogicalNode, Side
+from lockstep.operators.patterns.node import Machine, Node
+from lockstep.operators.patterns.stream_state import StreamNode
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedPattern
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A state that events of a stream go to: the node and the side of it."""
+
+    source: str
+    node: Node
+    side: int = 0
+
+
+@dataclass(slots=True)
+class Span:
+    """An `every`: the nodes first..last restart together (semantics 12.1, rules 4-6).
+
+    is_optional: all its states have minimum 0, so a token may pass without any event. Then the span
+    restarts when the token binds behind it, not when it may go on (semantics 23, 2).
+    """
+
+    first: int
+    last: int
+    is_optional: bool = False
+
+
+class Chain:
+    """Nodes, leaves in order of writing, spans in order. Built once per pattern instance."""
+
+    def __init__(self, pattern: CheckedPattern, machine: Machine, context: Context) -> None:
+        self.nodes: list[Node] = []
+        self.leaves: list[Leaf] = []
+        self.spans: list[Span] = []
+        self._states = iter(pattern.states)
+        self._machine = machine
+        self._context = context
+        self._add(pattern.input.element)
+        for span in self.spans:
+            span.is_optional = all(n.is_optional for n in self.nodes[span.first : span.last + 1])
+        self._require_an_event()
+
+    def _require_an_event(self) -> None:
+        """A match of nothing at all is none: the last state then needs one event."""
+        last = self.nodes[-1]
+        if not isinstance(last, CountNode):
+            return
+        ends = self.spans and self.spans[-1].last == last.index
+        if (ends and self.spans[-1].is_optional) or all(node.is_optional for node in self.nodes):
+            last.minimum = max(1, last.minimum)
+            for span in self.spans:
+                if span.last == last.index:
+                    span.is_optional = False
+
+    def _add(self, element: ast.StateElement) -> None:
+        match element:
+            case ast.ChainState(elements=elements):
+                for part in elements:
+                    self._add(part)
+            case ast.EveryState(state=state):
+                span = Span(len(self.nodes), len(self.nodes))
+                self.spans.append(span)
+                self._add(state)
+                span.last = len(self.nodes) - 1
+            case ast.StreamState(stream=stream):
+                self._append(StreamNode(self._machine, len(self.nodes), self._door()), stream)
+            case ast.CountState(state=state, min=minimum, max=maximum):
+                node = CountNode(self._machine, len(self.nodes), self._door(), minimum, maximum)
+                self._append(node, state.stream)
+            case ast.AbsentState(stream=stream, for_ms=for_ms):
+                if for_ms is None:
+                    raise ValueError("an absence alone needs a time (the checker refuses it)")
+                kind = AbsentNode if self.nodes else LeadingAbsentNode
+                self._append(kind(self._machine, len(self.nodes), self._door(), for_ms), stream)
+            case ast.LogicalState():
+                self._add_logical(element)
+
+    def _door(self) -> Admission:
+        state = next(self._states)
+        return Admission(state, self._context.child(f"state_{state.slot}"))
+
+    def _append(self, node: Node, *streams: ast.StreamInput) -> None:
+        self.nodes.append(node)
+        for side, stream in enumerate(streams):
+            self.leaves.append(Leaf(stream.source, node, side))
+
+    def _add_logical(self, element: ast.LogicalState) -> None:
+        left, right = self._side(element.left), self._side(element.right)
+        leads = not self.nodes and (left.is_absent or right.is_absent)
+        kind = LeadingLogicalNode if leads else LogicalNode
+        node = kind(self._machine, len(self.nodes), (left, right), element.is_and)
+        self._append(node, element.left.stream, element.right.stream)
+
+    def _side(self, element: ast.StreamState | ast.AbsentState) -> Side:
+        is_absent = isinstance(element, ast.AbsentState)
+        wait_ms = element.for_ms if isinstance(element, ast.AbsentState) else None
+        return Side(self._door(), is_absent, wait_ms)

@@ -1,0 +1,160 @@
+"""The engine: an app plan in motion. Time and events go in by its methods; everything it does is a
+pure function of what went in (design invariant 2).
+
+Live apps: the app clock is the wall clock, and timers fire one after another, each at its own time.
+Playback apps: the app clock is the highest event timestamp; timers that are due fire in order, all
+looking at the new clock (semantics 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lockstep.operators.contract import Stateful, StreamEvent
+from lockstep.operators.errors import PROCESSING_ERRORS, FaultListener
+from lockstep.operators.runtime.assembly import assemble
+from lockstep.operators.runtime.junction import Junction
+from lockstep.operators.runtime.playback import Playback
+from lockstep.operators.runtime.scheduler import Scheduler
+from lockstep.plan import AppPlan
+
+TIMERS = "_timers"
+"""The stream that faults of timers are told under: no event of a stream caused them."""
+
+
+def _no_fault(
+    stream: str, events: Sequence[StreamEvent], query: str | None, error: BaseException
+) -> None:
+    """The fault listener of an engine that nobody listens to."""
+
+
+class Engine:
+    """One app (or one partition of it) in execution, in one thread."""
+
+    def __init__(self, plan: AppPlan, *, on_fault: FaultListener = _no_fault) -> None:
+        self.plan = plan
+        self.on_fault = on_fault
+        self.now = 0
+        self.wall = 0
+        self.is_playback = plan.checked.is_playback
+        self.compiled: dict[Any, Any] = {}
+        self.operators: dict[str, Stateful] = {}
+        self.sequence = 0
+        self.app_timers = Scheduler(self._next_sequence)
+        self.wall_timers = Scheduler(self._next_sequence)
+        self.junctions: dict[str, Junction] = {}
+        self.tables: dict[str, Any] = {}
+        self.windows: dict[str, Any] = {}
+        self.aggregations: dict[str, Any] = {}
+        self.queries: dict[str, Any] = {}
+        self.starters: list[Callable[[], None]] = []
+        self.playback = Playback(self, plan.checked.annotations.get("playback"))
+        assemble(self)
+
+    def _next_sequence(self) -> int:
+        self.sequence += 1
+        return self.sequence
+
+    # --- what operators and assembly use ---------------------------------------------------------
+
+    def register(self, path: str, operator: Stateful) -> None:
+        """Gives an operator its id."""
+        if path in self.operators:
+            raise ValueError(f"two operators at {path}")
+        self.operators[path] = operator
+
+    def forget(self, paths: Sequence[str]) -> None:
+        """Takes operators out, with their timers (purged partition instances)."""
+        gone = {id(self.operators.pop(path)) for path in paths}
+        self.app_timers.discard(gone)
+        self.wall_timers.discard(gone)
+
+    def junction(self, name: str) -> Junction:
+        """The stream, trigger or named window's output of that name."""
+        return self.junctions[name]
+
+    def failed(self, stream: str, chunk: list[StreamEvent], error: BaseException) -> None:
+        """A chunk was dropped: to the fault stream if there is one, else to the listener."""
+        fault = self.junctions.get(f"!{stream}")
+        if fault is not None:
+            from lockstep.operators.errors import error_value
+
+            value = error_value(error)
+            fault.send([StreamEvent(e.timestamp_ms, (*e.data, value)) for e in chunk])
+            return
+        self.on_fault(stream, chunk, None, error)
+
+    # --- time ------------------------------------------------------------------------------------
+
+    def start(self, clock_ms: int) -> None:
+        """Starts the app at a wall time; not called after a restore."""
+        self.wall = max(self.wall, clock_ms)
+        if not self.is_playback:
+            self.now = self.wall
+        for start in self.starters:
+            start()
+
+    def move_wall(self, clock_ms: int) -> None:
+        """Time passed: timers due up to `clock_ms` fire, each at its own time."""
+        while True:
+            due, scheduler = self._next_wall()
+            if due is None or due > clock_ms:
+                break
+            assert scheduler is not None
+            self._set_wall(due)
+            self._fire(scheduler)
+        self._set_wall(clock_ms)
+
+    def _set_wall(self, clock_ms: int) -> None:
+        if clock_ms > self.wall:
+            self.wall = clock_ms
+        if not self.is_playback and self.wall > self.now:
+            self.now = self.wall
+
+    def _next_wall(self) -> tuple[int | None, Scheduler | None]:
+        """The next timer that waits for the wall clock, and whose it is."""
+        wall = self.wall_timers.head()
+        app = None if self.is_playback else self.app_timers.head()
+        if wall is None and app is None:
+            return None, None
+        if app is None or (wall is not None and wall < app):
+            assert wall is not None
+            return wall[0], self.wall_timers
+        return app[0], self.app_timers
+
+    def next_due_ms(self) -> int | None:
+        """The wall time at which a tick is due if nothing comes."""
+        return self._next_wall()[0]
+
+    def move_app(self, clock_ms: int) -> None:
+        """Playback: the clock jumps to `clock_ms` (never back), then what is due fires in due
+        order.
+        """
+        if clock_ms > self.now:
+            self.now = clock_ms
+        while True:
+            head = self.app_timers.head()
+            if head is None or head[0] > self.now:
+                return
+            self._fire(self.app_timers)
+
+    def _fire(self, scheduler: Scheduler) -> None:
+        due_ms, target = scheduler.pop()
+        try:
+            target.on_timer(due_ms)
+        except PROCESSING_ERRORS as error:
+            self.on_fault(TIMERS, (), _path_of(self, target), error)
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def send(self, stream: str, chunk: list[StreamEvent], *, moves_clock: bool = True) -> None:
+        """Delivers one chunk; in playback its last event's timestamp moves the clock first."""
+        if self.is_playback and moves_clock:
+            self.playback.alive()
+            self.move_app(chunk[-1].timestamp_ms)
+        self.junctions[stream].send(chunk)
+
+
+def _path_of(engine: Engine, target: object) -> str | None:
+    return next((path for path, held in engine.operators.items() if held is target), None)

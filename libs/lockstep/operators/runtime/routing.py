@@ -1,0 +1,64 @@
+"""Which partition instances a chunk's events belong to (semantics 15)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from lockstep.events import AttributeType
+from lockstep.operators.contract import StreamEvent
+from lockstep.operators.runtime.context import EngineContext
+from lockstep.plan import java
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.scope import Scope
+
+Parts = Iterator[tuple[str, list[StreamEvent]]]
+
+
+def build_router(
+    key: ast.ValueKey | ast.RangeKey, scope: Scope, context: EngineContext
+) -> Callable[[list[StreamEvent]], Parts]:
+    """A function that cuts a chunk into (instance key, part) in order of delivery."""
+    if isinstance(key, ast.ValueKey):
+        return _by_value(key, scope, context)
+    return _by_range(key, scope, context)
+
+
+def _by_value(
+    key: ast.ValueKey, scope: Scope, context: EngineContext
+) -> Callable[[list[StreamEvent]], Parts]:
+    from lockstep.siddhiql.typing import infer
+
+    value_of = context.compile(key.expression, scope)
+    single = infer(key.expression, scope) is AttributeType.FLOAT
+
+    def route(chunk: list[StreamEvent]) -> Parts:
+        run_key: str | None = None
+        run: list[StreamEvent] = []
+        for event in chunk:
+            value = value_of(event)
+            if value is None:
+                continue
+            text = value if type(value) is str else java.text(value, single)
+            if text != run_key:
+                if run_key is not None:
+                    yield run_key, run
+                run_key, run = text, []
+            run.append(event)
+        if run_key is not None:
+            yield run_key, run
+
+    return route
+
+
+def _by_range(
+    key: ast.RangeKey, scope: Scope, context: EngineContext
+) -> Callable[[list[StreamEvent]], Parts]:
+    cases = [(context.compile_condition(case.condition, scope), case.label) for case in key.cases]
+
+    def route(chunk: list[StreamEvent]) -> Parts:
+        for event in chunk:
+            for holds, label in cases:
+                if holds(event):
+                    yield label, [event]
+
+    return route

@@ -1,0 +1,54 @@
+"""Pending timers, ordered by due time, then by the order of the requests; equal requests merge."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+from lockstep.operators.contract import TimerTarget
+
+
+class Scheduler:
+    """Timers of one clock. `next_sequence` is shared between schedulers, so that ties are
+    ordered.
+    """
+
+    __slots__ = ("_heap", "_next_sequence", "_pending")
+
+    def __init__(self, next_sequence: Callable[[], int]) -> None:
+        self._heap: list[tuple[int, int, TimerTarget]] = []
+        self._pending: set[tuple[int, int]] = set()
+        self._next_sequence = next_sequence
+
+    def add(self, target: TimerTarget, due_ms: int) -> None:
+        """Wakes `target` at `due_ms`; asked twice for the same time it is woken once."""
+        key = (due_ms, id(target))
+        if key not in self._pending:
+            self._pending.add(key)
+            heapq.heappush(self._heap, (due_ms, self._next_sequence(), target))
+
+    def head(self) -> tuple[int, int] | None:
+        """(due time, sequence) of the next timer, or None."""
+        return self._heap[0][:2] if self._heap else None
+
+    def pop(self) -> tuple[int, TimerTarget]:
+        """Takes the next timer out."""
+        due_ms, _, target = heapq.heappop(self._heap)
+        self._pending.discard((due_ms, id(target)))
+        return due_ms, target
+
+    def discard(self, targets: set[int]) -> None:
+        """Forgets the timers of the objects with these ids (purged partition instances)."""
+        self._heap = [item for item in self._heap if id(item[2]) not in targets]
+        heapq.heapify(self._heap)
+        self._pending = {(due, key) for due, key in self._pending if key not in targets}
+
+    def pending(self) -> list[tuple[int, int, TimerTarget]]:
+        """All timers in order: (due time, sequence, target)."""
+        return sorted(self._heap, key=lambda item: item[:2])
+
+    def refill(self, timers: list[tuple[int, int, TimerTarget]]) -> None:
+        """Replaces everything by timers that `pending` gave, on new targets."""
+        self._heap = list(timers)
+        heapq.heapify(self._heap)
+        self._pending = {(due, id(target)) for due, _, target in timers}

@@ -1,0 +1,1 @@
+"""The stream functions and stream processors of the language, by (namespace, name)."""

@@ -1,0 +1,94 @@
+"""What a tumbling window collects: every event, or the latest or the first of each key
+(`unique:`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from lockstep.operators.contract import PlainState, StreamEvent
+
+KeyOf = Callable[[StreamEvent], Any]
+
+
+class Contents(Protocol):
+    """An open batch."""
+
+    def add(self, event: StreamEvent) -> None:
+        """Takes an event."""
+
+    def take(self) -> list[StreamEvent]:
+        """The batch in order; the next one starts empty."""
+
+    def held(self) -> list[StreamEvent]:
+        """The batch in order."""
+
+    def __len__(self) -> int: ...
+
+    def restore(self, events: PlainState) -> None:
+        """Takes over what `held` gave."""
+
+
+class EveryEvent:
+    """All events in order of arrival."""
+
+    def __init__(self) -> None:
+        self._events: list[StreamEvent] = []
+
+    def add(self, event: StreamEvent) -> None:
+        """See Contents."""
+        self._events.append(event)
+
+    def take(self) -> list[StreamEvent]:
+        """See Contents."""
+        taken, self._events = self._events, []
+        return taken
+
+    def held(self) -> list[StreamEvent]:
+        """See Contents."""
+        return list(self._events)
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def restore(self, events: PlainState) -> None:
+        """See Contents."""
+        self._events[:] = events
+
+
+class LatestOfKey:
+    """The latest event of each key, in order of the keys' first events."""
+
+    def __init__(self, key_of: KeyOf) -> None:
+        self._key_of = key_of
+        self._events: dict[Any, StreamEvent] = {}
+
+    def add(self, event: StreamEvent) -> None:
+        """See Contents."""
+        self._events[self._key_of(event)] = event
+
+    def take(self) -> list[StreamEvent]:
+        """See Contents."""
+        taken = list(self._events.values())
+        self._events = {}
+        return taken
+
+    def held(self) -> list[StreamEvent]:
+        """See Contents."""
+        return list(self._events.values())
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def restore(self, events: PlainState) -> None:
+        """See Contents."""
+        self._events = {self._key_of(event): event for event in events}
+
+
+class FirstOfKey(LatestOfKey):
+    """The first event of each key."""
+
+    def add(self, event: StreamEvent) -> None:
+        """See Contents."""
+        self._events.setdefault(self._key_of(event), event)

@@ -1,0 +1,18 @@
+"""The plan: a checked app as ordered nodes with what they read and write, rewritten where that is
+exact.
+"""
+
+from lockstep.plan.build import build
+from lockstep.plan.explain import explain, explain_plan
+from lockstep.plan.nodes import AppPlan, Group, PartitionNode, PlanNode, QueryNode
+
+__all__ = [
+    "AppPlan",
+    "Group",
+    "PartitionNode",
+    "PlanNode",
+    "QueryNode",
+    "build",
+    "explain",
+    "explain_plan",
+]

@@ -1,0 +1,71 @@
+"""Plan nodes: plain frozen data, in the order in which a stream's receivers run (semantics 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lockstep.events import StreamSchema
+from lockstep.siddhiql.checked import CheckedApp, CheckedPartition, CheckedQuery
+
+
+@dataclass(frozen=True)
+class QueryNode:
+    """One query: the names it reads (in order of subscription) and the one it writes."""
+
+    name: str
+    query: CheckedQuery
+    reads: tuple[str, ...]
+    writes: str
+    group: str
+
+
+@dataclass(frozen=True)
+class PartitionNode:
+    """A partition: its inner queries as nodes; `reads` are the outer streams it subscribes to."""
+
+    name: str
+    partition: CheckedPartition
+    queries: tuple[QueryNode, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    group: str
+
+
+PlanNode = QueryNode | PartitionNode
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What runs together in one place: an exec group with its wanted number of parallel workers."""
+
+    name: str
+    nodes: tuple[str, ...]
+    parallel: int = 1
+
+
+@dataclass(frozen=True)
+class AppPlan:
+    """A whole app, ready to be set in motion.
+
+    `inputs` are the streams that events can be sent to; `exported` those whose events are outputs;
+    `stored` the tables whose changes are outputs (@store). `applied` names the rewrite rules that
+    changed something, in order.
+    """
+
+    checked: CheckedApp
+    nodes: tuple[PlanNode, ...]
+    inputs: tuple[str, ...]
+    exported: tuple[str, ...]
+    stored: tuple[str, ...]
+    groups: tuple[Group, ...]
+    applied: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The app's name."""
+        return self.checked.name
+
+    @property
+    def schemas(self) -> dict[str, StreamSchema]:
+        """Schemas of everything that has a name."""
+        return self.checked.schemas

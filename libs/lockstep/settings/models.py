@@ -1,0 +1,174 @@
+"""The settings, typed and frozen: one model per section of `defaults.toml`, without defaults.
+
+To add a setting: one line here, one line there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+Count = Annotated[int, Field(ge=1)]
+Milliseconds = Annotated[int, Field(ge=1)]
+Bytes = Annotated[int, Field(ge=1)]
+Port = Annotated[int, Field(ge=0, le=65_535)]
+
+
+class Section(BaseModel):
+    """A frozen table; keys that it does not know are mistakes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ServerSettings(Section):
+    """The HTTP door of every service."""
+
+    host: str
+    port: Port
+    token: SecretStr
+    drain_timeout_ms: Milliseconds
+    allow_open_host: bool
+    advertised_url: str
+    node: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]*$", max_length=100)]
+    catalogue_poll_ms: Milliseconds
+
+
+class BusSettings(Section):
+    """Which carrier, where, and how much it may hold."""
+
+    kind: Literal["nats", "memory", "kafka"]
+    url: SecretStr
+    connect_timeout_ms: Milliseconds
+    publish_timeout_ms: Milliseconds
+    max_message_bytes: Bytes
+    max_log_bytes: Bytes
+    max_log_age_ms: Milliseconds
+    max_pending_publishes: Count
+    replicas: Annotated[int, Field(ge=1, le=5)]
+    dead_letters_max_bytes: Bytes
+
+
+class LeaderSettings(Section):
+    """Where leases are kept and how long they live."""
+
+    kind: Literal["redis", "memory"]
+    url: SecretStr
+    lease_ttl_ms: Milliseconds
+    renew_ms: Milliseconds
+    retry_ms: Milliseconds
+
+
+class StoreSettings(Section):
+    """Where deployments, revisions and sink cursors are kept."""
+
+    kind: Literal["postgres", "file", "memory"]
+    postgres_dsn: SecretStr
+    directory: Path
+    pool_max_connections: Count
+    statement_timeout_ms: Milliseconds
+
+
+class ReceiverSettings(Section):
+    """How much the door takes at once."""
+
+    max_body_bytes: Bytes
+    max_event_batch: Count
+    max_inflight_bytes: Bytes
+    max_inflight_requests: Count
+    max_log_lag_positions: Count
+    retry_after_ms: Milliseconds
+    dedup_window_ms: Milliseconds
+    dedup_max_ids: Count
+    append_max_wait_ms: Milliseconds
+
+
+class ProcessorSettings(Section):
+    """How the input log is cut, folded and remembered."""
+
+    executor: Literal["spark", "reference"]
+    slice_max_events: Count
+    slice_max_bytes: Bytes
+    slice_max_wait_ms: Milliseconds
+    max_inflight_slices: Count
+    snapshot_interval_ms: Milliseconds
+    revisions_to_keep: Count
+    hold_back_max_outputs: Count
+    ready_lag_positions: Count
+    isolation_timeout_ms: Milliseconds
+
+
+class SparkSettings(Section):
+    """The Spark session of a processor."""
+
+    master: str
+    driver_memory: Annotated[str, Field(pattern=r"^\d+[kmgt]$")]
+    parallelism: Count
+    state_directory: Path
+
+
+class PublisherSettings(Section):
+    """How deliveries are batched and tried again."""
+
+    batch_max_rows: Count
+    batch_max_wait_ms: Milliseconds
+    retry_max_attempts: Count
+    retry_backoff_ms: Milliseconds
+    retry_backoff_max_ms: Milliseconds
+    max_queue_batches: Count
+    keep_records: Count
+    trim_interval_ms: Milliseconds
+
+
+class PresenterSettings(Section):
+    """How much a page can look back on, and how far a listener may lag."""
+
+    history_rows: Count
+    table_rows: Count
+    sse_queue_events: Count
+    max_listeners: Count
+
+
+class CoordinatorSettings(Section):
+    """How many replicas, and when a silent one counts as lost."""
+
+    url: str
+    replicas: Count
+    heartbeat_interval_ms: Milliseconds
+    heartbeat_max_retry: Count
+    min_processors: Count
+
+
+class TelemetrySettings(Section):
+    """What is logged and how."""
+
+    log_level: Literal["debug", "info", "warning", "error"]
+    log_format: Literal["json", "console"]
+
+
+class ClientSettings(Section):
+    """Where the `lockstep` command finds a running suite."""
+
+    directory: Path
+    receiver_url: str
+    presenter_url: str
+    coordinator_url: str
+    token: SecretStr
+
+
+class Settings(Section):
+    """Everything that can be set; see `defaults.toml` for meanings and defaults."""
+
+    server: ServerSettings
+    bus: BusSettings
+    leader: LeaderSettings
+    store: StoreSettings
+    receiver: ReceiverSettings
+    processor: ProcessorSettings
+    spark: SparkSettings
+    publisher: PublisherSettings
+    presenter: PresenterSettings
+    coordinator: CoordinatorSettings
+    telemetry: TelemetrySettings
+    client: ClientSettings

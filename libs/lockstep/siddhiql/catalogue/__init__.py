@@ -1,0 +1,48 @@
+"""The catalogue of extensions by kind, namespace and name; packs register their signatures here."""
+
+from __future__ import annotations
+
+from lockstep.siddhiql.catalogue.contract import (
+    Argument,
+    Extension,
+    ExtensionKind,
+    Overload,
+    Parameter,
+    SignatureError,
+)
+
+
+class Catalogue:
+    """Extensions by (kind, namespace, name). Names of built-ins are compared as written."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[ExtensionKind, str, str], Extension] = {}
+
+    def register(self, *extensions: Extension) -> None:
+        """Adds extensions; the same (kind, namespace, name) twice is an error of the packs."""
+        for extension in extensions:
+            key = (extension.kind, extension.namespace or "", extension.name)
+            if key in self._entries:
+                raise ValueError(f"extension registered twice: {key}")
+            self._entries[key] = extension
+
+    def find(self, kind: ExtensionKind, namespace: str | None, name: str) -> Extension | None:
+        """The extension or None."""
+        return self._entries.get((kind, namespace or "", name))
+
+    def names(self, kind: ExtensionKind) -> list[str]:
+        """All names of a kind as typed in a text (`ns:name`), sorted: for suggestions."""
+        return sorted(
+            f"{ns}:{name}" if ns else name for (k, ns, name) in self._entries if k is kind
+        )
+
+
+__all__ = [
+    "Argument",
+    "Catalogue",
+    "Extension",
+    "ExtensionKind",
+    "Overload",
+    "Parameter",
+    "SignatureError",
+]

@@ -1,0 +1,90 @@
+"""What the checker knows of functions, aggregators, windows and stream functions: signatures only.
+
+Implementations live in `operators` under the same (namespace, name). A signature is a list of
+overloads; an overload is a list of parameters and a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from lockstep.events import Attribute, AttributeType
+
+
+class ExtensionKind(Enum):
+    """Where an extension may stand."""
+
+    FUNCTION = "function"
+    AGGREGATOR = "aggregator"
+    WINDOW = "window"
+    STREAM_FUNCTION = "stream function"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument as the checker sees it: its type, and its value or attribute if it is one."""
+
+    type: AttributeType
+    is_constant: bool = False
+    value: Any = None
+    is_attribute: bool = False
+    attribute_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: accepted types (empty = any), and what kind of argument it wants.
+
+    `constant`: only a literal. `attribute`: only a plain attribute reference. `dynamic` default.
+    `repeat`: the last parameter may occur any number of times (`min_repeat` at least).
+    `same_as_first`: must have the type of the first argument. `positive`: a literal above 0.
+    """
+
+    name: str
+    types: tuple[AttributeType, ...] = ()
+    constant: bool = False
+    attribute: bool = False
+    optional: bool = False
+    repeat: bool = False
+    min_repeat: int = 0
+    same_as_first: bool = False
+    positive: bool = False
+
+
+Result = AttributeType | Callable[[Sequence[Argument]], AttributeType]
+
+
+class SignatureError(Exception):
+    """Arguments that fit no overload; the checker adds the position."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Overload:
+    """Parameters in order and the result type (for stream functions `adds`, for windows neither).
+
+    `check` may refuse further (raise SignatureError).
+    """
+
+    parameters: tuple[Parameter, ...]
+    result: Result | None = None
+    adds: Callable[[Sequence[Argument]], tuple[Attribute, ...]] | None = None
+    check: Callable[[Sequence[Argument]], None] | None = None
+
+
+@dataclass(frozen=True)
+class Extension:
+    """One named thing of the catalogue."""
+
+    kind: ExtensionKind
+    name: str
+    overloads: tuple[Overload, ...]
+    namespace: str | None = None
+    doc: str = ""

@@ -1,0 +1,1 @@
+"""The signatures that come with Lockstep, a module per namespace; each has `EXTENSIONS`."""

@@ -1,0 +1,78 @@
+"""`json:`: signatures; a `json` argument is a text or a parsed object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lockstep.events import Attribute, AttributeType
+from lockstep.siddhiql.catalogue.contract import Argument, Extension, Overload, Parameter
+from lockstep.siddhiql.catalogue.packs.signature import (
+    BOOL,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    OBJECT,
+    STRING,
+    aggregator,
+    function,
+    gives,
+    stream_function,
+)
+
+_JSON = Parameter("json", (STRING, OBJECT))
+_PATH = Parameter("path", (STRING,))
+_DISTINCT = Parameter("distinct", (BOOL,))
+_ENCLOSING = Parameter("enclosing.element", (STRING,))
+_READERS = (
+    ("getString", STRING),
+    ("getInt", INT),
+    ("getLong", LONG),
+    ("getFloat", FLOAT),
+    ("getDouble", DOUBLE),
+    ("getBool", BOOL),
+    ("getObject", OBJECT),
+    ("isExists", BOOL),
+)
+
+
+def _element(type_: AttributeType) -> Callable[[Sequence[Argument]], tuple[Attribute, ...]]:
+    return lambda arguments: (Attribute("jsonElement", type_),)
+
+
+def _tokenize(name: str, type_: AttributeType) -> Extension:
+    fail = Parameter("fail.on.missing.attribute", (BOOL,), constant=True, optional=True)
+    return stream_function(
+        name, Overload((_JSON, _PATH, fail), adds=_element(type_)), namespace="json"
+    )
+
+
+def _group(name: str, type_: AttributeType) -> Extension:
+    return aggregator(
+        name,
+        gives(type_, _JSON),
+        gives(type_, _JSON, _DISTINCT),
+        gives(type_, _JSON, _ENCLOSING),
+        gives(type_, _JSON, _ENCLOSING, _DISTINCT),
+        namespace="json",
+    )
+
+
+EXTENSIONS: tuple[Extension, ...] = (
+    *(function(name, gives(type_, _JSON, _PATH), namespace="json") for name, type_ in _READERS),
+    function(
+        "setElement",
+        gives(OBJECT, _JSON, _PATH, Parameter("value"), Parameter("key", (STRING,), optional=True)),
+        namespace="json",
+    ),
+    function("toObject", gives(OBJECT, Parameter("json", (STRING,))), namespace="json"),
+    function(
+        "toString",
+        gives(STRING, _JSON, Parameter("allow.escape", (BOOL,), optional=True)),
+        namespace="json",
+    ),
+    _group("group", STRING),
+    _group("groupAsObject", OBJECT),
+    _tokenize("tokenize", STRING),
+    _tokenize("tokenizeAsObject", OBJECT),
+)

@@ -1,0 +1,78 @@
+"""Short forms for writing down signatures; the packs read like the tables of the language page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lockstep.events import AttributeType
+from lockstep.siddhiql.catalogue.contract import (
+    Argument,
+    Extension,
+    ExtensionKind,
+    Overload,
+    Parameter,
+    Result,
+    SignatureError,
+)
+
+STRING, BOOL, OBJECT = AttributeType.STRING, AttributeType.BOOL, AttributeType.OBJECT
+INT, LONG = AttributeType.INT, AttributeType.LONG
+FLOAT, DOUBLE = AttributeType.FLOAT, AttributeType.DOUBLE
+NUMBER = (INT, LONG, FLOAT, DOUBLE)
+TIME = (INT, LONG)
+"""What a time parameter accepts: milliseconds; time literals are longs."""
+
+EXTENSIONS: tuple[Extension, ...] = ()
+"""None: this module holds no pack."""
+
+
+def function(
+    name: str, *overloads: Overload, namespace: str | None = None, doc: str = ""
+) -> Extension:
+    """A function's signature."""
+    return Extension(ExtensionKind.FUNCTION, name, overloads, namespace, doc)
+
+
+def aggregator(
+    name: str, *overloads: Overload, namespace: str | None = None, doc: str = ""
+) -> Extension:
+    """An aggregator's signature."""
+    return Extension(ExtensionKind.AGGREGATOR, name, overloads, namespace, doc)
+
+
+def window(
+    name: str, *overloads: Overload, namespace: str | None = None, doc: str = ""
+) -> Extension:
+    """A window's signature."""
+    return Extension(ExtensionKind.WINDOW, name, overloads, namespace, doc)
+
+
+def stream_function(
+    name: str, *overloads: Overload, namespace: str | None = None, doc: str = ""
+) -> Extension:
+    """A stream function's or stream processor's signature."""
+    return Extension(ExtensionKind.STREAM_FUNCTION, name, overloads, namespace, doc)
+
+
+def gives(result: Result | None, *parameters: Parameter) -> Overload:
+    """An overload by its result and parameters."""
+    return Overload(parameters, result)
+
+
+def first_type(arguments: Sequence[Argument]) -> AttributeType:
+    """The result has the type of the first argument."""
+    return arguments[0].type
+
+
+def named_type(position: int, allowed: Sequence[AttributeType]) -> Result:
+    """The result has the type that the constant at `position` names, in any case."""
+
+    def result(arguments: Sequence[Argument]) -> AttributeType:
+        name = str(arguments[position].value).lower()
+        for candidate in allowed:
+            if candidate.value == name:
+                return candidate
+        names = ", ".join(candidate.value for candidate in allowed)
+        raise SignatureError(f"{name!r} is no type", hint=f"use one of {names}")
+
+    return result

@@ -1,0 +1,123 @@
+"""`str:`: signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lockstep.events import Attribute
+from lockstep.siddhiql.catalogue.contract import (
+    Argument,
+    Extension,
+    Overload,
+    Parameter,
+    SignatureError,
+)
+from lockstep.siddhiql.catalogue.packs.signature import (
+    BOOL,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    OBJECT,
+    STRING,
+    aggregator,
+    first_type,
+    function,
+    gives,
+    stream_function,
+)
+
+_STR = "str"
+_SCALARS = (STRING, INT, LONG, FLOAT, DOUBLE, BOOL)
+_TEXT = Parameter("text", (STRING,))
+_OTHER = Parameter("other", (STRING,))
+_REGEX = Parameter("regex", (STRING,))
+_REPLACEMENT = Parameter("replacement", (STRING,))
+_BEGIN = Parameter("begin", (INT,))
+_KEY = Parameter("key", (STRING,))
+_SEPARATOR = Parameter("separator", (STRING,))
+_DISTINCT = Parameter("distinct", (BOOL,), constant=True)
+
+
+def _order(arguments: Sequence[Argument]) -> None:
+    order = str(arguments[3].value)
+    if order.upper() not in ("ASC", "DESC"):
+        raise SignatureError(f"{order!r} is no order", hint="use 'ASC' or 'DESC'")
+
+
+def _token(arguments: Sequence[Argument]) -> tuple[Attribute, ...]:
+    return (Attribute("token", STRING),)
+
+
+def _regex_is_constant(arguments: Sequence[Argument]) -> None:
+    if not arguments[1].is_constant:
+        raise SignatureError("the regular expression must be a literal")
+
+
+_FUNCTIONS = (
+    ("charAt", gives(STRING, _TEXT, Parameter("index", (INT,)))),
+    ("charFrequency", gives(LONG, _TEXT, Parameter("character", (STRING,)))),
+    (
+        "coalesce",
+        gives(
+            first_type,
+            Parameter("value", _SCALARS),
+            Parameter("more", repeat=True, same_as_first=True),
+        ),
+    ),
+    ("concat", gives(STRING, Parameter("value", _SCALARS, repeat=True, min_repeat=2))),
+    ("contains", gives(BOOL, _TEXT, _OTHER)),
+    ("equalsIgnoreCase", gives(BOOL, _TEXT, _OTHER)),
+    (
+        "fillTemplate",
+        gives(STRING, _TEXT, Parameter("map", (OBJECT,))),
+        gives(STRING, _TEXT, Parameter("value", _SCALARS, repeat=True, min_repeat=1)),
+    ),
+    ("hex", gives(STRING, _TEXT)),
+    ("unhex", gives(STRING, _TEXT)),
+    ("length", gives(INT, _TEXT)),
+    ("locate", gives(INT, _OTHER, _TEXT, Parameter("start", (INT,), optional=True))),
+    ("lower", gives(STRING, _TEXT)),
+    ("upper", gives(STRING, _TEXT)),
+    ("regexp", gives(BOOL, _TEXT, _REGEX)),
+    ("repeat", gives(STRING, _TEXT, Parameter("times", (INT,)))),
+    ("replaceAll", gives(STRING, _TEXT, _REGEX, _REPLACEMENT)),
+    ("replaceFirst", gives(STRING, _TEXT, _REGEX, _REPLACEMENT)),
+    ("reverse", gives(STRING, _TEXT)),
+    ("split", gives(STRING, _TEXT, _REGEX, Parameter("index", (INT,)))),
+    ("strcmp", gives(INT, _TEXT, _OTHER)),
+    (
+        "substr",
+        gives(STRING, _TEXT, _BEGIN),
+        gives(STRING, _TEXT, _BEGIN, Parameter("length", (INT,))),
+        gives(STRING, _TEXT, _REGEX),
+        gives(STRING, _TEXT, _REGEX, Parameter("group", (INT,))),
+    ),
+    ("trim", gives(STRING, _TEXT)),
+)
+
+_GROUP_CONCAT = aggregator(
+    "groupConcat",
+    gives(STRING, _KEY),
+    gives(STRING, _KEY, _SEPARATOR),
+    gives(STRING, _KEY, _SEPARATOR, _DISTINCT),
+    Overload(
+        (_KEY, _SEPARATOR, _DISTINCT, Parameter("order", (STRING,), constant=True)),
+        STRING,
+        check=_order,
+    ),
+    namespace=_STR,
+)
+
+_TOKENIZE = stream_function(
+    "tokenize",
+    Overload((_TEXT, _REGEX), adds=_token, check=_regex_is_constant),
+    Overload((_TEXT, _REGEX, _DISTINCT), adds=_token, check=_regex_is_constant),
+    namespace=_STR,
+)
+
+EXTENSIONS: tuple[Extension, ...] = (
+    *(function(name, *overloads, namespace=_STR) for name, *overloads in _FUNCTIONS),
+    _GROUP_CONCAT,
+    _TOKENIZE,
+)

@@ -1,0 +1,166 @@
+"""A whole app: annotations, definitions, then queries in the order in which inputs get known."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedApp, CheckedPartition, CheckedQuery
+from lockstep.siddhiql.checking.annotations import info_name
+from lockstep.siddhiql.checking.app_annotations import check_app_annotations
+from lockstep.siddhiql.checking.compatibility import as_siddhi_5_1
+from lockstep.siddhiql.checking.definitions import check_definitions
+from lockstep.siddhiql.checking.partitions import OpenPartition
+from lockstep.siddhiql.checking.queries import check_query, sources_of
+from lockstep.siddhiql.checking.symbols import Symbols
+from lockstep.siddhiql.syntax.parser import parse_app
+from lockstep.siddhiql.typing import positioned
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A query that waits for its inputs; `index` is its place in its partition (owner) or app."""
+
+    query: ast.Query
+    name: str
+    index: int
+    owner: OpenPartition | None
+
+
+def check(app: str | ast.App) -> CheckedApp:
+    """The app with every name resolved and every type known, or a positioned SiddhiQLError."""
+    tree = parse_app(app) if isinstance(app, str) else app
+    annotations = check_app_annotations(tree.annotations)
+    checked = _checked(tree, annotations)
+    # Checked as it is written first: what is wrong in it is wrong in either meaning.
+    return _checked(as_siddhi_5_1(tree), annotations) if "compat" in annotations else checked
+
+
+def _checked(tree: ast.App, annotations: dict[str, ast.Annotation]) -> CheckedApp:
+    symbols = Symbols()
+    check_definitions(tree.definitions, symbols)
+    done: dict[int, CheckedQuery | CheckedPartition] = {}
+    partitions: dict[int, OpenPartition] = {}
+    _work(list(_jobs(tree.execution, partitions)), symbols, done)
+    for position, partition in partitions.items():
+        done[position] = partition.close(symbols)
+    return CheckedApp(
+        tree,
+        _name(tree, annotations),
+        annotations,
+        symbols.streams,
+        frozenset(symbols.inferred),
+        symbols.tables,
+        symbols.windows,
+        symbols.triggers,
+        symbols.functions,
+        symbols.aggregations,
+        symbols.schemas,
+        tuple(done[position] for position in sorted(done)),
+    )
+
+
+def _name(tree: ast.App, annotations: dict[str, ast.Annotation]) -> str:
+    """@app:name, or a name that equal texts share."""
+    given = annotations.get("name")
+    if given is not None:
+        text = next((e.value for e in given.elements), "").strip()
+        if not text:
+            raise positioned(given.at, "@app:name is empty", "@app:name('MyApp')")
+        return text
+    return f"app_{hashlib.sha256(repr(tree).encode()).hexdigest()[:12]}"
+
+
+class _Names:
+    """Names of queries: given ones once each, the others by position."""
+
+    def __init__(self, execution: tuple[ast.Query | ast.Partition, ...]) -> None:
+        self._given: set[str] = set()
+        self._position = 0
+        for item in execution:
+            for query in item.queries if isinstance(item, ast.Partition) else (item,):
+                self._claim(query)
+
+    def _claim(self, query: ast.Query) -> None:
+        name = info_name(query.annotations)
+        if name is None:
+            return
+        if name in self._given:
+            raise positioned(query.at, f"two queries are called {name!r}", "rename one of them")
+        self._given.add(name)
+
+    def of(self, query: ast.Query) -> str:
+        """The query's name; asked once per query, in order of writing."""
+        self._position += 1
+        given = info_name(query.annotations)
+        if given is not None:
+            return given
+        name = f"query_{self._position}"
+        while name in self._given:
+            name += "_"
+        return name
+
+
+def _jobs(
+    execution: tuple[ast.Query | ast.Partition, ...], partitions: dict[int, OpenPartition]
+) -> Iterator[_Job]:
+    names = _Names(execution)
+    for position, item in enumerate(execution):
+        if isinstance(item, ast.Query):
+            yield _Job(item, names.of(item), position, None)
+            continue
+        name = info_name(item.annotations) or f"partition_{len(partitions) + 1}"
+        if any(partition.name == name for partition in partitions.values()):
+            raise positioned(item.at, f"two partitions are called {name!r}", "rename one of them")
+        owner = partitions[position] = OpenPartition(name, item)
+        for index, query in enumerate(item.queries):
+            yield _Job(query, names.of(query), index, owner)
+
+
+def _work(
+    jobs: list[_Job], symbols: Symbols, done: dict[int, CheckedQuery | CheckedPartition]
+) -> None:
+    """Checks each query once its inputs are known: a later query may feed an earlier one."""
+    ready = list(range(len(jobs)))
+    waiting: dict[str, list[int]] = {}
+    while ready:
+        position = heapq.heappop(ready)
+        job = jobs[position]
+        missing = _missing(job, symbols)
+        if missing is not None:
+            waiting.setdefault(_key(missing, job), []).append(position)
+            continue
+        _check(job, symbols, done)
+        written = _key(getattr(job.query.action, "target", ""), job)
+        for waiter in waiting.pop(written, ()):
+            heapq.heappush(ready, waiter)
+    if waiting:
+        # Nobody writes what the first of them reads: checking it says so.
+        _check(jobs[min(min(positions) for positions in waiting.values())], symbols, done)
+
+
+def _key(name: str, job: _Job) -> str:
+    """A stream's name; inner streams are told apart by their partition."""
+    if name.startswith("#") and job.owner is not None:
+        return f"{job.owner.name}{name}"
+    return name
+
+
+def _missing(job: _Job, symbols: Symbols) -> str | None:
+    """The first input that is not known yet."""
+    inner = job.owner.inner if job.owner is not None else {}
+    for name, _ in sources_of(job.query.input):
+        if name not in inner and symbols.kind_of(name) is None:
+            return name
+    return None
+
+
+def _check(job: _Job, symbols: Symbols, done: dict[int, CheckedQuery | CheckedPartition]) -> None:
+    if job.owner is None:
+        done[job.index] = check_query(job.query, job.name, symbols)
+    else:
+        checked = check_query(job.query, job.name, symbols, job.owner.inner)
+        job.owner.queries[job.index] = checked

@@ -1,0 +1,84 @@
+"""Annotations of the app (grammar 4.1): known ones are checked, others mean nothing."""
+
+from __future__ import annotations
+
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checking.annotations import positive, single
+from lockstep.siddhiql.durations import annotation_ms
+from lockstep.siddhiql.typing import positioned
+
+_ONCE = ("name", "playback", "statistics", "enforceorder", "compat", "ha")
+_PLAYBACK = ("idle.time", "increment")
+
+STANDBY = ("hot", "warm")
+"""What a standby replica may be (@app:ha)."""
+
+COMPATIBLE = ("siddhi-5.1",)
+"""What @app:compat can ask for."""
+
+
+def check_app_annotations(annotations: tuple[ast.Annotation, ...]) -> dict[str, ast.Annotation]:
+    """The app's annotations by name without `app:`, in lower case."""
+    known: dict[str, ast.Annotation] = {}
+    for name in _ONCE:
+        single(annotations, f"app:{name}")
+    for annotation in annotations:
+        name = annotation.name.split(":", 1)[1].lower()
+        match name:
+            case "async":
+                raise positioned(
+                    annotation.at,
+                    "@app:async is not allowed",
+                    "put @async(buffer.size='1024') in front of single streams",
+                )
+            case "playback":
+                _playback(annotation)
+            case "compat":
+                _compat(annotation)
+            case "ha":
+                _availability(annotation)
+        known.setdefault(name, annotation)
+    return known
+
+
+def _playback(annotation: ast.Annotation) -> None:
+    for element in annotation.elements:
+        if element.key is not None and element.key.lower() not in _PLAYBACK:
+            raise positioned(
+                annotation.at,
+                f"@app:playback knows no {element.key!r}",
+                f"there is {' and '.join(_PLAYBACK)}",
+            )
+    idle_ms = annotation_ms(annotation, "idle.time")
+    increment_ms = annotation_ms(annotation, "increment")
+    if (idle_ms is None) != (increment_ms is None):
+        raise positioned(
+            annotation.at,
+            "@app:playback needs both 'idle.time' and 'increment', or none of them",
+            "idle.time='100 millisec', increment='2 sec'",
+        )
+
+
+def _availability(annotation: ast.Annotation) -> None:
+    positive(annotation, "replicas")
+    standby = annotation.get("standby")
+    if standby is not None and standby.lower() not in STANDBY:
+        raise positioned(
+            annotation.at,
+            f"@app:ha knows no standby {standby!r}",
+            f"there is {' and '.join(STANDBY)}",
+        )
+
+
+def _compat(annotation: ast.Annotation) -> None:
+    if not annotation.elements:
+        raise positioned(
+            annotation.at, "@app:compat does not say with what", f"there is {', '.join(COMPATIBLE)}"
+        )
+    for element in annotation.elements:
+        if element.value not in COMPATIBLE:
+            raise positioned(
+                annotation.at,
+                f"@app:compat knows no {element.value!r}",
+                f"there is {', '.join(COMPATIBLE)}",
+            )

@@ -1,0 +1,79 @@
+"""`within … per …` of aggregations (semantics 17.3): types, and what constants say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from lockstep.events import AttributeType
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checking.expressions import normalise
+from lockstep.siddhiql.scope import Scope
+from lockstep.siddhiql.typing import infer, positioned
+
+_LONG, _STRING = AttributeType.LONG, AttributeType.STRING
+
+PER_NAMES: dict[str, ast.Granularity] = {
+    spelling: granularity
+    for granularity, spellings in {
+        ast.Granularity.SECONDS: ("sec", "second", "seconds"),
+        ast.Granularity.MINUTES: ("min", "minute", "minutes"),
+        ast.Granularity.HOURS: ("hour", "hours"),
+        ast.Granularity.DAYS: ("day", "days"),
+        ast.Granularity.MONTHS: ("month", "months"),
+        ast.Granularity.YEARS: ("year", "years"),
+    }.items()
+    for spelling in spellings
+}
+"""Granularity by what may stand behind `per`."""
+
+_ZONE = r"(?:\s[+-]\d{2}:\d{2})?"
+_FIELD = r"(\d{2}|\*\*)"
+_TIME = re.compile(rf"\d{{4}}-\d{{2}}-\d{{2}}\s\d{{2}}:\d{{2}}:\d{{2}}{_ZONE}")
+_PATTERN = re.compile(rf"(\d{{4}})-{_FIELD}-{_FIELD}\s{_FIELD}:{_FIELD}:{_FIELD}{_ZONE}")
+_WILDCARD = "**"
+
+
+def check_range(range_: ast.Range, scope: Scope) -> ast.Range:
+    """The range made ready; `per` a granularity, `within` two times or one pattern."""
+    start = normalise(range_.start, scope)
+    end = None if range_.end is None else normalise(range_.end, scope)
+    per = normalise(range_.per, scope)
+    for bound in (start, end):
+        if bound is not None:
+            _check_bound(bound, scope, is_pattern=end is None)
+    _check_per(per, scope)
+    return replace(range_, start=start, end=end, per=per)
+
+
+def _check_bound(bound: ast.Expression, scope: Scope, *, is_pattern: bool) -> None:
+    type_ = infer(bound, scope, aggregators_allowed=False)
+    wanted = (_STRING,) if is_pattern else (_LONG, _STRING)
+    if type_ not in wanted:
+        what = "a pattern as a string" if is_pattern else "a long or a string"
+        raise positioned(bound.at, f"'within' takes {what}, not {type_.value}", _HINT)
+    if isinstance(bound, ast.Constant) and type_ is _STRING:
+        text = str(bound.value).strip()
+        if not (_is_pattern(text) if is_pattern else _TIME.fullmatch(text)):
+            raise positioned(bound.at, f"{text!r} is no time for 'within'", _HINT)
+
+
+_HINT = "write within '2020-06-** **:**:**' or within '2020-06-01 00:00:00', '2020-07-01 00:00:00'"
+
+
+def _is_pattern(text: str) -> bool:
+    """Wildcards stand from some field to the end."""
+    found = _PATTERN.fullmatch(text)
+    if found is None:
+        return False
+    wild = [field == _WILDCARD for field in found.groups()]
+    return wild == sorted(wild)
+
+
+def _check_per(per: ast.Expression, scope: Scope) -> None:
+    type_ = infer(per, scope, aggregators_allowed=False)
+    hint = f"write one of {', '.join(repr(name) for name in PER_NAMES if name.endswith('s'))}"
+    if type_ is not _STRING:
+        raise positioned(per.at, f"'per' takes a string, not {type_.value}", hint)
+    if isinstance(per, ast.Constant) and str(per.value).strip().lower() not in PER_NAMES:
+        raise positioned(per.at, f"{per.value!r} is no granularity", hint)

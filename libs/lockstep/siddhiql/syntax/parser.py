@@ -1,0 +1,88 @@
+"""Texts in, syntax trees out, or a positioned SiddhiQLError; never another error, never a hang."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lark import Lark
+from lark.exceptions import UnexpectedToken
+
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.errors import SiddhiQLError
+from lockstep.siddhiql.syntax.build_queries import Builder
+from lockstep.siddhiql.syntax.complaints import complaint
+from lockstep.siddhiql.syntax.depth import check_depth
+from lockstep.siddhiql.syntax.lexer import SiddhiQLLexer
+
+_GRAMMAR = Path(__file__).parent.parent / "grammar.lark"
+
+_STARTS = {
+    "app": "app",
+    "siddhiapp": "app",
+    "streamdefinition": "only_stream_definition",
+    "tabledefinition": "only_table_definition",
+    "windowdefinition": "only_window_definition",
+    "triggerdefinition": "only_trigger_definition",
+    "functiondefinition": "only_function_definition",
+    "aggregationdefinition": "only_aggregation_definition",
+    "query": "only_query",
+    "partition": "only_partition",
+    "ondemandquery": "only_on_demand",
+    "storequery": "only_on_demand",
+    "expression": "only_expression",
+    "timeconstant": "only_time",
+    "timeconstantdefinition": "only_time",
+    "annotation": "only_annotation",
+}
+MAX_TEXT_CHARACTERS = 300_000
+"""Longer texts are refused, so that parsing one takes less than a second."""
+
+KINDS = tuple(_STARTS)
+"""What `parse` can be asked for; letter case and '_', '-' or blanks in a kind do not count."""
+
+
+@cache
+def _parser() -> Lark:
+    return Lark(
+        _GRAMMAR.read_text(encoding="utf-8"),
+        parser="lalr",
+        lexer=SiddhiQLLexer,
+        start=sorted(set(_STARTS.values())),
+        transformer=Builder(),
+        maybe_placeholders=False,
+    )
+
+
+def parse(text: str, kind: str | None = None) -> Any:
+    """The syntax tree of an app, or of one definition, query, partition, expression (KINDS)."""
+    wanted = "app" if kind is None else "".join(c for c in kind.lower() if c.isalpha())
+    if wanted not in _STARTS:
+        raise ValueError(f"cannot parse a {kind!r}; known are {', '.join(KINDS)}")
+    if len(text) > MAX_TEXT_CHARACTERS:
+        raise SiddhiQLError(
+            f"the text is longer than {MAX_TEXT_CHARACTERS} characters", hint="split the app"
+        )
+    if not text.strip():
+        raise SiddhiQLError("the text is empty", hint="an app begins with 'define stream …'")
+    try:
+        tree = _parser().parse(text, start=_STARTS[wanted])
+    except UnexpectedToken as refused:
+        raise complaint(refused) from None
+    check_depth(tree)
+    return tree
+
+
+def parse_app(text: str) -> ast.App:
+    """The syntax tree of a whole app."""
+    tree = parse(text)
+    assert isinstance(tree, ast.App)
+    return tree
+
+
+def parse_on_demand(text: str) -> ast.OnDemandQuery:
+    """The syntax tree of an on-demand query (grammar 12)."""
+    tree = parse(text, "ondemandquery")
+    assert isinstance(tree, ast.OnDemandQuery)
+    return tree

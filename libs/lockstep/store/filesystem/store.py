@@ -1,0 +1,234 @@
+"""The file-system adapter: one small file per thing, a revision's state beside its description."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from lockstep.store.contract import Deployment, Revision, Stale, Written
+from lockstep.store.filesystem.files import locked, read_file, write_file
+from lockstep.store.rules import newest_first, purgeable
+
+Thing = TypeVar("Thing")
+_STATE = ".state"
+_ABOUT = ".json"
+
+
+def _file_name(name: str) -> str:
+    return quote(name, safe="") or "%"
+
+
+def _read(path: Path, kind: type[Thing]) -> Thing | None:
+    content = read_file(path)
+    return None if content is None else msgspec.json.decode(content, type=kind)
+
+
+class FileDeployments:
+    """See contract.Deployments."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._apps = folder / "apps"
+        self._placements = folder / "placements"
+
+    async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
+        """Stores or replaces by app name."""
+        return await asyncio.to_thread(self._put, deployment, epoch)
+
+    def _put(self, deployment: Deployment, epoch: int) -> Written | Stale:
+        with locked(self._folder):
+            path = self._apps / (_file_name(deployment.app) + _ABOUT)
+            before = _read(path, Deployment)
+            if deployment.generation != (0 if before is None else before.generation) + 1:
+                return Stale(self._epoch())
+            stale = self._passes(epoch)
+            if stale is not None:
+                return stale
+            write_file(path, msgspec.json.encode(deployment))
+            return Written()
+
+    async def get(self, app: str) -> Deployment | None:
+        """The deployment or None."""
+        path = self._apps / (_file_name(app) + _ABOUT)
+        return await asyncio.to_thread(_read, path, Deployment)
+
+    async def list(self) -> Sequence[Deployment]:
+        """All, by name."""
+        return await asyncio.to_thread(self._list)
+
+    def _list(self) -> Sequence[Deployment]:
+        found = [_read(path, Deployment) for path in self._apps.glob("*" + _ABOUT)]
+        return sorted((d for d in found if d is not None), key=lambda d: d.app)
+
+    async def remove(self, app: str, *, epoch: int) -> Written | Stale:
+        """Forgets an app."""
+        return await asyncio.to_thread(self._remove, app, epoch)
+
+    def _remove(self, app: str, epoch: int) -> Written | Stale:
+        with locked(self._folder):
+            stale = self._passes(epoch)
+            if stale is not None:
+                return stale
+            (self._apps / (_file_name(app) + _ABOUT)).unlink(missing_ok=True)
+            (self._placements / (_file_name(app) + _ABOUT)).unlink(missing_ok=True)
+            return Written()
+
+    async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
+        """Which processors shall carry the app."""
+        return await asyncio.to_thread(self._put_placement, app, list(nodes), epoch)
+
+    def _put_placement(self, app: str, nodes: Sequence[str], epoch: int) -> Written | Stale:
+        with locked(self._folder):
+            stale = self._passes(epoch)
+            if stale is not None:
+                return stale
+            path = self._placements / (_file_name(app) + _ABOUT)
+            write_file(path, msgspec.json.encode((app, nodes)))
+            return Written()
+
+    async def placements(self) -> Mapping[str, Sequence[str]]:
+        """Nodes by app."""
+        return await asyncio.to_thread(self._all_placements)
+
+    def _all_placements(self) -> Mapping[str, Sequence[str]]:
+        paths = sorted(self._placements.glob("*" + _ABOUT))
+        found = (_read(path, tuple[str, tuple[str, ...]]) for path in paths)
+        return {app: tuple(nodes) for app, nodes in filter(None, found)}
+
+    def _epoch(self) -> int:
+        return _read(self._folder / "epoch", int) or 0
+
+    def _passes(self, epoch: int) -> Stale | None:
+        present = self._epoch()
+        if epoch < present:
+            return Stale(present)
+        if epoch > present:
+            write_file(self._folder / "epoch", msgspec.json.encode(epoch))
+        return None
+
+
+class FileRevisions:
+    """See contract.Revisions."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def save(self, revision: Revision, state: bytes) -> Written | Stale:
+        """Stores the state, then its description: a revision without description does not exist."""
+        return await asyncio.to_thread(self._save, revision, state)
+
+    def _save(self, revision: Revision, state: bytes) -> Written | Stale:
+        with locked(self._folder):
+            there = self._list(revision.app, revision.group, revision.partition)
+            newest = max((r.epoch for r in there), default=0)
+            if revision.epoch < newest:
+                return Stale(newest)
+            write_file(self._path(revision.id, _STATE), state)
+            write_file(self._path(revision.id, _ABOUT), msgspec.json.encode(revision))
+            return Written()
+
+    async def mark_verified(self, revision_id: str) -> None:
+        """The revision counts from now on."""
+        await asyncio.to_thread(self._mark, revision_id)
+
+    def _mark(self, revision_id: str) -> None:
+        with locked(self._folder):
+            path = self._path(revision_id, _ABOUT)
+            revision = _read(path, Revision)
+            if revision is not None:
+                write_file(path, msgspec.json.encode(replace(revision, verified=True)))
+
+    async def list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
+        """Newest first."""
+        return await asyncio.to_thread(self._list, app, group, partition)
+
+    def _list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
+        wanted = (app, group, partition)
+        return newest_first([r for r in self._all() if (r.app, r.group, r.partition) == wanted])
+
+    def _all(self) -> Sequence[Revision]:
+        found = (_read(path, Revision) for path in self._folder.glob("*" + _ABOUT))
+        return [revision for revision in found if revision is not None]
+
+    async def load(self, revision_id: str) -> bytes:
+        """The state; LookupError when it is gone, DamagedFileError when it is not whole."""
+        state = await asyncio.to_thread(read_file, self._path(revision_id, _STATE))
+        if state is None:
+            raise LookupError(f"revision {revision_id} is gone")
+        return state
+
+    async def purge(self, app: str, group: str, partition: int, *, keep: int) -> int:
+        """Keeps the newest `keep` verified ones."""
+        return await asyncio.to_thread(self._purge, app, group, partition, keep)
+
+    def _purge(self, app: str, group: str, partition: int, keep: int) -> int:
+        with locked(self._folder):
+            return self._delete(purgeable(self._list(app, group, partition), keep))
+
+    async def remove_app(self, app: str) -> int:
+        """Deletes all revisions of an app."""
+        return await asyncio.to_thread(self._remove_app, app)
+
+    def _remove_app(self, app: str) -> int:
+        with locked(self._folder):
+            return self._delete([r for r in self._all() if r.app == app])
+
+    def _delete(self, going: Sequence[Revision]) -> int:
+        for revision in going:
+            self._path(revision.id, _ABOUT).unlink(missing_ok=True)
+            self._path(revision.id, _STATE).unlink(missing_ok=True)
+        return len(going)
+
+    def _path(self, revision_id: str, ending: str) -> Path:
+        return self._folder / (_file_name(revision_id) + ending)
+
+
+class FileCursors:
+    """See contract.Cursors."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def get(self, sink: str) -> int:
+        """Sequence of the last delivered output record."""
+        return await asyncio.to_thread(self._get, sink)
+
+    def _get(self, sink: str) -> int:
+        return _read(self._folder / (_file_name(sink) + _ABOUT), int) or 0
+
+    async def put(self, sink: str, sequence: int) -> None:
+        """Moves the cursor; never back."""
+        await asyncio.to_thread(self._put, sink, sequence)
+
+    def _put(self, sink: str, sequence: int) -> None:
+        with locked(self._folder):
+            if sequence > self._get(sink):
+                path = self._folder / (_file_name(sink) + _ABOUT)
+                write_file(path, msgspec.json.encode(sequence))
+
+
+class FileStore:
+    """See contract.Store. Several processes of one machine may open the same folder."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.deployments = FileDeployments(directory / "deployments")
+        self.revisions = FileRevisions(directory / "revisions")
+        self.cursors = FileCursors(directory / "cursors")
+
+    async def healthy(self) -> bool:
+        """True when the folder can be written to."""
+        try:
+            await asyncio.to_thread(self._directory.mkdir, parents=True, exist_ok=True)
+        except OSError:
+            return False
+        return True
+
+    async def close(self) -> None:
+        """Nothing to give back."""

@@ -1,0 +1,155 @@
+"""The memory adapter. A shelf is what survives: stores on one shelf see the same things."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from lockstep.store.contract import Deployment, Revision, Stale, Written
+from lockstep.store.rules import newest_first, purgeable
+
+
+@dataclass
+class MemoryShelf:
+    """Everything that the stores on it keep."""
+
+    epoch: int = 0
+    deployments: dict[str, Deployment] = field(default_factory=dict)
+    placements: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    revisions: dict[str, tuple[Revision, bytes]] = field(default_factory=dict)
+    cursors: dict[str, int] = field(default_factory=dict)
+
+    def passes(self, epoch: int) -> Stale | None:
+        """None and the epoch noted, or why the write is refused."""
+        if epoch < self.epoch:
+            return Stale(self.epoch)
+        self.epoch = epoch
+        return None
+
+
+class MemoryDeployments:
+    """See contract.Deployments."""
+
+    def __init__(self, shelf: MemoryShelf) -> None:
+        self._shelf = shelf
+
+    async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
+        """Stores or replaces by app name."""
+        before = self._shelf.deployments.get(deployment.app)
+        generation = 0 if before is None else before.generation
+        if deployment.generation != generation + 1:
+            return Stale(self._shelf.epoch)
+        stale = self._shelf.passes(epoch)
+        if stale is not None:
+            return stale
+        self._shelf.deployments[deployment.app] = deployment
+        return Written()
+
+    async def get(self, app: str) -> Deployment | None:
+        """The deployment or None."""
+        return self._shelf.deployments.get(app)
+
+    async def list(self) -> Sequence[Deployment]:
+        """All, by name."""
+        return [self._shelf.deployments[app] for app in sorted(self._shelf.deployments)]
+
+    async def remove(self, app: str, *, epoch: int) -> Written | Stale:
+        """Forgets an app."""
+        stale = self._shelf.passes(epoch)
+        if stale is not None:
+            return stale
+        self._shelf.deployments.pop(app, None)
+        self._shelf.placements.pop(app, None)
+        return Written()
+
+    async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
+        """Which processors shall carry the app."""
+        stale = self._shelf.passes(epoch)
+        if stale is not None:
+            return stale
+        self._shelf.placements[app] = tuple(nodes)
+        return Written()
+
+    async def placements(self) -> Mapping[str, Sequence[str]]:
+        """Nodes by app."""
+        return dict(self._shelf.placements)
+
+
+class MemoryRevisions:
+    """See contract.Revisions."""
+
+    def __init__(self, shelf: MemoryShelf) -> None:
+        self._shelf = shelf
+
+    async def save(self, revision: Revision, state: bytes) -> Written | Stale:
+        """Stores state and metadata."""
+        there = await self.list(revision.app, revision.group, revision.partition)
+        newest = max((r.epoch for r in there), default=0)
+        if revision.epoch < newest:
+            return Stale(newest)
+        self._shelf.revisions[revision.id] = (revision, state)
+        return Written()
+
+    async def mark_verified(self, revision_id: str) -> None:
+        """The revision counts from now on."""
+        if revision_id in self._shelf.revisions:
+            revision, state = self._shelf.revisions[revision_id]
+            self._shelf.revisions[revision_id] = (replace(revision, verified=True), state)
+
+    async def list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
+        """Newest first."""
+        wanted = (app, group, partition)
+        found = [r for r, _ in self._shelf.revisions.values()]
+        return newest_first([r for r in found if (r.app, r.group, r.partition) == wanted])
+
+    async def load(self, revision_id: str) -> bytes:
+        """The state."""
+        if revision_id not in self._shelf.revisions:
+            raise LookupError(f"revision {revision_id} is gone")
+        return self._shelf.revisions[revision_id][1]
+
+    async def purge(self, app: str, group: str, partition: int, *, keep: int) -> int:
+        """Keeps the newest `keep` verified ones."""
+        going = purgeable(await self.list(app, group, partition), keep)
+        for revision in going:
+            del self._shelf.revisions[revision.id]
+        return len(going)
+
+    async def remove_app(self, app: str) -> int:
+        """Deletes all revisions of an app."""
+        going = [key for key, (r, _) in self._shelf.revisions.items() if r.app == app]
+        for key in going:
+            del self._shelf.revisions[key]
+        return len(going)
+
+
+class MemoryCursors:
+    """See contract.Cursors."""
+
+    def __init__(self, shelf: MemoryShelf) -> None:
+        self._shelf = shelf
+
+    async def get(self, sink: str) -> int:
+        """Sequence of the last delivered output record."""
+        return self._shelf.cursors.get(sink, 0)
+
+    async def put(self, sink: str, sequence: int) -> None:
+        """Moves the cursor; never back."""
+        self._shelf.cursors[sink] = max(sequence, self._shelf.cursors.get(sink, 0))
+
+
+class MemoryStore:
+    """See contract.Store."""
+
+    def __init__(self, shelf: MemoryShelf | None = None) -> None:
+        shelf = shelf if shelf is not None else MemoryShelf()
+        self.deployments = MemoryDeployments(shelf)
+        self.revisions = MemoryRevisions(shelf)
+        self.cursors = MemoryCursors(shelf)
+
+    async def healthy(self) -> bool:
+        """Always."""
+        return True
+
+    async def close(self) -> None:
+        """Nothing to give back."""

@@ -1,0 +1,89 @@
+"""The pool, and asyncpg's errors in the store's words."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from importlib import resources
+from typing import Any, Final
+
+import asyncpg
+
+from lockstep.events import Fault, LockstepError, UnavailableError
+
+CONNECT_TIMEOUT_S: Final = 5.0
+MIGRATION_LOCK: Final = 4_951_207_331
+"""Key of the advisory lock under which processes bring the tables up to date, one at a time."""
+
+AWAY: Final = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.exceptions.OperatorInterventionError,
+    asyncpg.exceptions.InsufficientResourcesError,
+    asyncpg.exceptions.TransactionRollbackError,  # deadlock, serialization: again from the start
+    asyncpg.exceptions.ReadOnlySQLTransactionError,  # a replica that is not yet promoted
+)
+
+
+class StoreRefusedError(LockstepError):
+    """PostgreSQL does not let us in."""
+
+    fault = Fault.USER
+
+
+@contextlib.asynccontextmanager
+async def available() -> AsyncIterator[None]:
+    """Turns "cannot be reached" into UnavailableError; other errors are ours and pass."""
+    try:
+        yield
+    except asyncpg.InvalidAuthorizationSpecificationError as error:
+        raise StoreRefusedError(f"PostgreSQL refuses us: {error}") from error
+    except AWAY as error:
+        raise UnavailableError(f"PostgreSQL is away: {error or type(error).__name__}") from error
+
+
+async def open_pool(dsn: str, *, max_connections: int, statement_timeout_ms: int) -> Any:
+    """An open pool with the tables at this release's state; UnavailableError."""
+    async with available():
+        pool = await asyncpg.create_pool(
+            dsn,
+            min_size=1,
+            max_size=max_connections,
+            timeout=min(CONNECT_TIMEOUT_S, statement_timeout_ms / 1000),
+            command_timeout=statement_timeout_ms / 1000,
+            init=_prepare,
+        )
+        try:
+            async with pool.acquire() as connection:
+                await _migrate(connection)
+        except BaseException:
+            pool.terminate()
+            raise
+        return pool
+
+
+async def _prepare(connection: Any) -> None:
+    await connection.set_type_codec(
+        "jsonb", encoder=json.dumps, decoder=json.loads, schema="pg_catalog"
+    )
+
+
+async def _migrate(connection: Any) -> None:
+    async with connection.transaction():
+        await connection.execute("select pg_advisory_xact_lock($1)", MIGRATION_LOCK)
+        await connection.execute("create schema if not exists lockstep")
+        await connection.execute(
+            "create table if not exists lockstep.migrations (name text primary key)"
+        )
+        rows = await connection.fetch("select name from lockstep.migrations")
+        done = {row["name"] for row in rows}
+        folder = resources.files("lockstep.store.postgres").joinpath("migrations")
+        for file in sorted(folder.iterdir(), key=lambda f: f.name):
+            if file.name.endswith(".sql") and file.name not in done:
+                await connection.execute(file.read_text("utf-8"))
+                await connection.execute(
+                    "insert into lockstep.migrations (name) values ($1)", file.name
+                )

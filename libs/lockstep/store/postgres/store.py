@@ -1,0 +1,290 @@
+"""The PostgreSQL adapter: every check that guards an epoch is made in the statement that writes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.store.contract import Deployment, Revision, Stale, Written
+from lockstep.store.postgres.connection import available, open_pool
+from lockstep.store.rules import purgeable
+
+DEPLOYMENTS_EPOCH = "deployments"
+
+# One statement checks and moves the epoch; its row lock makes writers take turns.
+PASS_EPOCH = """
+insert into lockstep.epochs as e (name, epoch) values ($1, $2)
+on conflict (name) do update set epoch = excluded.epoch where e.epoch <= excluded.epoch
+returning epoch
+"""
+PRESENT_EPOCH = "select epoch from lockstep.epochs where name = $1"
+INSERT_DEPLOYMENT = """
+insert into lockstep.deployments
+    (app, text, version, generation, replicas, created_ms, updated_ms, settings)
+select $1, $2, $3, $4::bigint, $5, $6, $7, $8 where $4::bigint = 1
+on conflict (app) do nothing
+returning app
+"""
+UPDATE_DEPLOYMENT = """
+update lockstep.deployments set text = $2, version = $3, generation = $4::bigint, replicas = $5,
+    created_ms = $6, updated_ms = $7, settings = $8
+where app = $1 and generation = $4::bigint - 1
+returning app
+"""
+DEPLOYMENT_COLUMNS = "app, text, version, generation, replicas, created_ms, updated_ms, settings"
+REVISION_COLUMNS = (
+    "id, app, group_name, partition, version, position, created_ms, size_bytes, verified, epoch"
+)
+SAVE_REVISION = f"""
+insert into lockstep.revisions ({REVISION_COLUMNS}, checksum, state)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+on conflict (id) do update set verified = excluded.verified, epoch = excluded.epoch,
+    checksum = excluded.checksum, state = excluded.state, size_bytes = excluded.size_bytes
+"""  # noqa: S608  (constants of this module)
+NEWEST_EPOCH = """
+select coalesce(max(epoch), 0) from lockstep.revisions
+where app = $1 and group_name = $2 and partition = $3
+"""
+LIST_REVISIONS = f"""
+select {REVISION_COLUMNS} from lockstep.revisions
+where app = $1 and group_name = $2 and partition = $3
+order by position desc, created_ms desc, id desc
+"""  # noqa: S608
+
+
+PART_BYTES = 16_777_216
+"""A state is written and read in parts of this size, each within the statement's time limit."""
+
+
+PART = "select bytes from lockstep.revision_parts where revision_id = $1 and part = $2"
+
+
+class DamagedRevisionError(LockstepError):
+    """A stored state whose checksum does not fit."""
+
+    fault = Fault.EXTERNAL
+
+
+class PostgresDeployments:
+    """See contract.Deployments."""
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+
+    async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
+        """Stores or replaces by app name; generation must be the next one."""
+        values = (
+            deployment.app, deployment.text, deployment.version, deployment.generation,
+            deployment.replicas, deployment.created_ms, deployment.updated_ms,
+            dict(deployment.settings),
+        )  # fmt: skip
+        async with available(), self._pool.acquire() as connection:
+            transaction = connection.transaction()
+            await transaction.start()
+            stale = await _pass_epoch(connection, epoch)
+            done = False
+            if stale is None:
+                first = deployment.generation == 1
+                statement = INSERT_DEPLOYMENT if first else UPDATE_DEPLOYMENT
+                done = await connection.fetchval(statement, *values) is not None
+            if not done:
+                await transaction.rollback()
+                return stale or Stale(
+                    await connection.fetchval(PRESENT_EPOCH, DEPLOYMENTS_EPOCH) or 0
+                )
+            await transaction.commit()
+            return Written()
+
+    async def get(self, app: str) -> Deployment | None:
+        """The deployment or None."""
+        async with available():
+            row = await self._pool.fetchrow(
+                f"select {DEPLOYMENT_COLUMNS} from lockstep.deployments where app = $1",  # noqa: S608
+                app,
+            )
+        return None if row is None else Deployment(**row)
+
+    async def list(self) -> Sequence[Deployment]:
+        """All, by name."""
+        async with available():
+            rows = await self._pool.fetch(
+                f"select {DEPLOYMENT_COLUMNS} from lockstep.deployments order by app"  # noqa: S608
+            )
+        return [Deployment(**row) for row in rows]
+
+    async def remove(self, app: str, *, epoch: int) -> Written | Stale:
+        """Forgets an app."""
+        async with available(), self._pool.acquire() as connection, connection.transaction():
+            stale = await _pass_epoch(connection, epoch)
+            if stale is not None:
+                return stale
+            await connection.execute("delete from lockstep.deployments where app = $1", app)
+            await connection.execute("delete from lockstep.placements where app = $1", app)
+            return Written()
+
+    async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
+        """Which processors shall carry the app."""
+        async with available(), self._pool.acquire() as connection, connection.transaction():
+            stale = await _pass_epoch(connection, epoch)
+            if stale is not None:
+                return stale
+            await connection.execute(
+                "insert into lockstep.placements (app, nodes) values ($1, $2)"
+                " on conflict (app) do update set nodes = excluded.nodes",
+                app,
+                list(nodes),
+            )
+            return Written()
+
+    async def placements(self) -> Mapping[str, Sequence[str]]:
+        """Nodes by app."""
+        async with available():
+            rows = await self._pool.fetch("select app, nodes from lockstep.placements")
+        return {row["app"]: tuple(row["nodes"]) for row in rows}
+
+
+async def _pass_epoch(connection: Any, epoch: int) -> Stale | None:
+    if await connection.fetchval(PASS_EPOCH, DEPLOYMENTS_EPOCH, epoch) is not None:
+        return None
+    return Stale(await connection.fetchval(PRESENT_EPOCH, DEPLOYMENTS_EPOCH))
+
+
+class PostgresRevisions:
+    """See contract.Revisions."""
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+
+    async def save(self, revision: Revision, state: bytes) -> Written | Stale:
+        """Stores state and metadata together, unless a newer epoch has written for this log."""
+        log = (revision.app, revision.group, revision.partition)
+        async with available(), self._pool.acquire() as connection, connection.transaction():
+            await connection.execute(
+                "select pg_advisory_xact_lock(hashtextextended($1, 0))", "/".join(map(str, log))
+            )
+            newest = await connection.fetchval(NEWEST_EPOCH, *log)
+            if revision.epoch < newest:
+                return Stale(newest)
+            await connection.execute(
+                SAVE_REVISION,
+                revision.id, *log, revision.version, revision.position, revision.created_ms,
+                revision.size_bytes, revision.verified, revision.epoch,
+                hashlib.sha256(state).digest(), state[:PART_BYTES],
+            )  # fmt: skip
+            await connection.execute(
+                "delete from lockstep.revision_parts where revision_id = $1", revision.id
+            )
+            for start in range(PART_BYTES, len(state), PART_BYTES):
+                await connection.execute(
+                    "insert into lockstep.revision_parts (revision_id, part, bytes)"
+                    " values ($1, $2, $3)",
+                    revision.id,
+                    start // PART_BYTES,
+                    state[start : start + PART_BYTES],
+                )
+            return Written()
+
+    async def mark_verified(self, revision_id: str) -> None:
+        """The revision counts from now on."""
+        async with available():
+            await self._pool.execute(
+                "update lockstep.revisions set verified = true where id = $1", revision_id
+            )
+
+    async def list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
+        """Newest first."""
+        async with available():
+            rows = await self._pool.fetch(LIST_REVISIONS, app, group, partition)
+        return [Revision(*row) for row in rows]
+
+    async def load(self, revision_id: str) -> bytes:
+        """The state; LookupError when it is gone, DamagedRevisionError when it is not whole."""
+        async with available(), self._pool.acquire() as connection:
+            row = await connection.fetchrow(
+                "select checksum, state from lockstep.revisions where id = $1", revision_id
+            )
+            if row is None:
+                raise LookupError(f"revision {revision_id} is gone")
+            parts = [bytes(row["state"])]
+            # A state replaced in between does not fit its checksum.
+            while (part := await connection.fetchval(PART, revision_id, len(parts))) is not None:
+                parts.append(bytes(part))
+        state = b"".join(parts)
+        if hashlib.sha256(state).digest() != row["checksum"]:
+            raise DamagedRevisionError("checksum does not fit", where=revision_id)
+        return state
+
+    async def purge(self, app: str, group: str, partition: int, *, keep: int) -> int:
+        """Keeps the newest `keep` verified ones."""
+        going = [r.id for r in purgeable(await self.list(app, group, partition), keep)]
+        return await self._delete("id = any($1::text[])", going) if going else 0
+
+    async def remove_app(self, app: str) -> int:
+        """Deletes all revisions of an app."""
+        return await self._delete("app = $1", app)
+
+    async def _delete(self, condition: str, value: object) -> int:
+        async with available():
+            done = await self._pool.execute(
+                f"delete from lockstep.revisions where {condition}",  # noqa: S608
+                value,
+            )
+        return int(done.split()[-1])
+
+
+class PostgresCursors:
+    """See contract.Cursors."""
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+
+    async def get(self, sink: str) -> int:
+        """Sequence of the last delivered output record."""
+        async with available():
+            found = await self._pool.fetchval(
+                "select sequence from lockstep.cursors where sink = $1", sink
+            )
+        return int(found or 0)
+
+    async def put(self, sink: str, sequence: int) -> None:
+        """Moves the cursor; never back."""
+        async with available():
+            await self._pool.execute(
+                "insert into lockstep.cursors as c (sink, sequence) values ($1, $2)"
+                " on conflict (sink) do update"
+                " set sequence = greatest(c.sequence, excluded.sequence)",
+                sink,
+                sequence,
+            )
+
+
+class PostgresStore:
+    """See contract.Store."""
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+        self.deployments = PostgresDeployments(pool)
+        self.revisions = PostgresRevisions(pool)
+        self.cursors = PostgresCursors(pool)
+
+    @classmethod
+    async def connect(cls, dsn: str, *, max_connections: int, statement_timeout_ms: int) -> Self:
+        """Connected, with the tables at this release's state; UnavailableError."""
+        pool = await open_pool(
+            dsn, max_connections=max_connections, statement_timeout_ms=statement_timeout_ms
+        )
+        return cls(pool)
+
+    async def healthy(self) -> bool:
+        """True when the server answers now."""
+        try:
+            async with available():
+                return bool(await self._pool.fetchval("select 1") == 1)
+        except UnavailableError:
+            return False
+
+    async def close(self) -> None:
+        """Disconnects."""
+        self._pool.terminate()

@@ -1,0 +1,18 @@
+"""How the suite speaks about itself: one shape of log line, one list of metrics."""
+
+from lockstep.telemetry.logs import Logger, bind_context, configure_logging, get_logger
+from lockstep.telemetry.metrics import CONTENT_TYPE, Metrics
+from lockstep.telemetry.names import METRICS, Metric, MetricKind, MetricName
+
+__all__ = [
+    "CONTENT_TYPE",
+    "METRICS",
+    "Logger",
+    "Metric",
+    "MetricKind",
+    "MetricName",
+    "Metrics",
+    "bind_context",
+    "configure_logging",
+    "get_logger",
+]

@@ -1,0 +1,97 @@
+"""The shape of a log line: one JSON object with the time, the level, what happened and where.
+
+Words for where, the same in every service: app, group, partition, position, epoch.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any, TextIO
+
+import structlog
+
+from lockstep.clock import Clock, SystemClock
+
+Logger = structlog.typing.FilteringBoundLogger
+
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+
+def configure_logging(
+    *,
+    service: str,
+    level: str = "info",
+    log_format: str = "json",
+    clock: Clock | None = None,
+    stream: TextIO | None = None,
+) -> None:
+    """Sets up structlog for the process; lines of the standard library take the same shape.
+
+    `level` is debug, info, warning or error; `log_format` is json or console. Lines go to
+    `stream`, by default standard error, so that standard output stays for answers.
+    """
+    target = sys.stderr if stream is None else stream
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        _stamp(clock or SystemClock(), service),
+        structlog.processors.StackInfoRenderer(),
+    ]
+    rendering = _rendering(log_format, target)
+    structlog.configure(
+        processors=[*shared, *rendering],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(target),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(target)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    # Below warning libraries speak of themselves; our own lines do not pass here.
+    root.setLevel(max(_LEVELS[level], logging.WARNING))
+
+
+def get_logger(**context: object) -> Logger:
+    """A logger that carries `context` on every line, for example app, group and partition."""
+    logger: Logger = structlog.get_logger().bind(**context)
+    return logger
+
+
+def bind_context(**context: object) -> None:
+    """Adds `context` to every line that the current task writes from now on."""
+    structlog.contextvars.bind_contextvars(**context)
+
+
+def _stamp(clock: Clock, service: str) -> structlog.typing.Processor:
+    def stamp(
+        _logger: object, _method: str, event: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
+        event["at_ms"] = clock.now_ms()
+        event["service"] = service
+        return event
+
+    return stamp
+
+
+def _rendering(log_format: str, target: TextIO) -> list[structlog.typing.Processor]:
+    if log_format == "json":
+        return [
+            # As text: the structured form carries local variables, and with them secrets.
+            structlog.processors.format_exc_info,
+            structlog.processors.EventRenamer("message"),
+            structlog.processors.JSONRenderer(default=str),
+        ]
+    return [structlog.dev.ConsoleRenderer(colors=target.isatty())]

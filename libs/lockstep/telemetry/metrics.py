@@ -1,0 +1,98 @@
+"""The door to prometheus-client: instruments by declared name, in a registry of their own."""
+
+from __future__ import annotations
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.metrics import MetricWrapperBase
+
+from lockstep.telemetry.names import METRICS, Metric, MetricKind, MetricName
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+# The moment a series was created would double the page and says nothing here.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+class Metrics:
+    """One service's metrics.
+
+    Every call names a metric of `METRICS` and exactly its labels; anything else is a ValueError.
+    """
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._instruments: dict[str, MetricWrapperBase] = {}
+
+    def count(self, name: MetricName, amount: float = 1, **labels: object) -> None:
+        """Adds `amount` >= 0 to a counter."""
+        counter = self._labelled(name, MetricKind.COUNTER, labels)
+        assert isinstance(counter, Counter)
+        counter.inc(amount)
+
+    def set(self, name: MetricName, value: float, **labels: object) -> None:
+        """Sets a gauge."""
+        gauge = self._labelled(name, MetricKind.GAUGE, labels)
+        assert isinstance(gauge, Gauge)
+        gauge.set(value)
+
+    def observe(self, name: MetricName, value: float, **labels: object) -> None:
+        """Puts one observation, in the unit that ends the name, into a histogram."""
+        histogram = self._labelled(name, MetricKind.HISTOGRAM, labels)
+        assert isinstance(histogram, Histogram)
+        histogram.observe(value)
+
+    def forget(self, name: MetricName, **labels: object) -> None:
+        """Stops showing one series, for example of an undeployed app; unknown ones are ignored."""
+        instrument = self._instruments.get(name)
+        if instrument is not None and labels:
+            instrument.remove(*(str(labels[label]) for label in METRICS[name].labels))
+
+    def value(self, name: MetricName, **labels: object) -> float:
+        """What a counter or gauge stands at; 0.0 when it was never touched."""
+        texts = {label: str(value) for label, value in labels.items()}
+        return self._registry.get_sample_value(name, texts) or 0.0
+
+    def render(self) -> bytes:
+        """The text exposition for `/metrics`; send it as CONTENT_TYPE."""
+        return generate_latest(self._registry)
+
+    def _labelled(
+        self, name: MetricName, kind: MetricKind, labels: dict[str, object]
+    ) -> MetricWrapperBase:
+        instrument = self._instruments.get(name)
+        if instrument is None:
+            instrument = self._create(name)
+        if METRICS[name].kind is not kind:
+            raise ValueError(f"{name} is a {METRICS[name].kind}, not a {kind}")
+        return instrument.labels(**labels) if labels else instrument
+
+    def _create(self, name: MetricName) -> MetricWrapperBase:
+        declared: Metric | None = METRICS.get(name)
+        if declared is None:
+            raise ValueError(f"{name} is not declared in lockstep.telemetry.names")
+        instrument = _instrument(name, declared, self._registry)
+        self._instruments[name] = instrument
+        return instrument
+
+
+def _instrument(name: str, declared: Metric, registry: CollectorRegistry) -> MetricWrapperBase:
+    match declared.kind:
+        case MetricKind.COUNTER:
+            return Counter(name, declared.meaning, declared.labels, registry=registry)
+        case MetricKind.GAUGE:
+            return Gauge(name, declared.meaning, declared.labels, registry=registry)
+        case MetricKind.HISTOGRAM:
+            return Histogram(
+                name,
+                declared.meaning,
+                declared.labels,
+                registry=registry,
+                buckets=declared.buckets,
+            )

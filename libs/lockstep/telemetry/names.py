@@ -1,0 +1,150 @@
+"""Every metric of the suite, once: name, kind, meaning, labels.
+
+A name that is not here is a type error; the table is the documentation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+MetricName = Literal[
+    # any service
+    "lockstep_build_info",
+    "lockstep_ready",
+    "lockstep_loop_lag_ms",
+    "lockstep_http_requests_total",
+    "lockstep_http_request_ms",
+    # receiver
+    "lockstep_receiver_events_accepted_total",
+    "lockstep_receiver_events_refused_total",
+    "lockstep_receiver_duplicates_total",
+    "lockstep_receiver_pushed_back_total",
+    "lockstep_receiver_inflight_bytes",
+    "lockstep_receiver_append_ms",
+    # bus and dead letters
+    "lockstep_bus_appends_total",
+    "lockstep_bus_reconnects_total",
+    "lockstep_dead_letters_total",
+    # processor
+    "lockstep_processor_role",
+    "lockstep_processor_epoch",
+    "lockstep_processor_input_position",
+    "lockstep_processor_lag_positions",
+    "lockstep_processor_events_total",
+    "lockstep_processor_outputs_total",
+    "lockstep_processor_held_back_outputs",
+    "lockstep_processor_slice_events",
+    "lockstep_processor_slice_ms",
+    "lockstep_processor_snapshot_ms",
+    "lockstep_processor_snapshot_bytes",
+    "lockstep_processor_takeovers_total",
+    "lockstep_processor_fenced_total",
+    # leader
+    "lockstep_lease_held",
+    "lockstep_lease_lost_total",
+    # publisher
+    "lockstep_publisher_delivered_total",
+    "lockstep_publisher_retries_total",
+    "lockstep_publisher_failed_total",
+    "lockstep_publisher_delivery_ms",
+    "lockstep_publisher_queue_batches",
+    # presenter
+    "lockstep_presenter_events_total",
+    "lockstep_presenter_listeners",
+    "lockstep_presenter_listeners_dropped_total",
+    # coordinator
+    "lockstep_coordinator_leading",
+    "lockstep_coordinator_apps",
+    "lockstep_coordinator_processors_alive",
+    "lockstep_coordinator_placements_total",
+]
+
+
+class MetricKind(StrEnum):
+    """A counter only grows, a gauge is set, a histogram spreads observations over buckets."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One line of the table; `buckets` only for histograms, in the unit that ends the name."""
+
+    kind: MetricKind
+    meaning: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+MS_BUCKETS = (1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 2_500.0, 10_000.0)
+SIZE_BUCKETS = (1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0)
+BYTES_BUCKETS = (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
+
+_PLACE = ("app", "group", "partition")
+
+
+def _counter(meaning: str, *labels: str) -> Metric:
+    return Metric(MetricKind.COUNTER, meaning, labels)
+
+
+def _gauge(meaning: str, *labels: str) -> Metric:
+    return Metric(MetricKind.GAUGE, meaning, labels)
+
+
+def _histogram(meaning: str, buckets: tuple[float, ...], *labels: str) -> Metric:
+    return Metric(MetricKind.HISTOGRAM, meaning, labels, buckets)
+
+
+METRICS: dict[MetricName, Metric] = {
+    "lockstep_build_info": _gauge("Always 1; the labels say what runs.", "service", "version"),
+    "lockstep_ready": _gauge("1 while the service takes work, else 0.", "service"),
+    "lockstep_loop_lag_ms": _gauge("How late the event loop ran a timer the last time."),
+    "lockstep_http_requests_total": _counter("HTTP requests answered.", "route", "status"),
+    "lockstep_http_request_ms": _histogram("Time to answer.", MS_BUCKETS, "route"),
+    "lockstep_receiver_events_accepted_total": _counter(
+        "Events durable in an input log.", "app", "stream"
+    ),
+    "lockstep_receiver_events_refused_total": _counter(
+        "Events that do not fit their stream.", "app", "stream", "reason"
+    ),
+    "lockstep_receiver_duplicates_total": _counter(
+        "Events dropped because their id was seen before.", "app", "stream"
+    ),
+    "lockstep_receiver_pushed_back_total": _counter("Requests answered 429 or 503.", "reason"),
+    "lockstep_receiver_inflight_bytes": _gauge("Bytes taken and not yet durable."),
+    "lockstep_receiver_append_ms": _histogram("Append until acknowledged.", MS_BUCKETS, "app"),
+    "lockstep_bus_appends_total": _counter("Appends to logs.", "log", "outcome"),
+    "lockstep_bus_reconnects_total": _counter("Connections to the bus made again."),
+    "lockstep_dead_letters_total": _counter("Events put aside.", "app", "stream", "reason"),
+    "lockstep_processor_role": _gauge("1 for the role held now.", *_PLACE, "role"),
+    "lockstep_processor_epoch": _gauge("Epoch of the last claim seen.", *_PLACE),
+    "lockstep_processor_input_position": _gauge("Last position folded.", *_PLACE),
+    "lockstep_processor_lag_positions": _gauge("Input log end minus position.", *_PLACE),
+    "lockstep_processor_events_total": _counter("Events folded.", *_PLACE),
+    "lockstep_processor_outputs_total": _counter("Outputs appended as leader.", *_PLACE),
+    "lockstep_processor_held_back_outputs": _gauge("Outputs a standby keeps.", *_PLACE),
+    "lockstep_processor_slice_events": _histogram("Events in a slice.", SIZE_BUCKETS, *_PLACE),
+    "lockstep_processor_slice_ms": _histogram("Time to fold a slice.", MS_BUCKETS, *_PLACE),
+    "lockstep_processor_snapshot_ms": _histogram("Time of a snapshot.", MS_BUCKETS, *_PLACE),
+    "lockstep_processor_snapshot_bytes": _histogram("Its size.", BYTES_BUCKETS, *_PLACE),
+    "lockstep_processor_takeovers_total": _counter("Times it became leader.", *_PLACE),
+    "lockstep_processor_fenced_total": _counter("Appends refused as stale.", *_PLACE),
+    "lockstep_lease_held": _gauge("1 while the lease is held.", "resource"),
+    "lockstep_lease_lost_total": _counter("Leases lost before release.", "resource"),
+    "lockstep_publisher_delivered_total": _counter("Events delivered.", "app", "sink"),
+    "lockstep_publisher_retries_total": _counter("Deliveries tried again.", "app", "sink"),
+    "lockstep_publisher_failed_total": _counter("Deliveries given up.", "app", "sink"),
+    "lockstep_publisher_delivery_ms": _histogram("Time of a delivery.", MS_BUCKETS, "app", "sink"),
+    "lockstep_publisher_queue_batches": _gauge("Batches that wait.", "app", "sink"),
+    "lockstep_presenter_events_total": _counter("Events shown.", "app", "stream"),
+    "lockstep_presenter_listeners": _gauge("Open event streams.", "kind"),
+    "lockstep_presenter_listeners_dropped_total": _counter("Too slow to keep up.", "kind"),
+    "lockstep_coordinator_leading": _gauge("1 while this coordinator leads."),
+    "lockstep_coordinator_apps": _gauge("Apps desired.", "state"),
+    "lockstep_coordinator_processors_alive": _gauge("Processors heard of in time."),
+    "lockstep_coordinator_placements_total": _counter("Assignments made.", "reason"),
+}

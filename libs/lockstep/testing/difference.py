@@ -1,0 +1,130 @@
+"""Says how what came differs from what was expected: which line, which event, which value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+
+from lockstep.plan import QueryNode, build
+from lockstep.siddhiql import check
+from lockstep.testing.lines import ShownEvent, read_line
+from lockstep.testing.scenario import Scenario
+
+NOTES_PER_LINE = 8
+"""Differing events of one line that are told one by one."""
+
+Names = Mapping[str, Sequence[str]]
+"""The attribute names of each stream and query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A call that did not bring what it must."""
+
+    line: int
+    call: str
+    expected: tuple[str, ...]
+    actual: tuple[str, ...]
+    names: Names = field(default_factory=dict)
+
+    def text(self) -> str:
+        """Expected lines that did not come with `-`, others that came with `+`, equal ones plain.
+
+        Below a pair of them, with `?`, each event that differs and how.
+        """
+        marked = [f"{mark} {line}" for mark, line in self._marked()]
+        return "\n".join([f"line {self.line}: {self.call}", *marked])
+
+    def notes(self) -> list[str]:
+        """Which events differ and how."""
+        return [line for mark, line in self._marked() if mark == "  ?"]
+
+    def _marked(self) -> Iterator[tuple[str, str]]:
+        want, got = _normal(self.expected), _normal(self.actual)
+        for tag, from_, to, start, end in SequenceMatcher(None, want, got, False).get_opcodes():
+            if tag == "equal":
+                yield from (("   ", line) for line in self.actual[start:end])
+            else:
+                yield from self._changed(self.expected[from_:to], self.actual[start:end])
+
+    def _changed(self, want: Sequence[str], got: Sequence[str]) -> Iterator[tuple[str, str]]:
+        for index in range(max(len(want), len(got))):
+            if index < len(want):
+                yield "  -", want[index]
+            if index < len(got):
+                yield "  +", got[index]
+            if index < min(len(want), len(got)):
+                notes = explained(want[index], got[index], self.names)
+                yield from (("  ?", note) for note in notes)
+
+
+def differences(scenario: Scenario, brought: Sequence[Sequence[str]]) -> list[Difference]:
+    """The calls whose lines are not as expected; blanks do not count."""
+    found = [
+        (call, lines)
+        for call, lines in zip(scenario.calls, brought, strict=True)
+        if _normal(call.expected) != _normal(lines)
+    ]
+    names = attribute_names(scenario.app_text) if found else {}
+    return [
+        Difference(call.line, call.text, tuple(call.expected), tuple(lines), names)
+        for call, lines in found
+    ]
+
+
+def attribute_names(app_text: str) -> Names:
+    """The attribute names of each stream and query of an app."""
+    plan = build(check(app_text))
+    schemas = {
+        node.name: node.query.output for node in plan.nodes if isinstance(node, QueryNode)
+    } | dict(plan.checked.streams)
+    return {name: [a.name for a in schema.attributes] for name, schema in schemas.items()}
+
+
+def explained(expected: str, actual: str, names: Names) -> list[str]:
+    """What differs between two lines, event by event; nothing where they tell of other things."""
+    want, got = read_line(expected), read_line(actual)
+    if want is None or got is None or want.head != got.head:
+        return []
+    attributes = names.get(want.source, ())
+    notes: list[str] = []
+    for kind, title in (("X", "expired event"), ("C", "current event"), ("", want.word)):
+        notes += _events(want.of_kind(kind), got.of_kind(kind), title, attributes)
+    if len(notes) > NOTES_PER_LINE:
+        notes[NOTES_PER_LINE:] = [f"and {len(notes) - NOTES_PER_LINE} more"]
+    return notes
+
+
+def _events(
+    want: Sequence[ShownEvent], got: Sequence[ShownEvent], title: str, attributes: Sequence[str]
+) -> Iterator[str]:
+    for tag, from_, to, start, end in SequenceMatcher(None, want, got, False).get_opcodes():
+        if tag == "equal":
+            continue
+        pairs = min(to - from_, end - start)
+        for index in range(pairs):
+            first, second = want[from_ + index], got[start + index]
+            what = ", ".join(_values(first, second, attributes))
+            yield f"{title} {start + index + 1}: {what}"
+        for index in range(from_ + pairs, to):
+            yield f"{title} {index + 1} is missing: {want[index].text}"
+        for index in range(start + pairs, end):
+            yield f"{title} {index + 1} was not expected: {got[index].text}"
+
+
+def _values(want: ShownEvent, got: ShownEvent, attributes: Sequence[str]) -> Iterator[str]:
+    if want.time != got.time:
+        yield f"its time is {got.time}, expected {want.time}"
+    if len(want.values) != len(got.values):
+        yield f"it has {len(got.values)} values, expected {len(want.values)}"
+        return
+    for index, (first, second) in enumerate(zip(want.values, got.values, strict=True)):
+        if first != second:
+            named = len(attributes) == len(got.values)
+            name = attributes[index] if named else f"value {index + 1}"
+            yield f"{name} is {second}, expected {first}"
+
+
+def _normal(lines: Sequence[str]) -> list[str]:
+    return [" ".join(line.split()) for line in lines]

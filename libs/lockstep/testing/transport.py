@@ -1,0 +1,93 @@
+"""The app's in-memory sources and sinks on a bus that the test holds in its hand (semantics 22)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lockstep.events import Event, StreamSchema
+from lockstep.operators.mapping import (
+    MappingError,
+    Template,
+    build_distribution,
+    destinations,
+    grouped,
+    sink_mapper,
+    source_mapper,
+)
+from lockstep.plan import AppPlan
+from lockstep.siddhiql import ast
+
+Message = tuple[str, Any]
+"""(topic, payload)."""
+
+
+def _map_of(annotation: ast.Annotation) -> ast.Annotation | None:
+    maps = annotation.nested("map")
+    return maps[0] if maps else None
+
+
+class MemorySource:
+    """One `@source(type='inMemory', topic=…)`."""
+
+    def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
+        self.stream = schema.name
+        self.topic = annotation.get("topic") or ""
+        self._mapper = source_mapper(schema, _map_of(annotation))
+        self.refused: list[MappingError] = []
+
+    def read(self, payload: Any, now_ms: int) -> list[list[Event]]:
+        """The chunks that a payload brings; what is unreadable in it is noted in `refused`."""
+        reading = self._mapper.read(payload, now_ms)
+        self.refused += reading.refused
+        return reading.chunks
+
+
+class MemorySink:
+    """One `@sink(type='inMemory', topic=…)`, possibly distributed over several topics."""
+
+    def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
+        self._mapper = sink_mapper(schema, _map_of(annotation))
+        self._distribution = build_distribution(schema, annotation)
+        self._topics = [
+            Template(place.get("topic") or "", schema, place) for place in destinations(annotation)
+        ]
+
+    def messages(self, events: Sequence[Event]) -> Iterator[Message]:
+        """What the events of one chunk become; a chunk that cannot be written becomes nothing."""
+        for at, part in self._distribution.route(events, [True] * len(self._topics)):
+            if at is None:
+                continue
+            for (topic,), group in grouped([self._topics[at]], part):
+                try:
+                    payloads = self._mapper.write(group)
+                except MappingError:
+                    continue
+                for payload in payloads:
+                    yield topic, payload
+
+
+class MemoryTransport:
+    """All in-memory sources and sinks of an app; what its sinks publish is kept in order."""
+
+    def __init__(self, plan: AppPlan) -> None:
+        self.sources: list[MemorySource] = []
+        self.published: list[Message] = []
+        self._sinks: dict[str, list[MemorySink]] = {}
+        for definition in plan.checked.app.definitions:
+            if isinstance(definition, ast.StreamDefinition):
+                self._add(definition, plan.checked.streams[definition.name])
+
+    def _add(self, definition: ast.StreamDefinition, schema: StreamSchema) -> None:
+        for annotation in definition.annotations:
+            if (annotation.get("type") or "").lower() != "inmemory":
+                continue
+            if annotation.name.lower() == "source":
+                self.sources.append(MemorySource(schema, annotation))
+            elif annotation.name.lower() == "sink":
+                self._sinks.setdefault(definition.name, []).append(MemorySink(schema, annotation))
+
+    def carried(self, stream: str, events: Sequence[Event]) -> None:
+        """A stream has carried a chunk: its sinks publish."""
+        for sink in self._sinks.get(stream, ()):
+            self.published += sink.messages(events)

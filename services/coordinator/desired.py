@@ -1,0 +1,215 @@
+"""Desired state: which apps at which version. Every write carries the leading coordinator's
+epoch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from lockstep.bus import Bus, LogName
+from lockstep.clock import Clock
+from lockstep.frame import DEPLOYMENTS_CHANGED, Offload, Problem
+from lockstep.plan import AppPlan, build
+from lockstep.settings import CoordinatorSettings
+from lockstep.siddhiql import check
+from lockstep.store import Deployment, Stale, Store, Written
+from lockstep.telemetry import Logger
+
+MAX_ATTEMPTS: Final = 3
+LET_GO_LIMIT_MS: Final = 10_000
+LET_GO_POLL_MS: Final = 50
+MAX_TEXT_BYTES: Final = 1_000_000
+ORIGIN: Final = "origin_position"
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """What a deploy came to: `created` for a new app, `changed` unless it was there as it is."""
+
+    deployment: Deployment
+    created: bool
+    changed: bool
+
+
+class Epoch:
+    """The number that shuts out earlier leaders: begins at the wall clock, moves over what it
+    meets.
+
+    Wall clocks of two hosts may differ; then the store's refusal tells the number to go beyond.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def begin(self, now_ms: int) -> None:
+        """A term as leader begins."""
+        self.number = max(self.number + 1, now_ms)
+
+    def pass_over(self, current: int) -> None:
+        """Somebody wrote with `current`."""
+        self.number = max(self.number, current + 1)
+
+
+class DesiredState:
+    """Reads and writes deployments and placements."""
+
+    def __init__(
+        self,
+        store: Store,
+        bus: Bus,
+        clock: Clock,
+        settings: CoordinatorSettings,
+        epoch: Epoch,
+        log: Logger,
+        offload: Offload,
+        carried: Callable[[str], bool],
+    ) -> None:
+        self._offload = offload
+        self._carried = carried
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._settings = settings
+        self._epoch = epoch
+        self._log = log
+
+    async def deploy(self, text: str, settings: Mapping[str, str]) -> Deployed:
+        """Deploys or replaces; SiddhiQLError for an invalid text, Problem when it raced."""
+        plan = await self.plan(text)
+        version = hashlib.sha256(text.encode()).hexdigest()
+        for _ in range(MAX_ATTEMPTS):
+            before = await self._store.deployments.get(plan.name)
+            if before is not None and _same(before, version, settings):
+                return Deployed(before, created=False, changed=False)
+            deployment = await self._next(plan, text, version, settings, before)
+            outcome = await self._store.deployments.put(deployment, epoch=self._epoch.number)
+            if isinstance(outcome, Written):
+                self._log.info("deployed", app=plan.name, version=version[:12])
+                await self.nudge()
+                return Deployed(deployment, created=before is None, changed=True)
+            self._pass_over(outcome)
+        raise _raced(plan.name)
+
+    async def plan(self, text: str) -> AppPlan:
+        """The plan of an app text; SiddhiQLError with line, column and hint."""
+        return await self._offload.run(lambda: plan_of(text))
+
+    async def undeploy(self, app: str, *, purge: bool) -> bool:
+        """Removes an app; `purge` forgets logs and revisions, too. False when there was none."""
+        if await self._store.deployments.get(app) is None:
+            return False
+        for _ in range(MAX_ATTEMPTS):
+            outcome = await self._store.deployments.remove(app, epoch=self._epoch.number)
+            if isinstance(outcome, Written):
+                break
+            self._pass_over(outcome)
+        else:
+            raise _raced(app)
+        await self.place(app, ())
+        await self.nudge()
+        self._log.info("undeployed", app=app, purge=purge)
+        if purge:
+            await self._let_go(app)
+            await self._bus.remove_logs(LogName(app))
+            await self._store.revisions.remove_app(app)
+        return True
+
+    async def _let_go(self, app: str) -> None:
+        """Waits until no living processor carries the app: none shall write to a removed log."""
+        deadline_ms = self._clock.monotonic_ms() + LET_GO_LIMIT_MS
+        while self._carried(app) and self._clock.monotonic_ms() < deadline_ms:
+            await self._clock.sleep_ms(LET_GO_POLL_MS)
+
+    async def place(self, app: str, nodes: Sequence[str]) -> bool:
+        """Records a placement; False when somebody else wrote meanwhile."""
+        outcome = await self._store.deployments.put_placement(app, nodes, epoch=self._epoch.number)
+        if isinstance(outcome, Written):
+            return True
+        self._pass_over(outcome)
+        return False
+
+    async def list(self) -> Sequence[Deployment]:
+        """All deployments by name."""
+        return await self._store.deployments.list()
+
+    async def get(self, app: str) -> Deployment:
+        """One; Problem 404."""
+        found = await self._store.deployments.get(app)
+        if found is None:
+            raise Problem(HTTPStatus.NOT_FOUND, f"no app named '{app}' is deployed")
+        return found
+
+    async def placements(self) -> Mapping[str, Sequence[str]]:
+        """Nodes by app."""
+        return await self._store.deployments.placements()
+
+    async def nudge(self) -> None:
+        """Tells everybody to look."""
+        await self._bus.topics.publish(DEPLOYMENTS_CHANGED, b"")
+
+    async def _next(
+        self,
+        plan: AppPlan,
+        text: str,
+        version: str,
+        settings: Mapping[str, str],
+        before: Deployment | None,
+    ) -> Deployment:
+        now_ms = self._clock.now_ms()
+        if before is None:
+            # A new app begins at the end of what an earlier app of its name may have left.
+            log = await self._bus.input_log(LogName(plan.name))
+            _, end = await log.bounds()
+            origin = str(end)
+        else:
+            origin = before.settings.get(ORIGIN, "0")
+        return Deployment(
+            app=plan.name,
+            text=text,
+            version=version,
+            generation=1 if before is None else before.generation + 1,
+            replicas=replicas_of(plan, settings, self._settings.replicas),
+            created_ms=now_ms if before is None else before.created_ms,
+            updated_ms=now_ms,
+            settings={**settings, ORIGIN: origin},
+        )
+
+    def _pass_over(self, outcome: Stale | Written) -> None:
+        if isinstance(outcome, Stale):
+            self._epoch.pass_over(outcome.current)
+
+
+def plan_of(text: str) -> AppPlan:
+    """The plan of an app text; SiddhiQLError with line, column and hint."""
+    if len(text.encode()) > MAX_TEXT_BYTES:
+        raise Problem(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"an app text may have {MAX_TEXT_BYTES} bytes"
+        )
+    return build(check(text))
+
+
+def replicas_of(plan: AppPlan, settings: Mapping[str, str], default: int) -> int:
+    """How many processors carry the app: as deployed, by @app:ha(replicas=…), or the default."""
+    annotation = plan.checked.annotations.get("ha")
+    given = settings.get("replicas") or (annotation.get("replicas") if annotation else None)
+    if given is None:
+        return default
+    if not given.isdigit() or not 0 < int(given) <= 100:
+        raise Problem(HTTPStatus.BAD_REQUEST, f"replicas: expected 1 to 100, got '{given[:20]}'")
+    return int(given)
+
+
+def _same(before: Deployment, version: str, settings: Mapping[str, str]) -> bool:
+    given = {key: value for key, value in before.settings.items() if key != ORIGIN}
+    return before.version == version and given == dict(settings)
+
+
+def _raced(app: str) -> Problem:
+    return Problem(
+        HTTPStatus.CONFLICT, f"'{app}' was changed by somebody else at the same time",
+        hint="look at it and try again",
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Read models, event streams and the live page."""

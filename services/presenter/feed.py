@@ -1,0 +1,150 @@
+"""Follows the output logs of all apps into the read models, the listeners and the presenter topics.
+
+One task per app and version. Reading starts at the log's first kept record, so a restarted
+presenter shows what the last one showed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from lockstep.bus import Bus, LogName, presenter_subject
+from lockstep.clock import Clock
+from lockstep.events import OutputRecord, OutputRow
+from lockstep.frame import AppView, Catalogue, LeaseKeeper, Tasks
+from lockstep.settings import PresenterSettings
+from lockstep.siddhiql import ast
+from lockstep.telemetry import Metrics
+from services.presenter.listeners import Listeners
+from services.presenter.models import Shown, StreamModel, TableModel
+
+READ_MAX_RECORDS: Final = 500
+READ_MAX_BYTES: Final = 8_388_608
+READ_WAIT_MS: Final = 1_000
+FOLLOW_LIMIT_MS: Final = 5_000
+
+
+class AppModels:
+    """The read models of one app at one version."""
+
+    def __init__(self, view: AppView, settings: PresenterSettings) -> None:
+        self.view = view
+        self.streams = {
+            name: StreamModel(schema, settings.history_rows)
+            for name, schema in view.exported.items()
+        }
+        self.tables = {
+            name: TableModel(schema, primary_key(view, name), settings.table_rows)
+            for name, schema in view.stored.items()
+        }
+        self.sequence = 0
+        self.is_live = False
+
+
+class Feed:
+    """All apps' models, kept up to date."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        catalogue: Catalogue,
+        listeners: Listeners,
+        keeper: LeaseKeeper,
+        tasks: Tasks,
+        clock: Clock,
+        settings: PresenterSettings,
+        metrics: Metrics,
+    ) -> None:
+        self._bus = bus
+        self._catalogue = catalogue
+        self._listeners = listeners
+        self._keeper = keeper
+        self._tasks = tasks
+        self._clock = clock
+        self._settings = settings
+        self._metrics = metrics
+        self._models: dict[str, AppModels] = {}
+
+    def models(self, app: str) -> AppModels | None:
+        """The models of a deployed app."""
+        return self._models.get(app)
+
+    async def run(self) -> None:
+        """Starts and stops a task per app as the catalogue changes."""
+        seen = -1
+        while True:
+            seen = await self._catalogue.changed(seen, limit_ms=FOLLOW_LIMIT_MS)
+            await self.follow_catalogue()
+
+    async def follow_catalogue(self) -> None:
+        """Brings the tasks in line with what is deployed now."""
+        views = {view.name: view for view in self._catalogue.views}
+        for app in list(self._models):
+            if app not in views or self._models[app].view.plan is not views[app].plan:
+                await self._tasks.stop(f"feed-{app}")
+                del self._models[app]
+        for app, view in views.items():
+            if app not in self._models:
+                models = self._models[app] = AppModels(view, self._settings)
+                self._tasks.supervise(f"feed-{app}", partial(self._follow, models))
+
+    async def _follow(self, models: AppModels) -> None:
+        log = await self._bus.output_log(LogName(models.view.name))
+        while True:
+            entries = await log.read(
+                models.sequence,
+                max_records=READ_MAX_RECORDS,
+                max_bytes=READ_MAX_BYTES,
+                wait_ms=READ_WAIT_MS,
+            )
+            if not entries:
+                models.is_live = True
+                continue
+            rows = [
+                row
+                for entry in entries
+                if isinstance(entry.record, OutputRecord)
+                for row in entry.record.rows
+            ]
+            models.sequence = entries[-1].sequence
+            await self._take(models, rows)
+            models.is_live |= len(entries) < READ_MAX_RECORDS
+
+    async def _take(self, models: AppModels, rows: Sequence[OutputRow]) -> None:
+        app = models.view.name
+        by_name: dict[str, list[OutputRow]] = {}
+        for row in rows:
+            by_name.setdefault(row.stream, []).append(row)
+        now_ms = self._clock.monotonic_ms()
+        for name, some in by_name.items():
+            if name in models.tables:
+                models.tables[name].add(some)
+            elif name in models.streams:
+                fresh = models.streams[name].add(some, now_ms)
+                self._listeners.push(app, name, fresh)
+                self._metrics.count(
+                    "lockstep_presenter_events_total", len(fresh), app=app, stream=name
+                )
+                # Dashboards get what is new, not the history again after a restart.
+                if models.is_live and self._keeper.held:
+                    await self._publish(app, models.streams[name], fresh)
+
+    async def _publish(self, app: str, model: StreamModel, rows: Sequence[Shown]) -> None:
+        subject = presenter_subject(app, model.schema.name)
+        for row in rows:
+            payload = msgspec.json.encode(row.as_json(model.schema.names))
+            await self._bus.topics.publish(subject, payload)
+
+
+def primary_key(view: AppView, table: str) -> tuple[str, ...]:
+    """The attributes of a table's @PrimaryKey, or none."""
+    definition = view.definition(table)
+    annotations: Sequence[ast.Annotation] = () if definition is None else definition.annotations
+    for annotation in annotations:
+        if annotation.name.lower() == "primarykey":
+            return annotation.positional
+    return ()

@@ -1,0 +1,140 @@
+"""What a presenter remembers of an app: the last rows of each stream, the present rows of each
+table.
+
+Fed from the output log in order; a row seen before is ignored, so reading a log twice is harmless.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lockstep.events import Operation, OutputId, OutputRow, StreamSchema
+
+RATE_WINDOW_MS: Final = 10_000
+
+
+def identity(output_id: OutputId) -> str:
+    """An output's identity as clients see it: "position.ordinal"."""
+    return f"{output_id.position}.{output_id.ordinal}"
+
+
+def parse_identity(text: str) -> OutputId | None:
+    """The identity that a client sends back, or None when it is none of ours."""
+    position, dot, ordinal = text.partition(".")
+    if not (dot and position.isdigit() and ordinal.isdigit()) or len(text) > 40:
+        return None
+    return OutputId(int(position), int(ordinal))
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A row as it is handed out."""
+
+    id: OutputId
+    timestamp_ms: int
+    data: tuple[Any, ...]
+
+    def as_json(self, names: Sequence[str]) -> dict[str, Any]:
+        """With attribute names."""
+        return {
+            "id": identity(self.id),
+            "timestamp_ms": self.timestamp_ms,
+            "event": dict(zip(names, self.data, strict=True)),
+        }
+
+
+class StreamModel:
+    """The last rows of a stream, at most `history_rows`."""
+
+    def __init__(self, schema: StreamSchema, history_rows: int) -> None:
+        self.schema = schema
+        self.total = 0
+        self._rows: deque[Shown] = deque(maxlen=history_rows)
+        self._recent: deque[tuple[int, int]] = deque()
+
+    def add(self, rows: Sequence[OutputRow], now_ms: int) -> list[Shown]:
+        """Takes rows in order; gives those not seen before. `now_ms` is monotonic."""
+        last = self._rows[-1].id if self._rows else None
+        fresh = [
+            Shown(row.id, row.timestamp_ms, row.data)
+            for row in rows
+            if last is None or row.id > last
+        ]
+        self._rows.extend(fresh)
+        self.total += len(fresh)
+        if fresh:
+            self._recent.append((now_ms, len(fresh)))
+        return fresh
+
+    def latest(self, limit: int) -> list[Shown]:
+        """The newest rows, newest first."""
+        count = min(limit, len(self._rows))
+        return [self._rows[-1 - i] for i in range(count)]
+
+    def after(self, seen: OutputId) -> tuple[list[Shown], bool]:
+        """Rows behind an identity, oldest first; and whether rows in between may be forgotten."""
+        found = [row for row in self._rows if row.id > seen]
+        full = len(self._rows) == self._rows.maxlen
+        return found, full and bool(self._rows) and self._rows[0].id > seen
+
+    @property
+    def last_id(self) -> OutputId | None:
+        """Identity of the newest row."""
+        return self._rows[-1].id if self._rows else None
+
+    def rate_per_s(self, now_ms: int) -> float:
+        """Rows per second over the last ten seconds."""
+        while self._recent and self._recent[0][0] < now_ms - RATE_WINDOW_MS:
+            self._recent.popleft()
+        return sum(count for _, count in self._recent) / (RATE_WINDOW_MS / 1000)
+
+
+class TableModel:
+    """The present rows of a stored table by key, at most `max_rows` (the oldest change goes
+    first).
+    """
+
+    def __init__(self, schema: StreamSchema, key: Sequence[str], max_rows: int) -> None:
+        self.schema = schema
+        self.key = tuple(key) or schema.names
+        self.forgotten = 0
+        self.changes = 0
+        self._at = tuple(schema.names.index(name) for name in self.key)
+        self._rows: dict[tuple[Any, ...], Shown] = {}
+        self._max_rows = max_rows
+        self._last: OutputId | None = None
+
+    def add(self, rows: Sequence[OutputRow]) -> None:
+        """Takes changes in order; those seen before are ignored."""
+        for row in rows:
+            if self._last is not None and row.id <= self._last:
+                continue
+            self._last = row.id
+            self.changes += 1
+            # A deletion may bear the key's values alone.
+            whole = len(row.data) == len(self.schema.names)
+            values = (row.data[i] for i in self._at) if whole else row.data
+            key = tuple(_hashable(value) for value in values)
+            self._rows.pop(key, None)
+            if row.operation is not Operation.DELETE:
+                self._rows[key] = Shown(row.id, row.timestamp_ms, row.data)
+        while len(self._rows) > self._max_rows:
+            del self._rows[next(iter(self._rows))]
+            self.forgotten += 1
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def rows(self, limit: int) -> Iterator[Shown]:
+        """Present rows, last changed first."""
+        for number, key in enumerate(reversed(self._rows)):
+            if number >= limit:
+                return
+            yield self._rows[key]
+
+
+def _hashable(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | None) else repr(value)

@@ -1,0 +1,1 @@
+"""Folds input logs through apps; the leading replica publishes."""

@@ -1,0 +1,89 @@
+"""A replica's beginning: opens its logs and restores the newest revision that can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lockstep.bus import LogName
+from lockstep.events import LockstepError, Position
+from lockstep.frame import AppView, Offload
+from lockstep.operators.errors import SnapshotError
+from lockstep.store import Revision
+from services.processor.engine import AppEngine
+from services.processor.envelope import EnvelopeError, unseal
+from services.processor.origin import Fresh, choose, stamp_of
+from services.processor.replica import Replica, Surroundings
+
+ORIGIN_SETTING = "origin_position"
+
+
+class NoBeginningError(LockstepError):
+    """Neither a revision nor the log's beginning is there: the state cannot be rebuilt."""
+
+
+async def begin(
+    around: Surroundings, name: LogName, view: AppView, nodes: tuple[str, ...], offload: Offload
+) -> Replica:
+    """A replica that stands at its beginning, folding not yet."""
+    bus, store = around.world.bus, around.world.store
+    input_log, output_log = await bus.input_log(name), await bus.output_log(name)
+    revisions = await store.revisions.list(name.app, name.group, name.partition)
+    engine = await _engine(around, view, revisions, offload)
+    first, last = await input_log.bounds()
+    if first > engine.position + 1 and last > 0:
+        # Whatever was forgotten before was covered by a revision once: begin behind it and say so.
+        around.log.error(
+            "the input log begins behind the newest usable revision",
+            app=name.app, first=first, position=engine.position,
+        )  # fmt: skip
+        if revisions:
+            raise NoBeginningError(
+                f"the log begins at {first}, the newest usable revision is at {engine.position}",
+                where=name.app,
+            )
+        engine = await AppEngine.create(
+            view.deployment.text, view.deployment.version, around.make_executor, offload,
+            origin=first - 1,
+        )  # fmt: skip
+    replica = Replica(around, name, input_log, output_log, engine, view, nodes, log_end=last)
+    tail = await output_log.tail()
+    replica.epoch = tail.epoch
+    replica.know(tail.last_id)
+    return replica
+
+
+async def _engine(
+    around: Surroundings, view: AppView, revisions: Sequence[Revision], offload: Offload
+) -> AppEngine:
+    deployment = view.deployment
+    origin: Position = int(deployment.settings.get(ORIGIN_SETTING, "0"))
+    choice = choose(revisions, deployment, origin=origin)
+    if not isinstance(choice, Fresh):
+        alike = [
+            one
+            for one in revisions
+            if one.verified
+            and one.version == choice.revision.version
+            and stamp_of(one).created_ms == stamp_of(choice.revision).created_ms
+        ]
+        for revision in sorted(alike, key=lambda one: one.position, reverse=True):
+            engine = await _restored(around, revision, offload)
+            if engine is not None:
+                return engine
+    return await AppEngine.create(
+        deployment.text, deployment.version, around.make_executor, offload, origin=origin
+    )
+
+
+async def _restored(around: Surroundings, revision: Revision, offload: Offload) -> AppEngine | None:
+    """The engine at a revision, or None when that cannot be used."""
+    try:
+        contents = unseal(await around.world.store.revisions.load(revision.id))
+        engine = await AppEngine.create(
+            contents.text, revision.version, around.make_executor, offload, origin=revision.position
+        )
+        await engine.restore(revision.position, contents)
+    except (LookupError, EnvelopeError, SnapshotError) as error:
+        around.log.error("a revision cannot be used", revision=revision.id, error=str(error))
+        return None
+    return engine

@@ -1,0 +1,125 @@
+"""An app in execution: the executor on its own thread, and the outbox that belongs to its state.
+
+Folding, snapshots and questions exclude one another, so that a snapshot and the held-back rows
+taken with it belong to the same position.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lockstep.bus import EncodedEntry
+from lockstep.events import Position
+from lockstep.execute.contract import EventFault, Executor, SliceResult
+from lockstep.frame import Offload
+from lockstep.plan import AppPlan, build
+from lockstep.siddhiql import check
+from services.processor.envelope import Contents
+from services.processor.outbox import Outbox
+from services.processor.sieve import Sieved, sieve
+
+MakeExecutor = Callable[[str], Executor]
+"""Builds an executor of an app text; blocking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A slice's result, and how many events it folded."""
+
+    result: SliceResult
+    events: int
+
+
+class AppEngine:
+    """One version of an app. `position` is the last folded position, `origin` before the first."""
+
+    def __init__(
+        self,
+        text: str,
+        version: str,
+        plan: AppPlan,
+        executor: Executor,
+        offload: Offload,
+        origin: Position,
+    ) -> None:
+        self.text = text
+        self.version = version
+        self.plan = plan
+        self.outbox = Outbox()
+        self.next_due_ms: int | None = None
+        self._executor = executor
+        self._offload = offload
+        self._origin = origin
+        self._lock = asyncio.Lock()
+
+    @classmethod
+    async def create(
+        cls, text: str, version: str, make: MakeExecutor, offload: Offload, *, origin: Position
+    ) -> AppEngine:
+        """A fresh engine that begins behind `origin`."""
+        plan = await offload.run(lambda: build(check(text)))
+        executor = await offload.run(lambda: make(text))
+        return cls(text, version, plan, executor, offload, origin)
+
+    async def successor(
+        self, text: str, version: str, make: MakeExecutor, *, origin: Position
+    ) -> AppEngine:
+        """A fresh engine of another version on the same thread."""
+        return await AppEngine.create(text, version, make, self._offload, origin=origin)
+
+    @property
+    def position(self) -> Position:
+        """The last folded position."""
+        return max(self._origin, self._executor.position)
+
+    @property
+    def has_started(self) -> bool:
+        """It has folded something."""
+        return self._executor.position > 0
+
+    async def fold(self, entries: Sequence[EncodedEntry]) -> Folded:
+        """Folds entries; their outputs are in the outbox when it returns."""
+        async with self._lock:
+            sieved, result = await self._offload.run(lambda: self._fold(entries))
+            self.next_due_ms = result.next_due_ms
+            self.outbox.add(result.position, result.rows, _merged(sieved.faults, result.faults))
+            return Folded(result, sieved.events)
+
+    def _fold(self, entries: Sequence[EncodedEntry]) -> tuple[Sieved, SliceResult]:
+        sieved = sieve(entries, self.plan.schemas)
+        result = self._executor.run_encoded(sieved.entries)
+        # Rows out of columns are made when they are first looked at: here, not on the event loop.
+        _ = result.rows[:1]
+        return sieved, result
+
+    async def contents(self) -> tuple[Position, Contents]:
+        """The position and all that a revision of it holds."""
+        async with self._lock:
+            snapshot = await self._offload.run(self._executor.snapshot)
+            outbox = self.outbox
+            return self.position, Contents(self.text, snapshot, outbox.rows(), outbox.faults())
+
+    async def restore(self, position: Position, contents: Contents) -> None:
+        """Takes over a revision of this text (or one that fits); SnapshotError when it does not."""
+        async with self._lock:
+            await self._offload.run(lambda: self._executor.restore(contents.snapshot))
+            self._origin = position
+            self.outbox = Outbox()
+            self.outbox.add(position, contents.rows, contents.faults)
+
+    async def on_demand(self, text: str) -> tuple[Position, list[tuple[Any, ...]]]:
+        """An on-demand query's rows and the position they hold for; SiddhiQLError."""
+        async with self._lock:
+            rows = await self._offload.run(lambda: self._executor.on_demand(text))
+            return self.position, rows
+
+    async def close(self) -> None:
+        """Gives the executor back."""
+        self._executor.close()
+
+
+def _merged(sieved: Sequence[EventFault], folded: Sequence[EventFault]) -> tuple[EventFault, ...]:
+    return tuple(sorted([*sieved, *folded], key=lambda fault: fault.position))

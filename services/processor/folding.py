@@ -1,0 +1,129 @@
+"""Reads the input log and folds it: slices are what is there, bounded; the leader keeps time going.
+
+A replica that finds its next record trimmed away starts again from a revision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from lockstep.bus import EncodedEntry, InputLog
+from lockstep.events import Fault, LockstepError, OutputId, TickRecord
+from lockstep.frame import wait_set
+from services.processor.replica import Replica
+
+IDLE_WAIT_MS: Final = 500
+FULL_WAIT_MS: Final = 200
+
+
+class TrimmedAwayError(LockstepError):
+    """Records that this replica has not folded are gone: only a revision can bring it on."""
+
+    fault = Fault.EXTERNAL
+    retryable = True
+
+
+class FoldLoop:
+    """`run` in one task. `pause` makes it stand still between slices."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        self._settings = replica.around.settings.processor
+        self._clock = replica.around.clock
+        self._paused = False
+        self._busy = asyncio.Lock()
+        self.on_rows: Callable[[OutputId], None] = lambda up_to: None
+
+    def pause(self) -> None:
+        """No further slice; the one under way ends."""
+        self._paused = True
+
+    async def at_rest(self) -> None:
+        """Paused or draining: returns when the slice under way has ended."""
+        async with self._busy:
+            pass
+
+    def resume(self) -> None:
+        """Goes on."""
+        self._paused = False
+
+    async def run(self) -> None:
+        """Until cancelled; errors of the executor come out."""
+        replica = self._replica
+        while True:
+            if self._paused or replica.draining:
+                await self._clock.sleep_ms(FULL_WAIT_MS // 4)
+            elif len(replica.engine.outbox) >= self._settings.hold_back_max_outputs:
+                replica.space.clear()
+                await wait_set(replica.space.event, self._clock, FULL_WAIT_MS)
+            else:
+                await self.step()
+
+    async def step(self) -> None:
+        """One slice, or one tick that is due, or a wait for either."""
+        replica = self._replica
+        entries = await self._read(replica.input)
+        async with self._busy:
+            if self._paused or replica.draining:
+                return
+            if entries:
+                await self._fold(entries)
+            elif replica.is_active:
+                await self._keep_time()
+
+    async def _read(self, log: InputLog) -> Sequence[EncodedEntry]:
+        replica = self._replica
+        position = replica.engine.position
+        entries = await log.read_encoded(
+            position,
+            max_records=self._settings.slice_max_events,
+            max_bytes=self._settings.slice_max_bytes,
+            wait_ms=self._patience_ms(),
+        )
+        if entries and entries[0].position > position + 1:
+            # Some carriers leave gaps of their own; only a trimmed log has lost something.
+            first, _ = await log.bounds()
+            if first > position + 1:
+                raise TrimmedAwayError(
+                    f"the log begins at {first}", where=f"{replica.name.app} at {position}"
+                )
+        return entries
+
+    async def _fold(self, entries: Sequence[EncodedEntry]) -> None:
+        replica, labels = self._replica, self._replica.labels
+        started_ms = self._clock.monotonic_ms()
+        folded = await replica.engine.fold(entries)
+        result, events = folded.result, folded.events
+        took_ms = self._clock.monotonic_ms() - started_ms
+        replica.log_end = max(replica.log_end, result.position)
+        if result.rows:
+            self.on_rows(result.rows[-1].id)
+        if result.faults or not replica.engine.outbox.is_empty:
+            replica.to_publish.ring()
+        metrics = replica.around.metrics
+        replica.count("lockstep_processor_events_total", events)
+        metrics.observe("lockstep_processor_slice_events", events, **labels)
+        metrics.observe("lockstep_processor_slice_ms", took_ms, **labels)
+        replica.gauge("lockstep_processor_input_position", result.position)
+        replica.gauge("lockstep_processor_lag_positions", replica.lag)
+        replica.gauge("lockstep_processor_held_back_outputs", len(replica.engine.outbox))
+
+    async def _keep_time(self) -> None:
+        """A tick when a timer is due and nothing came; also the very first record of a new log."""
+        replica, engine = self._replica, self._replica.engine
+        due_ms = engine.next_due_ms
+        now_ms = self._clock.now_ms()
+        begins = not engine.has_started and engine.position == 0
+        if not begins and (due_ms is None or due_ms > now_ms):
+            return
+        # Equal ids keep a leader that is not sure of its first try from ticking twice.
+        dedup_id = f"tick/{replica.epoch}/{engine.position}/{due_ms}"
+        await replica.input.append(TickRecord(now_ms), dedup_id=dedup_id)
+
+    def _patience_ms(self) -> int:
+        due_ms = self._replica.engine.next_due_ms
+        if due_ms is None or not self._replica.is_active:
+            return IDLE_WAIT_MS
+        return min(IDLE_WAIT_MS, max(1, due_ms - self._clock.now_ms()))

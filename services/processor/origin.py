@@ -1,0 +1,91 @@
+"""Where a replica begins: a pure choice from the revisions there are and the version wanted.
+
+The newest verified revision decides. Of the wanted version: go on from it. Of another version of
+the same deployment: the app was upgraded, and the old version is folded on until a leader cuts
+over. Of an app that was undeployed, or none: a first start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lockstep.events import Position
+from lockstep.store import Deployment, Revision
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stamp:
+    """Which desired state a revision was made under: when the app was deployed, and its
+    generation.
+    """
+
+    created_ms: int
+    generation: int
+
+
+def stamp(deployment: Deployment) -> Stamp:
+    """The stamp of revisions made under a deployment."""
+    return Stamp(deployment.created_ms, deployment.generation)
+
+
+def revision_id(app: str, made_under: Stamp, position: Position, unique: str) -> str:
+    """The id of a revision; it carries the stamp."""
+    return f"{app}.{made_under.created_ms}.{made_under.generation}.{position}.{unique}"
+
+
+def stamp_of(revision: Revision) -> Stamp:
+    """The stamp in a revision's id; the lowest one for ids of another make."""
+    parts = revision.id.rsplit(".", 4)
+    if len(parts) == 5 and parts[1].isdigit() and parts[2].isdigit():
+        return Stamp(int(parts[1]), int(parts[2]))
+    return Stamp(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Begin with an empty state behind `origin`."""
+
+    origin: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Restore this revision and fold on."""
+
+    revision: Revision
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeOld:
+    """Restore this revision of an older version; the wanted one begins where a leader cuts over."""
+
+    revision: Revision
+
+
+Choice = Fresh | Resume | ResumeOld
+
+
+def choose(revisions: Sequence[Revision], wanted: Deployment, *, origin: Position) -> Choice:
+    """The beginning for a replica of the wanted deployment."""
+    newest = newest_verified(revisions)
+    if newest is None:
+        return Fresh(origin)
+    if newest.version == wanted.version:
+        return Resume(newest)
+    if stamp_of(newest).created_ms == wanted.created_ms:
+        return ResumeOld(newest)
+    return Fresh(origin)
+
+
+def newest_verified(revisions: Sequence[Revision]) -> Revision | None:
+    """The verified revision that counts: latest desired state, then highest position."""
+    verified = [one for one in revisions if one.verified]
+    if not verified:
+        return None
+    return max(verified, key=lambda one: (stamp_of(one), one.position, one.epoch))
+
+
+def forgettable(revisions: Sequence[Revision]) -> Position:
+    """Up to which position the input log can go: the oldest verified revision's."""
+    return min((one.position for one in revisions if one.verified), default=0)

@@ -1,0 +1,165 @@
+"""What the loops of one replica share: logs, engine, permit, and how it is doing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lockstep.bus import InputLog, LogName, OutputLog
+from lockstep.clock import Clock, Randomness
+from lockstep.events import OutputId, Position
+from lockstep.frame import AppView, Beating, GroupStatus, HeartbeatWatch, Offload, World
+from lockstep.leader.protocol import Permit
+from lockstep.settings import Settings
+from lockstep.telemetry import Logger, MetricName, Metrics
+from services.processor.engine import AppEngine, MakeExecutor
+
+ACTIVE = "active"
+PASSIVE = "passive"
+BACKUP = "backup"
+SYNCING = "syncing"
+
+MakeOffload = Callable[[str], Offload]
+"""A thread of the given name for blocking work, or what stands in for one."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What every replica of this process uses."""
+
+    node: str
+    world: World
+    settings: Settings
+    clock: Clock
+    randomness: Randomness
+    metrics: Metrics
+    log: Logger
+    watch: HeartbeatWatch
+    beating: Beating
+    make_executor: MakeExecutor
+    make_offload: MakeOffload
+
+
+class Signal:
+    """A bell that several waiters may hear: set wakes all who wait now or come before `clear`."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+
+    def ring(self) -> None:
+        """Wakes."""
+        self.event.set()
+
+    def clear(self) -> None:
+        """Before looking at what it announces."""
+        self.event.clear()
+
+
+@dataclass
+class Replica:
+    """One replica of (app, group, partition) while it runs.
+
+    `target` is the version wanted; the engine may still run an older one (upgrade).
+    """
+
+    around: Surroundings
+    name: LogName
+    input: InputLog
+    output: OutputLog
+    engine: AppEngine
+    target: AppView
+    target_nodes: tuple[str, ...]
+    permit: Permit | None = None
+    epoch: int = 0
+    last_id: OutputId | None = None
+    log_end: Position = 0
+    trouble: str | None = None
+    draining: bool = False
+    to_publish: Signal = field(default_factory=Signal)
+    space: Signal = field(default_factory=Signal)
+    lease_due: Signal = field(default_factory=Signal)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """For metrics and logs."""
+        return {
+            "app": self.name.app,
+            "group": self.name.group,
+            "partition": str(self.name.partition),
+        }
+
+    @property
+    def is_active(self) -> bool:
+        """It holds a permit."""
+        return self.permit is not None
+
+    @property
+    def is_old(self) -> bool:
+        """Another version than the running one is wanted."""
+        return self.engine.version != self.target.deployment.version
+
+    @property
+    def lag(self) -> int:
+        """Records behind the input log's end, as last seen."""
+        return max(0, self.log_end - self.engine.position)
+
+    @property
+    def is_ready(self) -> bool:
+        """Close enough to the end to lead without a gap."""
+        return self.lag <= self.around.settings.processor.ready_lag_positions
+
+    def know(self, last: OutputId | None) -> None:
+        """The output log holds every row up to `last`."""
+        if last is not None and (self.last_id is None or last > self.last_id):
+            self.last_id = last
+        settled = self.around.watch.settled(
+            self.name.app, self.name.group, self.name.partition,
+            deployed_ms=self.target.deployment.created_ms,
+        )  # fmt: skip
+        self.engine.outbox.published(last, settled=settled)
+        self.space.ring()
+
+    def count(self, name: MetricName, amount: float = 1) -> None:
+        """Adds to a counter of this replica."""
+        place = self.name
+        self.around.metrics.count(
+            name, amount, app=place.app, group=place.group, partition=place.partition
+        )
+
+    def gauge(self, name: MetricName, value: float) -> None:
+        """Sets a gauge of this replica."""
+        self.around.metrics.set(name, value, **self.labels)
+
+    def status(self) -> GroupStatus:
+        """For heartbeats."""
+        last = self.last_id
+        return GroupStatus(
+            app=self.name.app,
+            group=self.name.group,
+            partition=self.name.partition,
+            version=self.engine.version,
+            deployed_ms=self.target.deployment.created_ms,
+            role=self._role(),
+            position=self.engine.position,
+            log_end=max(self.log_end, self.engine.position),
+            epoch=self.epoch,
+            settled=self.engine.outbox.settled,
+            published=None if last is None else f"{last.position}.{last.ordinal}",
+            held_rows=len(self.engine.outbox),
+            ready=self.is_ready,
+            trouble=self.trouble,
+        )
+
+    def _role(self) -> str:
+        if self.is_active:
+            return ACTIVE
+        if not self.is_ready:
+            return SYNCING
+        me = self.around.node
+        standby = [
+            beat.node
+            for beat, group in self.around.watch.groups(self.name.app)
+            if group.ready and group.role != ACTIVE and beat.node != me
+        ]
+        return PASSIVE if all(me < other for other in standby) else BACKUP

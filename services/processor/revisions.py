@@ -1,0 +1,140 @@
+"""Takes revisions at an interval: by a standby if there is one, so that the leader never pauses.
+
+A revision counts once a restore of it has been verified. Old ones go, and with them what the
+input log holds for them alone.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lockstep.events import LockstepError, Position, UnavailableError
+from lockstep.execute.reference import ReferenceExecutor
+from lockstep.store import Revision, Stale
+from services.processor.engine import AppEngine
+from services.processor.envelope import seal, unseal
+from services.processor.origin import Stamp, forgettable, revision_id, stamp
+from services.processor.replica import ACTIVE, MakeOffload, Replica
+
+NOTHING_NEW: Final = "nothing new since the last revision"
+
+
+class UnverifiedError(LockstepError):
+    """A revision that does not restore to what it was taken from: it never counts."""
+
+
+class RevisionLoop:
+    """`run` in one task; `take` at any time."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        self._clock = replica.around.clock
+        self._settings = replica.around.settings.processor
+        self._revisions = replica.around.world.store.revisions
+        self._log = replica.around.log.bind(**replica.labels)
+        self._last: Position = -1
+
+    async def run(self) -> None:
+        """Until cancelled; a store that is away is waited for."""
+        while True:
+            await self._clock.sleep_ms(self._settings.snapshot_interval_ms)
+            replica = self._replica
+            if not self._is_taker() or replica.is_old:
+                continue
+            try:
+                await self.take()
+            except UnavailableError as error:
+                self._log.warning("no revision taken", error=str(error))
+
+    async def take(self) -> str:
+        """The id of a new verified revision, or why there is none."""
+        replica = self._replica
+        if replica.engine.position == self._last:
+            return NOTHING_NEW
+        started_ms = self._clock.monotonic_ms()
+        saved = await self.save(replica.engine, stamp(replica.target.deployment))
+        if saved is None:
+            return "refused: a newer leader has written"
+        await self._revisions.mark_verified(saved.id)
+        self._last = saved.position
+        took_ms = self._clock.monotonic_ms() - started_ms
+        metrics = replica.around.metrics
+        metrics.observe("lockstep_processor_snapshot_ms", took_ms, **replica.labels)
+        metrics.observe("lockstep_processor_snapshot_bytes", saved.size_bytes, **replica.labels)
+        self._log.info("revision", position=saved.position, size_bytes=saved.size_bytes)
+        await self._forget()
+        return saved.id
+
+    async def save(self, engine: AppEngine, made_under: Stamp) -> Revision | None:
+        """Stores and checks a revision, not yet counting; None when a newer epoch has written."""
+        replica, name = self._replica, self._replica.name
+        position, contents = await engine.contents()
+        payload = seal(contents)
+        unique = replica.around.randomness.uuid_hex()[:12]
+        revision = Revision(
+            id=revision_id(name.app, made_under, position, unique),
+            app=name.app,
+            group=name.group,
+            partition=name.partition,
+            version=engine.version,
+            position=position,
+            created_ms=self._clock.now_ms(),
+            size_bytes=len(payload),
+            verified=False,
+            epoch=replica.epoch,
+        )
+        outcome = await self._revisions.save(revision, payload)
+        if isinstance(outcome, Stale):
+            self._log.warning("revision refused", epoch=replica.epoch, current=outcome.current)
+            return None
+        stored = await self._revisions.load(revision.id)
+        await verify(stored, replica.around.make_offload)
+        return revision
+
+    async def _forget(self) -> None:
+        name = self._replica.name
+        where = (name.app, name.group, name.partition)
+        await self._revisions.purge(*where, keep=self._settings.revisions_to_keep)
+        up_to = forgettable(await self._revisions.list(*where))
+        if up_to > 0:
+            await self._replica.input.trim(up_to)
+
+    def _is_taker(self) -> bool:
+        """The first ready standby by name; the leader when there is none."""
+        replica = self._replica
+        if not replica.is_ready:
+            return False
+        me = replica.around.node
+        standbys = [
+            beat.node
+            for beat, group in replica.around.watch.groups(replica.name.app)
+            if group.ready
+            and group.role != ACTIVE
+            and group.version == replica.engine.version
+            and beat.node != me
+        ]
+        if replica.is_active:
+            return not standbys
+        return all(me < other for other in standbys)
+
+
+async def verify(payload: bytes, make_offload: MakeOffload) -> None:
+    """Restores what the store gives back, apart from everything; UnverifiedError, SnapshotError."""
+    offload = make_offload("verify")
+    try:
+        await offload.run(lambda: _restored(payload))
+    finally:
+        offload.close()
+
+
+def _restored(payload: bytes) -> None:
+    contents = unseal(payload)
+    scratch = ReferenceExecutor(contents.text)
+    scratch.restore(contents.snapshot)
+    again = ReferenceExecutor(contents.text)
+    again.restore(scratch.snapshot())
+    same = scratch.position == again.position and scratch.snapshot() == again.snapshot()
+    scratch.close()
+    again.close()
+    if not same:
+        raise UnverifiedError("the revision does not restore to itself")

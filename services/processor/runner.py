@@ -1,0 +1,159 @@
+"""One replica's life: begin from a revision, then fold, publish, lead, take revisions, upgrade.
+
+Each of these is a loop of its own; when one fails the replica begins again from the newest revision
+and the log, which gives the same state (design invariants 2 and 5).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from lockstep.bus import LogName
+from lockstep.events import UnavailableError
+from lockstep.frame import AppView, Command, CommandAnswer, GroupStatus, run_side_by_side
+from lockstep.leader.protocol import facts
+from services.processor.answering import Answers
+from services.processor.beginning import begin
+from services.processor.folding import FoldLoop
+from services.processor.following import FollowLoop
+from services.processor.leadership import Leadership
+from services.processor.publishing import Publishing
+from services.processor.replica import ACTIVE, Replica, Surroundings
+from services.processor.revisions import RevisionLoop
+from services.processor.upgrading import RestartReplicaError, UpgradeLoop
+
+FLUSH_LIMIT_MS: Final = 10_000
+LOOK_LIMIT_MS: Final = 300
+
+
+class GroupRunner:
+    """A replica of one (app, group, partition) on this node. `run` in one supervised task."""
+
+    def __init__(
+        self, around: Surroundings, name: LogName, view: AppView, nodes: tuple[str, ...]
+    ) -> None:
+        self._around = around
+        self._name = name
+        self._view = view
+        self._nodes = nodes
+        self._log = around.log.bind(app=name.app, group=name.group, partition=name.partition)
+        self._replica: Replica | None = None
+        self._publishing: Publishing | None = None
+        self._leadership: Leadership | None = None
+        self._fold: FoldLoop | None = None
+        self._revisions: RevisionLoop | None = None
+
+    def want(self, view: AppView, nodes: tuple[str, ...]) -> None:
+        """The desired version and placement from now on."""
+        self._view, self._nodes = view, nodes
+        if self._replica is not None:
+            self._replica.target, self._replica.target_nodes = view, nodes
+
+    def status(self) -> GroupStatus | None:
+        """For heartbeats; None while it begins."""
+        return None if self._replica is None else self._replica.status()
+
+    def look_at_lease(self) -> None:
+        """The lease may have become free just now."""
+        if self._replica is not None:
+            self._replica.lease_due.ring()
+
+    async def run(self) -> None:
+        """Until cancelled; errors come out after everything was given back."""
+        while True:
+            try:
+                await self._live()
+            except RestartReplicaError as error:
+                self._log.info("beginning again", why=str(error))
+
+    async def drain(self) -> None:
+        """Publishes what is folded, then gives the lead away at once."""
+        replica, publishing = self._replica, self._publishing
+        if replica is None or publishing is None or self._leadership is None:
+            return
+        replica.draining = True
+        if self._fold is not None:
+            await self._fold.at_rest()
+        if replica.is_active and not await publishing.flush(FLUSH_LIMIT_MS):
+            self._log.warning("not everything was published", held=len(replica.engine.outbox))
+        await self._leadership.end()
+
+    async def _live(self) -> None:
+        offload = self._around.make_offload(f"fold-{self._name.app}")
+        try:
+            replica = await begin(self._around, self._name, self._view, self._nodes, offload)
+            try:
+                await self._loops(replica)
+            finally:
+                self._replica = None
+                await replica.engine.close()
+        finally:
+            offload.close()
+
+    async def _loops(self, replica: Replica) -> None:
+        fold = FoldLoop(replica)
+        revisions = RevisionLoop(replica)
+        answers = Answers(replica, self._carry_out)
+        publishing = Publishing(replica)
+        leadership = Leadership(
+            replica,
+            publishing,
+            before_claim=self._check_version,
+            on_begin=answers.open,
+            on_end=answers.close,
+        )
+        upgrade = UpgradeLoop(replica, fold, publishing, revisions)
+        follow = FollowLoop(replica, leadership.tell)
+        fold.on_rows = lambda up_to: leadership.tell(facts.RowsHeld(up_to))
+        if rows := replica.engine.outbox.rows():
+            leadership.tell(facts.RowsHeld(rows[-1].id))
+        self._replica, self._fold, self._publishing = replica, fold, publishing
+        self._leadership, self._revisions, self._upgrade = leadership, revisions, upgrade
+        self._log.info("folding", position=replica.engine.position, version=replica.engine.version)
+        try:
+            await run_side_by_side(
+                fold.run, publishing.bury, follow.run, leadership.run, revisions.run, upgrade.run
+            )
+        finally:
+            await answers.close()
+            await leadership.abandon()
+
+    async def _check_version(self) -> None:
+        """Before leading: has somebody begun a version that this node has not heard of yet?"""
+        try:
+            # The app must not wait for a store that hangs: the look is a courtesy to an upgrade.
+            async with asyncio.timeout(LOOK_LIMIT_MS / 1000):
+                await self._upgrade.look_for_beginning()
+        except (UnavailableError, TimeoutError) as error:
+            self._log.warning("revisions cannot be looked at", error=str(error))
+
+    async def _carry_out(self, command: Command) -> CommandAnswer:
+        if command.name == "snapshot" and self._revisions is not None:
+            return CommandAnswer(True, await self._revisions.take())
+        if command.name == "hand_over":
+            return await self._hand_over(command.node)
+        return CommandAnswer(False, f"unknown command '{command.name}'")
+
+    async def _hand_over(self, node: str | None) -> CommandAnswer:
+        replica, fold, publishing = self._replica, self._fold, self._publishing
+        if replica is None or fold is None or publishing is None or self._leadership is None:
+            return CommandAnswer(False, "this replica is just beginning")
+        ready = sorted(
+            beat.node
+            for beat, group in self._around.watch.groups(self._name.app)
+            if group.ready and group.role != ACTIVE and beat.node != self._around.node
+        )
+        if node is not None and node not in ready:
+            return CommandAnswer(False, f"'{node}' is no ready standby")
+        if not ready:
+            return CommandAnswer(False, "there is no ready standby")
+        chosen = node or ready[0]
+        fold.pause()
+        try:
+            await fold.at_rest()
+            await publishing.flush(FLUSH_LIMIT_MS)
+            handed = await self._leadership.hand_over(chosen)
+        finally:
+            fold.resume()
+        return CommandAnswer(handed, f"handed over to {chosen}" if handed else "the lease was lost")

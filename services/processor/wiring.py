@@ -1,0 +1,141 @@
+"""Builds the processor from its context: a runner for every app that is placed on this node."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from lockstep.bus import LogName
+from lockstep.embedded import prepare_spark_environment
+from lockstep.execute.contract import Executor
+from lockstep.execute.reference import ReferenceExecutor
+from lockstep.frame import (
+    Beating,
+    Catalogue,
+    Context,
+    GroupStatus,
+    HeartbeatWatch,
+    Service,
+    ThreadOffload,
+)
+from lockstep.settings import Settings
+from services.processor.engine import MakeExecutor
+from services.processor.leadership import LEASE_NUDGE
+from services.processor.replica import MakeOffload, Surroundings
+from services.processor.runner import GroupRunner
+
+FOLLOW_LIMIT_MS = 5_000
+
+
+class Processor:
+    """All replicas of this node."""
+
+    def __init__(
+        self, context: Context, make_executor: MakeExecutor, make_offload: MakeOffload
+    ) -> None:
+        settings, bus = context.settings, context.world.bus
+        self._context = context
+        self._catalogue = Catalogue.of(context)
+        self._watch = HeartbeatWatch(
+            bus.topics, context.clock, context.log,
+            max_retry=settings.coordinator.heartbeat_max_retry,
+        )  # fmt: skip
+        self._beating = Beating(context, groups=self._statuses)
+        self._around = Surroundings(
+            context.node, context.world, settings, context.clock, context.randomness,
+            context.metrics, context.log, self._watch, self._beating, make_executor, make_offload,
+        )  # fmt: skip
+        self._runners: dict[str, GroupRunner] = {}
+
+    async def start(self) -> None:
+        """Knows the apps, then carries those placed here."""
+        if self._context.settings.processor.executor == "spark":
+            await asyncio.to_thread(_warm_up, self._context.settings)
+        await self._catalogue.refresh()
+        tasks = self._context.tasks
+        self._catalogue.start(tasks)
+        tasks.supervise("heartbeats", self._watch.run)
+        tasks.supervise("heartbeat", self._beating.run)
+        tasks.supervise("lease-nudges", self._hear_nudges)
+        tasks.supervise("assignments", self._follow)
+
+    async def drain(self) -> None:
+        """Gives every lead away; a standby takes over without waiting for the lease to run out."""
+        await self._context.tasks.stop("assignments")
+        for app in list(self._runners):
+            await self._end(app)
+
+    async def stop(self) -> None:
+        """Says goodbye."""
+        await self._beating.farewell()
+
+    async def _follow(self) -> None:
+        seen = -1
+        while True:
+            seen = await self._catalogue.changed(seen, limit_ms=FOLLOW_LIMIT_MS)
+            await self._assign()
+
+    async def _assign(self) -> None:
+        views = {view.name: view for view in self._catalogue.views}
+        mine = {app for app in views if self._context.node in self._catalogue.nodes(app)}
+        for app in set(self._runners) - mine:
+            await self._end(app)
+        for app in sorted(mine):
+            view, nodes = views[app], self._catalogue.nodes(app)
+            runner = self._runners.get(app)
+            if runner is not None:
+                runner.want(view, nodes)
+                continue
+            runner = self._runners[app] = GroupRunner(self._around, LogName(app), view, nodes)
+            self._context.tasks.supervise(f"replica-{app}", runner.run)
+
+    async def _end(self, app: str) -> None:
+        runner = self._runners.pop(app)
+        await runner.drain()
+        await self._context.tasks.stop(f"replica-{app}")
+        await self._context.world.bus.topics.publish(LEASE_NUDGE, app.encode())
+        await self._beating.say()
+
+    async def _hear_nudges(self) -> None:
+        subscription = await self._context.world.bus.topics.subscribe(LEASE_NUDGE)
+        try:
+            async for _, payload in subscription:
+                runner = self._runners.get(payload.decode(errors="replace"))
+                if runner is not None:
+                    runner.look_at_lease()
+        finally:
+            await subscription.close()
+
+    def _statuses(self) -> tuple[GroupStatus, ...]:
+        found = (runner.status() for runner in self._runners.values())
+        return tuple(status for status in found if status is not None)
+
+
+WARM_UP_APP = "define stream S (a int); from S select a insert into T;"
+
+
+def _warm_up(settings: Settings) -> None:
+    """Java found, Spark started, a worker up: what the first app would wait for. NoJavaError."""
+    prepare_spark_environment()
+    make_executor(settings, WARM_UP_APP).close()
+
+
+def make_executor(settings: Settings, text: str) -> Executor:
+    """The executor that the settings choose."""
+    if settings.processor.executor == "reference":
+        return ReferenceExecutor(text)
+    # Spark is a heavy import, and no business of processors that run without it.
+    from lockstep.execute.spark import SparkExecutor, SparkOptions
+
+    spark = settings.spark
+    options = SparkOptions(
+        master=spark.master,
+        driver_memory=spark.driver_memory,
+        local_directory=str(spark.state_directory),
+    )
+    return SparkExecutor(text, options=options)
+
+
+def wire(context: Context) -> Service:
+    """The processor."""
+    return Processor(context, partial(make_executor, context.settings), ThreadOffload)

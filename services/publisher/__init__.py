@@ -1,0 +1,1 @@
+"""Delivers output logs to sinks."""

@@ -1,0 +1,87 @@
+"""What a sink is: it takes batches of rows in log order and remembers how far it came.
+
+Delivery is exactly once where the destination can keep the cursor (database, file), at least once
+with a stable id on every message elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from lockstep.events import Fault, LockstepError, OutputRow, StreamSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The rows that this sink wants of the output log's records up to `up_to`, in order."""
+
+    up_to: int
+    rows: Sequence[OutputRow]
+
+
+@dataclass(frozen=True, slots=True)
+class SinkPlace:
+    """Which app and stream (or table) a sink serves, and its name, stable for equal app texts."""
+
+    app: str
+    schema: StreamSchema
+    name: str
+
+    @property
+    def key(self) -> str:
+        """Its name among the sinks of all apps."""
+        return f"{self.app}/{self.name}"
+
+    def row_id(self, row: OutputRow) -> str:
+        """The stable id of a message: the output's identity, worldwide."""
+        return f"{self.app}/main/0/{row.id.position}.{row.id.ordinal}"
+
+
+class Sink(Protocol):
+    """An open or closed destination. Errors: UnavailableError (try again), RowsRefusedError."""
+
+    @property
+    def place(self) -> SinkPlace:
+        """What it serves."""
+
+    @property
+    def waits_for_ever(self) -> bool:
+        """True when giving up is impossible, since the cursor lives in the destination itself."""
+
+    async def open(self) -> int:
+        """Takes the destination over; gives the sequence of the last delivered record."""
+
+    async def deliver(self, batch: Batch) -> None:
+        """Delivers all rows and moves the cursor to `up_to`; FencedError when somebody else did."""
+
+    async def close(self) -> None:
+        """Gives connections back; idempotent."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRow:
+    """A row that the destination refuses for what it holds."""
+
+    row: OutputRow
+    reason: str
+
+
+class RowsRefusedError(LockstepError):
+    """The destination refuses rows for what they hold; trying again does not help.
+
+    Nothing of the batch counts as delivered; without these rows it may be.
+    """
+
+    fault = Fault.USER
+
+    def __init__(self, refused: Sequence[RefusedRow], *, where: str) -> None:
+        super().__init__(f"{len(refused)} rows refused: {refused[0].reason}", where=where)
+        self.refused = tuple(refused)
+
+
+class SinkSetupError(LockstepError):
+    """A sink whose annotation cannot work: unknown type, missing option."""
+
+    fault = Fault.USER

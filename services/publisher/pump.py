@@ -1,0 +1,208 @@
+"""Moves one sink's rows from the output log to the sink, in order, while this publisher may.
+
+An unreachable sink blocks nothing but itself. After a bounded number of tries its rows go to the
+error store (dead letters) and the sink moves on, unless its cursor lies in the unreachable place
+itself: then it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from lockstep.bus import Bus, DeadLetter, LogName, OutputEntry, OutputLog
+from lockstep.clock import Clock
+from lockstep.events import FencedError, OutputRecord, OutputRow, UnavailableError
+from lockstep.frame import LeaseKeeper, SinkStatus
+from lockstep.settings import PublisherSettings
+from lockstep.telemetry import Logger, Metrics
+from services.publisher.contract import Batch, RefusedRow, RowsRefusedError, Sink
+
+READ_MAX_BYTES: Final = 4_194_304
+READ_WAIT_MS: Final = 500
+HELD_WAIT_MS: Final = 1_000
+CURSOR_EVERY_MS: Final = 5_000
+
+
+class Pump:
+    """One sink's delivery. `run` in one supervised task."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        bus: Bus,
+        keeper: LeaseKeeper,
+        clock: Clock,
+        settings: PublisherSettings,
+        metrics: Metrics,
+        log: Logger,
+        node: str,
+    ) -> None:
+        self.sink = sink
+        self._bus = bus
+        self._keeper = keeper
+        self._clock = clock
+        self._settings = settings
+        self._metrics = metrics
+        self._log = log.bind(app=sink.place.app, sink=sink.place.name)
+        self._node = node
+        self._moved_ms = 0
+        self.cursor = 0
+        self.trouble: str | None = None
+        self.is_open = False
+
+    def status(self, log_end: int) -> SinkStatus:
+        """How it is doing."""
+        place = self.sink.place
+        return SinkStatus(place.app, place.name, self.cursor, log_end, self.trouble)
+
+    async def run(self) -> None:
+        """Delivers whenever the lease is held; until cancelled."""
+        try:
+            while True:
+                if await self._keeper.wait_held(HELD_WAIT_MS):
+                    await self._deliver_while_held()
+        finally:
+            self.is_open = False
+            await self.sink.close()
+
+    async def _deliver_while_held(self) -> None:
+        log = await self._bus.output_log(LogName(self.sink.place.app))
+        try:
+            await self._open(log)
+            while self._keeper.held:
+                entries = await log.read(
+                    self.cursor,
+                    max_records=self._settings.batch_max_rows,
+                    max_bytes=READ_MAX_BYTES,
+                    wait_ms=READ_WAIT_MS,
+                )
+                for batch in self._batches(entries):
+                    await self._take(batch)
+        except FencedError as error:
+            self._log.warning("another publisher delivers", error=str(error))
+        finally:
+            self.is_open = False
+
+    async def _open(self, log: OutputLog) -> None:
+        attempt = 0
+        while True:
+            try:
+                self.cursor = await self.sink.open()
+                break
+            except UnavailableError as error:
+                attempt += 1
+                await self._pause(attempt, error)
+        tail = await log.tail()
+        if self.cursor > tail.sequence:
+            # The log was removed and begun again: its sequences restarted, and so does the sink.
+            self._log.warning("the output log is new", cursor=self.cursor, end=tail.sequence)
+            self.cursor = 0
+        self.trouble = None
+        self.is_open = True
+        self._log.info("sink open", cursor=self.cursor)
+
+    def _batches(self, entries: Sequence[OutputEntry]) -> list[Batch]:
+        """Whole records, at most `batch_max_rows` rows a batch unless one record has more."""
+        batches: list[Batch] = []
+        rows: list[OutputRow] = []
+        wanted = self.sink.place.schema.name
+        up_to = 0
+        for entry in entries:
+            found = [row for row in _rows(entry) if row.stream == wanted]
+            if rows and len(rows) + len(found) > self._settings.batch_max_rows:
+                batches.append(Batch(up_to, tuple(rows)))
+                rows = []
+            rows += found
+            up_to = entry.sequence
+        if entries:
+            batches.append(Batch(up_to, tuple(rows)))
+        return batches
+
+    async def _take(self, batch: Batch) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if not batch.rows and now_ms - self._moved_ms < CURSOR_EVERY_MS:
+            self.cursor = batch.up_to
+            return
+        await self._deliver(batch)
+        self.cursor = batch.up_to
+        self._moved_ms = self._clock.monotonic_ms()
+        took_ms = self._moved_ms - now_ms
+        self._metrics.observe(
+            "lockstep_publisher_delivery_ms",
+            took_ms,
+            app=self.sink.place.app,
+            sink=self.sink.place.name,
+        )
+        self._metrics.count(
+            "lockstep_publisher_delivered_total",
+            len(batch.rows),
+            app=self.sink.place.app,
+            sink=self.sink.place.name,
+        )
+
+    async def _deliver(self, batch: Batch) -> None:
+        attempt = 0
+        while True:
+            try:
+                await self.sink.deliver(batch)
+                self.trouble = None
+                return
+            except RowsRefusedError as error:
+                await self._bury(error.refused)
+                gone = {refused.row.id for refused in error.refused}
+                batch = Batch(batch.up_to, [row for row in batch.rows if row.id not in gone])
+            except UnavailableError as error:
+                attempt += 1
+                last = attempt >= self._settings.retry_max_attempts
+                if last and not self.sink.waits_for_ever:
+                    reason = f"given up after {attempt} attempts: {error}"
+                    await self._bury([RefusedRow(row, reason) for row in batch.rows])
+                    batch, attempt = Batch(batch.up_to, ()), 0
+                else:
+                    await self._pause(attempt, error)
+
+    async def _pause(self, attempt: int, error: UnavailableError) -> None:
+        self.trouble = str(error)
+        first, limit = self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms
+        pause_ms = min(first * 2 ** min(attempt - 1, 20), limit)
+        self._metrics.count(
+            "lockstep_publisher_retries_total", app=self.sink.place.app, sink=self.sink.place.name
+        )
+        self._log.warning("sink away", attempt=attempt, pause_ms=pause_ms, error=str(error))
+        if not self._keeper.held:
+            raise FencedError("the lease was lost while the sink was away")
+        await self._clock.sleep_ms(pause_ms)
+
+    async def _bury(self, refused: Sequence[RefusedRow]) -> None:
+        """Into the error store, each row once: durable before the sink's cursor moves over them."""
+        place = self.sink.place
+        for one in refused:
+            row_id = place.row_id(one.row)
+            event = dict(zip(place.schema.names, one.row.data, strict=True))
+            body = {"id": row_id, "operation": one.row.operation.name, "event": event}
+            letter = DeadLetter(
+                app=place.app,
+                stream=place.schema.name,
+                reason=f"sink {place.name}: {one.reason}",
+                payload=msgspec.json.encode(body, enc_hook=str),
+                content_type="application/json",
+                clock_ms=self._clock.now_ms(),
+                origin=f"publisher/{self._node}",
+                position=one.row.id.position,
+            )
+            await self._bus.dead_letters.append(letter, dedup_id=f"{row_id}@{place.name}")
+        self._metrics.count(
+            "lockstep_publisher_failed_total",
+            len(refused),
+            app=self.sink.place.app,
+            sink=self.sink.place.name,
+        )
+        if refused:
+            self._log.error("rows put aside", rows=len(refused), reason=refused[0].reason)
+
+
+def _rows(entry: OutputEntry) -> Sequence[OutputRow]:
+    return entry.record.rows if isinstance(entry.record, OutputRecord) else ()

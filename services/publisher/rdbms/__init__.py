@@ -1,0 +1,1 @@
+"""The database sink: rows and cursor in one transaction."""

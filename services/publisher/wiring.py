@@ -1,0 +1,153 @@
+"""Builds the publisher from its context: per app a lease, per sink a pump, per log a trimmer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from lockstep.bus import LogName
+from lockstep.frame import (
+    AppView,
+    Beating,
+    Catalogue,
+    Context,
+    LeaseKeeper,
+    Service,
+    SinkStatus,
+)
+from services.publisher.build import Refused, SinkFactory
+from services.publisher.pump import Pump
+
+FOLLOW_LIMIT_MS = 5_000
+
+
+@dataclass
+class _AppDelivery:
+    view: AppView
+    keeper: LeaseKeeper
+    pumps: list[Pump] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    log_end: int = 0
+
+    @property
+    def task_names(self) -> list[str]:
+        app = self.view.name
+        pumps = [f"pump-{pump.sink.place.key}" for pump in self.pumps]
+        return [*pumps, f"trim-{app}", f"lease-{app}"]
+
+
+class Publisher:
+    """All apps' deliveries."""
+
+    def __init__(self, context: Context) -> None:
+        settings = context.settings
+        self._context = context
+        self._catalogue = Catalogue.of(context)
+        self._factory = SinkFactory(
+            context.world.store.cursors,
+            context.world.bus.topics,
+            context.log,
+            default_dsn=settings.store.postgres_dsn.get_secret_value(),
+            max_connections=settings.store.pool_max_connections,
+            statement_timeout_ms=settings.store.statement_timeout_ms,
+        )
+        self._deliveries: dict[str, _AppDelivery] = {}
+        self._beating = Beating(context, sinks=self.statuses)
+
+    async def start(self) -> None:
+        """Knows the apps, then delivers."""
+        await self._catalogue.refresh()
+        await self._follow_catalogue()
+        tasks = self._context.tasks
+        self._catalogue.start(tasks)
+        tasks.supervise("deliveries", self._follow)
+        tasks.supervise("heartbeat", self._beating.run)
+
+    async def drain(self) -> None:
+        """Deliveries end with their task; what they began repeats harmlessly elsewhere."""
+
+    async def stop(self) -> None:
+        """Gives the leases back, so that another publisher goes on at once."""
+        for delivery in self._deliveries.values():
+            await delivery.keeper.release()
+        await self._beating.farewell()
+        await self._factory.close()
+
+    def statuses(self) -> tuple[SinkStatus, ...]:
+        """The sinks that this publisher delivers to now, and those it cannot set up."""
+        found = []
+        for delivery in self._deliveries.values():
+            if not delivery.keeper.held:
+                continue
+            found += [pump.status(delivery.log_end) for pump in delivery.pumps]
+            found += [
+                SinkStatus(one.place.app, one.place.name, 0, delivery.log_end, str(one.error))
+                for one in delivery.refused
+            ]
+        return tuple(found)
+
+    async def _follow(self) -> None:
+        seen = -1
+        while True:
+            seen = await self._catalogue.changed(seen, limit_ms=FOLLOW_LIMIT_MS)
+            await self._follow_catalogue()
+
+    async def _follow_catalogue(self) -> None:
+        views = {view.name: view for view in self._catalogue.views}
+        for app, delivery in list(self._deliveries.items()):
+            if app not in views or views[app].plan is not delivery.view.plan:
+                await self._end(delivery)
+                del self._deliveries[app]
+        for app, view in views.items():
+            if app not in self._deliveries:
+                self._deliveries[app] = self._begin(view)
+
+    def _begin(self, view: AppView) -> _AppDelivery:
+        context = self._context
+        keeper = LeaseKeeper(
+            context.world.leases, f"publisher/{view.name}", context.node, context.clock,
+            context.settings.leader, context.metrics, context.log,
+        )  # fmt: skip
+        delivery = _AppDelivery(view, keeper)
+        for sink in self._factory.sinks_of(view):
+            if isinstance(sink, Refused):
+                context.log.error("sink refused", sink=sink.place.key, error=str(sink.error))
+                delivery.refused.append(sink)
+                continue
+            pump = Pump(
+                sink, context.world.bus, keeper, context.clock, context.settings.publisher,
+                context.metrics, context.log, context.node,
+            )  # fmt: skip
+            delivery.pumps.append(pump)
+            context.tasks.supervise(f"pump-{sink.place.key}", pump.run)
+        context.tasks.supervise(f"lease-{view.name}", keeper.run)
+        context.tasks.supervise(f"trim-{view.name}", partial(self._trim, delivery))
+        return delivery
+
+    async def _end(self, delivery: _AppDelivery) -> None:
+        for name in delivery.task_names:
+            await self._context.tasks.stop(name)
+        await delivery.keeper.release()
+
+    async def _trim(self, delivery: _AppDelivery) -> None:
+        """Forgets records that every sink has and that pages no longer look back on."""
+        settings = self._context.settings.publisher
+        log = await self._context.world.bus.output_log(LogName(delivery.view.name))
+        trimmed = 0
+        while True:
+            await self._context.clock.sleep_ms(settings.trim_interval_ms)
+            if not delivery.keeper.held:
+                continue
+            delivery.log_end = (await log.tail()).sequence
+            if delivery.refused or not all(pump.is_open for pump in delivery.pumps):
+                continue
+            ends = [pump.cursor for pump in delivery.pumps]
+            up_to = min([delivery.log_end - settings.keep_records, *ends])
+            if up_to > trimmed:
+                await log.trim(up_to)
+                trimmed = up_to
+
+
+def wire(context: Context) -> Service:
+    """The publisher."""
+    return Publisher(context)

@@ -1,0 +1,1 @@
+"""The front door: events in, durable records out."""

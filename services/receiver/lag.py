@@ -1,0 +1,32 @@
+"""How far the processors of an app lag behind what has been appended, from their heartbeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lockstep.events import Position
+from lockstep.frame.control import HeartbeatWatch
+
+
+class LagWatch:
+    """Remembers the furthest position heard of, so that a silent cluster shows as lag, too."""
+
+    def __init__(self, watch: HeartbeatWatch, appended: Callable[[str], Position]) -> None:
+        self._watch = watch
+        self._appended = appended
+        self._positions: dict[str, Position] = {}
+
+    def lag(self, app: str) -> int:
+        """Positions between the input log's end and the furthest replica; 0 when never heard of."""
+        groups = [group for _, group in self._watch.groups(app)]
+        position = max((group.position for group in groups), default=0)
+        known = self._positions.get(app)
+        if not groups and known is None:
+            return 0
+        position = self._positions[app] = max(position, known or 0)
+        end = max([self._appended(app), *(group.log_end for group in groups)])
+        return max(0, end - position)
+
+    def forget(self, app: str) -> None:
+        """The app is gone."""
+        self._positions.pop(app, None)

@@ -1,0 +1,228 @@
+"""JSON values → one event of a schema: a fast typed path, and a slow one that names every bad
+field.
+
+Null is allowed everywhere, a missing field is not; unknown fields are ignored unless one is missing
+(then they may be the typo). Numbers stay in the range of their type: int 32 bits, long 64 bits.
+"""
+
+from __future__ import annotations
+
+import difflib
+import struct
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from lockstep.events import AttributeType, StreamSchema
+
+TIMESTAMP_FIELD: Final = "_timestamp"
+ID_FIELD: Final = "_id"
+_INT = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+_LONG = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_JSON_TYPES: Final[Mapping[AttributeType, Any]] = {
+    AttributeType.STRING: str,
+    AttributeType.INT: _INT,
+    AttributeType.LONG: _LONG,
+    AttributeType.FLOAT: float,
+    AttributeType.DOUBLE: float,
+    AttributeType.BOOL: bool,
+    AttributeType.OBJECT: Any,
+}
+_RANGES: Final = {AttributeType.INT: 2**31, AttributeType.LONG: 2**63}
+_FLOAT_MAX: Final = 3.4028234663852886e38
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """What is wrong with one field; field None means the event as a whole."""
+
+    field: str | None
+    message: str
+
+    def as_json(self) -> dict[str, str | None]:
+        """The form in answers."""
+        return {"field": self.field, "message": self.message}
+
+
+@dataclass(frozen=True, slots=True)
+class RawEvent:
+    """A valid event before it has a clock: own timestamp and id only if the sender gave them."""
+
+    data: tuple[Any, ...]
+    timestamp_ms: int | None = None
+    event_id: str | None = None
+
+
+class EventReader:
+    """Reads events of one schema. Kept per stream: building the typed decoder takes a while."""
+
+    def __init__(self, schema: StreamSchema) -> None:
+        self.schema = schema
+        self._floats = tuple(
+            i for i, kind in enumerate(schema.types) if kind is AttributeType.FLOAT
+        )
+        self._width = len(schema.attributes)
+        event = _event_struct(schema)
+        self._object = msgspec.json.Decoder(event)
+        self._objects = msgspec.json.Decoder(list[event])  # type: ignore[valid-type]
+
+    def fast_object(self, text: bytes) -> RawEvent | None:
+        """The event of one JSON object, or None when the slow path has to look."""
+        try:
+            found = self._object.decode(text)
+        except (msgspec.ValidationError, msgspec.DecodeError):
+            return None
+        return self._from_struct(found)
+
+    def fast_objects(self, text: bytes) -> list[RawEvent] | None:
+        """The events of a JSON array of objects, or None when the slow path has to look."""
+        try:
+            found = self._objects.decode(text)
+        except (msgspec.ValidationError, msgspec.DecodeError):
+            return None
+        events = [self._from_struct(one) for one in found]
+        return None if None in events else [event for event in events if event is not None]
+
+    def fast_lines(self, text: bytes) -> list[RawEvent] | None:
+        """The events of newline-separated JSON objects, or None when the slow path has to look."""
+        try:
+            found = self._object.decode_lines(text)
+        except (msgspec.ValidationError, msgspec.DecodeError):
+            return None
+        events = [self._from_struct(one) for one in found]
+        return None if None in events else [event for event in events if event is not None]
+
+    def read(self, value: Any) -> RawEvent | list[FieldError]:
+        """One event from a decoded JSON object or array of values; else all its errors."""
+        if isinstance(value, Mapping):
+            inner = value.get("event")
+            if isinstance(inner, Mapping) and self.schema.index_of("event") is None:
+                value = {**inner, **{k: v for k, v in value.items() if k.startswith("_")}}
+            return self._read_object(value)
+        if isinstance(value, list):
+            return self._read_row(value, None, None)
+        return [FieldError(None, f"expected an object or an array, got {_kind(value)}")]
+
+    def _read_object(self, value: Mapping[str, Any]) -> RawEvent | list[FieldError]:
+        errors = []
+        timestamp = value.get(TIMESTAMP_FIELD)
+        if timestamp is not None and not _is_timestamp(timestamp):
+            errors.append(
+                FieldError(TIMESTAMP_FIELD, f"expected milliseconds (long), got {_kind(timestamp)}")
+            )
+        event_id = value.get(ID_FIELD)
+        if event_id is not None and not (isinstance(event_id, str) and event_id):
+            errors.append(FieldError(ID_FIELD, f"expected a text, got {_kind(event_id)}"))
+        errors += self._missing(value)
+        row = [value.get(name) for name in self.schema.names]
+        found = self._read_row(row, timestamp, event_id)
+        if isinstance(found, list):
+            return errors + found
+        return errors or found
+
+    def _missing(self, value: Mapping[str, Any]) -> list[FieldError]:
+        missing = [name for name in self.schema.names if name not in value]
+        unknown = [str(k) for k in value if k not in self.schema.names and not k.startswith("_")]
+        return [FieldError(name, "missing" + did_you_mean(name, unknown)) for name in missing]
+
+    def _read_row(
+        self, row: Sequence[Any], timestamp: int | None, event_id: str | None
+    ) -> RawEvent | list[FieldError]:
+        if len(row) != self._width:
+            wanted = ", ".join(f"{a.name} {a.type}" for a in self.schema.attributes)
+            return [FieldError(None, f"expected {self._width} values ({wanted}), got {len(row)}")]
+        errors = []
+        data = []
+        for attribute, value in zip(self.schema.attributes, row, strict=True):
+            converted, wrong = _convert(value, attribute.type)
+            data.append(converted)
+            if wrong is not None:
+                errors.append(FieldError(attribute.name, wrong))
+        return errors or RawEvent(tuple(data), timestamp, event_id)
+
+    def _from_struct(self, found: Any) -> RawEvent | None:
+        values = msgspec.structs.astuple(found)
+        data = values[: self._width]
+        if self._floats:
+            as_list = list(data)
+            for i in self._floats:
+                if as_list[i] is not None:
+                    if abs(as_list[i]) > _FLOAT_MAX:
+                        return None
+                    as_list[i] = single(as_list[i])
+            data = tuple(as_list)
+        return RawEvent(data, values[self._width], values[self._width + 1])
+
+
+def _event_struct(schema: StreamSchema) -> type[msgspec.Struct]:
+    fields: list[Any] = [
+        (f"f{i}", _JSON_TYPES[attribute.type] | None if attribute.type != "object" else Any)
+        for i, attribute in enumerate(schema.attributes)
+    ]
+    rename = {f"f{i}": name for i, name in enumerate(schema.names)}
+    for field, name, kind in (("ts", TIMESTAMP_FIELD, _LONG), ("id", ID_FIELD, str)):
+        fields.append((field, kind | None, None))
+        rename[field] = name if schema.index_of(name) is None else f"{name}_"
+    return msgspec.defstruct(schema.name, fields, rename=rename, gc=False)
+
+
+def single(value: float) -> float:
+    """The nearest value that 32 bits can hold."""
+    return float(struct.unpack("<f", struct.pack("<f", value))[0])
+
+
+def did_you_mean(name: str, candidates: Sequence[str]) -> str:
+    """A closing phrase naming the nearest candidate, or nothing."""
+    near = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _convert(value: Any, kind: AttributeType) -> tuple[Any, str | None]:
+    """(value in the type, None) or (None, what is wrong)."""
+    if value is None or kind is AttributeType.OBJECT:
+        return value, None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is AttributeType.STRING and isinstance(value, str):
+        return value, None
+    if kind is AttributeType.BOOL and isinstance(value, bool):
+        return value, None
+    if kind in _RANGES and number:
+        return _whole(value, kind)
+    if kind is AttributeType.DOUBLE and number:
+        if abs(value) > sys.float_info.max:
+            return None, f"{_shown(value)} is outside the range of double"
+        return float(value), None
+    if kind is AttributeType.FLOAT and number:
+        if abs(value) > _FLOAT_MAX:
+            return None, f"{value} is outside the range of float"
+        return single(float(value)), None
+    return None, f"expected {kind}, got {_kind(value)} {_shown(value)}"
+
+
+def _whole(value: float, kind: AttributeType) -> tuple[Any, str | None]:
+    if value != value // 1:
+        return None, f"expected {kind}, got a fraction {_shown(value)}"
+    limit = _RANGES[kind]
+    if not -limit <= value < limit:
+        return None, f"{_shown(value)} is outside the range of {kind} (-{limit} to {limit - 1})"
+    return int(value), None
+
+
+def _is_timestamp(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _kind(value: Any) -> str:
+    names: dict[type, str] = {
+        str: "text", bool: "bool", int: "a number", float: "a number", dict: "an object",
+        list: "an array", type(None): "null",
+    }  # fmt: skip
+    return names.get(type(value), type(value).__name__)
+
+
+def _shown(value: Any) -> str:
+    text = msgspec.json.encode(value).decode(errors="replace")
+    return text if len(text) <= 60 else f"{text[:57]}..."

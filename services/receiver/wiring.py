@@ -1,0 +1,64 @@
+"""Builds the receiver from its context."""
+
+from __future__ import annotations
+
+from lockstep.frame import Beating, Catalogue, Context, HeartbeatWatch, Service
+from services.receiver.accept import Acceptor
+from services.receiver.gate import Gate
+from services.receiver.ingress import IngressReader
+from services.receiver.intakes import Intakes
+from services.receiver.lag import LagWatch
+from services.receiver.routes import Routes
+
+DRAIN_POLL_MS = 20
+
+
+class Receiver:
+    """HTTP door, ingress reader and intakes."""
+
+    def __init__(self, context: Context) -> None:
+        settings = context.settings
+        bus = context.world.bus
+        self._context = context
+        self._beating = Beating(context)
+        self._catalogue = Catalogue.of(context)
+        self._watch = HeartbeatWatch(
+            bus.topics, context.clock, context.log,
+            max_retry=settings.coordinator.heartbeat_max_retry,
+        )  # fmt: skip
+        self._intakes = Intakes(bus, context.tasks, context.clock, context.randomness, settings)
+        self._acceptor = Acceptor(
+            bus, self._catalogue, self._intakes, context.clock, context.randomness, settings,
+            context.metrics, context.node,
+        )  # fmt: skip
+        lag = LagWatch(self._watch, self._intakes.last_position)
+        gate = Gate(settings.receiver, lag.lag, context.metrics)
+        self._ingress = IngressReader(bus, self._acceptor, gate, context.clock, context.log)
+        Routes(self._acceptor, gate, max_body_bytes=settings.receiver.max_body_bytes).add_to(
+            context.router
+        )
+
+    async def start(self) -> None:
+        """Knows the apps, then takes events."""
+        await self._catalogue.refresh()
+        tasks = self._context.tasks
+        self._catalogue.start(tasks)
+        tasks.supervise("heartbeats", self._watch.run)
+        tasks.supervise("heartbeat", self._beating.run)
+        tasks.supervise("ingress", self._ingress.run)
+
+    async def drain(self) -> None:
+        """What was taken becomes durable."""
+        await self._ingress.drain()
+        while not self._intakes.is_idle:
+            await self._context.clock.sleep_ms(DRAIN_POLL_MS)
+
+    async def stop(self) -> None:
+        """Refuses the rest."""
+        self._intakes.close()
+        await self._beating.farewell()
+
+
+def wire(context: Context) -> Service:
+    """The receiver."""
+    return Receiver(context)

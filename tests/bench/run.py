@@ -1,0 +1,174 @@
+"""Measures the engine: `python -m tests.bench.run [--only TEXT] [--runs N]`.
+
+Prints a table and writes results.json beside this file. A figure under its bar is marked `below`.
+Times are wall times on a machine that should have nothing else to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from lockstep.embedded import prepare_spark_environment
+from lockstep.execute.contract import Executor
+from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.spark import SparkExecutor, close_slices
+from lockstep.plan import build
+from lockstep.siddhiql import check
+from tests.bench import memory
+from tests.bench.queries import BENCHES, CHAIN, GROWTH, Bench, summed_over
+from tests.bench.workload import RECORD_EVENTS, Entry, Log, numpy_seconds, slices_of
+
+EVENTS = 1_000_000
+SLICE_RECORDS = 25
+REFERENCE_EVENTS = 100_000
+LATENCY_EVENTS = 1_000
+RESULTS = Path(__file__).with_name("results.json")
+
+Row = dict[str, Any]
+
+
+def log_of(text: str, *, two_streams: bool = False) -> tuple[Log, Log]:
+    """(the app's log, a log of Quote alone that continues nothing)."""
+    streams = check(text).streams
+    trade, quote = streams["Trade"], streams.get("Quote", streams["Trade"])
+    return Log([trade, quote] if two_streams else [trade]), Log([quote], seed=2)
+
+
+def seconds_of(executor: Executor, slices: Sequence[Sequence[Entry]]) -> tuple[float, int]:
+    """(wall seconds, rows) of folding slices; rows are counted as columns."""
+    rows = 0
+    begun = time.perf_counter()
+    for each in slices:
+        rows += len(executor.run_encoded(each).rows)
+    return time.perf_counter() - begun, rows
+
+
+def throughput(make: Callable[[], Executor], bench: Bench, runs: int, events: int = EVENTS) -> Row:
+    """The median of some runs after a warm-up, with the NumPy work of the moment and the memory."""
+    log, quotes = log_of(bench.text, two_streams=bench.two_streams)
+    executor = make()
+    records = SLICE_RECORDS
+    try:
+        if bench.limits:
+            (first,) = quotes.take(1000)
+            executor.run_encoded([first])
+            log.take(RECORD_EVENTS)  # its position is taken
+        seconds_of(executor, slices_of(log.take(events), records))
+        memory.forget_peaks()
+        took = []
+        rows = 0
+        for _ in range(runs):
+            slices = slices_of(log.take(events), records)
+            seconds, rows = seconds_of(executor, slices)
+            took.append(seconds)
+        rate = events / statistics.median(took)
+        work = numpy_seconds()
+        return {
+            "name": bench.name,
+            "events_per_second": round(rate),
+            "bar": bench.bar,
+            "below": rate < bench.bar,
+            "runs": [round(events / seconds) for seconds in took],
+            "rows": rows,
+            "numpy_ms": round(1000 * work, 1),
+            "events_per_numpy_work": round(rate * work),
+            "peak_mib": memory.peak_mib(),
+        }
+    finally:
+        executor.close()
+
+
+def growth(runs: int) -> Row:
+    """Cost per event of a long window against a short one, at the same rate."""
+    rates = []
+    for name, text in GROWTH:
+        made = throughput(lambda text=text: SparkExecutor(text), Bench(name, text, 0.0), runs)  # type: ignore[misc]
+        rates.append(made["events_per_second"])
+    ratio = rates[0] / rates[1]
+    return {"name": "time(10 min) over time(1 sec)", "ratio": round(ratio, 2), "below": ratio > 1.3}
+
+
+def latency(slices: int = 200) -> Row:
+    """Milliseconds of a slice of 1,000 events through five chained queries."""
+    log, _ = log_of(CHAIN)
+    executor = SparkExecutor(CHAIN)
+    try:
+        took = []
+        for _ in range(slices + 20):
+            entries = log.take(LATENCY_EVENTS, LATENCY_EVENTS)
+            begun = time.perf_counter()
+            len(executor.run_encoded(entries).rows)
+            took.append(1000 * (time.perf_counter() - begun))
+        took = sorted(took[20:])
+        p50, p99 = took[len(took) // 2], took[int(len(took) * 0.99) - 1]
+        return {
+            "name": "slice of 1,000 through five queries",
+            "p50_ms": round(p50, 1),
+            "p99_ms": round(p99, 1),
+            "below": p50 > 80 or p99 > 250,
+        }
+    finally:
+        executor.close()
+
+
+def reference(runs: int) -> list[Row]:
+    """The reference executor on one core, for orientation."""
+    rows = []
+    for bench in (
+        BENCHES[0],
+        Bench("time(1 min) avg sum count group by", summed_over("time(1 min)"), 0.0),
+    ):
+        plain = Bench(bench.name, bench.text, 0.0)
+        plan = build(check(bench.text))
+        make: Callable[[], Executor] = lambda plan=plan: ReferenceExecutor(plan)  # type: ignore[misc]  # noqa: E731
+        rows.append(throughput(make, plain, runs, REFERENCE_EVENTS))
+    return rows
+
+
+def show(title: str, rows: Sequence[Row]) -> None:
+    """A table of throughputs."""
+    print(f"\n{title}")
+    print(
+        f"{'':40} {'events/s':>11} {'bar':>10}        {'per NumPy work':>14} {'JVM + Python MiB':>18}"  # noqa: E501
+    )
+    for row in rows:
+        mark = "below" if row["below"] else ""
+        peak = row["peak_mib"]
+        bar = f"{row['bar']:,.0f}" if row["bar"] else ""
+        print(
+            f"{row['name']:40} {row['events_per_second']:>11,} {bar:>10} {mark:6}"
+            f" {row['events_per_numpy_work']:>14,} {peak['jvm']:>9} + {peak['python']}"
+        )
+
+
+def main() -> None:
+    """Runs what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="measure only what has this in its name")
+    parser.add_argument("--runs", type=int, default=5)
+    options = parser.parse_args()
+    prepare_spark_environment()
+    found: dict[str, Any] = {"numpy_ms_before": round(1000 * numpy_seconds(), 1)}
+    wanted = [bench for bench in BENCHES if options.only in bench.name]
+    engine = [throughput(lambda b=b: SparkExecutor(b.text), b, options.runs) for b in wanted]  # type: ignore[misc]
+    show("Engine, through Spark", engine)
+    found["engine"] = engine
+    if not options.only:
+        found["growth"], found["latency"] = growth(options.runs), latency()
+        for row in (found["growth"], found["latency"]):
+            print({key: value for key, value in row.items() if key != "below" or value})
+        found["reference"] = reference(min(options.runs, 3))
+        show("Reference executor, one core", found["reference"])
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        print(f"\nwritten to {RESULTS}")
+    close_slices()
+
+
+if __name__ == "__main__":
+    main()

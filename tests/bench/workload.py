@@ -1,0 +1,79 @@
+"""The log that is folded, and a fixed piece of NumPy work that tells how fast the machine is
+now."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lockstep.events import StreamSchema
+from lockstep.events.codec import encode_batch
+
+SYMBOLS = 100
+EVENTS_PER_MS = 10
+RECORD_EVENTS = 20_000
+_NAMES = pa.array([f"SYM{number:03d}" for number in range(SYMBOLS)])
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record of the log (execute.contract.Encoded)."""
+
+    position: int
+    payload: bytes
+
+
+class Log:
+    """An endless log of single-event chunks in event time, `EVENTS_PER_MS` events a millisecond."""
+
+    def __init__(self, schemas: Sequence[StreamSchema], seed: int = 1) -> None:
+        self._schemas = schemas
+        self._random = np.random.default_rng(seed)
+        self._position = 0
+        self._count = 0
+
+    def take(self, events: int, record_events: int = RECORD_EVENTS) -> list[Entry]:
+        """The next events, streams taking turns record by record."""
+        entries = []
+        for at in range(0, events, record_events):
+            schema = self._schemas[self._position % len(self._schemas)]
+            entries.append(self._record(schema, min(record_events, events - at)))
+        return entries
+
+    def _record(self, schema: StreamSchema, count: int) -> Entry:
+        random = self._random
+        times = 1_600_000_000_000 + (self._count + np.arange(count)) // EVENTS_PER_MS
+        columns = [
+            _NAMES.take(pa.array(random.integers(0, SYMBOLS, count))),
+            pa.array(random.random(count) * 100),
+            pa.array(random.integers(1, 1000, count)),
+        ]
+        batch = pa.RecordBatch.from_arrays(columns, names=list(schema.names))
+        self._count += count
+        self._position += 1
+        ones = np.ones(count, np.int32)
+        stamps = pa.array(times)
+        payload = encode_batch(schema, batch, ones, int(times[-1]), timestamps_ms=stamps)
+        return Entry(self._position, payload)
+
+
+def slices_of(entries: Sequence[Entry], records: int) -> list[Sequence[Entry]]:
+    """Slices of so many records."""
+    return [entries[at : at + records] for at in range(0, len(entries), records)]
+
+
+def numpy_seconds(repeats: int = 5) -> float:
+    """How long the fixed work takes now: a sort, a gather, a running sum of two million doubles."""
+    values = np.random.default_rng(7).random(2_000_000)
+    took = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        order = np.argsort(values)
+        float(np.cumsum(values[order])[-1])
+        took.append(time.perf_counter() - begun)
+    return statistics.median(took)

@@ -1,0 +1,125 @@
+"""A headless Chromium, driven by its own DevTools protocol over one WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import itertools
+import json
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+OPTIONS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage", "--remote-debugging-port=0", "--window-size=1400,1400",
+)  # fmt: skip
+POLL_S = 0.1
+
+
+def find_chromium() -> str:
+    """The browser's path; RuntimeError when the machine has none."""
+    for name in PROGRAMS:
+        found = shutil.which(name)
+        if found:
+            return found
+    raise RuntimeError("no Chromium on PATH: run scripts/browser, or install Chromium or Chrome")
+
+
+class Page:
+    """One tab. `troubles` gathers script errors, refused loads and error-level log lines."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket
+        self._numbers = itertools.count(1)
+        self.troubles: list[str] = []
+        self.requested: list[str] = []
+
+    async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """One DevTools command and its result."""
+        number = next(self._numbers)
+        await self._socket.send_json({"id": number, "method": method, "params": parameters})
+        while True:
+            message = await self._socket.receive_json()
+            if message.get("id") == number:
+                assert "error" not in message, message
+                result: dict[str, Any] = message["result"]
+                return result
+            self._note(message)
+
+    async def open(self, url: str) -> None:
+        """Goes there."""
+        for domain in ("Runtime", "Log", "Network", "Page"):
+            await self.call(f"{domain}.enable")
+        await self.call("Page.navigate", url=url)
+
+    async def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression."""
+        result = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
+
+    async def until(self, expression: str, *, timeout_s: float = 30.0) -> Any:
+        """The expression's value once it is true; TimeoutError with the page's text."""
+        # While the page is being built, parts of the expression may not exist.
+        careful = f"(() => {{ try {{ return {expression} }} catch {{ return null }} }})()"
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not (value := await self.evaluate(careful)):
+                    await asyncio.sleep(POLL_S)
+                return value
+        except TimeoutError:
+            text = await self.evaluate("document.body.innerText")
+            raise TimeoutError(f"never true: {expression}\nthe page says:\n{text}") from None
+
+    async def screenshot(self, path: Path) -> bytes:
+        """A PNG of what is to be seen."""
+        result = await self.call("Page.captureScreenshot")
+        picture = base64.b64decode(result["data"])
+        path.write_bytes(picture)
+        return picture
+
+    def _note(self, message: dict[str, Any]) -> None:
+        method, parameters = message.get("method"), message.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            self.troubles.append(json.dumps(parameters["exceptionDetails"]))
+        elif method == "Log.entryAdded" and parameters["entry"]["level"] == "error":
+            self.troubles.append(json.dumps(parameters["entry"]))
+        elif method == "Network.requestWillBeSent":
+            self.requested.append(parameters["request"]["url"])
+
+
+@pytest.fixture
+async def page(tmp_path: Path) -> AsyncIterator[Page]:
+    """A fresh browser with one tab."""
+    profile = tmp_path / "profile"
+    process = await asyncio.create_subprocess_exec(
+        find_chromium(), *OPTIONS, f"--user-data-dir={profile}", "about:blank",
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        port = await _port(process)
+        async with aiohttp.ClientSession() as session:
+            async with session.get(f"http://127.0.0.1:{port}/json") as response:
+                tab = next(t for t in await response.json() if t["type"] == "page")
+            async with session.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                yield Page(socket)
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def _port(process: asyncio.subprocess.Process) -> int:
+    assert process.stderr is not None
+    async with asyncio.timeout(30):
+        async for line in process.stderr:
+            if b"DevTools listening on" in line:
+                return int(line.split()[-1].decode().split(":")[2].split("/")[0])
+    raise RuntimeError("the browser ended before it listened")

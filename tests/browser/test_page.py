@@ -1,0 +1,57 @@
+"""The live page in a real browser: charts move, texts stay texts, nothing comes from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstep.cli.client import Client
+from lockstep.cli.replay import send_retrying
+from lockstep.cli.suite import running_suite
+
+APP = """
+@app:name('Rooms')
+define stream Reading (room string, celsius double);
+@info(name='mean')
+from Reading#window.length(10)
+select room, avg(celsius) as mean, count() as readings group by room insert into RoomMean;
+"""
+NASTY = "<img src=x onerror=\"document.title='owned'\">"
+
+
+@pytest.mark.timeout(180)
+async def test_charts_move_while_events_come(tmp_path: Path, page: Any) -> None:
+    """Two series are drawn, a new event changes them, and markup in a value stays text."""
+    overrides = {"LOCKSTEP_PROCESSOR__EXECUTOR": "reference", "LOCKSTEP_SERVER__PORT": "0"}
+    async with (
+        running_suite(tmp_path / "suite", overrides=overrides, sync_interval="2m") as suite,
+        Client(suite.addresses) as client,
+    ):
+        await send_retrying(lambda: client.deploy(APP))
+        await _send(client, [("attic", 30.0), ("hall", 20.0), ("attic", 31.0), (NASTY, 25.0)])
+        await page.open(f"{suite.addresses.presenter}/apps/Rooms")
+        await page.until("document.body.innerText.includes('RoomMean')")
+        await page.until("document.querySelectorAll('svg path, svg polyline').length >= 2")
+        await page.until("document.body.innerText.includes('onerror')")
+        before = await page.evaluate("document.querySelector('svg').outerHTML")
+        await _send(client, [("attic", 45.0), ("hall", 5.0)])
+        await page.until("document.body.innerText.includes('35.3')")
+        await page.until(f"document.querySelector('svg').outerHTML !== {json.dumps(before)}")
+        picture = await page.screenshot(tmp_path / "page.png")
+        assert await page.evaluate("document.title") != "owned"
+        assert await page.evaluate("document.querySelectorAll('main img').length") == 0
+        assert len(picture) > 10_000
+        assert page.troubles == []
+        base = suite.addresses.presenter
+        assert [url for url in page.requested if not url.startswith((base, "data:"))] == []
+
+
+async def _send(client: Client, readings: list[tuple[str, float]]) -> None:
+    for room, celsius in readings:
+        body = json.dumps({"room": room, "celsius": celsius}).encode()
+        await send_retrying(lambda body=body: client.send("Rooms", "Reading", body))  # type: ignore[misc]
+        await asyncio.sleep(0)

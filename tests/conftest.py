@@ -1,0 +1,40 @@
+"""What all tests share: the real servers and Spark's environment, each made once per worker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from lockstep.embedded import EmbeddedServers, prepare_spark_environment
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServers]:
+    """NATS with JetStream, Redis and PostgreSQL; tests choose names of their own in them."""
+    # Opened and closed outside of any test's event loop: the servers are not bound to one.
+    started = EmbeddedServers(tmp_path_factory.mktemp("servers"), sync_interval="2m")
+    asyncio.run(started.open())
+    yield started
+    asyncio.run(started.close())
+
+
+@pytest.fixture(scope="session")
+def spark_env() -> None:
+    """JAVA_HOME and PYSPARK_PYTHON such that a Spark session starts on any machine."""
+    prepare_spark_environment()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what needs servers or Spark; one worker gets all of Spark, others whole files."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+        if "servers" in fixtures:
+            item.add_marker(pytest.mark.servers)
+        if "spark_env" in fixtures or "spark" in [p for p in parameters if isinstance(p, str)]:
+            item.add_marker(pytest.mark.spark)
+        group = "spark" if item.get_closest_marker("spark") else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))

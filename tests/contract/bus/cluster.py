@@ -1,0 +1,80 @@
+"""Three NATS servers with JetStream as one cluster, to be killed one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from pathlib import Path
+
+from lockstep.embedded import free_port
+from lockstep.embedded.programs import nats_server
+
+_CONFIGURATION = """\
+listen: "127.0.0.1:{port}"
+server_name: "n{index}"
+max_payload: 8388608
+jetstream {{ store_dir: "{data}", max_file_store: 4GB, sync_interval: "2m" }}
+cluster {{ name: "c", listen: "127.0.0.1:{route}", routes: [{routes}] }}
+"""
+
+
+class Cluster:
+    """Use as an async context manager; `url` names all three."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._ports = [free_port() for _ in range(3)]
+        self._routes = [free_port() for _ in range(3)]
+        self._servers: dict[int, subprocess.Popen[bytes]] = {}
+
+    @property
+    def url(self) -> str:
+        """All servers."""
+        return ",".join(f"nats://127.0.0.1:{port}" for port in self._ports)
+
+    async def __aenter__(self) -> Cluster:
+        for index in range(3):
+            self.start(index)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for index in list(self._servers):
+            self.kill(index)
+
+    def start(self, index: int) -> None:
+        """Starts one server on its own data."""
+        folder = self._directory / str(index)
+        folder.mkdir(exist_ok=True)
+        routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in self._routes)
+        file = folder / "nats.conf"
+        file.write_text(
+            _CONFIGURATION.format(
+                port=self._ports[index],
+                index=index,
+                data=folder / "data",
+                route=self._routes[index],
+                routes=routes,
+            )
+        )
+        with (folder / "log").open("ab") as log:
+            self._servers[index] = subprocess.Popen(
+                [str(nats_server()), "-c", str(file)], stdout=log, stderr=log
+            )
+
+    def kill(self, index: int) -> None:
+        """SIGKILL, reaped."""
+        server = self._servers.pop(index)
+        server.kill()
+        server.wait()
+
+    async def reachable(self, index: int) -> None:
+        """Returns once a server listens."""
+        async with asyncio.timeout(20):
+            while True:
+                try:
+                    _, writer = await asyncio.open_connection("127.0.0.1", self._ports[index])
+                except OSError:
+                    await asyncio.sleep(0.05)
+                else:
+                    writer.close()
+                    return

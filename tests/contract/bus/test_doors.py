@@ -1,0 +1,174 @@
+"""Dead letters, ingress, topics and requests, on every carrier."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+
+import pytest
+
+from lockstep.bus import DeadLetter, RecordTooLargeError, StoredDeadLetter
+from lockstep.events import UnavailableError
+from tests.contract.bus.carriers import World
+
+WAIT_MS = 2_000
+
+
+def _letter(app: str, stream: str, payload: bytes = b"\x00{bad") -> DeadLetter:
+    return DeadLetter(app, stream, "no sü\nch field", payload, "application/json", 5, "n1", 3)
+
+
+def _app() -> str:
+    return f"a.{uuid.uuid4().hex}"
+
+
+async def test_dead_letters_are_found_by_app_and_stream(world: World) -> None:
+    """Oldest first, with original bytes; other apps' letters stay out."""
+    app, other = _app(), _app()
+    letters = world.bus.dead_letters
+    first = await letters.append(_letter(app, "S 1"))
+    await letters.append(_letter(other, "S 1"))
+    second = await letters.append(_letter(app, "T", b"\xff"))
+    found = await world.other.dead_letters.read(app)
+    assert found == [
+        StoredDeadLetter(first, _letter(app, "S 1")),
+        StoredDeadLetter(second, _letter(app, "T", b"\xff")),
+    ]
+    assert [each.sequence for each in await letters.read(app, "T")] == [second]
+    assert [each.sequence for each in await letters.read(app, after=first)] == [second]
+    assert [each.sequence for each in await letters.read(app, max_records=1)] == [first]
+
+
+async def test_dead_letters_are_stored_once_by_id_and_removed(world: World) -> None:
+    """A repeated id gives the first sequence; removing tells how many were there."""
+    app = _app()
+    letters = world.bus.dead_letters
+    first = await letters.append(_letter(app, "S"), dedup_id=f"{app}/1")
+    assert await letters.append(_letter(app, "S"), dedup_id=f"{app}/1") == first
+    second = await letters.append(_letter(app, "S"), dedup_id=f"{app}/2")
+    assert await letters.remove([first, first, 10**9]) == 1
+    assert [each.sequence for each in await letters.read(app)] == [second]
+
+
+async def test_ingress_keeps_a_message_until_it_is_acknowledged(world: World) -> None:
+    """Unacknowledged, it comes again after a time, with the same id; acknowledged, never."""
+    app = _app()
+    await world.bus.ingress.publish(app, "S.x", b"1", headers={"Content-Type": "text/plain"})
+    (message,) = await world.other.ingress.read(max_messages=10, wait_ms=WAIT_MS)
+    assert (message.app, message.stream, message.payload) == (app, "S.x", b"1")
+    assert message.headers["Content-Type"] == "text/plain"
+    (again,) = await world.other.ingress.read(max_messages=10, wait_ms=5 * WAIT_MS)
+    assert (again.id, again.payload) == (message.id, b"1")
+    await again.acknowledge()
+    assert await world.other.ingress.read(max_messages=10, wait_ms=1_000) == []
+
+
+async def test_receivers_share_the_ingress(world: World) -> None:
+    """Each message goes to one of them."""
+    app = _app()
+    for i in range(20):
+        await world.bus.ingress.publish(app, "S", str(i).encode())
+    seen: list[bytes] = []
+    while len(seen) < 20:
+        for bus in (world.bus, world.other):
+            for message in await bus.ingress.read(max_messages=3, wait_ms=WAIT_MS):
+                seen.append(message.payload)
+                await message.acknowledge()
+    assert sorted(seen, key=int) == [str(i).encode() for i in range(20)]
+
+
+async def test_ingress_ids_of_clients_are_kept(world: World) -> None:
+    """A client that repeats its id is heard once."""
+    app, own = _app(), uuid.uuid4().hex
+    for _ in range(2):
+        await world.bus.ingress.publish(app, "S", b"x", headers={"Nats-Msg-Id": own})
+    (message,) = await world.bus.ingress.read(max_messages=10, wait_ms=WAIT_MS)
+    assert message.id == own
+    await message.acknowledge()
+    assert await world.bus.ingress.read(max_messages=10, wait_ms=50) == []
+
+
+async def test_ingress_refuses_what_is_too_large(world: World) -> None:
+    """The sender hears it, at once."""
+    with pytest.raises(RecordTooLargeError):
+        await world.bus.ingress.publish(_app(), "S", b"x" * 1_000_001)
+
+
+async def test_topics_reach_every_subscriber(world: World) -> None:
+    """With wildcards; in order; not those of other subjects."""
+    root = uuid.uuid4().hex
+    exact = await world.other.topics.subscribe(f"{root}.a.b")
+    wide = await world.other.topics.subscribe(f"{root}.*.b")
+    all_of_it = await world.bus.topics.subscribe(f"{root}.>")
+    got = {name: [] for name in ("exact", "wide", "all")}  # type: dict[str, list[bytes]]
+
+    async def collect(name: str, subscription: object, count: int) -> None:
+        async for _, payload in subscription:  # type: ignore[attr-defined]
+            got[name].append(payload)
+            if len(got[name]) == count:
+                return
+
+    tasks = [
+        asyncio.create_task(collect("exact", exact, 1)),
+        asyncio.create_task(collect("wide", wide, 2)),
+        asyncio.create_task(collect("all", all_of_it, 3)),
+    ]
+    assert await world.other.healthy()  # a round trip: the server knows the subscriptions
+    for subject, payload in ((f"{root}.a.b", b"1"), (f"{root}.c.b", b"2"), (f"{root}.x", b"3")):
+        await world.bus.topics.publish(subject, payload)
+    await asyncio.wait_for(asyncio.gather(*tasks), 10)
+    assert got == {"exact": [b"1"], "wide": [b"1", b"2"], "all": [b"1", b"2", b"3"]}
+    for subscription in (exact, wide, all_of_it):
+        await subscription.close()
+        await subscription.close()
+
+
+async def test_a_closed_subscription_ends(world: World) -> None:
+    """Its iteration ends after what had come before."""
+    subscription = await world.bus.topics.subscribe(uuid.uuid4().hex)
+    await subscription.close()
+    assert [message async for message in subscription] == []
+
+
+async def test_requests_are_answered(world: World) -> None:
+    """One responder answers many requests at the same time."""
+    subject = uuid.uuid4().hex
+
+    async def shout(payload: bytes) -> bytes:
+        return payload.upper()
+
+    responding = await world.other.topics.respond(subject, shout, queue="q")
+    assert await world.other.healthy()
+    answers = await asyncio.gather(
+        *(world.bus.topics.request(subject, b"a%d" % i, timeout_ms=WAIT_MS) for i in range(20))
+    )
+    assert answers == [b"A%d" % i for i in range(20)]
+    await responding.close()
+    assert await world.other.healthy()
+    with pytest.raises(UnavailableError):
+        await world.bus.topics.request(subject, b"x", timeout_ms=WAIT_MS)
+
+
+async def test_a_request_without_answer_times_out(world: World) -> None:
+    """A responder that hangs does not hang the caller."""
+    subject = uuid.uuid4().hex
+
+    async def hang(_: bytes) -> bytes:
+        await asyncio.Event().wait()
+        return b""
+
+    await world.other.topics.respond(subject, hang)
+    assert await world.other.healthy()
+    with pytest.raises(UnavailableError):
+        await world.bus.topics.request(subject, b"x", timeout_ms=100)
+
+
+async def test_a_closed_bus_is_not_healthy(world: World) -> None:
+    """Closing twice is fine; afterwards nothing can be reached."""
+    bus = await world.carrier.connect()
+    assert await bus.healthy()
+    await bus.close()
+    await bus.close()
+    assert not await bus.healthy()
+    with pytest.raises(UnavailableError):
+        await bus.topics.publish("x", b"")

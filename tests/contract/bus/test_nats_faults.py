@@ -1,0 +1,286 @@
+"""NATS under faults: restarts, kills, lost acknowledgements, pauses, wrong passwords."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from lockstep.bus import Accepted, BusLimits, OutputTail, Refused
+from lockstep.bus.nats import NatsBus
+from lockstep.bus.nats.dialing import BusRefusedError
+from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.embedded import NatsServer, free_port
+from lockstep.events import ClaimRecord, OutputId, UnavailableError
+from tests.contract.bus.carriers import fresh_log, one_event, rows, with_limits
+from tests.contract.pausing import paused
+from tests.contract.proxy import Proxy
+
+pytestmark = pytest.mark.servers
+
+READ = {"max_records": 1000, "max_bytes": 10_000_000}
+PATIENT = with_limits(publish_timeout_ms=20_000)
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[NatsServer]:
+    """A NATS server of the test's own, to be killed at will."""
+    nats = NatsServer(
+        tmp_path, clock=SystemClock(), randomness=SystemRandomness(), sync_interval="2m"
+    )
+    await nats.start()
+    yield nats
+    await nats.stop()
+
+
+async def _connect(url: str, limits: BusLimits = PATIENT) -> NatsBus:
+    return await NatsBus.connect(url, limits, SystemRandomness())
+
+
+async def _through(server: NatsServer, proxy: Proxy, limits: BusLimits = PATIENT) -> NatsBus:
+    return await _connect(server.url.replace(str(server.port), str(proxy.port)), limits)
+
+
+async def _eventually(holds: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(20):
+        while not await holds():
+            await asyncio.sleep(0.05)
+
+
+async def test_readers_and_writers_outlive_a_restart(server: NatsServer) -> None:
+    """A waiting reader gets what is appended after the server came back, and nothing else."""
+    bus = await _connect(server.url)
+    name = fresh_log()
+    log, reader = await bus.input_log(name), await bus.input_log(name)
+    await log.append(one_event(0))
+    assert len(await reader.read(0, **READ, wait_ms=1000)) == 1
+    reading = asyncio.create_task(reader.read(1, **READ, wait_ms=60_000))
+    await server.restart()
+    await log.append(one_event(1))
+    entries = await asyncio.wait_for(reading, 30)
+    assert [(e.position, e.record) for e in entries] == [(2, one_event(1))]
+    await bus.close()
+
+
+async def test_a_kill_in_the_middle_loses_and_doubles_nothing(server: NatsServer) -> None:
+    """Appends under way when the server is killed are stored once each when they are reported."""
+    bus = await _connect(server.url)
+    log = await bus.input_log(fresh_log())
+    appends = [
+        asyncio.create_task(log.append(one_event(i), dedup_id=f"id-{i}")) for i in range(300)
+    ]
+    await asyncio.wait(appends, return_when=asyncio.FIRST_COMPLETED)
+    await server.kill()
+    await server.start()
+    done = await asyncio.gather(*appends)
+    entries = await log.read(0, **READ, wait_ms=5000)
+    assert {a.position for a in done} == {e.position for e in entries} == set(range(1, 301))
+    stored = {e.position: e.record for e in entries}
+    assert [stored[a.position] for a in done] == [one_event(i) for i in range(300)]
+    await bus.close()
+
+
+async def test_a_lost_acknowledgement_of_an_input_is_made_good(server: NatsServer) -> None:
+    """The record was stored, its answer lost: sent again it is found, not stored twice."""
+    async with Proxy(server.port) as proxy:
+        bus = await _through(server, proxy)
+        log = await bus.input_log(fresh_log())
+        proxy.swallow_answers = True
+        appending = asyncio.create_task(log.append(one_event(1)))
+        await asyncio.wait_for(proxy.swallowed.wait(), 10)
+        proxy.swallow_answers = False
+        proxy.cut()
+        appended = await asyncio.wait_for(appending, 20)
+        assert (appended.position, appended.duplicate) == (1, False)
+        assert await log.bounds() == (1, 1)
+        await bus.close()
+
+
+async def test_a_lost_acknowledgement_of_an_output_is_recognised(server: NatsServer) -> None:
+    """The append stands at the tail as our own: accepted, and the next one goes behind it."""
+    async with Proxy(server.port) as proxy:
+        bus = await _through(server, proxy)
+        log = await bus.output_log(fresh_log())
+        await log.append(ClaimRecord(1, "a", 5), expected_sequence=0)
+        proxy.swallow_answers = True
+        appending = asyncio.create_task(log.append(rows(1, 1), expected_sequence=1))
+        await asyncio.wait_for(proxy.swallowed.wait(), 10)
+        proxy.swallow_answers = False
+        proxy.cut()
+        assert await asyncio.wait_for(appending, 20) == Accepted(2)
+        assert await log.append(rows(1, 2), expected_sequence=2) == Accepted(3)
+        await bus.close()
+
+
+async def test_a_lost_acknowledgement_under_a_new_claim_is_a_refusal(server: NatsServer) -> None:
+    """Somebody claimed on top of our append: we are told to step down, and what stands."""
+    async with Proxy(server.port) as proxy:
+        old, new = await _through(server, proxy), await _connect(server.url)
+        name = fresh_log()
+        log, successor = await old.output_log(name), await new.output_log(name)
+        await log.append(ClaimRecord(1, "old", 5), expected_sequence=0)
+        proxy.swallow_answers = True
+        appending = asyncio.create_task(log.append(rows(1, 1), expected_sequence=1))
+        await asyncio.wait_for(proxy.swallowed.wait(), 10)
+        proxy.refuse = True
+        proxy.cut()
+        tail = await successor.tail()
+        assert tail == OutputTail(2, 1, OutputId(1, 0))
+        await successor.append(ClaimRecord(2, "new", 6), expected_sequence=2)
+        proxy.swallow_answers = proxy.refuse = False
+        outcome = await asyncio.wait_for(appending, 20)
+        assert outcome == Refused(OutputTail(3, 2, OutputId(1, 0)))
+        await old.close()
+        await new.close()
+
+
+async def test_a_paused_server_ends_in_unavailable_then_the_tail_tells(
+    server: NatsServer,
+) -> None:
+    """After the time limit the outcome is unknown; the tail, once it can be read, decides."""
+    bus = await _connect(server.url, with_limits(publish_timeout_ms=1_500))
+    log = await bus.output_log(fresh_log())
+    await log.append(ClaimRecord(1, "a", 5), expected_sequence=0)
+    with paused(server.pid), pytest.raises(UnavailableError):
+        await log.append(rows(1, 1), expected_sequence=1)
+
+    async def landed() -> bool:
+        try:
+            return (await log.tail()).sequence > 1
+        except UnavailableError:
+            return False
+
+    await _eventually(landed)
+    assert await log.tail() == OutputTail(2, 1, OutputId(1, 0))
+    assert isinstance(await log.append(rows(1, 1), expected_sequence=1), Refused)
+    assert await log.append(rows(1, 2), expected_sequence=2) == Accepted(3)
+    await bus.close()
+
+
+async def test_subscriptions_outlive_a_restart(server: NatsServer) -> None:
+    """A listener hears what is published after the server came back."""
+    bus = await _connect(server.url)
+    subscription = await bus.topics.subscribe("t.>")
+    await server.restart()
+    await _eventually(bus.healthy)
+    await bus.topics.publish("t.1", b"x")
+    async with asyncio.timeout(10):
+        async for subject, payload in subscription:
+            assert (subject, payload) == ("t.1", b"x")
+            break
+    await bus.close()
+
+
+async def test_ingress_outlives_a_kill(server: NatsServer) -> None:
+    """What was accepted at the door and not acknowledged comes after the restart."""
+    bus = await _connect(server.url)
+    await bus.ingress.publish("A", "S", b"1")
+    assert len(await bus.ingress.read(max_messages=10, wait_ms=2000)) == 1
+    await server.kill()
+    await server.start()
+    await bus.ingress.publish("A", "S", b"2")
+    got: set[bytes] = set()
+    async with asyncio.timeout(20):
+        while got != {b"1", b"2"}:
+            for message in await bus.ingress.read(max_messages=10, wait_ms=1000):
+                got.add(message.payload)
+                await message.acknowledge()
+    await bus.close()
+
+
+async def test_a_receiver_that_leaves_gives_back_what_it_has_not_read(server: NatsServer) -> None:
+    """Others get it at once, not after the time for redelivery."""
+    limits = with_limits(ingress_redelivery_ms=600_000)
+    leaving, staying = await _connect(server.url, limits), await _connect(server.url, limits)
+    for i in range(5):
+        await staying.ingress.publish("A", "S", str(i).encode())
+    (first,) = await leaving.ingress.read(max_messages=1, wait_ms=5000)
+    await first.acknowledge()
+    assert await leaving.ingress.read(max_messages=1, wait_ms=5000)  # with more on its way
+    await leaving.ingress.read(max_messages=1, wait_ms=5000)
+    await leaving.close()
+    got: list[bytes] = []
+    async with asyncio.timeout(20):
+        while len(got) < 2:
+            for message in await staying.ingress.read(max_messages=10, wait_ms=1000):
+                got.append(message.payload)
+                await message.acknowledge()
+    assert got == [b"3", b"4"]
+    await staying.close()
+
+
+async def test_reading_from_a_server_that_stays_away_is_an_error(server: NatsServer) -> None:
+    """The reader is told when its time is up, and goes on once the server is back."""
+    bus = await _connect(server.url, with_limits(publish_timeout_ms=500))
+    log = await bus.input_log(fresh_log())
+    await log.append(one_event(1))
+    await server.kill()
+    assert not await bus.healthy()
+    with pytest.raises(UnavailableError):
+        await log.read(0, **READ, wait_ms=200)
+    with pytest.raises(UnavailableError):
+        await log.append(one_event(2))
+    await server.start()
+    await _eventually(bus.healthy)
+    assert len(await log.read(0, **READ, wait_ms=10_000)) == 1
+    await bus.close()
+
+
+async def test_a_wrong_password_is_told_at_once(server: NatsServer) -> None:
+    """Not retried for ever, and not mistaken for a server that is away."""
+    with pytest.raises(BusRefusedError):
+        await _connect(server.url.replace(server.password, "wrong"))
+
+
+async def test_no_server_is_unavailable_within_the_limit() -> None:
+    """Connecting gives up in time."""
+    with pytest.raises(UnavailableError):
+        await _connect(f"nats://127.0.0.1:{free_port()}", with_limits(connect_timeout_ms=300))
+
+
+async def test_many_logs_take_no_room_before_they_are_written(server: NatsServer) -> None:
+    """The byte limit of a log is not set aside on the server's disk."""
+    bus = await _connect(server.url, with_limits(max_log_bytes=500_000_000_000))
+    for _ in range(20):
+        log = await bus.output_log(fresh_log())
+    assert await log.append(rows(1, 1), expected_sequence=0) == Accepted(1)
+    await bus.close()
+
+
+async def test_a_connection_that_was_refused_for_a_while_comes_back(server: NatsServer) -> None:
+    """The server has another password for some time: subscriptions and appends go on after it."""
+    bus = await _connect(server.url)
+    log = await bus.input_log(fresh_log())
+    subscription = await bus.topics.subscribe("t.>")
+    file = server.directory / "password"
+    right = file.read_text()
+    await server.stop()
+    file.write_text("another")
+    await server.start()
+    for _ in range(10):
+        assert not await bus.healthy()
+        await asyncio.sleep(0.05)
+    await server.stop()
+    file.write_text(right)
+    await server.start()
+    await _eventually(bus.healthy)
+    assert (await log.append(one_event(1))).position == 1
+    await bus.topics.publish("t.1", b"x")
+    async with asyncio.timeout(10):
+        async for subject, _ in subscription:
+            assert subject == "t.1"
+            break
+    await bus.close()
+
+
+async def test_closing_does_not_wait_for_a_server_that_hangs(server: NatsServer) -> None:
+    """Also with much on its way."""
+    bus = await _connect(server.url, with_limits(publish_timeout_ms=500))
+    log = await bus.input_log(fresh_log())
+    with paused(server.pid):
+        appends = [asyncio.create_task(log.append(one_event("x" * 900_000))) for _ in range(20)]
+        done = await asyncio.wait_for(asyncio.gather(*appends, return_exceptions=True), 60)
+        assert all(isinstance(each, UnavailableError) for each in done)
+        await asyncio.wait_for(bus.close(), 20)

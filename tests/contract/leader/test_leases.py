@@ -1,0 +1,116 @@
+"""Leases: one holder at a time, for a limited time, and every change names its acquisition."""
+
+from __future__ import annotations
+
+import asyncio
+
+from lockstep.clock import SystemClock
+from lockstep.leader import Lease, Leases
+from tests.contract.leader.conftest import Competition
+
+LONG_MS = 60_000
+SHORT_MS = 150
+
+
+async def _acquired(leases: Leases, resource: str, holder: str, ttl_ms: int = LONG_MS) -> Lease:
+    lease = await leases.acquire(resource, holder, ttl_ms=ttl_ms)
+    assert lease is not None
+    return lease
+
+
+async def test_one_holder_at_a_time(competition: Competition) -> None:
+    """The second is refused until the first gives it back."""
+    lease = await _acquired(competition.one, competition.resource, "a")
+    assert await competition.two.holder(competition.resource) == "a"
+    assert await competition.two.acquire(competition.resource, "b", ttl_ms=LONG_MS) is None
+    assert await competition.one.release(lease)
+    assert await competition.one.holder(competition.resource) is None
+    assert (await _acquired(competition.two, competition.resource, "b")).holder == "b"
+
+
+async def test_concurrent_acquirers_get_one_lease(competition: Competition) -> None:
+    """Out of many at the same moment exactly one succeeds."""
+    attempts = (
+        leases.acquire(competition.resource, f"n{i}", ttl_ms=LONG_MS)
+        for i in range(20)
+        for leases in (competition.one, competition.two)
+    )
+    leases = [lease for lease in await asyncio.gather(*attempts) if lease is not None]
+    assert len(leases) == 1
+    assert await competition.one.holder(competition.resource) == leases[0].holder
+
+
+async def test_the_same_name_does_not_share_a_lease(competition: Competition) -> None:
+    """A restarted process of the same name is somebody else."""
+    await _acquired(competition.one, competition.resource, "a")
+    assert await competition.two.acquire(competition.resource, "a", ttl_ms=LONG_MS) is None
+
+
+async def test_a_lease_ends_by_itself(competition: Competition) -> None:
+    """Not renewed it is free after its time, never before, and its holder is told."""
+    clock = SystemClock()
+    started_ms = clock.monotonic_ms()
+    lease = await _acquired(competition.one, competition.resource, "a", SHORT_MS)
+    assert started_ms < lease.expires_at_monotonic_ms <= clock.monotonic_ms() + SHORT_MS
+    async with asyncio.timeout(10):
+        while not await competition.two.acquire(competition.resource, "b", ttl_ms=LONG_MS):
+            await clock.sleep_ms(5)
+    assert clock.monotonic_ms() - started_ms >= SHORT_MS - 1
+    assert await competition.one.renew(lease) is None
+    assert not await competition.one.release(lease)
+    assert await competition.two.holder(competition.resource) == "b"
+
+
+async def test_renewing_keeps_it(competition: Competition) -> None:
+    """Renewed in time it lasts well beyond its first time to live."""
+    clock = SystemClock()
+    lease: Lease | None = await _acquired(competition.one, competition.resource, "a", SHORT_MS * 4)
+    deadline_ms = clock.monotonic_ms() + SHORT_MS * 8
+    while clock.monotonic_ms() < deadline_ms:
+        assert lease is not None
+        before_ms = lease.expires_at_monotonic_ms
+        await clock.sleep_ms(SHORT_MS // 4)
+        lease = await competition.one.renew(lease)
+        assert lease is not None
+        assert lease.expires_at_monotonic_ms > before_ms
+        assert await competition.two.acquire(competition.resource, "b", ttl_ms=1) is None
+
+
+async def test_an_old_acquisition_cannot_touch_a_new_one(competition: Competition) -> None:
+    """Released and taken again by the same holder, the old lease is worth nothing."""
+    old = await _acquired(competition.one, competition.resource, "a")
+    await competition.one.release(old)
+    new = await _acquired(competition.one, competition.resource, "a")
+    assert await competition.one.renew(old) is None
+    assert not await competition.one.release(old)
+    assert not await competition.one.hand_over(old, "b")
+    assert await competition.one.renew(new) is not None
+
+
+async def test_handing_over_reserves_it_for_one(competition: Competition) -> None:
+    """Only the named successor can take it; the giver has it no more."""
+    lease = await _acquired(competition.one, competition.resource, "a")
+    assert await competition.one.hand_over(lease, "b")
+    assert await competition.one.holder(competition.resource) == "b"
+    assert await competition.one.renew(lease) is None
+    assert await competition.one.acquire(competition.resource, "a", ttl_ms=LONG_MS) is None
+    taken = await _acquired(competition.two, competition.resource, "b")
+    assert await competition.two.renew(taken) is not None
+    assert await competition.one.acquire(competition.resource, "b", ttl_ms=LONG_MS) is None
+
+
+async def test_a_reservation_ends_with_the_lease(competition: Competition) -> None:
+    """A successor that never comes does not block the others for longer than the lease."""
+    lease = await _acquired(competition.one, competition.resource, "a", SHORT_MS)
+    assert await competition.one.hand_over(lease, "nobody")
+    async with asyncio.timeout(10):
+        while not await competition.two.acquire(competition.resource, "b", ttl_ms=LONG_MS):
+            await asyncio.sleep(0.005)
+    assert await competition.two.holder(competition.resource) == "b"
+
+
+async def test_resources_are_independent(competition: Competition) -> None:
+    """Leases of different resources do not meet."""
+    await _acquired(competition.one, competition.resource, "a")
+    await _acquired(competition.two, competition.resource + "/2", "b")
+    assert await competition.one.healthy()

@@ -1,0 +1,94 @@
+"""Redis under faults: killed, flushed, paused, answers lost, wrong password."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.embedded import RedisServer
+from lockstep.events import UnavailableError
+from lockstep.leader.redis import RedisLeases
+from lockstep.leader.redis.leases import LeasesRefusedError
+from tests.contract.pausing import paused
+from tests.contract.proxy import Proxy
+
+pytestmark = pytest.mark.servers
+
+CLOCK = SystemClock()
+LONG_MS = 60_000
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[RedisServer]:
+    """A Redis server of the test's own."""
+    redis = RedisServer(tmp_path, clock=CLOCK, randomness=SystemRandomness())
+    await redis.start()
+    yield redis
+    await redis.stop()
+
+
+def _leases(url: str, timeout_ms: int = 1_000) -> RedisLeases:
+    return RedisLeases(url, CLOCK, SystemRandomness(), timeout_ms=timeout_ms)
+
+
+async def test_a_lease_outlives_a_restart_of_its_server(server: RedisServer) -> None:
+    """Killed and started again, it knows the holder; the connection comes back by itself."""
+    leases, others = _leases(server.url), _leases(server.url)
+    lease = await leases.acquire("r", "a", ttl_ms=LONG_MS)
+    assert lease is not None
+    await server.kill()
+    with pytest.raises(UnavailableError):
+        await leases.renew(lease)
+    assert not await leases.healthy()
+    await server.start()
+    assert await others.acquire("r", "b", ttl_ms=LONG_MS) is None
+    assert await leases.renew(lease) is not None
+
+
+async def test_a_flushed_server_has_lost_the_lease(server: RedisServer) -> None:
+    """The holder learns it at the next renewal, and whoever asks first has it then."""
+    leases, others = _leases(server.url), _leases(server.url)
+    lease = await leases.acquire("r", "a", ttl_ms=LONG_MS)
+    assert lease is not None
+    await others._redis.flushall()
+    assert await leases.renew(lease) is None
+    assert await others.acquire("r", "b", ttl_ms=LONG_MS) is not None
+
+
+async def test_a_lost_answer_does_not_lock_the_resource(server: RedisServer) -> None:
+    """The key was set and its answer lost: the same acquisition asks again and has it."""
+    async with Proxy(server.port) as proxy:
+        leases = _leases(server.url.replace(str(server.port), str(proxy.port)), 5_000)
+        assert await leases.healthy()
+        proxy.swallow_answers = True
+        acquiring = asyncio.create_task(leases.acquire("r", "a", ttl_ms=LONG_MS))
+        await asyncio.wait_for(proxy.swallowed.wait(), 10)
+        assert await _leases(server.url).holder("r") == "a"
+        proxy.swallow_answers = False
+        proxy.cut()
+        lease = await asyncio.wait_for(acquiring, 10)
+        assert lease is not None
+        assert await leases.renew(lease) is not None
+        await leases.close()
+
+
+async def test_a_paused_server_is_unavailable_in_time(server: RedisServer) -> None:
+    """Nobody waits for it longer than the limit, so that a leader can go on."""
+    leases = _leases(server.url, timeout_ms=100)
+    assert await leases.healthy()
+    with paused(server.pid):
+        started_ms = CLOCK.monotonic_ms()
+        with pytest.raises(UnavailableError):
+            await leases.acquire("r", "a", ttl_ms=LONG_MS)
+        assert CLOCK.monotonic_ms() - started_ms < 2_000
+    assert await leases.healthy()
+
+
+async def test_a_wrong_password_is_not_a_server_that_is_away(server: RedisServer) -> None:
+    """Trying again would not help."""
+    with pytest.raises(LeasesRefusedError):
+        await _leases(server.url.replace(server.password, "wrong")).acquire("r", "a", ttl_ms=1)

@@ -1,0 +1,72 @@
+"""A TCP proxy that can swallow answers or refuse connections: a network that fails on purpose."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+_BLOCK_BYTES = 65_536
+
+
+class Proxy:
+    """Forwards to one address; use as an async context manager."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._server: asyncio.Server | None = None
+        self._pairs: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.swallow_answers = False
+        self.refuse = False
+        self.swallowed = asyncio.Event()
+
+    async def __aenter__(self) -> Proxy:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        self.cut()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        assert self._server is not None
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+    def cut(self) -> None:
+        """Closes every connection that goes through it."""
+        for writer in self._pairs:
+            writer.close()
+        self._pairs.clear()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.refuse:
+            writer.close()
+            return
+        up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._target)
+        self._pairs |= {writer, up_writer}
+        for source, target, answers in (
+            (reader, up_writer, False),
+            (up_reader, writer, True),
+        ):
+            task = asyncio.create_task(self._forward(source, target, answers))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _forward(
+        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, answers: bool
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while block := await source.read(_BLOCK_BYTES):
+                if answers and self.swallow_answers:
+                    self.swallowed.set()
+                    continue
+                target.write(block)
+                await target.drain()
+        target.close()

@@ -1,0 +1,140 @@
+"""PostgreSQL under faults: killed, paused, racing writers, wrong password, large states."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.embedded import PostgresServer
+from lockstep.events import UnavailableError
+from lockstep.store import Deployment, Revision, Stale, Written
+from lockstep.store.postgres import PostgresStore
+from lockstep.store.postgres.connection import StoreRefusedError
+from tests.contract.pausing import paused
+
+pytestmark = pytest.mark.servers
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cluster for the module: making one takes longer than its tests."""
+    return tmp_path_factory.mktemp("postgres")
+
+
+@pytest.fixture
+async def server(data: Path) -> AsyncIterator[PostgresServer]:
+    """A PostgreSQL server of the module's own."""
+    postgres = PostgresServer(
+        data, clock=SystemClock(), randomness=SystemRandomness(), durable=False
+    )
+    await postgres.start()
+    yield postgres
+    await postgres.stop()
+
+
+async def _connect(server: PostgresServer, timeout_ms: int = 10_000) -> PostgresStore:
+    return await PostgresStore.connect(
+        server.url, max_connections=3, statement_timeout_ms=timeout_ms
+    )
+
+
+def _revision(position: int, *, epoch: int = 1, app: str = "A") -> Revision:
+    return Revision(f"{app}-{position}", app, "main", 0, "v", position, 1, 1, True, epoch)
+
+
+async def test_a_store_outlives_a_kill_of_its_server(server: PostgresServer) -> None:
+    """While it is away that is the error; afterwards everything is there on the same object."""
+    store = await _connect(server)
+    await store.cursors.put("sink", 7)
+    await server.kill()
+    with pytest.raises(UnavailableError):
+        await store.cursors.get("sink")
+    assert not await store.healthy()
+    await server.start()
+    async with asyncio.timeout(20):
+        while not await store.healthy():
+            await asyncio.sleep(0.05)
+    assert await store.cursors.get("sink") == 7
+    await store.close()
+
+
+async def test_a_paused_server_is_unavailable_in_time(server: PostgresServer) -> None:
+    """Nobody waits for ever, and nothing is left hanging when it goes on."""
+    store = await _connect(server, timeout_ms=1_000)
+    with paused(server.pid, children=True):
+        for _ in range(4):  # more often than there are connections
+            async with asyncio.timeout(10):
+                with pytest.raises(UnavailableError):
+                    await store.cursors.get("sink")
+    async with asyncio.timeout(20):
+        while not await store.healthy():
+            await asyncio.sleep(0.05)
+    await store.close()
+
+
+async def test_racing_writers_of_one_generation_are_one(server: PostgresServer) -> None:
+    """Out of many coordinators that write the same next generation exactly one succeeds."""
+    stores = [await _connect(server) for _ in range(3)]
+    deployment = Deployment("Race", "text", "v", 1, 1, 0, 0)
+    outcomes = await asyncio.gather(
+        *(store.deployments.put(deployment, epoch=1) for store in stores for _ in range(4))
+    )
+    assert sum(outcome == Written() for outcome in outcomes) == 1
+    for store in stores:
+        await store.close()
+
+
+async def test_racing_revisions_leave_no_older_epoch_behind_a_newer(
+    server: PostgresServer,
+) -> None:
+    """Whatever the order of arrival: once a newer epoch stands, an older one is refused."""
+    stores = [await _connect(server) for _ in range(3)]
+    outcomes = await asyncio.gather(
+        *(
+            stores[epoch % 3].revisions.save(_revision(epoch, epoch=epoch, app="R"), b"x")
+            for epoch in range(1, 13)
+        )
+    )
+    assert outcomes[-1] == Written()
+    standing = await stores[0].revisions.list("R", "main", 0)
+    refused = {e for e, o in enumerate(outcomes, 1) if isinstance(o, Stale)}
+    assert {r.epoch for r in standing} == set(range(1, 13)) - refused
+    assert await stores[0].revisions.save(_revision(99, epoch=11, app="R"), b"x") == Stale(12)
+    for store in stores:
+        await store.close()
+
+
+async def test_a_large_state_comes_back_whole(server: PostgresServer) -> None:
+    """Larger than one part of it; saved again it is replaced; purged, all of it goes."""
+    store = await _connect(server)
+    state = os.urandom(1_000_000) * 40
+    assert await store.revisions.save(_revision(1), state) == Written()
+    assert await store.revisions.load("A-1") == state
+    assert await store.revisions.save(_revision(1), state[:20_000_000]) == Written()
+    assert await store.revisions.load("A-1") == state[:20_000_000]
+    assert await store.revisions.save(_revision(2), b"") == Written()
+    assert await store.revisions.load("A-2") == b""
+    assert await store.revisions.purge("A", "main", 0, keep=1) == 1
+    with pytest.raises(LookupError):
+        await store.revisions.load("A-1")
+    await store.close()
+
+
+async def test_many_processes_may_migrate_at_once(server: PostgresServer) -> None:
+    """The tables are made once."""
+    stores = await asyncio.gather(*(_connect(server) for _ in range(5)))
+    assert all(await asyncio.gather(*(store.healthy() for store in stores)))
+    for store in stores:
+        await store.close()
+
+
+async def test_a_wrong_password_is_not_a_server_that_is_away(server: PostgresServer) -> None:
+    """Trying again would not help."""
+    url = server.url.replace(server.password, "wrong")
+    with pytest.raises(StoreRefusedError):
+        await PostgresStore.connect(url, max_connections=1, statement_timeout_ms=1_000)

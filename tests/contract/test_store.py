@@ -1,0 +1,179 @@
+"""What every store promises, on memory, files and a real PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lockstep.embedded import EmbeddedServers
+from lockstep.store import Deployment, Revision, Stale, Store, Written
+from lockstep.store.filesystem import FileStore
+from lockstep.store.memory import MemoryStore
+from lockstep.store.postgres import PostgresStore, read_rows
+
+ADAPTERS = ("memory", "files", pytest.param("postgres", marks=pytest.mark.servers))
+
+
+@pytest.fixture(params=ADAPTERS)
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path | None:
+    """Where the store of each kind is; outside of the test's loop, which servers do not share."""
+    if request.param == "memory":
+        return None
+    if request.param == "files":
+        return tmp_path
+    servers: EmbeddedServers = request.getfixturevalue("servers")
+    return servers.postgres_dsn
+
+
+@pytest.fixture
+async def store(address: str | Path | None) -> AsyncIterator[Store]:
+    """An open store of each kind."""
+    opened: Store
+    if address is None:
+        opened = MemoryStore()
+    elif isinstance(address, Path):
+        opened = FileStore(address)
+    else:
+        opened = await PostgresStore.connect(
+            address, max_connections=3, statement_timeout_ms=10_000
+        )
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def app(request: pytest.FixtureRequest) -> str:
+    """An app name of this test's own."""
+    return f"{request.node.name}-{id(request):x}"
+
+
+def deployment(app: str, generation: int = 1, text: str = "text") -> Deployment:
+    """A deployment of one app."""
+    return Deployment(app, text, f"v{generation}", generation, 2, 1_000, 2_000, {"origin": "0"})
+
+
+def revision(app: str, position: int, *, verified: bool = True, epoch: int = 1) -> Revision:
+    """A revision at a position."""
+    identity = f"{app}-{position}"
+    return Revision(identity, app, "main", 0, "v1", position, position * 10, 3, verified, epoch)
+
+
+async def test_a_deployment_comes_back_as_it_was_put(store: Store, app: str) -> None:
+    """put, get and list agree to the last field."""
+    epoch = await _epoch(store, app)
+    wanted = deployment(app)
+    assert await store.deployments.put(wanted, epoch=epoch) == Written()
+    assert await store.deployments.get(app) == wanted
+    assert wanted in await store.deployments.list()
+
+
+async def test_a_generation_cannot_be_skipped_or_written_twice(store: Store, app: str) -> None:
+    """The next generation replaces; the same one and the one after next are refused."""
+    epoch = await _epoch(store, app)
+    assert await store.deployments.put(deployment(app, 1), epoch=epoch) == Written()
+    assert isinstance(await store.deployments.put(deployment(app, 1, "b"), epoch=epoch), Stale)
+    assert isinstance(await store.deployments.put(deployment(app, 3, "c"), epoch=epoch), Stale)
+    assert await store.deployments.put(deployment(app, 2, "d"), epoch=epoch) == Written()
+    found = await store.deployments.get(app)
+    assert found is not None
+    assert found.text == "d"
+
+
+async def test_an_older_epoch_writes_nothing(store: Store, app: str) -> None:
+    """After a newer coordinator has written, the older one's writes are refused."""
+    epoch = await _epoch(store, app)
+    assert await store.deployments.put(deployment(app), epoch=epoch + 5) == Written()
+    assert await store.deployments.put(deployment(app, 2), epoch=epoch) == Stale(epoch + 5)
+    assert await store.deployments.put_placement(app, ["n"], epoch=epoch) == Stale(epoch + 5)
+    assert await store.deployments.remove(app, epoch=epoch) == Stale(epoch + 5)
+    assert await store.deployments.get(app) == deployment(app)
+
+
+async def test_placements_are_kept_and_go_with_the_app(store: Store, app: str) -> None:
+    """The nodes come back in order; removing the app removes them, twice is once."""
+    epoch = await _epoch(store, app)
+    await store.deployments.put(deployment(app), epoch=epoch)
+    assert await store.deployments.put_placement(app, ["b", "a"], epoch=epoch) == Written()
+    assert tuple((await store.deployments.placements())[app]) == ("b", "a")
+    assert await store.deployments.remove(app, epoch=epoch) == Written()
+    assert await store.deployments.remove(app, epoch=epoch) == Written()
+    assert app not in await store.deployments.placements()
+    assert await store.deployments.get(app) is None
+
+
+async def test_revisions_come_newest_first_with_their_state(store: Store, app: str) -> None:
+    """Listed by position; the state is byte for byte what was saved."""
+    for position in (10, 30, 20):
+        saved = await store.revisions.save(revision(app, position), bytes([position]) * 3)
+        assert saved == Written()
+    listed = await store.revisions.list(app, "main", 0)
+    assert [r.position for r in listed] == [30, 20, 10]
+    assert await store.revisions.load(listed[1].id) == bytes([20]) * 3
+    assert listed[0] == revision(app, 30)
+    assert await store.revisions.list(app, "main", 1) == []
+
+
+async def test_a_revision_of_an_older_epoch_is_refused(store: Store, app: str) -> None:
+    """A replaced leader cannot leave a state behind its successor's."""
+    assert await store.revisions.save(revision(app, 10, epoch=4), b"new") == Written()
+    assert await store.revisions.save(revision(app, 20, epoch=3), b"old") == Stale(4)
+    assert [r.position for r in await store.revisions.list(app, "main", 0)] == [10]
+
+
+async def test_purging_keeps_verified_ones_and_what_may_become_one(store: Store, app: str) -> None:
+    """Two verified stay; unverified ones go only when they are older than a verified one."""
+    for position, verified in ((1, True), (2, True), (3, False), (4, True), (5, False)):
+        await store.revisions.save(revision(app, position, verified=verified), b"abc")
+    assert await store.revisions.purge(app, "main", 0, keep=2) == 2
+    assert [r.position for r in await store.revisions.list(app, "main", 0)] == [5, 4, 2]
+    with pytest.raises(LookupError):
+        await store.revisions.load(f"{app}-1")
+
+
+async def test_a_revision_counts_once_it_is_verified(store: Store, app: str) -> None:
+    """mark_verified changes that and nothing else."""
+    await store.revisions.save(revision(app, 7, verified=False), b"abc")
+    await store.revisions.mark_verified(f"{app}-7")
+    assert await store.revisions.list(app, "main", 0) == [revision(app, 7)]
+    assert await store.revisions.load(f"{app}-7") == b"abc"
+
+
+async def test_removing_an_app_forgets_its_revisions_alone(store: Store, app: str) -> None:
+    """Another app's revision stays."""
+    await store.revisions.save(revision(app, 1), b"abc")
+    await store.revisions.save(revision(f"{app}-other", 1), b"abc")
+    assert await store.revisions.remove_app(app) == 1
+    assert len(await store.revisions.list(f"{app}-other", "main", 0)) == 1
+
+
+async def test_a_cursor_never_moves_back(store: Store, app: str) -> None:
+    """It starts at 0 and keeps the highest sequence."""
+    assert await store.cursors.get(app) == 0
+    for sequence in (5, 3, 9, 8):
+        await store.cursors.put(app, sequence)
+    assert await store.cursors.get(app) == 9
+
+
+async def test_a_damaged_file_is_noticed(tmp_path: Path) -> None:
+    """A state whose bytes changed on disk is not handed out."""
+    store = FileStore(tmp_path)
+    await store.revisions.save(replace(revision("a", 1)), b"precious")
+    (state,) = (tmp_path / "revisions").glob("*.state")
+    state.write_bytes(state.read_bytes()[:-1] + b"X")
+    with pytest.raises(Exception, match="checksum"):
+        await store.revisions.load("a-1")
+
+
+@pytest.mark.servers
+async def test_reading_a_table_that_is_not_there_gives_nothing(servers: EmbeddedServers) -> None:
+    """read_rows asks politely."""
+    assert await read_rows(servers.postgres_dsn, 'no "such" table', ["a"]) == []
+
+
+async def _epoch(store: Store, app: str) -> int:
+    """An epoch that is not stale in a store that other tests have written to."""
+    outcome = await store.deployments.put_placement(app, [], epoch=0)
+    return outcome.current if isinstance(outcome, Stale) else 0

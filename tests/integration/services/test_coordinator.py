@@ -1,0 +1,144 @@
+"""The control plane against real servers: deploy, validate, place, status, forward, undeploy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.integration.services.cluster import until
+from tests.integration.services.conftest import Start
+
+TEXT = "@app:name('{name}') define stream In (a int); from In select a insert into Out;"
+INVALID = "@app:name('Broken')\ndefine stream In (a int);\nfrom Inn select a insert into Out;"
+
+
+async def test_an_invalid_app_is_refused_with_its_place(cluster_of: Start) -> None:
+    """400 with line, column and hint on all routes; nothing is stored."""
+    async with cluster_of("coordinator") as cluster:
+        status, answer = await cluster.call(
+            "PUT", "coordinator", "/v1/apps", json={"text": INVALID}
+        )
+        assert (status, answer["line"]) == (400, 3)
+        status, answer = await cluster.call(
+            "POST", "coordinator", "/v1/validate", json={"text": INVALID}
+        )
+        assert (status, answer["valid"], answer["errors"][0]["line"]) == (200, False, 3)
+        status, answer = await cluster.call("POST", "coordinator", "/siddhi-apps", body=INVALID)
+        assert (status, answer.get("code")) == (400, 800101), answer
+        assert (await cluster.call("GET", "coordinator", "/siddhi-apps"))[1] == []
+        status, answer = await cluster.call("PUT", "coordinator", "/v1/apps", json={"txt": 1})
+        assert (status, "text" in answer["detail"]) == (400, True)
+
+
+async def test_the_older_products_routes(cluster_of: Start) -> None:
+    """Create, conflict, replace, list, text, status, delete, not found."""
+    async with cluster_of("coordinator", "processor-1") as cluster:
+        text = TEXT.format(name="Old")
+
+        async def call(method: str, path: str, body: str | None = None) -> Any:
+            return await cluster.call(method, "coordinator", f"/siddhi-apps{path}", body=body)
+
+        status, answer = await call("POST", "", text)
+        assert (status, answer["type"]) == (201, "success")
+        assert (await call("POST", "", text))[0] == 409
+        assert (await call("PUT", "", text.replace("In", "Inn")))[0] == 200
+        assert (await call("GET", ""))[1] == ["Old"]
+        assert (await call("GET", "/Old"))[1] == {"content": text.replace("In", "Inn")}
+
+        async def active() -> Any:
+            return (await call("GET", "/Old/status"))[1] == {"status": "active"}
+
+        await until(active, "active")
+        assert (await call("GET", "?isActive=true"))[1] == ["Old"]
+        assert (await call("DELETE", "/Old"))[0] == 200
+        assert (await call("DELETE", "/Old"))[0] == 404
+        assert (await call("GET", "/Old"))[0] == 404
+
+
+async def test_replicas_follow_the_living_processors(cluster_of: Start) -> None:
+    """Two of three carry it; a lost one is replaced; the app goes on."""
+    nodes = ("coordinator", "processor-1", "processor-2", "processor-3")
+    async with cluster_of(*nodes) as cluster:
+        app = await cluster.deploy(TEXT.format(name="Placed"), replicas=2)
+        first = await cluster.active(app)
+        await cluster.crash(first)
+
+        async def replaced() -> Any:
+            status = await cluster.status(app)
+            return first not in status["nodes"] and len(status["nodes"]) == 2
+
+        await until(replaced, "a replacement")
+        found = await cluster.settled(app, 2)
+        assert first not in [replica["node"] for replica in found]
+
+
+async def test_another_coordinator_takes_over_and_forwards_meanwhile(cluster_of: Start) -> None:
+    """Writes to the follower reach the leader; after its loss the follower leads."""
+    async with cluster_of("coordinator-1", "coordinator-2", "processor-1") as cluster:
+
+        async def leaders() -> Any:
+            _, answer = await cluster.call("GET", "coordinator", "/v1/nodes")
+            found = [n for n in answer["nodes"] if n["service"] == "coordinator"]
+            leading = [n["node"] for n in found if n["leading"]]
+            return leading if len(found) == 2 and len(leading) == 1 else None
+
+        (leader,) = await until(leaders, "two coordinators, one leads")
+        follower = next(n for n in cluster.nodes if n.startswith("coor") and n != leader)
+        async with cluster.session.put(
+            f"{cluster.nodes[follower].url}/v1/apps", json={"text": TEXT.format(name="Fwd")}
+        ) as response:
+            assert response.status == 201
+        await cluster.settled("Fwd", 1)
+        await cluster.crash(leader)
+
+        async def written() -> Any:
+            async with cluster.session.put(
+                f"{cluster.nodes[follower].url}/v1/apps", json={"text": TEXT.format(name="Next")}
+            ) as response:
+                return response.status == 201
+
+        await until(written, "the follower leads")
+        await cluster.settled("Next", 1)
+
+
+async def test_processing_goes_on_without_a_coordinator(cluster_of: Start) -> None:
+    """Events in, rows out, while no coordinator lives."""
+    async with cluster_of("coordinator", "processor-1", "receiver") as cluster:
+        app = await cluster.deploy(TEXT.format(name="Alone"))
+        await cluster.crash("coordinator")
+        await cluster.send(app, "In", {"a": 1})
+        assert [row.data for row in await cluster.published_count(app, 1)] == [(1,)]
+
+
+async def test_an_undeployed_app_is_gone_and_its_purged_log_begins_anew(cluster_of: Start) -> None:
+    """Without purge the same text goes on; with purge positions restart."""
+    async with cluster_of("coordinator", "processor-1", "receiver") as cluster:
+        text = (
+            "@app:name('Again') define stream In (a int);"
+            " from In select count() as n insert into Out;"
+        )
+        app = await cluster.deploy(text)
+        await cluster.send(app, "In", {"a": 1})
+        await cluster.published_count(app, 1)
+
+        async def remove(query: str) -> None:
+            status, _ = await cluster.call("DELETE", "coordinator", f"/v1/apps/{app}{query}")
+            assert status == 200
+
+            async def unknown() -> Any:
+                _, answer = await cluster.call(
+                    "POST", "receiver", f"/v1/apps/{app}/streams/None/events", json={}
+                )
+                return "no app named" in answer["detail"]
+
+            await until(unknown, "404")
+
+        status, answer = await cluster.call("POST", "coordinator", f"/v1/apps/{app}/snapshot")
+        assert status == 200, answer
+        await remove("")
+        await cluster.deploy(text)
+        await cluster.send(app, "In", {"a": 1})
+        assert [row.data[0] for row in await cluster.published_count(app, 2)] == [1, 2]
+        await remove("?purge=true")
+        await cluster.deploy(text)
+        await cluster.send(app, "In", {"a": 1})
+        assert [row.data[0] for row in await cluster.published_count(app, 1)] == [1]

@@ -1,0 +1,183 @@
+"""Read models, long polls, event streams with resume, on-demand queries, topics and the page."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.conftest import Start
+
+TEXT = """
+@app:name('{name}')
+define stream In (k string, v int);
+@store(type='rdbms') @PrimaryKey('k')
+define table Last{name} (k string, v int);
+define table Seen (k string, v int);
+from In select k, v insert into Out;
+from In select k, v update or insert into Last{name} on Last{name}.k == k;
+from In select k, v insert into Seen;
+"""
+NODES = ("coordinator", "processor-1", "receiver", "presenter")
+
+
+async def events_of(cluster: Cluster, path: str, count: int, **headers: str) -> list[Any]:
+    """The first SSE messages as (event, id, data)."""
+    found: list[Any] = []
+    url = cluster.url("presenter") + path
+    async with cluster.session.get(url, headers=headers) as response:
+        assert response.status == 200
+        event, identity = "message", None
+        async for raw in response.content:
+            line = raw.decode().rstrip("\n")
+            if line.startswith("event: "):
+                event = line[7:]
+            elif line.startswith("id: "):
+                identity = line[4:]
+            elif line.startswith("data: "):
+                found.append((event, identity, json.loads(line[6:])))
+                event, identity = "message", None
+                if len(found) == count:
+                    break
+    return found
+
+
+async def ready(cluster: Cluster, app: str, count: int) -> Any:
+    """Waits until the presenter shows that many rows."""
+
+    async def shown() -> Any:
+        status, answer = await cluster.call(
+            "GET", "presenter", f"/v1/apps/{app}/streams/Out/latest"
+        )
+        return answer if status == 200 and answer["total"] >= count else None
+
+    return await until(shown, f"{count} rows on the presenter")
+
+
+async def test_latest_poll_and_tables(cluster_of: Start) -> None:
+    """Newest first; a poll waits for what is behind an identity; tables by key."""
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(TEXT.format(name="Look"))
+        await cluster.send(app, "In", [["a", 1], ["b", 2], ["a", 3]])
+        answer = await ready(cluster, app, 3)
+        assert [row["event"]["v"] for row in answer["events"]] == [3, 2, 1]
+        after = answer["events"][0]["id"]
+        path = f"/v1/apps/{app}/streams/Out/poll?after={after}&wait_ms=10000"
+        polling = asyncio.create_task(cluster.call("GET", "presenter", path))
+        await cluster.send(app, "In", ["c", 4])
+        status, answer = await polling
+        assert (status, [row["event"]["k"] for row in answer["events"]]) == (200, ["c"])
+        assert answer["gap"] is False
+
+        async def table() -> Any:
+            _, found = await cluster.call("GET", "presenter", f"/v1/apps/{app}/tables/LastLook")
+            return found if found.get("count") == 3 else None
+
+        found = await until(table, "three keys")
+        assert {row["k"]: row["v"] for row in found["rows"]} == {"a": 3, "b": 2, "c": 4}
+
+
+async def test_event_streams_resume_behind_the_last_id(cluster_of: Start) -> None:
+    """Cut and come back: every row once; from another presenter, too."""
+    async with cluster_of(*NODES, "presenter-2") as cluster:
+        app = await cluster.deploy(TEXT.format(name="Resume"))
+        await cluster.send(app, "In", [[str(i), i] for i in range(10)])
+        await ready(cluster, app, 10)
+        path = f"/v1/apps/{app}/streams/Out/sse"
+        first = await events_of(cluster, f"{path}?after=0.0", 4)
+        assert [data["event"]["v"] for _, _, data in first] == [0, 1, 2, 3]
+        await cluster.stop("presenter")
+
+        async def second_ready() -> Any:
+            status, answer = await cluster.call(
+                "GET", "presenter", f"/v1/apps/{app}/streams/Out/latest"
+            )
+            return status == 200 and answer["total"] >= 10
+
+        await until(second_ready, "the second presenter has the rows")
+        rest = asyncio.create_task(events_of(cluster, path, 8, **{"Last-Event-ID": first[-1][1]}))
+        await cluster.send(app, "In", [["x", 10], ["y", 11]])
+        assert [data["event"]["v"] for _, _, data in await rest] == [4, 5, 6, 7, 8, 9, 10, 11]
+
+
+async def test_a_listener_whose_history_is_gone_is_told(cluster_of: Start) -> None:
+    """A gap message before what is left."""
+    small = {"LOCKSTEP_PRESENTER__HISTORY_ROWS": "3"}
+    async with cluster_of(*NODES, **small) as cluster:
+        app = await cluster.deploy(TEXT.format(name="Gap"))
+        await cluster.send(app, "In", [[str(i), i] for i in range(10)])
+        await ready(cluster, app, 10)
+        found = await events_of(cluster, f"/v1/apps/{app}/streams/Out/sse?after=0.0", 4)
+        assert [event for event, _, _ in found] == ["gap", "message", "message", "message"]
+
+
+async def test_on_demand_queries_reach_the_leader(cluster_of: Start) -> None:
+    """Both routes, columns by name, errors with their place, writes refused."""
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(TEXT.format(name="Ask"))
+        await cluster.send(app, "In", [["a", 1], ["b", 2]])
+        await ready(cluster, app, 2)
+        body = {"query": "from Seen on v > 1 select k, v", "details": True}
+        status, answer = await cluster.call("POST", "presenter", f"/v1/apps/{app}/query", json=body)
+        assert (status, answer["records"]) == (200, [["b", 2]])
+        assert answer["details"] == [
+            {"name": "k", "dataType": "string"},
+            {"name": "v", "dataType": "int"},
+        ]
+        status, answer = await cluster.call(
+            "POST",
+            "presenter",
+            "/stores/query",
+            json={"appName": app, "query": "from Nope select k"},
+        )
+        assert status == 400
+        status, answer = await cluster.call(
+            "POST", "presenter", f"/v1/apps/{app}/query", json={"query": "delete Seen on v == 1"}
+        )
+        assert (status, "change a table" in answer["detail"]) == (400, True)
+
+
+async def test_topics_carry_each_row_once(cluster_of: Start) -> None:
+    """Two presenters, one publishes."""
+    async with cluster_of(*NODES, "presenter-2") as cluster:
+        subscription = await cluster.watcher.bus.topics.subscribe("presenter.Topic.*")
+        app = await cluster.deploy(TEXT.format(name="Topic"))
+        await asyncio.sleep(1.5)
+        await cluster.send(app, "In", [["a", 1], ["b", 2]])
+        await ready(cluster, app, 2)
+        await cluster.send(app, "In", ["c", 3])
+        found = []
+        async for subject, payload in subscription:
+            assert subject == "presenter.Topic.Out"
+            found.append(json.loads(payload)["event"]["v"])
+            if len(found) == 3:
+                break
+        await subscription.close()
+        assert found == [1, 2, 3]
+
+
+async def test_the_page_stands_alone(cluster_of: Start) -> None:
+    """No address of another host in it, a strict policy, overview and app data as JSON."""
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(TEXT.format(name="Page"))
+        await cluster.send(app, "In", ["<b>x</b>", 1])
+        await ready(cluster, app, 1)
+        base = cluster.url("presenter")
+        for path in (
+            "/",
+            f"/apps/{app}",
+            "/assets/page.js",
+            "/assets/charts.js",
+            "/assets/page.css",
+        ):
+            async with cluster.session.get(base + path) as response:
+                assert response.status == 200
+                assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+                text = (await response.text()).replace("http://www.w3.org/2000/svg", "")
+                assert "http://" not in text
+                assert "https://" not in text
+        status, answer = await cluster.call("GET", "presenter", "/v1/live")
+        assert (status, answer["apps"][0]["app"]) == (200, app)
+        digest = await events_of(cluster, f"/v1/apps/{app}/live", 1)
+        assert digest[0][2]["streams"]["Out"]["rows"][0][2:] == ["<b>x</b>", 1]

@@ -1,0 +1,277 @@
+"""Sinks against real servers: once where the destination keeps the cursor, with stable ids
+elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+from aiohttp import web
+
+from lockstep.events import OutputId, OutputRow
+from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.conftest import Start
+
+ORDERS = """
+@app:name('{name}')
+define stream In (customer string, region string, amount double);
+@store(type='rdbms', table.name='totals {name}')
+@PrimaryKey('customer', 'region')
+define table Totals (customer string, region string, orders long, amount double);
+@sink(type='rdbms', table.name='log {name}')
+define stream Log (customer string, amount double);
+from In select customer, region, count() as orders, sum(amount) as amount group by customer, region
+update or insert into Totals
+on Totals.customer == customer and Totals.region == region;
+from In select customer, amount insert into Log;
+"""
+
+
+async def table(cluster: Cluster, query: str) -> list[tuple[Any, ...]]:
+    """Rows of the cluster's own database."""
+    dsn = cluster.settings.store.postgres_dsn.get_secret_value()
+    connection = await asyncpg.connect(dsn)
+    try:
+        return [tuple(row) for row in await connection.fetch(query)]
+    except asyncpg.UndefinedTableError:
+        return []
+    finally:
+        await connection.close()
+
+
+async def execute(cluster: Cluster, statement: str) -> None:
+    """Runs a statement in the cluster's own database."""
+    dsn = cluster.settings.store.postgres_dsn.get_secret_value()
+    connection = await asyncpg.connect(dsn)
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+async def test_tables_with_composite_keys_and_inserted_rows(cluster_of: Start) -> None:
+    """Tables are made with the right types; upserts by key; one row a streamed event."""
+    nodes = ("coordinator", "processor-1", "receiver", "publisher")
+    async with cluster_of(*nodes) as cluster:
+        app = await cluster.deploy(ORDERS.format(name="Orders"))
+        events = [["ann", "n", 5.0], ["bob", "n", 1.0], ["ann", "s", 2.0], ["ann", "n", 7.0]]
+        for event in events:
+            await cluster.send(app, "In", event)
+
+        async def totals() -> Any:
+            found = await table(cluster, 'SELECT * FROM "totals Orders" ORDER BY 1, 2')
+            return found if len(found) == 3 and found[0][2] == 2 else None
+
+        assert await until(totals, "totals") == [
+            ("ann", "n", 2, 12.0),
+            ("ann", "s", 1, 2.0),
+            ("bob", "n", 1, 1.0),
+        ]
+
+        async def logged() -> Any:
+            found = await table(cluster, 'SELECT * FROM "log Orders"')
+            return found if len(found) == 4 else None
+
+        assert await until(logged, "log rows") == [(event[0], event[2]) for event in events]
+
+
+async def test_killed_transactions_and_two_publishers_insert_every_row_once(
+    cluster_of: Start,
+) -> None:
+    """Backends are terminated under load, publishers crash and come back: no row lost, none
+    twice.
+    """
+    nodes = ("coordinator", "processor-1", "receiver", "publisher-1", "publisher-2")
+    async with cluster_of(*nodes) as cluster:
+        app = await cluster.deploy(ORDERS.format(name="Kill"))
+        count = 0
+        for kill in range(6):
+            for _ in range(25):
+                await cluster.send(app, "In", [f"c{count}", "n", 1.0])
+                count += 1
+            await execute(
+                cluster,
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <>"
+                " pg_backend_pid() AND datname = current_database() AND query LIKE '%log Kill%'",
+            )
+            if kill in (2, 4):
+                await cluster.crash(f"publisher-{kill // 2}")
+                await cluster.start(f"publisher-{kill // 2}")
+
+        async def logged() -> Any:
+            found = await table(cluster, 'SELECT customer FROM "log Kill"')
+            return found if len(found) >= count else None
+
+        found = await until(logged, f"{count} rows")
+        assert sorted(found) == sorted((f"c{i}",) for i in range(count))
+
+
+async def test_a_row_that_the_table_refuses_is_put_aside(cluster_of: Start) -> None:
+    """A constraint: the row is a dead letter with the reason, the others stand in the table."""
+    nodes = ("coordinator", "processor-1", "receiver", "publisher")
+    async with cluster_of(*nodes) as cluster:
+        await execute(
+            cluster,
+            'CREATE TABLE "log Fussy" (customer text, amount double precision CHECK (amount > 0))',
+        )
+        app = await cluster.deploy(ORDERS.format(name="Fussy"))
+        await cluster.send(app, "In", [["a", "n", 1.0], ["b", "n", -1.0], ["c", "n", 2.0]])
+
+        async def logged() -> Any:
+            found = await table(cluster, 'SELECT customer FROM "log Fussy"')
+            return found if len(found) == 2 else None
+
+        assert await until(logged, "two rows") == [("a",), ("c",)]
+        letters = await cluster.watcher.bus.dead_letters.read(app)
+        assert len(letters) == 1
+        assert "violates check constraint" in letters[0].letter.reason
+        assert b'"customer":"b"' in letters[0].letter.payload
+
+
+async def test_http_sink_retries_with_a_stable_id(cluster_of: Start) -> None:
+    """A server that fails first gets the same Idempotency-Key again; a refused row is put aside."""
+    seen: list[tuple[str, Any]] = []
+    answers = iter([500, 503])
+
+    async def receive(request: web.Request) -> web.Response:
+        body = await request.json()
+        seen.append((request.headers["Idempotency-Key"], body["event"]["a"]))
+        if body["event"]["a"] == 13:
+            return web.Response(status=422, text="unlucky")
+        return web.Response(status=next(answers, 200))
+
+    server = web.Application()
+    server.router.add_post("/hook", receive)
+    runner = web.AppRunner(server)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook"
+    try:
+        async with cluster_of("coordinator", "processor-1", "receiver", "publisher") as cluster:
+            text = (
+                "@app:name('Hook') define stream In (a int);"
+                f" @sink(type='http', publisher.url='{url}', @map(type='json'))"
+                " define stream Out (a int); from In select a insert into Out;"
+            )
+            app = await cluster.deploy(text)
+            await cluster.send(app, "In", [[1], [13], [2]])
+
+            async def delivered() -> Any:
+                return [a for _, a in seen][-1:] == [2]
+
+            await until(delivered, "the last row")
+            by_value: dict[int, set[str]] = {}
+            for key, value in seen:
+                by_value.setdefault(value, set()).add(key)
+            assert [a for _, a in seen].count(1) == 3
+            assert all(len(keys) == 1 for keys in by_value.values())
+            letters = await cluster.watcher.bus.dead_letters.read(app)
+            assert ["422: unlucky" in one.letter.reason for one in letters] == [True]
+    finally:
+        await runner.cleanup()
+
+
+async def test_an_unreachable_sink_blocks_only_itself(cluster_of: Start, tmp_path: Path) -> None:
+    """After its tries its rows stand in the error store; the file beside it has them all."""
+    path = tmp_path / "out.ndjson"
+    async with cluster_of("coordinator", "processor-1", "receiver", "publisher") as cluster:
+        text = (
+            "@app:name('Away') define stream In (a int);"
+            " @sink(type='http', publisher.url='http://127.0.0.1:9/x', @map(type='json'))"
+            f" @sink(type='file', file.uri='{path}', @map(type='json'))"
+            " define stream Out (a int); from In select a insert into Out;"
+        )
+        app = await cluster.deploy(text)
+        for i in range(5):
+            await cluster.send(app, "In", [i])
+
+        async def written() -> Any:
+            lines = path.read_text().splitlines() if path.exists() else []
+            return [json.loads(line)["event"]["a"] for line in lines] == list(range(5))
+
+        await until(written, "five lines")
+
+        async def put_aside() -> Any:
+            found = await cluster.watcher.bus.dead_letters.read(app)
+            return found if len(found) == 5 else None
+
+        letters = await until(put_aside, "five dead letters")
+        assert all("given up after 3 attempts" in one.letter.reason for one in letters)
+        await cluster.crash("publisher")
+        with path.open("ab") as torn:
+            torn.write(b'{"id": "9')
+        await cluster.start("publisher")
+        await cluster.send(app, "In", [5])
+
+        async def six() -> Any:
+            lines = path.read_text().splitlines()
+            return len(lines) == 6 and '"a":5' in lines[5]
+
+        await until(six, "the torn line is gone, the next row is there")
+
+
+async def test_nats_sink_and_refused_sinks(cluster_of: Start) -> None:
+    """Messages bear the output's identity; a sink of unknown type is shown as trouble."""
+    async with cluster_of("coordinator", "processor-1", "receiver", "publisher") as cluster:
+        text = (
+            "@app:name('Nats') define stream In (a int);"
+            " @sink(type='nats', destination='alerts.{{a}}',"
+            " @map(type='text', @payload('v={{a}}')))"
+            " @sink(type='pigeon', @map(type='json'))"
+            " define stream Out (a int); from In select a insert into Out;"
+        )
+        subscription = await cluster.watcher.bus.topics.subscribe("alerts.*")
+        app = await cluster.deploy(text)
+        await cluster.send(app, "In", [7])
+        async for subject, payload in subscription:
+            assert (subject, payload) == ("alerts.7", b"v=7")
+            break
+        await subscription.close()
+
+        async def shown() -> Any:
+            sinks = (await cluster.status(app))["sinks"]
+            return [one for one in sinks if one["trouble"] and "pigeon" in one["trouble"]]
+
+        await until(shown, "the refused sink's trouble")
+
+
+async def test_a_distributed_sink_sends_each_row_to_its_destination(
+    cluster_of: Start, tmp_path: Path
+) -> None:
+    """By key to two files: all rows once, equal keys together."""
+    async with cluster_of("coordinator", "processor-1", "receiver", "publisher") as cluster:
+        text = (
+            "@app:name('Dist') define stream In (k string, v int);"
+            " @sink(type='file', @map(type='json'), @distribution(strategy='partitioned',"
+            f" partitionKey='k', @destination(file.uri='{tmp_path}/a'),"
+            f" @destination(file.uri='{tmp_path}/b')))"
+            " define stream Out (k string, v int); from In select k, v insert into Out;"
+        )
+        app = await cluster.deploy(text)
+        await cluster.send(app, "In", [["a" if i % 3 else "b", i] for i in range(12)])
+
+        def rows(name: str) -> list[Any]:
+            path = tmp_path / name
+            lines = path.read_text().splitlines() if path.exists() else []
+            return [json.loads(line)["event"] for line in lines]
+
+        async def all_there() -> Any:
+            return len(rows("a")) + len(rows("b")) == 12
+
+        await until(all_there, "twelve rows")
+        keys = [{row["k"] for row in rows(name)} for name in ("a", "b")]
+        assert sorted(map(sorted, keys)) == [["a"], ["b"]]
+
+
+def test_row_ids_are_the_outputs_identity() -> None:
+    """Stable over restarts and publishers."""
+    from lockstep.events import Attribute, AttributeType, StreamSchema
+    from services.publisher.contract import SinkPlace
+
+    schema = StreamSchema("S", (Attribute("a", AttributeType.INT),))
+    row = OutputRow(OutputId(7, 2), "S", 0, (1,))
+    assert SinkPlace("A", schema, "S.0.http").row_id(row) == "A/main/0/7.2"

@@ -1,0 +1,188 @@
+"""The Spark executor against the reference: same rows, whatever happens to the worker in
+between."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable, Iterator, Sequence
+
+import pytest
+
+from lockstep.events import EventsRecord, InputEvent, LogEntry, OutputRow, TickRecord
+from lockstep.execute.contract import Executor
+from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.spark import SparkOptions, open_slices
+from lockstep.execute.spark.session import SparkFailedError, Task
+from lockstep.operators.errors import SnapshotError
+from lockstep.siddhiql import SiddhiQLError
+from lockstep.testing import VirtualApp
+from tests.integration.spark.conftest import Make
+
+COLUMNAR = """
+define stream S (s string, v int, d double);
+@PrimaryKey('s') define table T (s string, t long);
+@info(name='q') from S#window.time(1 sec) select s, sum(v) as t, max(d) as m group by s
+insert into O;
+from S#window.length(3) select s, avg(d) as a insert into P;
+from S select s, count() as t group by s update or insert into T on T.s == s;
+"""
+MIXED = (
+    COLUMNAR + "from S#window.session(1 sec, s) select s, count() as c insert all events into Z;"
+)
+
+
+def log(count: int, *, per_record: int = 3) -> list[LogEntry]:
+    """Records of a few events of S, a tick now and then."""
+    made = []
+    for n in range(1, count + 1):
+        clock = 1000 + 150 * n
+        if n % 7 == 0:
+            made.append(LogEntry(n, TickRecord(clock)))
+            continue
+        events = [
+            InputEvent(clock, ("abc"[(n + k) % 3], n * k % 11, n / (k + 1)))
+            for k in range(per_record)
+        ]
+        chunks = tuple((event,) for event in events)
+        made.append(LogEntry(n, EventsRecord("S", clock, chunks)))
+    return made
+
+
+def rows_of(executor: Executor, slices: Iterable[Sequence[LogEntry]]) -> list[OutputRow]:
+    """All rows of a run."""
+    return [row for each in slices for row in executor.run_slice(each).rows]
+
+
+def cut(entries: list[LogEntry], length: int) -> list[list[LogEntry]]:
+    """Slices of that length."""
+    return [entries[at : at + length] for at in range(0, len(entries), length)]
+
+
+def worker_pid(slot: int) -> int:
+    """The process that serves a slot."""
+
+    def pid(payloads: Iterable[bytes]) -> Iterator[bytes]:
+        for _ in payloads:
+            yield str(os.getpid()).encode()
+
+    (answer,) = open_slices(SparkOptions()).run(pid, [Task(slot, b"")])
+    return int(answer)
+
+
+@pytest.mark.parametrize("text", [COLUMNAR, MIXED], ids=["columns", "reference"])
+def test_the_rows_of_the_reference(make: Make, text: str) -> None:
+    """However the log is cut."""
+    entries = log(40)
+    expected = rows_of(ReferenceExecutor(text), [entries])
+    assert rows_of(make(text), cut(entries, 7)) == expected
+    assert rows_of(make(text), [entries]) == expected
+
+
+@pytest.mark.parametrize("text", [COLUMNAR, MIXED], ids=["columns", "reference"])
+def test_a_killed_worker_changes_nothing(make: Make, text: str) -> None:
+    """The worker's process is killed between slices, twice: the next one starts from the base."""
+    entries = log(60)
+    expected = rows_of(ReferenceExecutor(text), [entries])
+    executor = make(text)
+    rows = rows_of(executor, cut(entries[:20], 5))
+    assert executor.slot is not None
+    os.kill(worker_pid(executor.slot), signal.SIGKILL)
+    rows += rows_of(executor, cut(entries[20:40], 5))
+    executor.snapshot()
+    os.kill(worker_pid(executor.slot), signal.SIGKILL)
+    rows += rows_of(executor, cut(entries[40:], 5))
+    assert rows == expected
+
+
+def test_snapshots_go_from_one_executor_to_the_other(make: Make) -> None:
+    """Reference to Spark and back, in columns and not."""
+    entries = log(60)
+    expected = rows_of(ReferenceExecutor(COLUMNAR), [entries])
+    first = ReferenceExecutor(COLUMNAR)
+    rows = rows_of(first, [entries[:15]])
+    second = make(COLUMNAR)
+    second.restore(first.snapshot())
+    rows += rows_of(second, [entries[15:30]])
+    third = make(COLUMNAR, columnar=False)
+    third.restore(second.snapshot())
+    rows += rows_of(third, [entries[30:45]])
+    last = ReferenceExecutor(COLUMNAR)
+    last.restore(third.snapshot())
+    rows += rows_of(last, [entries[45:]])
+    assert rows == expected
+
+
+def test_on_demand_reads_and_writes(make: Make) -> None:
+    """What an on-demand query wrote is still there after the worker died."""
+    executor = make(COLUMNAR)
+    rows_of(executor, [log(10)])
+    before = sorted(executor.on_demand("from T select s, t"))
+    assert [name for name, _ in before] == ["a", "b", "c"]
+    executor.on_demand("select 'z' as s, 7L as t insert into T;")
+    assert executor.slot is not None
+    os.kill(worker_pid(executor.slot), signal.SIGKILL)
+    assert sorted(executor.on_demand("from T select s, t")) == [*before, ("z", 7)]
+
+
+def test_what_the_user_got_wrong_is_told(make: Make) -> None:
+    """An invalid app, an invalid on-demand query, a snapshot of something else."""
+    with pytest.raises(SiddhiQLError):
+        make("from Nothing select a insert into O;")
+    executor = make(COLUMNAR)
+    with pytest.raises(SiddhiQLError, match="Nowhere"):
+        executor.on_demand("from Nowhere select x")
+    with pytest.raises(SnapshotError):
+        executor.restore(b"no snapshot")
+    other = ReferenceExecutor("define stream S (a int); from S select a insert into O;")
+    with pytest.raises(SnapshotError):
+        executor.restore(other.snapshot())
+    assert rows_of(executor, [log(3)]) == rows_of(ReferenceExecutor(COLUMNAR), [log(3)])
+
+
+def test_values_without_columns_go_to_the_reference(make: Make) -> None:
+    """A null where an attribute is the clock: the event is refused, as by the reference."""
+    text = (
+        "define stream S (t long); from S#window.externalTime(t, 1 sec) select count() as c"
+        " insert into O;"
+    )
+    entries = [
+        LogEntry(n, EventsRecord("S", n, ((InputEvent(n, (None if n == 5 else n,)),),)))
+        for n in range(1, 10)
+    ]
+    reference, spark = ReferenceExecutor(text), make(text)
+    for each in cut(entries, 3):
+        expected, brought = reference.run_slice(each), spark.run_slice(each)
+        assert (list(brought.rows), brought.faults) == (list(expected.rows), expected.faults)
+
+
+def test_large_slices_travel_in_shared_memory(make: Make) -> None:
+    """More than a message takes, in and out."""
+    entries = log(6, per_record=20_000)
+    expected = rows_of(ReferenceExecutor(COLUMNAR), [entries])
+    assert rows_of(make(COLUMNAR), [entries]) == expected
+
+
+def test_virtual_app_switches_playback(spark_env: None) -> None:
+    """As on the reference."""
+    text = "define stream S (v int); from S#window.time(1 sec) select sum(v) as t insert into O;"
+    brought = []
+    for executor in ("reference", "spark"):
+        with VirtualApp(text, executor=executor, start_ms=1000) as app:
+            app.send("S", [1])
+            app.enable_playback(True)
+            app.send("S", [2], timestamp_ms=5000)
+            app.send("S", [3], timestamp_ms=5500)
+            brought.append(app.stream("O"))
+    assert brought[0] == brought[1]
+
+
+def test_a_job_that_fails_is_an_error_that_can_be_retried(spark_env: None) -> None:
+    """What Spark reports comes as ours."""
+
+    def fail(payloads: Iterable[bytes]) -> Iterator[bytes]:
+        raise ValueError(list(payloads))
+
+    with pytest.raises(SparkFailedError) as raised:
+        open_slices(SparkOptions()).run(fail, [Task(0, b"")])
+    assert raised.value.retryable

@@ -1,0 +1,97 @@
+"""Parts of the NATS carrier that need no server."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from lockstep.bus.nats.address import BadAddressError, parse_address
+from lockstep.bus.nats.in_flight import InFlight
+from lockstep.bus.nats.input_log import header_id
+from lockstep.events import UnavailableError
+
+
+def test_an_address_names_servers_and_files(tmp_path: Path) -> None:
+    """Several servers, a token from a file; secrets are not shown."""
+    file = tmp_path / "token"
+    file.write_text("s3cret\n")
+    address = parse_address(f"nats://u:p@a:4222, nats://b?token_file={file}&credentials=/c")
+    assert address.servers == ("nats://u:p@a:4222", "nats://b")
+    assert (address.token, address.credentials) == ("s3cret", "/c")
+    assert address.shown == "a:4222,b"
+
+
+@pytest.mark.parametrize("url", ["", "nats://a?colour=red", "nats://a?token_file=/does/not/exist"])
+def test_a_bad_address_is_told_with_what_is_wrong(url: str) -> None:
+    """Before anything is tried."""
+    with pytest.raises(BadAddressError) as caught:
+        parse_address(url)
+    assert caught.value.where == "bus.url"
+
+
+def test_dedup_ids_stay_different_as_headers() -> None:
+    """Also those that a header could not bear."""
+    ids = ["a", "=a", " a", "a ", "a\n", "a\r\n", "ä", "x" * 500, "x" * 501, "", "\ud800"]
+    made = [header_id(each) for each in ids]
+    assert len(set(made)) == len(ids)
+    assert all(each.isascii() and each.isprintable() and " " not in each for each in made)
+
+
+async def test_in_flight_lets_pass_in_order_within_its_limits() -> None:
+    """A small message behind a large one waits for its turn; one alone always passes."""
+    gate = InFlight(max_messages=3, max_bytes=100, timeout_ms=60_000)
+    passed: list[int] = []
+    leave = [asyncio.Event() for _ in range(4)]
+
+    async def send(number: int, size_bytes: int) -> None:
+        async with gate.passing(size_bytes):
+            passed.append(number)
+            await leave[number].wait()
+
+    tasks = [
+        asyncio.create_task(send(number, size)) for number, size in enumerate((500, 80, 30, 10))
+    ]
+
+    async def settle() -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    await settle()
+    assert passed == [0]
+    leave[0].set()
+    await settle()
+    assert passed == [0, 1]
+    leave[1].set()
+    await settle()
+    assert passed == [0, 1, 2, 3]
+    for event in leave:
+        event.set()
+    await asyncio.gather(*tasks)
+
+
+async def test_a_cancelled_waiter_gives_its_turn_away() -> None:
+    """Nobody waits behind somebody who has gone."""
+    gate = InFlight(max_messages=1, max_bytes=100, timeout_ms=60_000)
+
+    async def send() -> None:
+        async with gate.passing(1):
+            pass
+
+    async with gate.passing(1):
+        gone, next_one = asyncio.create_task(send()), asyncio.create_task(send())
+        await asyncio.sleep(0)
+        gone.cancel()
+    await asyncio.wait_for(next_one, 5)
+
+
+async def test_who_waits_too_long_is_told() -> None:
+    """And takes nobody's place."""
+    gate = InFlight(max_messages=1, max_bytes=100, timeout_ms=10)
+    async with gate.passing(1):
+        with pytest.raises(UnavailableError):
+            async with gate.passing(1):
+                pass
+    async with gate.passing(1):
+        pass

@@ -1,0 +1,96 @@
+"""Subject names: any name is safe, and different names never meet."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockstep.bus import (
+    InvalidNameError,
+    LogName,
+    control_subject,
+    dead_subject,
+    ingress_subject,
+    input_subject,
+    output_subject,
+    presenter_subject,
+)
+from lockstep.bus.subjects import (
+    dead_pattern,
+    escaped,
+    ingress_names,
+    matches,
+    stream_name,
+    unescaped,
+)
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+
+
+def test_plain_names_stay_legible() -> None:
+    """What people type on the bus is what they named their app."""
+    name = LogName("Orders", "main", 2)
+    assert input_subject(name) == "in.Orders.main.2"
+    assert output_subject(name) == "out.Orders.main.2"
+    assert dead_subject("Orders", "In_put") == "dead.Orders.In_put"
+    assert ingress_subject("Orders", "Input") == "ingress.Orders.Input"
+    assert presenter_subject("Orders", "Late-1") == "presenter.Orders.Late-1"
+    assert control_subject("lease") == "control.lease"
+    assert control_subject("query", "a.b") == "control.query.a%2Eb"
+
+
+@given(NAMES)
+def test_escaping_is_reversible_and_one_token(name: str) -> None:
+    """No name contains a separator, a wildcard or white space once it is escaped."""
+    token = escaped(name)
+    assert unescaped(token) == name
+    assert token
+    assert not set(token) & set(" .*>\t\r\n/\\+")
+
+
+@given(st.tuples(NAMES, NAMES), st.tuples(NAMES, NAMES))
+def test_different_logs_have_different_streams(
+    one: tuple[str, str], other: tuple[str, str]
+) -> None:
+    """Neither dots nor plus signs in names can make two logs one."""
+    first, second = (stream_name(input_subject(LogName(*each))) for each in (one, other))
+    assert (first == second) == (one == other)
+
+
+@given(NAMES, NAMES)
+def test_ingress_names_come_back(app: str, stream: str) -> None:
+    """The receiver sees the names that the client meant."""
+    assert ingress_names(ingress_subject(app, stream)) == (app, stream)
+
+
+def test_ingress_subjects_of_another_shape_are_told_apart() -> None:
+    """What no client of ours would send becomes a stream name that does not exist."""
+    assert ingress_names("ingress.App") == ("App", "")
+    assert ingress_names("ingress.App.a.b") == ("App", "a.b")
+
+
+def test_a_name_that_is_too_long_is_refused() -> None:
+    """Before the server refuses it with less to say."""
+    with pytest.raises(InvalidNameError):
+        escaped("x" * 201)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "subject", "expected"),
+    [
+        ("a.b", "a.b", True),
+        ("a.b", "a.b.c", False),
+        ("a.*", "a.b", True),
+        ("a.*", "a", False),
+        ("a.*.c", "a.b.c", True),
+        ("a.>", "a.b.c", True),
+        ("a.>", "a", False),
+        (">", "a", True),
+        (dead_pattern("A.b", None), dead_subject("A.b", "S"), True),
+        (dead_pattern("A.b", "S"), dead_subject("A.b", "T"), False),
+    ],
+)
+def test_wildcards(pattern: str, subject: str, expected: bool) -> None:
+    """As NATS has them."""
+    assert matches(pattern, subject) is expected

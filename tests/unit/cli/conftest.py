@@ -1,0 +1,24 @@
+"""The `lockstep` command in process: arguments in, exit code and both outputs out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from lockstep.cli.command import app
+
+Lockstep = Callable[..., Result]
+
+
+@pytest.fixture
+def lockstep(monkeypatch: pytest.MonkeyPatch) -> Lockstep:
+    """Runs the command with arguments; `.exit_code`, `.stdout`, `.stderr`."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+
+    def run(*arguments: object) -> Result:
+        return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+    return run

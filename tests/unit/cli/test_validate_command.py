@@ -1,0 +1,176 @@
+"""`lockstep validate` and `lockstep explain`: positions, hints, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Lockstep
+
+GOOD = "@app:name('Good')\ndefine stream S (room string, celsius double);\nfrom S[celsius > 30.0] select room insert into Hot;\n"  # noqa: E501
+LONG = "select " + ", ".join(f"room as room_number_{n}" for n in range(20))
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    """A valid app."""
+    file = tmp_path / "good.siddhi"
+    file.write_text(GOOD)
+    return file
+
+
+def test_a_valid_app(lockstep: Lockstep, app: Path) -> None:
+    """Its name; exit code 0."""
+    done = lockstep("validate", app)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == f"{app}: ok (Good)\n"
+
+
+def test_a_mistake_is_pointed_at(lockstep: Lockstep, app: Path) -> None:
+    """File, line, column, what is wrong, the line, a mark below it, and a hint."""
+    app.write_text(GOOD.replace("[celsius", "[celcius"))
+    done = lockstep("validate", app)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [
+        f"{app}:3:8: 'celcius' is not an attribute of S",
+        "  from S[celcius > 30.0] select room insert into Hot;",
+        "         ^",
+        "  hint: did you mean 'celsius'?",
+    ]
+
+
+def test_the_mark_stands_right_behind_tabs(lockstep: Lockstep, app: Path) -> None:
+    """A tab is one column, in the position and on the screen."""
+    app.write_text(GOOD.replace("from S[", "\tfrom\tS[\t").replace("celsius >", "celcius >"))
+    _, line, mark, _ = lockstep("validate", app).stderr.splitlines()
+    assert line == "   from S[ celcius > 30.0] select room insert into Hot;"
+    assert line[mark.index("^") :].startswith("celcius")
+
+
+def test_long_lines_are_not_broken(lockstep: Lockstep, app: Path) -> None:
+    """A mark below a wrapped line would point nowhere."""
+    app.write_text(GOOD.replace("select room", f"{LONG}, rom"))
+    _, line, mark, _ = lockstep("validate", app).stderr.splitlines()
+    assert len(line) > 400
+    assert line[mark.index("^") :].startswith("rom insert")
+
+
+def test_lines_of_windows(lockstep: Lockstep, app: Path) -> None:
+    """CRLF does not move anything."""
+    app.write_bytes(GOOD.replace("[celsius", "[celcius").replace("\n", "\r\n").encode())
+    done = lockstep("validate", app)
+    assert f"{app}:3:8:" in done.stderr
+    assert "\r" not in done.stderr
+
+
+def test_several_files(lockstep: Lockstep, app: Path) -> None:
+    """Each is checked; one mistake fails them all."""
+    bad = app.with_name("bad.siddhi")
+    bad.write_text("define stream S (room strin);")
+    done = lockstep("validate", bad, app)
+    assert done.exit_code == 2
+    assert "ok (Good)" in done.stdout
+    assert f"{bad}:1:23:" in done.stderr
+
+
+def test_as_json(lockstep: Lockstep, app: Path) -> None:
+    """What an editor wants to know."""
+    bad = app.with_name("bad.siddhi")
+    bad.write_text(GOOD.replace("[celsius", "[celcius"))
+    done = lockstep("validate", "--json", app, bad)
+    assert done.exit_code == 2
+    assert json.loads(done.stdout) == [
+        {"file": str(app), "valid": True, "app": "Good"},
+        {
+            "file": str(bad),
+            "valid": False,
+            "line": 3,
+            "column": 8,
+            "message": "'celcius' is not an attribute of S",
+            "hint": "did you mean 'celsius'?",
+        },
+    ]
+
+
+def test_tests_behind_an_app_are_no_part_of_it(lockstep: Lockstep, app: Path) -> None:
+    """A file may hold both."""
+    app.write_text(GOOD + "\n--- test: hot\nS - attic 31.0\n")
+    assert lockstep("validate", app).exit_code == 0
+    assert lockstep("explain", app).exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["validate", "explain"])
+def test_files_that_are_no_texts(lockstep: Lockstep, tmp_path: Path, command: str) -> None:
+    """Bytes, folders, nothing at all: exit code 2, no stack trace."""
+    file = tmp_path / "bytes.siddhi"
+    file.write_bytes(b"\xff\xfe\x00")
+    for wrong in (file, tmp_path, tmp_path / "nowhere.siddhi"):
+        done = lockstep(command, wrong)
+        assert done.exit_code == 2
+        assert done.stderr
+        assert done.exception is None or isinstance(done.exception, SystemExit)
+
+
+def test_explain_shows_groups_and_queries(lockstep: Lockstep, app: Path) -> None:
+    """Each query with what it reads, does and writes."""
+    done = lockstep("explain", app)
+    assert done.exit_code == 0
+    assert "app Good" in done.stdout
+    assert "S -> " in done.stdout
+    assert "-> Hot" in done.stdout
+
+
+def test_explain_points_at_mistakes_like_validate(lockstep: Lockstep, app: Path) -> None:
+    """The same lines, the same exit code."""
+    app.write_text(GOOD.replace("[celsius", "[celcius"))
+    shown, explained = lockstep("validate", app), lockstep("explain", app)
+    assert explained.exit_code == shown.exit_code == 2
+    assert explained.stderr == shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("query", "place", "message"),
+    [
+        ("from S[regex:matches('(', k)] select k insert into O;", "2:1", "regular expression"),
+        ("from S select str:regexp(k, '(') as x insert into O;", "2:1", "regular expression"),
+        ("from S select half(k) as x insert into O;", "1:45", "is no Python"),
+    ],
+)
+def test_what_shows_when_an_app_starts(
+    lockstep: Lockstep, app: Path, query: str, place: str, message: str
+) -> None:
+    """Patterns and Python bodies are looked at, too."""
+    half = "define function half[python] return int { return data[0] / };"
+    app.write_text(f"define stream S (k string); {half}\n{query}")
+    done = lockstep("validate", app)
+    assert done.exit_code == 2
+    assert f"{app}:{place}: " in done.stderr
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "1:1:"),
+        ("define stream S (a int)\nfrom S select a insert into O", "2:1:"),
+        ("define stream S (a int); from S select b insert into O", "hint: there is a"),
+        (
+            "define stream S (a int); from S select summ(a) as b insert into O",
+            "did you mean 'sum'?",
+        ),
+        ("define stream S (a int); from T select a insert into O", "hint: there is S"),
+        (
+            "define stream S (a int); from S#window.tme(5) select a insert into O",
+            "did you mean 'time'?",
+        ),
+    ],
+)
+def test_every_mistake_has_a_place(lockstep: Lockstep, app: Path, text: str, message: str) -> None:
+    """Line and column always, a hint where there is one."""
+    app.write_text(text)
+    done = lockstep("validate", app)
+    assert done.exit_code == 2
+    assert message in done.stderr

@@ -1,0 +1,60 @@
+"""Pending timers: order, merging, forgetting."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from lockstep.operators.runtime.scheduler import Scheduler
+
+
+class Sleeper:
+    """Somebody who wants to be woken."""
+
+    def on_timer(self, due_ms: int) -> None:
+        """Nothing to do."""
+
+
+def scheduler() -> Scheduler:
+    """An empty one."""
+    numbers = count()
+    return Scheduler(lambda: next(numbers))
+
+
+def test_due_time_then_request() -> None:
+    """Earlier due times first; equal ones in order of the requests."""
+    timers, one, two = scheduler(), Sleeper(), Sleeper()
+    timers.add(one, 20)
+    timers.add(two, 10)
+    timers.add(one, 10)
+    assert [(10, two), (10, one), (20, one)] == [timers.pop() for _ in range(3)]
+    assert timers.head() is None
+
+
+def test_equal_requests_merge() -> None:
+    """Asked twice for one time, woken once; afterwards it may be asked again."""
+    timers, one = scheduler(), Sleeper()
+    timers.add(one, 10)
+    timers.add(one, 10)
+    assert len(timers.pending()) == 1
+    timers.pop()
+    timers.add(one, 10)
+    assert len(timers.pending()) == 1
+
+
+def test_discarded_targets_are_not_woken() -> None:
+    """Purged instances take their timers along."""
+    timers, one, two = scheduler(), Sleeper(), Sleeper()
+    timers.add(one, 10)
+    timers.add(two, 20)
+    timers.discard({id(one)})
+    assert [(20, two)] == [(due, target) for due, _, target in timers.pending()]
+
+
+def test_refilled_keeps_order() -> None:
+    """What was pending is pending again, in the same order."""
+    timers, one, two = scheduler(), Sleeper(), Sleeper()
+    timers.add(one, 10)
+    timers.add(two, 10)
+    other = scheduler()
+    other.refill(timers.pending())
+    assert [one, two] == [other.pop()[1], other.pop()[1]]

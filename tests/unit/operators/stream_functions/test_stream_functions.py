@@ -1,0 +1,183 @@
+"""Stream functions and stream processors, driven through an app."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from lockstep.siddhiql import SiddhiQLError
+from lockstep.testing import VirtualApp
+
+
+def rows(text: str, events: list[list[Any]], *, cut: int | None = None) -> list[tuple[Any, ...]]:
+    """What stream O carries after the events were sent to S; restored in front of event `cut`."""
+    app, carried = VirtualApp(text), []
+    for number, event in enumerate(events):
+        if number == cut:
+            carried += app.stream("O")
+            app = VirtualApp.restore(text, app.snapshot())
+        app.send("S", event)
+    return [event.data for event in (*carried, *app.stream("O"))]
+
+
+def test_pol2cart_takes_degrees() -> None:
+    """0.7854 degrees, 5 → 4.99953…, 0.06853…; z is handed on."""
+    text = (
+        "define stream S (t double, r double); from S#pol2Cart(t, r, 3.0) select * insert into O;"
+    )
+    (found,) = rows(text, [[0.7854, 5.0]])
+    assert found == pytest.approx((0.7854, 5.0, 4.99953024681082, 0.06853693328228748, 3.0))
+    assert math.hypot(*found[2:4]) == pytest.approx(5.0)
+
+
+def test_log_hands_events_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """All forms write a line, except at OFF."""
+    text = """
+    define stream S (v int);
+    from S#log('INFO', 'seen', true)#log('plain')#log(false)#log('OFF', 'never')
+    select * insert into O;
+    """
+    assert rows(text, [[1]]) == [(1,)]
+    written = capsys.readouterr()
+    assert "seen" in written.out + written.err
+    assert "never" not in written.out + written.err
+
+
+def test_str_tokenize() -> None:
+    """One event per piece; distinct ones on demand; null drops the chunk."""
+    text = "define stream S (s string); from S#str:tokenize(s, ','{}) select token insert into O;"
+    assert rows(text.format(""), [["b,c,b,,d"]]) == [("b",), ("c",), ("b",), ("",), ("d",)]
+    assert rows(text.format(", true"), [["b,c,b,,d"]]) == [("b",), ("c",), ("",), ("d",)]
+    assert rows(text.format(""), [[None], ["a"]]) == [("a",)]
+
+
+def test_list_and_map_tokenize() -> None:
+    """Several lists side by side; keys with their values."""
+    text = (
+        "define stream S (a object, b object);"
+        "from S#{}:tokenize(a, b) select {}, value insert into O;"
+    )
+    assert rows(text.format("list", "index"), [[[1, 2], [3]]]) == [(0, [1, 3]), (1, [2, None])]
+    assert rows(text.format("map", "key"), [[{"x": 1}, {"y": 2}]]) == [
+        ("x", [1, None]),
+        ("y", [None, 2]),
+    ]
+    single = (
+        "define stream S (a object); from S#list:tokenize(a) select index, value insert into O;"
+    )
+    assert rows(single, [[["p", "q"]]]) == [(0, "p"), (1, "q")]
+
+
+def test_json_tokenize() -> None:
+    """Elements as JSON text or as objects; a missing path drops, or gives null."""
+    text = (
+        "define stream S (j string, p string);"
+        "from S#json:{}(j, p{}) select jsonElement insert into O;"
+    )
+    events = [['{"a":[{"b":1},"x"]}', "$.a"], ['{"a":1}', "$.c"]]
+    assert rows(text.format("tokenize", ""), events) == [('{"b":1}',), ('"x"',)]
+    assert rows(text.format("tokenizeAsObject", ", false"), events) == [
+        ({"b": 1},),
+        ("x",),
+        (None,),
+    ]
+
+
+DEDUPLICATE = """
+@app:playback define stream S (k string, t long);
+from S#unique:deduplicate(k, 1 sec) select k, t insert into O;
+"""
+
+
+@pytest.mark.parametrize("cut", [None, 1, 2, 3, 4])
+def test_deduplicate(cut: int | None) -> None:
+    """A gap of exactly t is a duplicate, and what is dropped prolongs nothing."""
+    app, passed = VirtualApp(DEDUPLICATE), []
+    for number, time in enumerate([1000, 1500, 2000, 2999, 3500]):
+        if number == cut:
+            passed += app.stream("O")
+            app = VirtualApp.restore(DEDUPLICATE, app.snapshot())
+        app.send("S", ["a", time], timestamp_ms=time)
+    passed += app.stream("O")
+    assert [event.data[1] for event in passed] == [1000, 2999]
+
+
+KSLACK = "define stream S (t long); from S#reorder:kslack(t{}) select t insert into O;"
+RUN = [[t] for t in (10, 12, 11, 13, 15, 14, 20, 13, 30, 40)]
+
+
+@pytest.mark.parametrize("cut", [None, *range(1, 10)])
+def test_kslack(cut: int | None) -> None:
+    """The run of the language page, restored anywhere."""
+    found = [row[0] for row in rows(KSLACK.format(""), RUN, cut=cut)]
+    assert found == [10, 12, 11, 13, 14, 13, 15, 20]
+
+
+def test_kslack_may_discard_and_be_limited() -> None:
+    """Late events go; K grows no further than max.k."""
+    late = [row[0] for row in rows(KSLACK.format(", true"), RUN)]
+    assert late == sorted(late)
+    limited = [row[0] for row in rows(KSLACK.format(", -1L, 1L"), RUN)]
+    assert limited == [10, 12, 11, 13, 14, 15, 13, 20, 30]
+
+
+def test_kslack_gives_up_after_its_timeout() -> None:
+    """What waits leaves when the timer is due, also after a restore."""
+    text = KSLACK.format(", 1000L")
+    app = VirtualApp(text, start_ms=1)
+    for event in RUN[:6]:
+        app.send("S", event)
+    before = len(app.stream("O"))
+    app = VirtualApp.restore(text, app.snapshot(), start_ms=1)
+    app.advance(1000)
+    assert before == 4
+    assert [event.data[0] for event in app.stream("O")] == [15]
+    app.advance(10_000)
+    app.send("S", [16])
+    app.send("S", [15])
+    app.advance(2000)
+    assert [event.data[0] for event in app.stream("O")][1:] == [14, 16]
+
+
+@pytest.mark.parametrize("cut", [None, 7, 40])
+def test_akslack_holds_back_less_than_kslack_and_survives_a_restore(cut: int | None) -> None:
+    """With small batches K follows the controller; the same input gives the same output."""
+    text = """
+    define stream S (t long, v double);
+    from S#reorder:akslack(t, v, 20L, -1L, -1L, false, 0.03, 0.95) select t insert into O;
+    """
+    events = [[t if t % 10 else t - 7, float(t % 13)] for t in range(1, 100)]
+    whole = rows(text, events)
+    assert rows(text, events, cut=cut) == whole
+    plain = rows(
+        text.replace("akslack(t, v, 20L, -1L, -1L, false, 0.03, 0.95)", "kslack(t)"), events
+    )
+    assert len(whole) >= len(plain)
+    assert not Counter(whole) - Counter((event[0],) for event in events)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "reorder:kslack(s)",
+        "reorder:kslack(t, 5)",
+        "reorder:akslack(t)",
+        "reorder:akslack(t, d, 1L, 1L, 1L, true, 0.1)",
+        "str:tokenize(s, s)",
+        "str:tokenize(s)",
+        "pol2Cart(t, d)",
+        "unique:deduplicate(s, t)",
+        "json:tokenize(t, s)",
+        "list:tokenize()",
+        "nope:nope()",
+    ],
+)
+def test_wrong_arguments_are_refused(call: str) -> None:
+    """At creation, with a place."""
+    with pytest.raises(SiddhiQLError):
+        VirtualApp(
+            f"define stream S (s string, t long, d double); from S#{call} select * insert into O;"
+        )

@@ -1,0 +1,68 @@
+"""Read models: bounded, in order, indifferent to repetition."""
+
+from lockstep.events import Attribute, AttributeType, Operation, OutputId, OutputRow, StreamSchema
+from services.presenter.models import StreamModel, TableModel, identity, parse_identity
+
+SCHEMA = StreamSchema(
+    "S", (Attribute("k", AttributeType.STRING), Attribute("v", AttributeType.INT))
+)
+
+
+def row(at: int, k: str = "a", v: int = 0, operation: Operation = Operation.EVENT) -> OutputRow:
+    """A row at a position."""
+    return OutputRow(OutputId(at, 0), "S", at * 10, (k, v), operation)
+
+
+def test_the_last_rows_newest_first() -> None:
+    """At most the history, and no row twice."""
+    model = StreamModel(SCHEMA, 3)
+    model.add([row(i) for i in range(1, 6)], 0)
+    assert model.add([row(4), row(5)], 0) == []
+    assert [one.id.position for one in model.latest(10)] == [5, 4, 3]
+    assert model.total == 5
+
+
+def test_rows_behind_an_identity_and_a_gap() -> None:
+    """A listener that was away too long is told."""
+    model = StreamModel(SCHEMA, 3)
+    model.add([row(i) for i in range(1, 6)], 0)
+    rows, gap = model.after(OutputId(4, 0))
+    assert ([one.id.position for one in rows], gap) == ([5], False)
+    rows, gap = model.after(OutputId(1, 0))
+    assert ([one.id.position for one in rows], gap) == ([3, 4, 5], True)
+
+
+def test_the_rate_forgets() -> None:
+    """Ten seconds count."""
+    model = StreamModel(SCHEMA, 10)
+    model.add([row(1), row(2)], 1_000)
+    assert model.rate_per_s(2_000) == 0.2
+    assert model.rate_per_s(12_000) == 0.0
+
+
+def test_a_table_keeps_the_present_rows_by_key() -> None:
+    """Upserts replace, deletions remove, repetition does nothing."""
+    model = TableModel(SCHEMA, ["k"], 10)
+    changes = [
+        row(1, "a", 1, Operation.UPSERT),
+        row(2, "b", 1, Operation.UPSERT),
+        row(3, "a", 2, Operation.UPSERT),
+        row(4, "b", 1, Operation.DELETE),
+    ]
+    model.add(changes)
+    model.add(changes)
+    assert [one.data for one in model.rows(10)] == [("a", 2)]
+
+
+def test_a_table_over_its_limit_forgets_the_oldest_change_and_says_so() -> None:
+    """Bounded, never silently."""
+    model = TableModel(SCHEMA, ["k"], 2)
+    model.add([row(i, str(i), i, Operation.UPSERT) for i in range(1, 4)])
+    assert [one.data[0] for one in model.rows(10)] == ["3", "2"]
+    assert model.forgotten == 1
+
+
+def test_identities_as_text() -> None:
+    """There and back; anything else is none."""
+    assert parse_identity(identity(OutputId(12, 3))) == OutputId(12, 3)
+    assert [parse_identity(text) for text in ("", "1", "a.b", "1.", "-1.0", "1.2.3")] == [None] * 6

@@ -1,0 +1,86 @@
+"""Where a replica begins, from the revisions there are."""
+
+from lockstep.store import Deployment, Revision
+from services.processor.origin import (
+    Fresh,
+    Resume,
+    ResumeOld,
+    Stamp,
+    choose,
+    forgettable,
+    revision_id,
+    stamp_of,
+)
+
+
+def deployment(version: str, generation: int = 1, created_ms: int = 100) -> Deployment:
+    """A deployment of a version."""
+    return Deployment("a.b", "text", version, generation, 2, created_ms, 0)
+
+
+def revision(
+    version: str,
+    position: int,
+    *,
+    generation: int = 1,
+    created_ms: int = 100,
+    verified: bool = True,
+) -> Revision:
+    """A revision of a version at a position."""
+    identity = revision_id("a.b", Stamp(created_ms, generation), position, "x")
+    return Revision(identity, "a.b", "main", 0, version, position, 0, 1, verified, 1)
+
+
+def test_a_revision_carries_its_stamp_whatever_the_apps_name() -> None:
+    """Dots in the name do not confuse it; foreign ids have the lowest stamp."""
+    assert stamp_of(revision("v1", 5, generation=3)) == Stamp(100, 3)
+    foreign = Revision("hello", "a", "main", 0, "v", 1, 0, 1, True, 1)
+    assert stamp_of(foreign) == Stamp(0, 0)
+
+
+def test_nothing_there_is_a_first_start() -> None:
+    """At the origin that the deployment names."""
+    assert choose([], deployment("v1"), origin=7) == Fresh(7)
+
+
+def test_unverified_revisions_do_not_count() -> None:
+    """Only a verified one is resumed."""
+    old, new = revision("v1", 5), revision("v1", 9, verified=False)
+    assert choose([new, old], deployment("v1"), origin=0) == Resume(old)
+
+
+def test_an_upgrade_goes_on_from_the_old_version() -> None:
+    """The newest revision is of another version of the same deployment."""
+    old = revision("v1", 5)
+    assert choose([old], deployment("v2", 2), origin=0) == ResumeOld(old)
+
+
+def test_a_late_revision_of_the_old_version_does_not_hide_the_new_ones_beginning() -> None:
+    """A standby that had not heard of the upgrade wrote at a later position."""
+    begun, late = revision("v2", 5, generation=2), revision("v1", 9)
+    assert choose([late, begun], deployment("v2", 2), origin=0) == Resume(begun)
+
+
+def test_going_back_to_an_earlier_version_goes_on_from_the_later_one() -> None:
+    """v1, v2, v1: the state of v2 counts, not the old one of v1."""
+    first, second = revision("v1", 5), revision("v2", 8, generation=2)
+    assert choose([first, second], deployment("v1", 3), origin=0) == ResumeOld(second)
+
+
+def test_another_app_of_the_same_name_begins_afresh() -> None:
+    """Undeployed and deployed anew with another text."""
+    assert choose([revision("v1", 5)], deployment("v2", created_ms=200), origin=5) == Fresh(5)
+
+
+def test_the_same_app_deployed_again_goes_on() -> None:
+    """Undeployed and deployed anew with the same text: its state is still there."""
+    old = revision("v1", 5)
+    assert choose([old], deployment("v1", created_ms=200), origin=5) == Resume(old)
+
+
+def test_the_log_is_kept_from_the_oldest_verified_revision_on() -> None:
+    """Unverified ones do not hold it; none holds everything."""
+    assert (
+        forgettable([revision("v1", 9), revision("v1", 5), revision("v1", 2, verified=False)]) == 5
+    )
+    assert forgettable([]) == 0

@@ -1,0 +1,164 @@
+"""Bodies in all formats: what is one chunk, what is refused alone, what as a whole."""
+
+import pyarrow as pa
+import pytest
+
+from lockstep.events import Attribute, AttributeType, EventsRecord, StreamSchema
+from lockstep.events.codec import decode_input
+from services.receiver.arrow import decode_arrow
+from services.receiver.decode import (
+    JSON,
+    NDJSON,
+    MalformedBodyError,
+    UnknownFormatError,
+    decode_text,
+    media_type,
+)
+from services.receiver.mixed import decode_mixed
+from services.receiver.values import EventReader
+
+SCHEMA = StreamSchema(
+    "S", (Attribute("a", AttributeType.STRING), Attribute("v", AttributeType.INT))
+)
+
+
+def json_chunks(body: bytes) -> list[list[tuple[object, ...]]]:
+    """The data of a JSON body, chunk by chunk."""
+    decoded = decode_text(JSON, body, EventReader(SCHEMA), max_refused=10)
+    return [[event.data for event in chunk] for chunk in decoded.chunks]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":"x","v":1}',
+        b'["x",1]',
+        b'{"event":{"a":"x","v":1}}',
+        b' [{"a":"x","v":1}] ',
+        b'[["x",1]]',
+        b'[{"event":{"a":"x","v":1}}]',
+    ],
+)
+def test_all_forms_of_one_event(body: bytes) -> None:
+    """Object, array of values, envelope, array of these."""
+    assert json_chunks(body) == [[("x", 1)]]
+
+
+def test_an_array_is_one_chunk() -> None:
+    """Two events that came together stay together."""
+    assert json_chunks(b'[{"a":"x","v":1},["y",2]]') == [[("x", 1), ("y", 2)]]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"  ", b"{", b"[]", b"5", b'"x"', b"\xff\xfe", b'{"a":"x","v":1', b"[" * 2000],
+)
+def test_malformed_bodies_are_refused(body: bytes) -> None:
+    """Never a crash."""
+    with pytest.raises(MalformedBodyError):
+        json_chunks(body)
+
+
+def test_a_chunk_with_one_bad_event_is_refused_whole_with_its_place() -> None:
+    """All of it or nothing."""
+    with pytest.raises(MalformedBodyError) as caught:
+        json_chunks(b'[{"a":"x","v":1},{"a":"y","v":"2"}]')
+    assert [error.field for error in caught.value.errors] == ["[1].v"]
+
+
+def test_lines_are_chunks_of_one_and_fail_alone() -> None:
+    """Good lines pass; bad ones keep their number and bytes."""
+    body = b'{"a":"x","v":1}\n\nnonsense\n{"a":1,"v":2}\n["y",2]\n'
+    decoded = decode_text(NDJSON, body, EventReader(SCHEMA), max_refused=10)
+    assert [[event.data for event in chunk] for chunk in decoded.chunks] == [[("x", 1)], [("y", 2)]]
+    assert [(one.line, one.payload) for one in decoded.refused] == [
+        (3, b"nonsense"),
+        (4, b'{"a":1,"v":2}'),
+    ]
+    assert "a: expected string" in decoded.refused[1].reason
+
+
+def test_too_many_bad_lines_refuse_the_body() -> None:
+    """A body in the wrong format is not turned into a thousand dead letters."""
+    with pytest.raises(MalformedBodyError, match="more than 2 lines"):
+        decode_text(NDJSON, b"x\n" * 3, EventReader(SCHEMA), max_refused=2)
+
+
+def test_content_types() -> None:
+    """Parameters and aliases; unknown ones are refused with a hint."""
+    assert media_type("application/json; charset=utf-8") == JSON
+    assert media_type("application/jsonl") == NDJSON
+    with pytest.raises(UnknownFormatError):
+        media_type("image/png")
+
+
+def arrow_body(*batches: pa.RecordBatch) -> bytes:
+    """An Arrow IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()
+
+
+def test_arrow_batches_are_chunks_with_columns_by_name() -> None:
+    """Any column order, wider integers that fit, a timestamp column."""
+    batch = pa.record_batch(
+        {"v": pa.array([1, 2], pa.int64()), "a": ["x", None], "_timestamp": pa.array([5, 6])}
+    )
+    for draft in decode_arrow(arrow_body(batch, batch), SCHEMA):
+        record = decode_input(draft.encoded(99))
+        assert isinstance(record, EventsRecord)
+        assert [[e.data for e in chunk] for chunk in record.chunks] == [[("x", 1), (None, 2)]]
+        assert [event.timestamp_ms for event in record.chunks[0]] == [5, 6]
+
+
+def test_arrow_rows_as_chunks_with_the_senders_time() -> None:
+    """Each row a chunk; missing times get the sender's, and halves keep the chunks whole."""
+    batch = pa.record_batch({"a": ["x", "y", "z"], "v": [1, 2, 3], "_timestamp": [5, None, 7]})
+    (draft,) = decode_arrow(arrow_body(batch), SCHEMA, row_chunks=True, timestamp_ms=6)
+    halves = draft.halves()
+    assert halves is not None
+    chunks = []
+    for half in halves:
+        record = decode_input(half.encoded(99))
+        assert isinstance(record, EventsRecord)
+        chunks += record.chunks
+    assert [[(e.timestamp_ms, e.data) for e in chunk] for chunk in chunks] == [
+        [(5, ("x", 1))],
+        [(6, ("y", 2))],
+        [(7, ("z", 3))],
+    ]
+
+
+def test_arrow_columns_that_do_not_fit_are_named() -> None:
+    """Wrong type, out of range, missing."""
+    batch = pa.record_batch({"a": [1, 2], "w": ["x", "y"]})
+    with pytest.raises(MalformedBodyError) as caught:
+        decode_arrow(arrow_body(batch), SCHEMA)
+    assert [error.field for error in caught.value.errors] == ["a", "v"]
+    big = pa.record_batch({"a": ["x"], "v": pa.array([2**40])})
+    with pytest.raises(MalformedBodyError) as caught:
+        decode_arrow(arrow_body(big), SCHEMA)
+    assert "range of int" in caught.value.errors[0].message
+
+
+@pytest.mark.parametrize("body", [b"", b"hello", b"\x00" * 64])
+def test_no_arrow_is_refused(body: bytes) -> None:
+    """Never a crash."""
+    with pytest.raises(MalformedBodyError):
+        decode_arrow(body, SCHEMA)
+
+
+def test_mixed_lines_keep_their_order_as_runs() -> None:
+    """Neighbours of one stream come together; times and ids of the line count."""
+    readers = {"S": EventReader(SCHEMA), "T": EventReader(SCHEMA.renamed("T"))}
+    body = (
+        b'{"stream":"S","event":{"a":"x","v":1},"_timestamp":7}\n'
+        b'{"stream":"S","event":["y",2]}\n{"stream":"T","event":{"a":"z","v":3}}\n'
+        b'{"event":{}}\n{"stream":"S","event":{"a":"x","v":null}}'
+    )
+    runs, refused = decode_mixed(body, readers.__getitem__, max_refused=10)
+    assert [(run.stream, run.events) for run in runs] == [("S", 2), ("T", 1), ("S", 1)]
+    assert runs[0].chunks[0][0].timestamp_ms == 7
+    assert [one.line for one in refused] == [4]

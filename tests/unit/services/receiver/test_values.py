@@ -1,0 +1,88 @@
+"""JSON values become events of the schema's types, or every bad field is named."""
+
+import pytest
+
+from lockstep.events import Attribute, AttributeType, StreamSchema
+from services.receiver.values import EventReader, FieldError, RawEvent
+
+T = AttributeType
+SCHEMA = StreamSchema(
+    "S",
+    (
+        Attribute("symbol", T.STRING),
+        Attribute("price", T.FLOAT),
+        Attribute("class", T.INT),
+        Attribute("big", T.LONG),
+        Attribute("ok", T.BOOL),
+        Attribute("any", T.OBJECT),
+    ),
+)
+GOOD = {"symbol": "x", "price": 1.5, "class": 3, "big": 2**62, "ok": True, "any": {"k": [1]}}
+
+
+@pytest.fixture
+def reader() -> EventReader:
+    """A reader of the schema above."""
+    return EventReader(SCHEMA)
+
+
+def test_both_paths_agree_on_a_good_event(reader: EventReader) -> None:
+    """The typed decoder and the explaining one."""
+    import json
+
+    expected = RawEvent(("x", 1.5, 3, 2**62, True, {"k": [1]}))
+    assert reader.fast_object(json.dumps(GOOD).encode()) == expected
+    assert reader.read(GOOD) == expected
+
+
+def test_floats_hold_what_32_bits_hold(reader: EventReader) -> None:
+    """0.1 becomes the nearest single."""
+    event = reader.read({**GOOD, "price": 0.1})
+    assert isinstance(event, RawEvent)
+    assert event.data[1] == pytest.approx(0.1, abs=1e-8)
+    assert event.data[1] != 0.1
+
+
+def test_null_is_allowed_everywhere_missing_nowhere(reader: EventReader) -> None:
+    """A missing field is an error, an explicit null a value."""
+    assert reader.read(dict.fromkeys(GOOD)) == RawEvent((None,) * 6)
+    found = reader.read({k: v for k, v in GOOD.items() if k != "big"})
+    assert found == [FieldError("big", "missing")]
+
+
+def test_all_bad_fields_are_named(reader: EventReader) -> None:
+    """Wrong type, fraction, out of range, misspelt."""
+    wrong = {"symbl": 1, "price": 1e39, "class": 2.5, "big": 2**63, "ok": "yes", "any": None}
+    found = reader.read(wrong)
+    assert isinstance(found, list)
+    messages = {error.field: error.message for error in found}
+    assert messages["symbol"] == "missing; did you mean 'symbl'?"
+    assert "outside the range of float" in messages["price"]
+    assert "fraction" in messages["class"]
+    assert "outside the range of long" in messages["big"]
+    assert messages["ok"] == 'expected bool, got text "yes"'
+
+
+def test_a_number_for_a_bool_and_a_bool_for_a_number(reader: EventReader) -> None:
+    """true is no 1."""
+    found = reader.read({**GOOD, "class": True, "ok": 1})
+    assert isinstance(found, list)
+    assert [error.field for error in found] == ["class", "ok"]
+
+
+def test_rows_by_order_and_the_event_envelope(reader: EventReader) -> None:
+    """An array in the schema's order, and {"event": …}."""
+    assert reader.read(list(GOOD.values())) == reader.read({"event": GOOD})
+    found = reader.read([1, 2])
+    assert isinstance(found, list)
+    assert "expected 6 values" in found[0].message
+
+
+def test_time_and_id_are_taken_and_checked(reader: EventReader) -> None:
+    """`_timestamp` in milliseconds, `_id` a text."""
+    event = reader.read({**GOOD, "_timestamp": 5, "_id": "a"})
+    assert isinstance(event, RawEvent)
+    assert (event.timestamp_ms, event.event_id) == (5, "a")
+    found = reader.read({**GOOD, "_timestamp": "now", "_id": 7})
+    assert isinstance(found, list)
+    assert [error.field for error in found] == ["_timestamp", "_id"]

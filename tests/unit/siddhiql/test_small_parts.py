@@ -1,0 +1,128 @@
+"""Variables of texts, durations of annotations, cron texts, signatures."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockstep.events import AttributeType
+from lockstep.siddhiql import SiddhiQLError, update_variables
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Catalogue,
+    Extension,
+    ExtensionKind,
+    Overload,
+    Parameter,
+    SignatureError,
+)
+from lockstep.siddhiql.catalogue.core import default_catalogue
+from lockstep.siddhiql.catalogue.matching import match, signature
+from lockstep.siddhiql.cron import check_cron
+from lockstep.siddhiql.durations import duration_ms
+from tests.unit.siddhiql.refusals import says
+
+_INT, _STRING = AttributeType.INT, AttributeType.STRING
+
+
+def test_variables_are_replaced() -> None:
+    """Every `${name}` becomes its value, as text."""
+    text = "define stream ${ name } (a int); -- ${name}"
+    assert update_variables(text, {"name": "S"}) == "define stream S (a int); -- S"
+    assert update_variables("no variables", {}) == "no variables"
+
+
+def test_unknown_variables_are_an_error() -> None:
+    """With place and suggestion."""
+    with pytest.raises(SiddhiQLError) as caught:
+        update_variables("define\n  stream ${strem}", {"stream": "S"})
+    says(caught.value, "${strem}", "did you mean 'stream'")
+    assert (caught.value.line, caught.value.column) == (2, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [
+        ("10 sec", 10_000),
+        ("1 hour", 3_600_000),
+        ("2h", 7_200_000),
+        ("1 min 30 seconds", 90_000),
+        ("100 millisec", 100),
+        ("1 year", 31_536_000_000),
+        ("sec", None),
+        ("10", None),
+        ("10 sec soon", None),
+        ("-1 sec", None),
+        ("", None),
+    ],
+)
+def test_durations(text: str, milliseconds: int | None) -> None:
+    """Numbers and units; anything else is no duration."""
+    assert duration_ms(text) == milliseconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*/5 * * * * ?",
+        "0 0 2 * * ?",
+        "0 15 10 ? * MON-FRI",
+        "0 15 10 L * ? 2030",
+        "0 0/5 14,18 * * ?",
+        "0 15 10 ? * 6#3",
+        "0 15 10 ? jan-mar 6L",
+        "0 0 12 1/5 * ?",
+        "0 0 0 LW * ?",
+    ],
+)
+def test_cron_texts(text: str) -> None:
+    """Quartz: seconds first, names in any case, ranges, steps, last days."""
+    assert check_cron(text) is None
+
+
+@pytest.mark.parametrize("text", ["", "* * * * *", "60 * * * * ?", "a * * * * ?", "? * * * * ?"])
+def test_what_is_no_cron_text(text: str) -> None:
+    """What is wrong is said of the field."""
+    assert check_cron(text) is not None
+
+
+_CHECKED = Extension(
+    ExtensionKind.FUNCTION,
+    "f",
+    (
+        Overload((Parameter("a", (_INT,), constant=True),), _INT),
+        Overload(
+            (Parameter("a"), Parameter("more", repeat=True, min_repeat=1, same_as_first=True)),
+            lambda arguments: arguments[0].type,
+        ),
+    ),
+    "ns",
+)
+
+
+def test_overloads_are_tried_in_order() -> None:
+    """The first that takes the arguments gives the result."""
+    assert match(_CHECKED, [Argument(_INT, is_constant=True, value=1)])[1] is _INT
+    assert match(_CHECKED, [Argument(_STRING), Argument(_STRING)])[1] is _STRING
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], [Argument(_INT)], [Argument(_STRING)], [Argument(_INT), Argument(_STRING)]],
+)
+def test_refusals_list_the_overloads(arguments: list[Argument]) -> None:
+    """What was given and what is taken, in the language's words."""
+    with pytest.raises(SignatureError) as caught:
+        match(_CHECKED, arguments)
+    assert "ns:f" in caught.value.message
+    assert caught.value.hint == f"it takes {signature(_CHECKED)}"
+    assert signature(_CHECKED) == "ns:f(a: int constant) or ns:f(a, more: same, …)"
+
+
+def test_nothing_is_registered_twice() -> None:
+    """Two packs cannot claim one name; the default catalogue has all kinds."""
+    catalogue = Catalogue()
+    catalogue.register(_CHECKED)
+    with pytest.raises(ValueError, match="twice"):
+        catalogue.register(_CHECKED)
+    for kind in ExtensionKind:
+        assert default_catalogue().names(kind)

@@ -1,0 +1,75 @@
+"""Log lines: one JSON object each, with time, level, message and where."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from lockstep.clock import VirtualClock
+from lockstep.telemetry import bind_context, configure_logging, get_logger
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    """Where the lines go; the configuration is undone afterwards."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    captured = io.StringIO()
+    configure_logging(service="receiver", clock=VirtualClock(5), stream=captured)
+    yield captured
+    root.handlers[:], root.level = handlers, level
+    structlog.contextvars.clear_contextvars()
+    structlog.reset_defaults()
+
+
+def _lines(stream: io.StringIO) -> list[dict[str, object]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_line_has_time_level_message_and_context(stream: io.StringIO) -> None:
+    """Bound words and those of the call stand beside each other."""
+    bind_context(epoch=3)
+    get_logger(app="a", partition=1).info("started", position=9)
+    assert _lines(stream) == [
+        {
+            "at_ms": 5,
+            "level": "info",
+            "message": "started",
+            "service": "receiver",
+            "app": "a",
+            "partition": 1,
+            "position": 9,
+            "epoch": 3,
+        }
+    ]
+
+
+def test_below_the_level_nothing_is_written(stream: io.StringIO) -> None:
+    """Debug lines are off by default."""
+    get_logger().debug("quiet")
+    assert _lines(stream) == []
+
+
+def test_other_libraries_take_the_same_shape(stream: io.StringIO) -> None:
+    """A warning of the standard library's logging is a line like ours."""
+    logging.getLogger("nats").warning("lost %s", "connection")
+    assert [(line["message"], line["level"]) for line in _lines(stream)] == [
+        ("lost connection", "warning")
+    ]
+
+
+def test_exceptions_are_text_without_local_variables(stream: io.StringIO) -> None:
+    """The trace is there, values of variables are not: they may be secrets."""
+    logger = get_logger()
+    try:
+        password = "hid" + "den"
+        raise RuntimeError("no luck")
+    except RuntimeError:
+        logger.exception("failed")
+    assert "RuntimeError: no luck" in str(_lines(stream)[0]["exception"])
+    assert password not in stream.getvalue()
