@@ -16,7 +16,7 @@ from lockstep.bus.nats.reader import LogReader
 from lockstep.bus.nats.room import Room
 from lockstep.bus.tails import id_of_text, id_text, may_follow, pieces, tail_after
 from lockstep.clock import Randomness
-from lockstep.events import ClaimRecord, OutputRecord
+from lockstep.events import ClaimRecord, OutputRecord, UnavailableError
 from lockstep.events.codec import decode_output
 
 _EPOCH: Final = "Lockstep-Epoch"
@@ -90,30 +90,37 @@ class NatsOutputLog:
             _APPEND: ours,
         }
         limits = self._jetstream.limits
-        try:
-            stored = await persistently(
-                lambda: self._jetstream.publish(
-                    self._subject, payload, headers, limit_bytes=limits.max_log_bytes
-                ),
-                limits,
-            )
-        except ApiError as error:
-            if error.code != WRONG_LAST_SEQUENCE:
-                raise
-            return await self._after_refusal(ours)
-        self._known = ends
-        return Accepted(stored.sequence)
 
-    async def _after_refusal(self, ours: str) -> Accepted | Refused:
+        async def attempt() -> Accepted | Refused:
+            try:
+                stored = await self._jetstream.publish(
+                    self._subject, payload, headers, limit_bytes=limits.max_log_bytes
+                )
+            except ApiError as error:
+                if error.code != WRONG_LAST_SEQUENCE:
+                    raise
+                return await self._after_refusal(ours, ends.sequence - 1)
+            self._known = ends
+            return Accepted(stored.sequence)
+
+        return await persistently(attempt, limits)
+
+    async def _after_refusal(self, ours: str, expected_sequence: int) -> Accepted | Refused:
         # Our own first attempt may have come through with its acknowledgement lost. A claim of
         # somebody else on top of it makes that a refusal, and the tail tells what stands.
         message = await self._last_message()
-        if message is None:
-            return Refused(_EMPTY)
-        self._known = _tail_of(message)
-        if message.headers.get(_APPEND) == ours:
+        tail = _EMPTY if message is None else _tail_of(message)
+        if tail.sequence <= expected_sequence:
+            # A new leader of a cluster counts what its predecessor proposed before it shows it, or
+            # before it drops it. A refusal stands only once something stands in the way.
+            raise UnavailableError(
+                "the bus has not settled what follows the expected sequence",
+                where=self._subject,
+            )
+        self._known = tail
+        if message is not None and message.headers.get(_APPEND) == ours:
             return Accepted(message.sequence)
-        return Refused(self._known)
+        return Refused(tail)
 
     async def _last_message(self) -> RawMessage | None:
         last = {"last_by_subj": self._subject}
