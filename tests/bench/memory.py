@@ -1,9 +1,12 @@
-"""Peak memory of this process and everything it started: Python and JVM together."""
+"""Peak memory and processor time of a process and everything it started: Python and JVM apart."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def _children() -> dict[int, list[int]]:
@@ -28,19 +31,25 @@ def _peak_kib(pid: int) -> int:
     return int(lines[0].split()[1]) if lines else 0
 
 
+def forget_peaks_of(pids: Iterable[int]) -> None:
+    """Peaks of these processes and what they started are counted from now on."""
+    for root in pids:
+        for pid in _family(root):
+            try:
+                Path(f"/proc/{pid}/clear_refs").write_text("5")
+            except OSError:
+                continue
+
+
 def forget_peaks() -> None:
-    """Peaks are counted from now on."""
-    for pid in _family():
-        try:
-            Path(f"/proc/{pid}/clear_refs").write_text("5")
-        except OSError:
-            continue
+    """The same for this process."""
+    forget_peaks_of([os.getpid()])
 
 
-def peak_mib() -> dict[str, int]:
+def peak_mib(root: int | None = None) -> dict[str, int]:
     """Peak resident memory in MiB, of the JVM and of all Python processes together."""
     peaks = {"jvm": 0, "python": 0}
-    for pid in _family():
+    for pid in _family(root or os.getpid()):
         try:
             name = Path(f"/proc/{pid}/comm").read_text().strip()
         except OSError:
@@ -49,9 +58,21 @@ def peak_mib() -> dict[str, int]:
     return {kind: kib // 1024 for kind, kib in peaks.items()}
 
 
-def _family() -> list[int]:
+def cpu_seconds(root: int) -> float:
+    """Processor time that a process and its living children have used so far."""
+    ticks = 0
+    for pid in _family(root):
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / _TICKS_PER_S
+
+
+def _family(root: int) -> list[int]:
     children = _children()
-    family, waiting = [], [os.getpid()]
+    family, waiting = [], [root]
     while waiting:
         pid = waiting.pop()
         family.append(pid)
