@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,7 +45,9 @@ class SinkFactory:
         default_dsn: str,
         max_connections: int,
         statement_timeout_ms: int,
+        connect: Callable[..., Connections] = Connections,
     ) -> None:
+        self._connect = connect
         self._cursors = cursors
         self._topics = topics
         self._log = log
@@ -122,7 +124,7 @@ class SinkFactory:
         dsn = dsn_of(annotation, self._default_dsn)
         connections = self._connections.get(dsn)
         if connections is None:
-            connections = self._connections[dsn] = Connections(
+            connections = self._connections[dsn] = self._connect(
                 dsn,
                 max_connections=self._max_connections,
                 statement_timeout_ms=self._statement_timeout_ms,

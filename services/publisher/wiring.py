@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -17,6 +18,7 @@ from lockstep.frame import (
 )
 from services.publisher.build import Refused, SinkFactory
 from services.publisher.pump import Pump
+from services.publisher.rdbms.connections import Connections
 
 FOLLOW_LIMIT_MS = 5_000
 
@@ -37,9 +39,9 @@ class _AppDelivery:
 
 
 class Publisher:
-    """All apps' deliveries."""
+    """All apps' deliveries; `connect` opens the way to a database."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, connect: Callable[..., Connections] = Connections) -> None:
         settings = context.settings
         self._context = context
         self._catalogue = Catalogue.of(context)
@@ -50,6 +52,7 @@ class Publisher:
             default_dsn=settings.store.postgres_dsn.get_secret_value(),
             max_connections=settings.store.pool_max_connections,
             statement_timeout_ms=settings.store.statement_timeout_ms,
+            connect=connect,
         )
         self._deliveries: dict[str, _AppDelivery] = {}
         self._beating = Beating(context, sinks=self.statuses)

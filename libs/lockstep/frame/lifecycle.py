@@ -44,14 +44,14 @@ class Running:
 OnReady = Callable[[Running], None]
 
 
-def run_service(name: str, wire: Wire) -> int:
+def run_service(name: str, wire: Wire, *, clock: Clock | None = None) -> int:
     """Runs one service until SIGTERM or SIGINT; gives the exit code."""
     try:
         settings = load_settings()
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return EXIT_SETTINGS
-    clock = SystemClock()
+    clock = clock or SystemClock()
     telemetry = settings.telemetry
     configure_logging(
         service=name, level=telemetry.log_level, log_format=telemetry.log_format, clock=clock
@@ -110,6 +110,7 @@ class Process:
         randomness: Randomness,
         *,
         offload: Offload | None = None,
+        make_door: Callable[..., Door] = Door,
     ) -> None:
         self._offload = offload or ThreadOffload("blocking")
         self._settings = settings
@@ -120,7 +121,7 @@ class Process:
         self._metrics = Metrics()
         self.node = settings.server.node or f"{socket.gethostname()}-{randomness.uuid_hex()[:6]}"
         self._log = get_logger(node=self.node)
-        self._door = Door(
+        self._door = make_door(
             settings.server, self._readiness, self._metrics, clock, self._log,
             max_body_bytes=settings.receiver.max_body_bytes,
         )  # fmt: skip
