@@ -43,7 +43,7 @@ async def begin(
             )
         engine = await AppEngine.create(
             view.deployment.text, view.deployment.version, around.make_executor, offload,
-            origin=first - 1,
+            origin=first - 1, max_sends=around.settings.processor.dedup_max_ids,
         )  # fmt: skip
     replica = Replica(around, name, input_log, output_log, engine, view, nodes, log_end=last)
     tail = await output_log.tail()
@@ -71,8 +71,9 @@ async def _engine(
             if engine is not None:
                 return engine
     return await AppEngine.create(
-        deployment.text, deployment.version, around.make_executor, offload, origin=origin
-    )
+        deployment.text, deployment.version, around.make_executor, offload,
+        origin=origin, max_sends=around.settings.processor.dedup_max_ids,
+    )  # fmt: skip
 
 
 async def _restored(around: Surroundings, revision: Revision, offload: Offload) -> AppEngine | None:
@@ -80,8 +81,9 @@ async def _restored(around: Surroundings, revision: Revision, offload: Offload) 
     try:
         contents = unseal(await around.world.store.revisions.load(revision.id))
         engine = await AppEngine.create(
-            contents.text, revision.version, around.make_executor, offload, origin=revision.position
-        )
+            contents.text, revision.version, around.make_executor, offload,
+            origin=revision.position, max_sends=around.settings.processor.dedup_max_ids,
+        )  # fmt: skip
         await engine.restore(revision.position, contents)
     except (LookupError, EnvelopeError, SnapshotError) as error:
         around.log.error("a revision cannot be used", revision=revision.id, error=str(error))

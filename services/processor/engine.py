@@ -19,6 +19,7 @@ from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
 from services.processor.envelope import Contents
 from services.processor.outbox import Outbox
+from services.processor.sends import SendMemory
 from services.processor.sieve import Sieved, sieve
 
 MakeExecutor = Callable[[str], Executor]
@@ -27,10 +28,11 @@ MakeExecutor = Callable[[str], Executor]
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A slice's result, and how many events it folded."""
+    """A slice's result, how many events it folded, and how many were there before."""
 
     result: SliceResult
     events: int
+    repeated: int
 
 
 class AppEngine:
@@ -44,11 +46,14 @@ class AppEngine:
         executor: Executor,
         offload: Offload,
         origin: Position,
+        max_sends: int,
     ) -> None:
         self.text = text
         self.version = version
         self.plan = plan
         self.outbox = Outbox()
+        self.max_sends = max_sends
+        self.sends = SendMemory(max_sends)
         self.next_due_ms: int | None = None
         self._executor = executor
         self._offload = offload
@@ -57,18 +62,27 @@ class AppEngine:
 
     @classmethod
     async def create(
-        cls, text: str, version: str, make: MakeExecutor, offload: Offload, *, origin: Position
+        cls,
+        text: str,
+        version: str,
+        make: MakeExecutor,
+        offload: Offload,
+        *,
+        origin: Position,
+        max_sends: int,
     ) -> AppEngine:
         """A fresh engine that begins behind `origin`."""
         plan = await offload.run(lambda: build(check(text)))
         executor = await offload.run(lambda: make(text))
-        return cls(text, version, plan, executor, offload, origin)
+        return cls(text, version, plan, executor, offload, origin, max_sends)
 
     async def successor(
         self, text: str, version: str, make: MakeExecutor, *, origin: Position
     ) -> AppEngine:
         """A fresh engine of another version on the same thread."""
-        return await AppEngine.create(text, version, make, self._offload, origin=origin)
+        return await AppEngine.create(
+            text, version, make, self._offload, origin=origin, max_sends=self.max_sends
+        )
 
     @property
     def position(self) -> Position:
@@ -86,10 +100,10 @@ class AppEngine:
             sieved, result = await self._offload.run(lambda: self._fold(entries))
             self.next_due_ms = result.next_due_ms
             self.outbox.add(result.position, result.rows, _merged(sieved.faults, result.faults))
-            return Folded(result, sieved.events)
+            return Folded(result, sieved.events, sieved.repeated)
 
     def _fold(self, entries: Sequence[EncodedEntry]) -> tuple[Sieved, SliceResult]:
-        sieved = sieve(entries, self.plan.schemas)
+        sieved = sieve(entries, self.plan.schemas, self.sends)
         result = self._executor.run_encoded(sieved.entries)
         # Rows out of columns are made when they are first looked at: here, not on the event loop.
         _ = result.rows[:1]
@@ -100,7 +114,10 @@ class AppEngine:
         async with self._lock:
             snapshot = await self._offload.run(self._executor.snapshot)
             outbox = self.outbox
-            return self.position, Contents(self.text, snapshot, outbox.rows(), outbox.faults())
+            contents = Contents(
+                self.text, snapshot, outbox.rows(), outbox.faults(), self.sends.snapshot()
+            )
+            return self.position, contents
 
     async def restore(self, position: Position, contents: Contents) -> None:
         """Takes over a revision of this text (or one that fits); SnapshotError when it does not."""
@@ -109,6 +126,11 @@ class AppEngine:
             self._origin = position
             self.outbox = Outbox()
             self.outbox.add(position, contents.rows, contents.faults)
+            self.remember(contents)
+
+    def remember(self, contents: Contents) -> None:
+        """Takes over which sends the log has brought up to a revision."""
+        self.sends = SendMemory.restored(contents.sends, default_limit=self.max_sends)
 
     async def on_demand(self, text: str) -> tuple[Position, list[tuple[Any, ...]]]:
         """An on-demand query's rows and the position they hold for; SiddhiQLError."""

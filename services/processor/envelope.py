@@ -39,15 +39,19 @@ class _Envelope(msgspec.Struct, array_like=True, frozen=True):
     held: bytes
     faults: list[_Fault]
     snapshot: bytes
+    sends: bytes = b""
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """An app text, the executor's snapshot, and the outputs up to it that were held back."""
+    """An app text, the executor's snapshot, the outputs up to it that were held back, and which
+    sends the log had brought (`SendMemory.snapshot`).
+    """
 
     text: str
     snapshot: bytes
     rows: tuple[OutputRow, ...]
     faults: tuple[EventFault, ...]
+    sends: bytes = b""
 
 
 def seal(contents: Contents) -> bytes:
@@ -64,7 +68,7 @@ def seal(contents: Contents) -> bytes:
         )
         for fault in contents.faults
     ]
-    envelope = _Envelope(FORMAT, contents.text, rows, faults, contents.snapshot)
+    envelope = _Envelope(FORMAT, contents.text, rows, faults, contents.snapshot, contents.sends)
     return msgspec.msgpack.encode(envelope)
 
 
@@ -82,7 +86,8 @@ def unseal(payload: bytes) -> Contents:
         if not isinstance(record, OutputRecord):
             raise EnvelopeError("a revision's held-back rows are no rows")
         rows = record.rows
-    return Contents(envelope.text, envelope.snapshot, rows, tuple(map(_fault, envelope.faults)))
+    faults = tuple(map(_fault, envelope.faults))
+    return Contents(envelope.text, envelope.snapshot, rows, faults, envelope.sends)
 
 
 def _fault(stored: _Fault) -> EventFault:

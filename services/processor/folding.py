@@ -104,6 +104,8 @@ class FoldLoop:
             replica.to_publish.ring()
         metrics = replica.around.metrics
         replica.count("lockstep_processor_events_total", events)
+        if folded.repeated:
+            replica.count("lockstep_processor_repeated_events_total", folded.repeated)
         metrics.observe("lockstep_processor_slice_events", events, **labels)
         metrics.observe("lockstep_processor_slice_ms", took_ms, **labels)
         replica.gauge("lockstep_processor_input_position", result.position)

@@ -101,7 +101,7 @@ class UpgradeLoop:
             deployment.text, deployment.version, replica.around.make_executor, origin=position
         )
         try:
-            carried = Contents(deployment.text, contents.snapshot, (), ())
+            carried = Contents(deployment.text, contents.snapshot, (), (), contents.sends)
             await begun.restore(position, carried)
         except SnapshotError as error:
             self._log.warning("the old state does not fit: the new version begins empty",
@@ -109,4 +109,5 @@ class UpgradeLoop:
             begun = await replica.engine.successor(
                 deployment.text, deployment.version, replica.around.make_executor, origin=position
             )
+            begun.remember(contents)
         return begun

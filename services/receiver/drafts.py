@@ -20,7 +20,7 @@ from services.receiver.decode import Chunk
 class Draft(Protocol):
     """What one record will hold."""
 
-    def encoded(self, clock_ms: int) -> bytes:
+    def encoded(self, clock_ms: int, send_id: bytes = b"") -> bytes:
         """The record; events without a time of their own get the clock's."""
 
     def halves(self) -> tuple[Draft, Draft] | None:
@@ -34,7 +34,7 @@ class RowsDraft:
     schema: StreamSchema
     chunks: Sequence[Chunk]
 
-    def encoded(self, clock_ms: int) -> bytes:
+    def encoded(self, clock_ms: int, send_id: bytes = b"") -> bytes:
         """See Draft."""
         stamped = any(event.timestamp_ms is not None for chunk in self.chunks for event in chunk)
         ready = tuple(
@@ -49,7 +49,7 @@ class RowsDraft:
             for chunk in self.chunks
         )
         record = EventsRecord(self.schema.name, clock_ms, ready, stamped)
-        return encode_record(record, {self.schema.name: self.schema})
+        return encode_record(record, {self.schema.name: self.schema}, send_id=send_id)
 
     def halves(self) -> tuple[Draft, Draft] | None:
         """See Draft."""
@@ -70,7 +70,7 @@ class BatchDraft:
     timestamps_ms: pa.Array | None = None
     event_ids: pa.Array | None = None
 
-    def encoded(self, clock_ms: int) -> bytes:
+    def encoded(self, clock_ms: int, send_id: bytes = b"") -> bytes:
         """See Draft."""
         stamps = self.timestamps_ms
         if stamps is not None and stamps.null_count:
@@ -82,6 +82,7 @@ class BatchDraft:
             clock_ms,
             timestamps_ms=stamps,
             event_ids=self.event_ids,
+            send_id=send_id,
         )
 
     def halves(self) -> tuple[Draft, Draft] | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from lockstep.bus import Appended, InputLog, RecordTooLargeError
 from lockstep.clock import Clock
 from lockstep.events import LockstepError, Position, StreamSchema, UnavailableError
+from lockstep.events.codec import send_id_of
 from lockstep.frame.waiting import wait_set
 from services.receiver.decode import Chunk
 from services.receiver.drafts import Draft, RowsDraft
@@ -134,11 +135,14 @@ class Intake:
     async def _append_batch(self, batch: Sequence[_Pending]) -> None:
         if self._log is None:
             self._log = await self._open_log()
-        key = batch[0].key or self._new_id()
+        given = batch[0].key
+        key = given or self._new_id()
         for number, (draft, owners) in enumerate(_drafts(batch, self._limits)):
             # What this process appends never runs back, whatever its wall clock does.
             self._clock_ms = max(self._clock_ms, self._clock.now_ms())
-            appended = await self._append(self._log, draft, f"{key}#{number}")
+            appended = await self._append(
+                self._log, draft, f"{key}#{number}", repeatable=given is not None
+            )
             self.last_position = max(self.last_position, appended[-1].position)
             for pending in owners:
                 pending.appended += appended
@@ -146,10 +150,17 @@ class Intake:
             if not pending.done.done():
                 pending.done.set_result(_receipt(pending.appended))
 
-    async def _append(self, log: InputLog, draft: Draft, dedup_id: str) -> list[Appended]:
-        """Appends, in halves when the carrier finds it too large; a single chunk is never cut."""
+    async def _append(
+        self, log: InputLog, draft: Draft, dedup_id: str, *, repeatable: bool
+    ) -> list[Appended]:
+        """Appends, in halves when the carrier finds it too large; a single chunk is never cut.
+
+        What its sender may repeat bears its id: the carrier forgets ids after its window, the
+        processors remember them for longer.
+        """
+        send_id = send_id_of(dedup_id) if repeatable else b""
         try:
-            payload = draft.encoded(self._clock_ms)
+            payload = draft.encoded(self._clock_ms, send_id)
             return [await log.append_encoded(payload, dedup_id=dedup_id)]
         except RecordTooLargeError:
             halves = draft.halves()
@@ -157,7 +168,7 @@ class Intake:
                 raise
         found: list[Appended] = []
         for i, half in enumerate(halves):
-            found += await self._append(log, half, f"{dedup_id}.{i}")
+            found += await self._append(log, half, f"{dedup_id}.{i}", repeatable=repeatable)
         return found
 
 

@@ -21,6 +21,7 @@ from lockstep.events.records import (
     OutputRow,
     Position,
     TickRecord,
+    WriteRecord,
 )
 from lockstep.events.schema import NUMERIC_TYPES, Attribute, AttributeType, StreamSchema
 
@@ -48,4 +49,5 @@ __all__ = [
     "TickRecord",
     "UnavailableError",
     "Value",
+    "WriteRecord",
 ]

@@ -8,11 +8,12 @@ thread-safe.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter, lt
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +36,10 @@ from lockstep.events.envelope import (
     OutputHeader,
     StreamRows,
     TickHeader,
+    WriteHeader,
     assembled,
     extra,
+    kind_of,
     padded,
     read_batch,
     taken_apart,
@@ -53,11 +56,13 @@ from lockstep.events.records import (
     OutputRecord,
     OutputRow,
     TickRecord,
+    WriteRecord,
 )
 from lockstep.events.schema import StreamSchema
 
 __all__ = [
     "FORMAT_VERSION",
+    "SEND_ID_BYTES",
     "CodecError",
     "EventColumns",
     "Schemas",
@@ -67,23 +72,34 @@ __all__ = [
     "decode_output",
     "encode_batch",
     "encode_record",
+    "is_write",
+    "send_id_of",
     "summary_of",
 ]
 
 Schemas = Mapping[str, StreamSchema]
+SEND_ID_BYTES: Final = 16
 
 
-def encode_record(record: InputRecord | OutputLogRecord, schemas: Schemas | None = None) -> bytes:
+def encode_record(
+    record: InputRecord | OutputLogRecord,
+    schemas: Schemas | None = None,
+    *,
+    send_id: bytes = b"",
+) -> bytes:
     """A record as bytes. Errors: InvalidEventError when values do not fit their schema.
 
-    Streams that `schemas` does not know are typed by their values.
+    Streams that `schemas` does not know are typed by their values. `send_id`: see `send_id_of`.
     """
     if isinstance(record, EventsRecord):
-        return _encode_events(record, schemas or {})
+        return _encode_events(record, schemas or {}, send_id)
     if isinstance(record, OutputRecord):
         return _encode_output(record, schemas or {})
     if isinstance(record, TickRecord):
         return assembled(Kind.TICK, TickHeader(record.clock_ms))
+    if isinstance(record, WriteRecord):
+        header = WriteHeader(record.text, record.request_id, record.clock_ms)
+        return assembled(Kind.WRITE, header)
     return assembled(Kind.CLAIM, ClaimHeader(record.epoch, record.holder, record.clock_ms))
 
 
@@ -95,6 +111,7 @@ def encode_batch(
     *,
     timestamps_ms: pa.Array | None = None,
     event_ids: pa.Array | None = None,
+    send_id: bytes = b"",
 ) -> bytes:
     """An events record from Arrow columns, without making an object per event.
 
@@ -118,21 +135,24 @@ def encode_batch(
     codes = "".join(kind.value[0] for kind in schema.types)
     part, body = written_batch(codes, schema.names, arrays, extras, total)
     given = timestamps_ms is not None
-    header = EventsHeader(schema.name, clock_ms, given, clock_ms, _packed_lengths(lengths), part)
+    packed = _packed_lengths(lengths)
+    header = EventsHeader(schema.name, clock_ms, given, clock_ms, packed, part, send_id)
     return assembled(Kind.EVENTS, header, (body,))
 
 
 def decode_input(payload: bytes) -> InputRecord:
     """The record of an input log. Errors: CodecError."""
     columns = decode_columns(payload)
-    return columns if isinstance(columns, TickRecord) else columns.to_record()
+    return columns.to_record() if isinstance(columns, EventColumns) else columns
 
 
-def decode_columns(payload: bytes) -> EventColumns | TickRecord:
+def decode_columns(payload: bytes) -> EventColumns | TickRecord | WriteRecord:
     """The record of an input log as columns that lie in `payload` itself. Errors: CodecError."""
     kind, header, body = taken_apart(payload)
     if kind is Kind.TICK:
         return TickRecord(header.clock_ms)
+    if kind is Kind.WRITE:
+        return WriteRecord(header.text, header.request_id, header.clock_ms)
     if kind is not Kind.EVENTS:
         raise CodecError(f"expected a record of an input log, found {kind.name.lower()}")
     batch, extras = read_batch(body, header.batch)
@@ -148,23 +168,39 @@ def decode_columns(payload: bytes) -> EventColumns | TickRecord:
     )
 
 
+def is_write(payload: bytes) -> bool:
+    """Whether a record of an input log is a WriteRecord, from its prefix alone. CodecError."""
+    return kind_of(payload) is Kind.WRITE
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What an events record holds, without its columns."""
+    """What an events record holds, without its columns. `send_id` is empty when it has none."""
 
     stream: str
     events: int
     attributes: int
+    clock_ms: int
+    send_id: bytes
+
+
+def send_id_of(dedup_id: str) -> bytes:
+    """What a record bears of its dedup id, so that it is known again for long: 16 bytes."""
+    return hashlib.sha256(dedup_id.encode("utf-8", "surrogatepass")).digest()[:SEND_ID_BYTES]
 
 
 def summary_of(payload: bytes) -> Summary | None:
-    """What a record of an input log holds, from its header alone; None for a tick. CodecError."""
+    """What a record of an input log holds, from its header alone; None for a tick or a write.
+
+    Errors: CodecError.
+    """
     kind, header, _ = taken_apart(payload)
-    if kind is Kind.TICK:
+    if kind in (Kind.TICK, Kind.WRITE):
         return None
     if kind is not Kind.EVENTS:
         raise CodecError(f"expected a record of an input log, found {kind.name.lower()}")
-    return Summary(header.stream, header.batch.rows, len(header.batch.codes))
+    batch = header.batch
+    return Summary(header.stream, batch.rows, len(batch.codes), header.clock_ms, header.send_id)
 
 
 def decode_output(payload: bytes) -> OutputLogRecord:
@@ -184,7 +220,7 @@ def decode_output(payload: bytes) -> OutputLogRecord:
     return OutputRecord(header.epoch, tuple(rows))
 
 
-def _encode_events(record: EventsRecord, schemas: Schemas) -> bytes:
+def _encode_events(record: EventsRecord, schemas: Schemas, send_id: bytes) -> bytes:
     events = list(chain.from_iterable(record.chunks))
     schema = schemas.get(record.stream)
     codes, arrays = columns_of([event.data for event in events], record.stream, schema)
@@ -204,6 +240,7 @@ def _encode_events(record: EventsRecord, schemas: Schemas) -> bytes:
         stamps[0] if stamps else record.clock_ms,
         _packed_lengths(lengths_array([len(chunk) for chunk in record.chunks])),
         part,
+        send_id,
     )
     return assembled(Kind.EVENTS, header, (body,))
 

@@ -33,6 +33,7 @@ class Kind(IntEnum):
     TICK = 2
     OUTPUT = 3
     CLAIM = 4
+    WRITE = 5
 
 
 class Batch(msgspec.Struct, array_like=True, frozen=True):
@@ -46,7 +47,10 @@ class Batch(msgspec.Struct, array_like=True, frozen=True):
 
 
 class EventsHeader(msgspec.Struct, array_like=True, frozen=True):
-    """Of an EventsRecord; `chunks`: all of one length, or little-endian int32 lengths."""
+    """Of an EventsRecord; `chunks`: all of one length, or little-endian int32 lengths.
+
+    `send_id`: what tells a repeated send from a new one; empty when nobody repeats it.
+    """
 
     stream: str
     clock_ms: int
@@ -54,11 +58,20 @@ class EventsHeader(msgspec.Struct, array_like=True, frozen=True):
     constant_ms: int
     chunks: int | bytes
     batch: Batch
+    send_id: bytes = b""
 
 
 class TickHeader(msgspec.Struct, array_like=True, frozen=True):
     """Of a TickRecord."""
 
+    clock_ms: int
+
+
+class WriteHeader(msgspec.Struct, array_like=True, frozen=True):
+    """Of a WriteRecord."""
+
+    text: str
+    request_id: str
     clock_ms: int
 
 
@@ -91,6 +104,7 @@ _DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
     Kind.TICK: msgspec.msgpack.Decoder(TickHeader),
     Kind.OUTPUT: msgspec.msgpack.Decoder(OutputHeader),
     Kind.CLAIM: msgspec.msgpack.Decoder(ClaimHeader),
+    Kind.WRITE: msgspec.msgpack.Decoder(WriteHeader),
 }
 _EXTRAS: Final[dict[str, pa.DataType]] = {
     "timestamp": pa.int64(),
@@ -117,6 +131,16 @@ def assembled(kind: Kind, header: msgspec.Struct, bodies: Sequence[pa.Buffer] = 
     for body in bodies:
         pieces += [body, b"\0" * (padded(body.size) - body.size)]
     return b"".join(pieces)
+
+
+def kind_of(payload: bytes) -> Kind:
+    """What a record is, without reading its header. CodecError."""
+    if len(payload) < _PREFIX.size:
+        raise CodecError(f"not a record: {len(payload)} bytes")
+    try:
+        return Kind(payload[1])
+    except ValueError as error:
+        raise CodecError(f"a damaged record: {error}") from error
 
 
 def taken_apart(payload: bytes) -> tuple[Kind, Any, pa.Buffer]:
@@ -165,7 +189,7 @@ def read_batch(body: pa.Buffer, part: Batch) -> tuple[pa.RecordBatch, dict[str, 
         schema = _wire_schema(part.codes, part.names, part.extras)
         batch = pa.ipc.read_record_batch(body[: part.size_bytes], schema)
         batch.validate()
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+    except (pa.ArrowException, EOFError, OSError, KeyError, ValueError) as error:
         raise CodecError(f"a damaged record: {error}") from error
     if batch.num_columns and batch.num_rows != part.rows:
         raise CodecError(f"a damaged record: {batch.num_rows} rows instead of {part.rows}")

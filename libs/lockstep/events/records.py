@@ -1,4 +1,4 @@
-"""What stands in the logs: event batches and ticks (input), output rows and claims (output).
+"""What stands in the logs: event batches, writes and ticks (input), output rows and claims (output).
 
 Positions are the carrier's sequence numbers, counted from 1. A record has one position however many
 events and chunks it holds; chunks are what one send call brought (semantics 1) and are never cut.
@@ -47,7 +47,20 @@ class TickRecord:
     clock_ms: int
 
 
-InputRecord = EventsRecord | TickRecord
+@dataclass(frozen=True, slots=True)
+class WriteRecord:
+    """An on-demand query that changes a table (SiddhiQL text), asked for by a client.
+
+    It stands in the log like events do, so every replica applies it at the same position. A
+    `request_id` that was applied before changes nothing: asking again is harmless (invariant 6).
+    """
+
+    text: str
+    request_id: str
+    clock_ms: int
+
+
+InputRecord = EventsRecord | TickRecord | WriteRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,6 @@ class ReceiverSettings(Section):
     max_log_lag_positions: Count
     retry_after_ms: Milliseconds
     dedup_window_ms: Milliseconds
-    dedup_max_ids: Count
     append_max_wait_ms: Milliseconds
 
 
@@ -96,6 +95,7 @@ class ProcessorSettings(Section):
     revisions_to_keep: Count
     hold_back_max_outputs: Count
     ready_lag_positions: Count
+    dedup_max_ids: Count
     isolation_timeout_ms: Milliseconds
 
 

@@ -33,6 +33,7 @@ MetricName = Literal[
     "lockstep_processor_input_position",
     "lockstep_processor_lag_positions",
     "lockstep_processor_events_total",
+    "lockstep_processor_repeated_events_total",
     "lockstep_processor_outputs_total",
     "lockstep_processor_held_back_outputs",
     "lockstep_processor_slice_events",
@@ -125,6 +126,9 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_processor_input_position": _gauge("Last position folded.", *_PLACE),
     "lockstep_processor_lag_positions": _gauge("Input log end minus position.", *_PLACE),
     "lockstep_processor_events_total": _counter("Events folded.", *_PLACE),
+    "lockstep_processor_repeated_events_total": _counter(
+        "Events left out because their send was in the log before.", *_PLACE
+    ),
     "lockstep_processor_outputs_total": _counter("Outputs appended as leader.", *_PLACE),
     "lockstep_processor_held_back_outputs": _gauge("Outputs a standby keeps.", *_PLACE),
     "lockstep_processor_slice_events": _histogram("Events in a slice.", SIZE_BUCKETS, *_PLACE),
