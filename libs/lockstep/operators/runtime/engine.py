@@ -16,6 +16,7 @@ from lockstep.operators.errors import PROCESSING_ERRORS, FaultListener
 from lockstep.operators.runtime.assembly import assemble
 from lockstep.operators.runtime.junction import Junction
 from lockstep.operators.runtime.playback import Playback
+from lockstep.operators.runtime.ranks import LAST, owner_of, ranks_of
 from lockstep.operators.runtime.scheduler import Scheduler
 from lockstep.plan import AppPlan
 
@@ -41,8 +42,10 @@ class Engine:
         self.compiled: dict[Any, Any] = {}
         self.operators: dict[str, Stateful] = {}
         self.sequence = 0
-        self.app_timers = Scheduler(self._next_sequence)
-        self.wall_timers = Scheduler(self._next_sequence)
+        self._ranks = ranks_of(plan)
+        self._rank_by_id: dict[int, int] = {}
+        self.app_timers = Scheduler(self._next_sequence, self.rank_of)
+        self.wall_timers = Scheduler(self._next_sequence, self.rank_of)
         self.junctions: dict[str, Junction] = {}
         self.tables: dict[str, Any] = {}
         self.windows: dict[str, Any] = {}
@@ -63,10 +66,17 @@ class Engine:
         if path in self.operators:
             raise ValueError(f"two operators at {path}")
         self.operators[path] = operator
+        self._rank_by_id[id(operator)] = self._ranks.get(owner_of(path), LAST)
+
+    def rank_of(self, target: object) -> int:
+        """The rank of what owns a timer's target (see ranks.py)."""
+        return self._rank_by_id.get(id(target), LAST)
 
     def forget(self, paths: Sequence[str]) -> None:
         """Takes operators out, with their timers (purged partition instances)."""
         gone = {id(self.operators.pop(path)) for path in paths}
+        for each in gone:
+            del self._rank_by_id[each]
         self.app_timers.discard(gone)
         self.wall_timers.discard(gone)
 

@@ -1,4 +1,5 @@
-"""Pending timers, ordered by due time, then by the order of the requests; equal requests merge."""
+"""Pending timers, ordered by due time, then by their owner's rank (see ranks.py), then by the order
+of the requests; equal requests merge."""
 
 from __future__ import annotations
 
@@ -10,45 +11,51 @@ from lockstep.operators.contract import TimerTarget
 
 class Scheduler:
     """Timers of one clock. `next_sequence` is shared between schedulers, so that ties are
-    ordered.
+    ordered; `rank_of` gives the rank of a target's owner.
     """
 
-    __slots__ = ("_heap", "_next_sequence", "_pending")
+    __slots__ = ("_heap", "_next_sequence", "_pending", "_rank_of")
 
-    def __init__(self, next_sequence: Callable[[], int]) -> None:
-        self._heap: list[tuple[int, int, TimerTarget]] = []
+    def __init__(
+        self, next_sequence: Callable[[], int], rank_of: Callable[[TimerTarget], int]
+    ) -> None:
+        self._heap: list[tuple[int, int, int, TimerTarget]] = []
         self._pending: set[tuple[int, int]] = set()
         self._next_sequence = next_sequence
+        self._rank_of = rank_of
 
     def add(self, target: TimerTarget, due_ms: int) -> None:
         """Wakes `target` at `due_ms`; asked twice for the same time it is woken once."""
         key = (due_ms, id(target))
         if key not in self._pending:
             self._pending.add(key)
-            heapq.heappush(self._heap, (due_ms, self._next_sequence(), target))
+            rank = self._rank_of(target)
+            heapq.heappush(self._heap, (due_ms, rank, self._next_sequence(), target))
 
-    def head(self) -> tuple[int, int] | None:
-        """(due time, sequence) of the next timer, or None."""
-        return self._heap[0][:2] if self._heap else None
+    def head(self) -> tuple[int, int, int] | None:
+        """(due time, rank, sequence) of the next timer, or None."""
+        return self._heap[0][:3] if self._heap else None
 
     def pop(self) -> tuple[int, TimerTarget]:
         """Takes the next timer out."""
-        due_ms, _, target = heapq.heappop(self._heap)
+        due_ms, _, _, target = heapq.heappop(self._heap)
         self._pending.discard((due_ms, id(target)))
         return due_ms, target
 
     def discard(self, targets: set[int]) -> None:
         """Forgets the timers of the objects with these ids (purged partition instances)."""
-        self._heap = [item for item in self._heap if id(item[2]) not in targets]
+        self._heap = [item for item in self._heap if id(item[3]) not in targets]
         heapq.heapify(self._heap)
         self._pending = {(due, key) for due, key in self._pending if key not in targets}
 
     def pending(self) -> list[tuple[int, int, TimerTarget]]:
         """All timers in order: (due time, sequence, target)."""
-        return sorted(self._heap, key=lambda item: item[:2])
+        ordered = sorted(self._heap, key=lambda item: item[:3])
+        return [(due_ms, sequence, target) for due_ms, _, sequence, target in ordered]
 
     def refill(self, timers: list[tuple[int, int, TimerTarget]]) -> None:
         """Replaces everything by timers that `pending` gave, on new targets."""
-        self._heap = list(timers)
+        rank_of = self._rank_of
+        self._heap = [(due, rank_of(target), sequence, target) for due, sequence, target in timers]
         heapq.heapify(self._heap)
         self._pending = {(due, id(target)) for due, _, target in timers}

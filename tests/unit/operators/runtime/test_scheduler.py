@@ -10,6 +10,9 @@ from lockstep.operators.runtime.scheduler import Scheduler
 class Sleeper:
     """Somebody who wants to be woken."""
 
+    def __init__(self, rank: int = 0) -> None:
+        self.rank = rank
+
     def on_timer(self, due_ms: int) -> None:
         """Nothing to do."""
 
@@ -17,7 +20,7 @@ class Sleeper:
 def scheduler() -> Scheduler:
     """An empty one."""
     numbers = count()
-    return Scheduler(lambda: next(numbers))
+    return Scheduler(lambda: next(numbers), lambda target: target.rank)  # type: ignore[attr-defined]
 
 
 def test_due_time_then_request() -> None:
@@ -28,6 +31,14 @@ def test_due_time_then_request() -> None:
     timers.add(one, 10)
     assert [(10, two), (10, one), (20, one)] == [timers.pop() for _ in range(3)]
     assert timers.head() is None
+
+
+def test_owners_in_the_order_of_the_text() -> None:
+    """Of two that are due at once the one of the lower rank comes first, whoever asked first."""
+    timers, late, early = scheduler(), Sleeper(rank=2), Sleeper(rank=1)
+    timers.add(late, 10)
+    timers.add(early, 10)
+    assert [early, late] == [timers.pop()[1] for _ in range(2)]
 
 
 def test_equal_requests_merge() -> None:

@@ -1,0 +1,46 @@
+"""Who fires first when several timers are due at once."""
+
+from __future__ import annotations
+
+from lockstep.operators.runtime.ranks import owner_of, ranks_of
+from lockstep.plan import build
+from lockstep.siddhiql import check
+from lockstep.testing import VirtualApp
+
+APP = """
+define stream S (s string, v int);
+define trigger Beat at every 1 sec;
+@info(name='first') from S#window.timeBatch(1 sec) select count() as n insert into A;
+@info(name='second') from S#window.timeBatch(1 sec) select sum(v) as n insert into B;
+partition with (s of S) begin
+@info(name='inner') from S#window.timeBatch(1 sec) select s insert into C;
+end;
+"""
+
+
+def test_the_order_of_the_text() -> None:
+    """Triggers stand in front of queries; queries and partitions have their places."""
+    ranks = ranks_of(build(check(APP)))
+    assert list(ranks.values()) == [-1, 0, 1, 2]
+    assert ranks["trigger/Beat"] == -1
+    assert ranks["query/second"] == 1
+
+
+def test_what_is_inside_belongs_to_the_whole() -> None:
+    """Operators of a partition's instances rank with the partition."""
+    assert owner_of("partition/p/key/query/inner/handler_0/window") == "partition/p"
+    assert owner_of("query/q/handler_0/window") == "query/q"
+
+
+def test_whoever_asked_first() -> None:
+    """The second query had its timer before the first one, and still comes behind it."""
+    text = """
+    define stream S (v int);
+    from S[v > 1]#window.timeBatch(1 sec) select 'first' as who insert into O;
+    from S#window.timeBatch(1 sec) select 'second' as who insert into O;
+    """
+    with VirtualApp(text) as app:
+        app.send("S", [1])
+        app.send("S", [2])
+        app.advance(1000)
+        assert [event.data for event in app.stream("O")] == [("first",), ("second",), ("second",)]
