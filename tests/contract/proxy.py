@@ -1,4 +1,4 @@
-"""A TCP proxy that can swallow answers or refuse connections: a network that fails on purpose."""
+"""A TCP proxy that can hold, delay, swallow or refuse: a network that fails on purpose."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ _BLOCK_BYTES = 65_536
 
 
 class Proxy:
-    """Forwards to one address; use as an async context manager."""
+    """Forwards to one address; use as an async context manager.
+
+    While `requests_pass` or `answers_pass` is clear, that direction stands still: connections stay
+    open and what was sent arrives later, as it does when a cut network is mended. `delay_ms` is
+    added to every block of either direction.
+    """
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -18,6 +23,11 @@ class Proxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self.swallow_answers = False
         self.refuse = False
+        self.delay_ms = 0
+        self.requests_pass = asyncio.Event()
+        self.answers_pass = asyncio.Event()
+        self.requests_pass.set()
+        self.answers_pass.set()
         self.swallowed = asyncio.Event()
 
     async def __aenter__(self) -> Proxy:
@@ -49,7 +59,11 @@ class Proxy:
         if self.refuse:
             writer.close()
             return
-        up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._target)
+        try:
+            up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._target)
+        except OSError:  # nobody listens there now
+            writer.close()
+            return
         self._pairs |= {writer, up_writer}
         for source, target, answers in (
             (reader, up_writer, False),
@@ -62,11 +76,15 @@ class Proxy:
     async def _forward(
         self, source: asyncio.StreamReader, target: asyncio.StreamWriter, answers: bool
     ) -> None:
+        passing = self.answers_pass if answers else self.requests_pass
         with contextlib.suppress(OSError):
             while block := await source.read(_BLOCK_BYTES):
                 if answers and self.swallow_answers:
                     self.swallowed.set()
                     continue
+                if self.delay_ms:
+                    await asyncio.sleep(self.delay_ms / 1000)
+                await passing.wait()
                 target.write(block)
                 await target.drain()
         target.close()

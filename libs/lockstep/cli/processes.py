@@ -46,13 +46,17 @@ PLAN: tuple[tuple[str, str], ...] = (
 
 @dataclass(slots=True)
 class ServiceProcess:
-    """One service in a process of its own; keeps its port and name over restarts."""
+    """One service in a process of its own; keeps its port and name over restarts.
+
+    `module` is run in place of the service's own, with the service's name as its argument.
+    """
 
     node: str
     service: str
     environment: Mapping[str, str]
     log: Path
     port: int = field(default_factory=free_port)
+    module: str = ""
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -68,6 +72,7 @@ class ServiceProcess:
 
     def start(self) -> None:
         """Starts it; see `ready`."""
+        own = [self.module, self.service] if self.module else [f"services.{self.service}"]
         environment = {
             **os.environ,
             **self.environment,
@@ -76,7 +81,7 @@ class ServiceProcess:
         }
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                tied_to_parent([sys.executable, "-m", f"services.{self.service}"], signal.SIGTERM),
+                tied_to_parent([sys.executable, "-m", *own], signal.SIGTERM),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import subprocess
 from pathlib import Path
 
-from lockstep.embedded import free_port
+from lockstep.embedded import free_port, tied_to_parent
 from lockstep.embedded.programs import nats_server
 
 _CONFIGURATION = """\
@@ -14,18 +15,32 @@ listen: "127.0.0.1:{port}"
 server_name: "n{index}"
 max_payload: 8388608
 jetstream {{ store_dir: "{data}", max_file_store: 4GB, sync_interval: "2m" }}
-cluster {{ name: "c", listen: "127.0.0.1:{route}", routes: [{routes}] }}
+cluster {{ name: "c", no_advertise: true, listen: "127.0.0.1:{route}", routes: [{routes}] }}
 """
 
 
 class Cluster:
-    """Use as an async context manager; `url` names all three."""
+    """Use as an async context manager; `url` names all three.
+
+    The servers tell clients nothing of each other, so that a client goes where its address says:
+    through a proxy, where a test wants that.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._ports = [free_port() for _ in range(3)]
         self._routes = [free_port() for _ in range(3)]
         self._servers: dict[int, subprocess.Popen[bytes]] = {}
+
+    @property
+    def ports(self) -> list[int]:
+        """Where each listens for clients."""
+        return list(self._ports)
+
+    @property
+    def running(self) -> list[int]:
+        """Those that were started and not killed."""
+        return sorted(self._servers)
 
     @property
     def url(self) -> str:
@@ -58,7 +73,9 @@ class Cluster:
         )
         with (folder / "log").open("ab") as log:
             self._servers[index] = subprocess.Popen(
-                [str(nats_server()), "-c", str(file)], stdout=log, stderr=log
+                tied_to_parent([str(nats_server()), "-c", str(file)], signal.SIGTERM),
+                stdout=log,
+                stderr=log,
             )
 
     def kill(self, index: int) -> None:
@@ -66,6 +83,10 @@ class Cluster:
         server = self._servers.pop(index)
         server.kill()
         server.wait()
+
+    def send(self, index: int, number: signal.Signals) -> None:
+        """Sends a signal, for example to stop it for a while."""
+        self._servers[index].send_signal(number)
 
     async def reachable(self, index: int) -> None:
         """Returns once a server listens."""
