@@ -16,8 +16,9 @@ from lockstep.frame import (
     command_subject,
     question_subject,
 )
-from lockstep.siddhiql import SiddhiQLError, ast, check_on_demand
+from lockstep.siddhiql import CheckedOnDemand, SiddhiQLError, check_on_demand
 from services.processor.replica import Replica
+from services.processor.writing import Writes
 
 Carry = Callable[[Command], Awaitable[CommandAnswer]]
 
@@ -25,8 +26,9 @@ Carry = Callable[[Command], Awaitable[CommandAnswer]]
 class Answers:
     """Open while this replica leads."""
 
-    def __init__(self, replica: Replica, carry_out: Carry) -> None:
+    def __init__(self, replica: Replica, writes: Writes, carry_out: Carry) -> None:
         self._replica = replica
+        self._writes = writes
         self._carry_out = carry_out
         self._open: list[Subscription] = []
 
@@ -46,29 +48,40 @@ class Answers:
 
     async def _question(self, payload: bytes) -> bytes:
         question = msgspec.json.decode(payload, type=OnDemandQuestion)
-        return msgspec.json.encode(await self.answer(question.query), enc_hook=str)
+        return msgspec.json.encode(await self.answer(question), enc_hook=str)
 
-    async def answer(self, query: str) -> OnDemandAnswer:
-        """An on-demand query's rows and columns, or what is wrong with it."""
-        engine = self._replica.engine
+    async def answer(self, question: OnDemandQuestion) -> OnDemandAnswer:
+        """Rows and columns of what was read, the number of rows written, or what is wrong."""
         try:
-            checked = check_on_demand(query, engine.plan.checked)
-            if not isinstance(checked.query.action, ast.ReturnEvents | None):
-                return OnDemandAnswer(
-                    error="on-demand queries that change a table are not possible in a cluster",
-                    hint="send an event to a stream whose query changes the table",
-                    user_error=True,
-                )
-            position, rows = await engine.on_demand(query)
+            checked = check_on_demand(question.query, self._replica.engine.plan.checked)
+            if checked.is_write:
+                return await self._written(question)
+            return await self._found(checked, question.query)
         except SiddhiQLError as error:
             return OnDemandAnswer(
                 error=error.message, hint=error.hint, user_error=True,
                 line=error.line, column=error.column,
             )  # fmt: skip
         except LockstepError as error:
-            return OnDemandAnswer(error=str(error), user_error=error.fault is Fault.USER)
+            return OnDemandAnswer(
+                error=str(error), hint=error.hint, user_error=error.fault is Fault.USER
+            )
+
+    async def _found(self, checked: CheckedOnDemand, query: str) -> OnDemandAnswer:
+        position, rows = await self._replica.engine.on_demand(query)
         columns = [(one.name, str(one.type)) for one in checked.output.attributes]
         return OnDemandAnswer(rows=[list(row) for row in rows], columns=columns, position=position)
+
+    async def _written(self, question: OnDemandQuestion) -> OnDemandAnswer:
+        request_id = question.request_id or self._replica.around.randomness.uuid_hex()
+        outcome = await self._writes.write(question.query, request_id)
+        problem = outcome.problem
+        if problem is None:
+            return OnDemandAnswer(position=outcome.position, rows_changed=outcome.rows_changed)
+        return OnDemandAnswer(
+            position=outcome.position, rows_changed=outcome.rows_changed, user_error=True,
+            error=problem.message, hint=problem.hint, line=problem.line, column=problem.column,
+        )  # fmt: skip
 
     async def _command(self, payload: bytes) -> bytes:
         command = msgspec.json.decode(payload, type=Command)

@@ -11,6 +11,7 @@ from typing import Final
 
 from lockstep.bus import EncodedEntry, InputLog
 from lockstep.events import Fault, LockstepError, OutputId, TickRecord
+from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
 from services.processor.replica import Replica
 
@@ -35,6 +36,7 @@ class FoldLoop:
         self._paused = False
         self._busy = asyncio.Lock()
         self.on_rows: Callable[[OutputId], None] = lambda up_to: None
+        self.on_writes: Callable[[Sequence[WriteOutcome]], None] = lambda outcomes: None
 
     def pause(self) -> None:
         """No further slice; the one under way ends."""
@@ -98,6 +100,8 @@ class FoldLoop:
         result, events = folded.result, folded.events
         took_ms = self._clock.monotonic_ms() - started_ms
         replica.log_end = max(replica.log_end, result.position)
+        if result.writes:
+            self.on_writes(result.writes)
         if result.rows:
             self.on_rows(result.rows[-1].id)
         if result.faults or not replica.engine.outbox.is_empty:

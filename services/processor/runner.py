@@ -22,6 +22,7 @@ from services.processor.publishing import Publishing
 from services.processor.replica import ACTIVE, Replica, Surroundings
 from services.processor.revisions import RevisionLoop
 from services.processor.upgrading import RestartReplicaError, UpgradeLoop
+from services.processor.writing import Writes
 
 FLUSH_LIMIT_MS: Final = 10_000
 LOOK_LIMIT_MS: Final = 300
@@ -94,7 +95,8 @@ class GroupRunner:
     async def _loops(self, replica: Replica) -> None:
         fold = FoldLoop(replica)
         revisions = RevisionLoop(replica)
-        answers = Answers(replica, self._carry_out)
+        writes = Writes(replica)
+        answers = Answers(replica, writes, self._carry_out)
         publishing = Publishing(replica)
         leadership = Leadership(
             replica,
@@ -105,6 +107,7 @@ class GroupRunner:
         )
         upgrade = UpgradeLoop(replica, fold, publishing, revisions)
         follow = FollowLoop(replica, leadership.tell)
+        fold.on_writes = writes.folded
         fold.on_rows = lambda up_to: leadership.tell(facts.RowsHeld(up_to))
         if rows := replica.engine.outbox.rows():
             leadership.tell(facts.RowsHeld(rows[-1].id))

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import msgspec
+
 from lockstep.events import Event, LogEntry, OutputRow, Position
 from lockstep.events.outputs import OutputColumns
 
@@ -22,6 +24,24 @@ class EventFault:
     reason: str
 
 
+class WriteProblem(msgspec.Struct, array_like=True, frozen=True):
+    """Why a write could not be applied, with its place in the text where it has one."""
+
+    message: str
+    hint: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+
+class WriteOutcome(msgspec.Struct, array_like=True, frozen=True):
+    """What came of a write: at which position it was applied, and how many rows it changed."""
+
+    position: Position
+    request_id: str
+    rows_changed: int
+    problem: WriteProblem | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class SliceResult:
     """What one slice brought.
@@ -29,7 +49,8 @@ class SliceResult:
     rows: outputs of exported streams and stored tables, in ascending identity. faults: events that
     became dead letters. next_due_ms: wall time at which a tick is due if no event comes, or None.
     position: the last position folded. columns: the same rows by stream, where the executor worked
-    in columns; then `rows` are made when they are first looked at.
+    in columns; then `rows` are made when they are first looked at. writes: one outcome per
+    WriteRecord; that of a request applied before is its first one.
     """
 
     position: Position
@@ -37,6 +58,7 @@ class SliceResult:
     faults: tuple[EventFault, ...]
     next_due_ms: int | None
     columns: tuple[OutputColumns, ...] = ()
+    writes: tuple[WriteOutcome, ...] = ()
 
 
 class Encoded(Protocol):
@@ -69,7 +91,11 @@ class Executor(Protocol):
         """The same for entries that nobody has decoded yet: the quick way. CodecError."""
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
-        """Runs an on-demand query on the state at `position`; raises SiddhiQLError."""
+        """Reads the state at `position` with an on-demand query and changes nothing.
+
+        Raises SiddhiQLError, also for a query that writes (those are WriteRecords of the log), and
+        EventError for values that do not fit.
+        """
 
     def snapshot(self) -> bytes:
         """The state at `position`: versioned, self-describing, no pickle; restorable elsewhere."""

@@ -83,19 +83,25 @@ class Heartbeat(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class OnDemandQuestion(msgspec.Struct, frozen=True):
-    """An on-demand query for the leader of an app."""
+    """An on-demand query for the leader of an app; one that writes is applied once per
+    `request_id`.
+    """
 
     query: str
+    request_id: str | None = None
 
 
 class OnDemandAnswer(msgspec.Struct, frozen=True):
-    """Its rows with (name, type) of each column, or what was wrong (`user_error`: with the
-    query).
+    """Its rows with (name, type) of each column, how many rows it changed (None: it only read), or
+    what was wrong (`user_error`: with the query).
+
+    `position`: where in the input log the answer holds, or where the write was applied.
     """
 
     rows: list[list[object]] = []
     columns: list[tuple[str, str]] = []
     position: int = 0
+    rows_changed: int | None = None
     error: str | None = None
     user_error: bool = False
     hint: str | None = None

@@ -97,6 +97,8 @@ class ProcessorSettings(Section):
     ready_lag_positions: Count
     dedup_max_ids: Count
     isolation_timeout_ms: Milliseconds
+    max_waiting_writes: Count
+    write_timeout_ms: Milliseconds
 
 
 class SparkSettings(Section):

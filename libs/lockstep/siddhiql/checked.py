@@ -132,6 +132,11 @@ class CheckedOnDemand:
     action_scope: Scope | None
     uses_aggregators: bool
 
+    @property
+    def is_write(self) -> bool:
+        """Whether it changes a table."""
+        return not isinstance(self.query.action, ast.ReturnEvents | None)
+
 
 @dataclass(frozen=True)
 class CheckedPartition:

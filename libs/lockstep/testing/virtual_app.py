@@ -17,11 +17,13 @@ from lockstep.events import (
     InvalidEventError,
     LogEntry,
     TickRecord,
+    WriteRecord,
 )
-from lockstep.execute.contract import EventFault, Executor
+from lockstep.execute.contract import EventFault, Executor, SliceResult, WriteProblem
 from lockstep.execute.observe import Observation, StreamChunk
+from lockstep.operators.errors import EventError
 from lockstep.plan import AppPlan, build
-from lockstep.siddhiql import check
+from lockstep.siddhiql import SiddhiQLError, check, check_on_demand
 from lockstep.testing.rows import coerce_row
 from lockstep.testing.transport import MemoryTransport
 
@@ -182,10 +184,11 @@ class VirtualApp:
         switchable: Switchable = executor
         switchable.enable_playback(on, idle_ms, increment_ms)
 
-    def _fold(self, record: InputRecord) -> None:
+    def _fold(self, record: InputRecord) -> SliceResult:
         result = self._executor.run_slice([LogEntry(self._executor.position + 1, record)])
         self._record.faults += result.faults
         self._record.add_all(self._executor.take_observations())
+        return result
 
     # --- output --------------------------------------------------------------------------------
 
@@ -232,10 +235,26 @@ class VirtualApp:
         return list(self._record.transport.published)
 
     def on_demand(self, query_text: str) -> list[tuple[Any, ...]]:
-        """Runs an on-demand query on the present state."""
-        rows = self._executor.on_demand(query_text)
-        self._record.add_all(self._executor.take_observations())
-        return rows
+        """Runs an on-demand query on the present state; one that writes gives no rows.
+
+        Raises SiddhiQLError, and EventError for values that do not fit.
+        """
+        if not check_on_demand(query_text, self._plan.checked).is_write:
+            return self._executor.on_demand(query_text)
+        self.write(query_text, request_id=f"position {self._executor.position + 1}")
+        return []
+
+    def write(self, query_text: str, *, request_id: str) -> int:
+        """Runs an on-demand query that writes; how many rows it changed.
+
+        A request id that was used before changes nothing and gives its first answer again. Errors
+        as for `on_demand`.
+        """
+        result = self._fold(WriteRecord(query_text, request_id, self._clock_ms))
+        (outcome,) = result.writes
+        if outcome.problem is not None:
+            raise _error(outcome.problem)
+        return outcome.rows_changed
 
     # --- state ---------------------------------------------------------------------------------
 
@@ -264,3 +283,11 @@ class VirtualApp:
 
     def __exit__(self, *raised: object) -> None:
         self.close()
+
+
+def _error(problem: WriteProblem) -> SiddhiQLError | EventError:
+    if problem.line is None or problem.column is None:
+        return EventError(problem.message, hint=problem.hint)
+    return SiddhiQLError(
+        problem.message, line=problem.line, column=problem.column, hint=problem.hint
+    )

@@ -7,13 +7,14 @@ their place in the reference's depth-first run, and exported rows are numbered i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from lockstep.events import LogEntry, Position
-from lockstep.events.codec import decode_columns, encode_record
+from lockstep.events.codec import decode_columns, encode_record, is_write
 from lockstep.events.columns import arrow_schema
 from lockstep.events.outputs import OutputColumns, RowsOfColumns
 from lockstep.execute.columnar.chunks import Chunks, merge
@@ -30,6 +31,7 @@ from lockstep.execute.observe import Observation
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.reference.deduplication import SeenIds
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX
+from lockstep.execute.reference.writes import AppliedWrites
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import AppPlan
@@ -75,6 +77,7 @@ class ColumnarExecutor:
         self._units = self.lowering.units
         self._clock = Clock(is_playback=self.plan.checked.is_playback)
         self._seen = SeenIds(self._dedup_ids_max)
+        self._writes = AppliedWrites(self._dedup_ids_max)
         self._started = False
         self._position: Position = 0
 
@@ -93,7 +96,23 @@ class ColumnarExecutor:
         )
 
     def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
-        """Folds entries."""
+        """Folds entries; writes between them by the reference."""
+        parts = groupby(entries, key=lambda entry: is_write(entry.payload))
+        runs = [(writes, list(part)) for writes, part in parts]
+        if not any(writes for writes, _ in runs):
+            return self._run(entries)
+        return _joined([self._written(p) if writes else self._run(p) for writes, p in runs])
+
+    def _written(self, entries: Sequence[Encoded]) -> SliceResult:
+        """On-demand writes are rare and touch few rows: the reference applies them."""
+        reference = self._as_reference()
+        result = reference.run_encoded(entries)
+        if self._observer is not None:
+            self._observer.add_all(reference.take_observations())
+        self.restore(reference.snapshot())
+        return result
+
+    def _run(self, entries: Sequence[Encoded]) -> SliceResult:
         if not entries:
             return SliceResult(self._position, (), (), self._due_ms())
         for entry in entries:
@@ -214,18 +233,25 @@ class ColumnarExecutor:
     # --- state -----------------------------------------------------------------------------------
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
-        """Runs an on-demand query on the state as the reference has it; raises SiddhiQLError."""
-        reference = ReferenceExecutor(self.plan, dedup_ids_max=self._dedup_ids_max)
+        """Reads the state as the reference has it; see the contract."""
+        return self._as_reference().on_demand(text)
+
+    def _as_reference(self) -> ReferenceExecutor:
+        reference = ReferenceExecutor(
+            self.plan,
+            start_ms=self._start_ms,
+            dedup_ids_max=self._dedup_ids_max,
+            observe=self._observer is not None,
+        )
         reference.restore(self.snapshot())
-        rows = reference.on_demand(text)
-        self.restore(reference.snapshot())
-        return rows
+        return reference
 
     def snapshot(self) -> bytes:
         """The state at `position`, in the reference's form."""
         body = {
             "started": self._started,
             "seen": self._seen.snapshot(),
+            "writes": self._writes.snapshot(),
             "engine": to_reference(self._units, self._clock, self._defaults),
         }
         return state.seal(self._position, body)
@@ -238,6 +264,7 @@ class ColumnarExecutor:
         self._renew()
         from_reference(self._units, self._clock, body["engine"])
         self._seen.restore(body["seen"])
+        self._writes.restore(body.get("writes", []))
         self._started = body["started"]
         self._position = position
 
@@ -247,6 +274,18 @@ class ColumnarExecutor:
     def take_observations(self) -> list[Observation]:
         """What was observed since the last call, in order."""
         return [] if self._observer is None else self._observer.take()
+
+
+def _joined(results: Sequence[SliceResult]) -> SliceResult:
+    """The result of runs that follow one another."""
+    last = results[-1]
+    return SliceResult(
+        last.position,
+        tuple(chain.from_iterable(result.rows for result in results)),
+        tuple(chain.from_iterable(result.faults for result in results)),
+        last.next_due_ms,
+        writes=tuple(chain.from_iterable(result.writes for result in results)),
+    )
 
 
 def _is_due(unit: Unit, found: Slice) -> bool:

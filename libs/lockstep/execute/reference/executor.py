@@ -13,20 +13,22 @@ from lockstep.events import (
     LogEntry,
     Position,
     TickRecord,
+    WriteRecord,
 )
 from lockstep.events.codec import decode_input
-from lockstep.execute.contract import Encoded, SliceResult
+from lockstep.execute.contract import Encoded, SliceResult, WriteOutcome
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference.deduplication import SeenIds
 from lockstep.execute.reference.observer import Observer
 from lockstep.execute.reference.outputs import Outputs
-from lockstep.operators import state
+from lockstep.execute.reference.writes import AppliedWrites
+from lockstep.operators import ondemand, state
 from lockstep.operators.contract import StreamEvent
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.runtime import persistence
 from lockstep.operators.runtime.engine import Engine
 from lockstep.plan import AppPlan, build
-from lockstep.siddhiql import check
+from lockstep.siddhiql import check, check_on_demand
 
 DEDUP_IDS_MAX = 100_000
 
@@ -57,6 +59,8 @@ class ReferenceExecutor:
         self._position: Position = 0
         self._started = False
         self._seen = SeenIds(self._dedup_ids_max)
+        self._writes = AppliedWrites(self._dedup_ids_max)
+        self._outcomes: list[WriteOutcome] = []
         self._outputs = Outputs()
         self.engine = Engine(self.plan, on_fault=self._outputs.fault)
         self._outputs.listen(self.engine)
@@ -78,7 +82,8 @@ class ReferenceExecutor:
             self._outputs.begin(entry.position)
             self._fold(entry)
         rows, faults = self._outputs.take()
-        return SliceResult(self._position, rows, faults, self.engine.next_due_ms())
+        writes, self._outcomes = tuple(self._outcomes), []
+        return SliceResult(self._position, rows, faults, self.engine.next_due_ms(), writes=writes)
 
     def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
         """Decodes and folds entries."""
@@ -91,6 +96,9 @@ class ReferenceExecutor:
             self.engine.start(record.clock_ms if self._start_ms is None else self._start_ms)
         self.engine.move_wall(record.clock_ms)
         if isinstance(record, TickRecord):
+            return
+        if isinstance(record, WriteRecord):
+            self._outcomes.append(self._writes.take(record, entry.position, self.engine))
             return
         self._deliver(record)
 
@@ -109,20 +117,15 @@ class ReferenceExecutor:
         return self._seen.add(f"{stream}\0{event.event_id}")
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
-        """Runs an on-demand query; raises SiddhiQLError."""
-        from lockstep.operators import ondemand
-        from lockstep.siddhiql import check_on_demand
-
-        checked = check_on_demand(text, self.plan.checked)
-        rows: list[tuple[Any, ...]] = ondemand.run(checked, self.engine)
-        self._outputs.take()
-        return rows
+        """Reads the state; see the contract."""
+        return ondemand.read(check_on_demand(text, self.plan.checked), self.engine)
 
     def snapshot(self) -> bytes:
         """The state at `position`."""
         body = {
             "started": self._started,
             "seen": self._seen.snapshot(),
+            "writes": self._writes.snapshot(),
             "engine": persistence.take(self.engine),
         }
         return state.seal(self._position, body)
@@ -135,6 +138,8 @@ class ReferenceExecutor:
         self._renew()
         persistence.put_back(self.engine, body["engine"])
         self._seen.restore(body["seen"])
+        # Revisions of the first release know no writes.
+        self._writes.restore(body.get("writes", []))
         self._started = body["started"]
         self._position = position
 

@@ -19,8 +19,8 @@ class OnDemandContext(EngineContext):
 
     __slots__ = ()
 
-    def __init__(self, engine: Engine) -> None:
-        super().__init__(engine, "on-demand")
+    def __init__(self, engine: Engine, place: str = "on-demand") -> None:
+        super().__init__(engine, place)
 
     def child(self, name: str) -> OnDemandContext:
         """See Context."""

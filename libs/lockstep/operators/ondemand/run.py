@@ -6,6 +6,7 @@ What is found is one chunk for the selector; nothing found gives no row, also un
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lockstep.operators.contract import StreamEvent
@@ -14,6 +15,7 @@ from lockstep.operators.runtime.selector import Selector
 from lockstep.operators.tables import Match, make_action
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedOnDemand, CheckedQuery, CheckedStream, SourceKind
+from lockstep.siddhiql.typing import positioned
 
 if TYPE_CHECKING:
     from lockstep.operators.runtime.engine import Engine
@@ -21,24 +23,50 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 
-def run(checked: CheckedOnDemand, engine: Engine) -> list[Row]:
-    """The rows of a find; writing queries act on their table and give none.
+@dataclass(slots=True)
+class Changed:
+    """How many rows a write has inserted, updated or deleted so far."""
 
-    Raises EventError for values that do not fit, SiddhiQLError for a range that makes no sense.
+    rows: int = 0
+
+
+def read(checked: CheckedOnDemand, engine: Engine) -> list[Row]:
+    """The rows of a find; the state stays as it is.
+
+    Raises EventError for values that do not fit, SiddhiQLError for a range that makes no sense and
+    for a query that writes.
     """
-    context = OnDemandContext(engine)
-    query = checked.query
-    found = [StreamEvent(engine.now, ())] if query.source is None else _find(checked, context)
-    rows = _select(checked, found, context) if found else []
-    if query.action is None or isinstance(query.action, ast.ReturnEvents):
-        return [row.data for row in rows]
+    if checked.is_write:
+        what = "this query changes a table, so it has to go through the input log"
+        raise positioned(checked.query.at, what, "hand it in as a write")
+    return [row.data for row in _rows(checked, OnDemandContext(engine))]
+
+
+def write(checked: CheckedOnDemand, engine: Engine, changed: Changed, *, place: str) -> None:
+    """Acts on the query's table, row by row; `changed` is right also when a row fails.
+
+    `place` names the write among all of the app: what is drawn (`UUID()`) follows from it. Raises
+    EventError for values that do not fit, SiddhiQLError for a query that only reads.
+    """
+    query, context = checked.query, OnDemandContext(engine, place)
+    if not checked.is_write or query.action is None:
+        raise positioned(query.at, "this query changes nothing", "ask it as a question")
+    rows = _rows(checked, context)
     table = context.table(checked.output.name)
     action = make_action(
         query.action, checked.output, checked.action_scope, table, context, may_index=False
     )
     for row in rows:
-        action.apply(row)
-    return []
+        changed.rows += action.apply(row)
+
+
+def _rows(checked: CheckedOnDemand, context: OnDemandContext) -> list[StreamEvent]:
+    """What a query found and selected; the one row of values of a query without a source."""
+    if checked.query.source is None:
+        found = [StreamEvent(context.now_ms(), ())]
+    else:
+        found = _find(checked, context)
+    return _select(checked, found, context) if found else []
 
 
 def _find(checked: CheckedOnDemand, context: OnDemandContext) -> list[StreamEvent]:
@@ -91,4 +119,4 @@ def _as_query(checked: CheckedOnDemand) -> CheckedQuery:
     )
 
 
-__all__ = ["run"]
+__all__ = ["Changed", "read", "write"]

@@ -31,9 +31,9 @@ class Insert:
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    def apply(self, event: StreamEvent) -> None:
-        """One event."""
-        self._table.insert(event.timestamp_ms, event.data)
+    def apply(self, event: StreamEvent) -> int:
+        """One event; how many rows it changed."""
+        return int(self._table.insert(event.timestamp_ms, event.data))
 
 
 class Delete:
@@ -43,9 +43,9 @@ class Delete:
         self._table = table
         self._find = table.finder(match, may_index=may_index).find
 
-    def apply(self, event: StreamEvent) -> None:
-        """One event."""
-        self._table.delete(self._find(event))
+    def apply(self, event: StreamEvent) -> int:
+        """One event; how many rows it changed."""
+        return self._table.delete(self._find(event))
 
 
 class Update:
@@ -65,13 +65,14 @@ class Update:
         self._setter = setter
         self._arrange = arrange
 
-    def apply(self, event: StreamEvent) -> None:
-        """One event."""
+    def apply(self, event: StreamEvent) -> int:
+        """One event; how many rows it changed."""
         changes: Changes = [(row, self._setter(event, row)) for row in self._find(event)]
         if changes:
-            self._table.update(changes, event.timestamp_ms)
-        elif self._arrange is not None:
-            self._table.insert(event.timestamp_ms, self._arrange(event))
+            return len(changes) if self._table.update(changes, event.timestamp_ms) else 0
+        if self._arrange is None:
+            return 0
+        return int(self._table.insert(event.timestamp_ms, self._arrange(event)))
 
 
 class ChunkAction:

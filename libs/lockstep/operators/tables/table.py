@@ -65,11 +65,14 @@ class Table:
         self._tell(Operation.UPSERT, self.rows.add(timestamp_ms, data))
         return True
 
-    def delete(self, rows: Iterable[Row]) -> None:
-        """Removes rows that a finder gave."""
+    def delete(self, rows: Iterable[Row]) -> int:
+        """Removes rows that a finder gave; how many."""
+        count = 0
         for row in rows:
             self.rows.remove(row)
             self._tell(Operation.DELETE, row)
+            count += 1
+        return count
 
     def update(self, changes: Changes, timestamp_ms: int) -> bool:
         """Gives rows new values, all or none. False (and logged) when a primary key is taken."""
