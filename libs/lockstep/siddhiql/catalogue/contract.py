@@ -1,7 +1,9 @@
-"""What the checker knows of functions, aggregators, windows and stream functions: signatures only.
+"""What the checker knows of functions, aggregators, windows, stream functions, and of the rim's
+sources, sinks, stores and mappers: signatures only.
 
-Implementations live in `operators` under the same (namespace, name). A signature is a list of
-overloads; an overload is a list of parameters and a result.
+Implementations live in `operators` and in the services under the same (namespace, name). A
+signature is a list of overloads; an overload is a list of parameters and a result. The parameters
+of the rim are options, which are given by name; they have one overload.
 """
 
 from __future__ import annotations
@@ -21,6 +23,11 @@ class ExtensionKind(Enum):
     AGGREGATOR = "aggregator"
     WINDOW = "window"
     STREAM_FUNCTION = "stream function"
+    SOURCE = "source"
+    SINK = "sink"
+    STORE = "store"
+    SOURCE_MAPPER = "source mapper"
+    SINK_MAPPER = "sink mapper"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,9 @@ class Parameter:
     `constant`: only a literal. `attribute`: only a plain attribute reference. `dynamic` default.
     `repeat`: the last parameter may occur any number of times (`min_repeat` at least).
     `same_as_first`: must have the type of the first argument. `positive`: a literal above 0.
+
+    As an option: a text unless `types` says int, long or bool; `constant`: without `{{attribute}}`;
+    `choices`: one of these, in any case. Other fields but `optional` and `positive` mean nothing.
     """
 
     name: str
@@ -52,6 +62,7 @@ class Parameter:
     min_repeat: int = 0
     same_as_first: bool = False
     positive: bool = False
+    choices: tuple[str, ...] = ()
 
 
 Result = AttributeType | Callable[[Sequence[Argument]], AttributeType]

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from lockstep.events import StreamSchema
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.checking.aggregations import check_aggregation
 from lockstep.siddhiql.checking.annotations import single
+from lockstep.siddhiql.checking.connectors import check_connector, require_type
 from lockstep.siddhiql.checking.stream_annotations import check_stream_annotations, has_fault_stream
 from lockstep.siddhiql.checking.streams import check_window, stream_scope
 from lockstep.siddhiql.checking.symbols import (
@@ -44,6 +46,7 @@ def check_definitions(definitions: tuple[ast.Definition, ...], symbols: Symbols)
         symbols.windows[name] = replace(window, window=call)
     for definition in definitions:
         if isinstance(definition, ast.AggregationDefinition):
+            _check_store(definition)
             checked = check_aggregation(definition, symbols)
             symbols.aggregations[definition.name] = checked
             symbols.schemas[definition.name] = checked.schema
@@ -138,13 +141,12 @@ def _check_trigger(definition: ast.TriggerDefinition) -> None:
         )
 
 
-def _check_store(definition: ast.TableDefinition) -> bool:
+def _check_store(definition: ast.TableDefinition | ast.AggregationDefinition) -> bool:
     """Whether the table is kept in a store, whose annotation must be right."""
     store = single(definition.annotations, "store")
     if store is None:
         return False
-    if store.get("type") is None and store.get("ref") is None:
-        raise positioned(store.at, "@store needs a 'type' (or a 'ref')", "type='rdbms'")
+    require_type(store, "rdbms")
     cache = single(store.annotations, "cache")
     if cache is not None:
         policy = cache.get("cache.policy")
@@ -156,6 +158,7 @@ def _check_store(definition: ast.TableDefinition) -> bool:
             raise positioned(cache.at, "@cache needs a number as 'size'", "size='100'")
         for element in ("retention.period", "purge.interval"):
             annotation_ms(cache, element)
+    check_connector(ExtensionKind.STORE, store)
     return True
 
 

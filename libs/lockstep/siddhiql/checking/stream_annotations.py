@@ -6,7 +6,9 @@ import re
 
 from lockstep.events import StreamSchema
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.checking.annotations import positive, single
+from lockstep.siddhiql.checking.connectors import check_connector, require_type
 from lockstep.siddhiql.suggestions import did_you_mean
 from lockstep.siddhiql.typing import positioned
 
@@ -56,22 +58,16 @@ def _on_error(annotation: ast.Annotation) -> None:
         )
 
 
-def _require_type(annotation: ast.Annotation) -> None:
-    if annotation.get("type") is None and annotation.get("ref") is None:
-        raise positioned(
-            annotation.at, f"@{annotation.name} needs a 'type' (or a 'ref')", "type='inMemory'"
-        )
-
-
 def _source(annotation: ast.Annotation, schema: StreamSchema) -> None:
-    _require_type(annotation)
+    require_type(annotation, "http")
     mapping = single(annotation.annotations, "map")
-    if mapping is None:
-        return
-    _require_type(mapping)
-    attributes = single(mapping.annotations, "attributes")
-    if attributes is not None:
-        _attributes(attributes, schema)
+    if mapping is not None:
+        require_type(mapping, "json")
+        attributes = single(mapping.annotations, "attributes")
+        if attributes is not None:
+            _attributes(attributes, schema)
+        check_connector(ExtensionKind.SOURCE_MAPPER, mapping)
+    check_connector(ExtensionKind.SOURCE, annotation)
 
 
 def _attributes(annotation: ast.Annotation, schema: StreamSchema) -> None:
@@ -97,7 +93,7 @@ def _attributes(annotation: ast.Annotation, schema: StreamSchema) -> None:
 
 
 def _sink(annotation: ast.Annotation, schema: StreamSchema, has_fault: bool) -> None:
-    _require_type(annotation)
+    require_type(annotation, "log")
     on_error = annotation.get("on.error")
     if on_error is not None:
         if on_error.upper() not in _SINK_ON_ERROR:
@@ -115,7 +111,7 @@ def _sink(annotation: ast.Annotation, schema: StreamSchema, has_fault: bool) -> 
     _templates(annotation, schema)
     mapping = single(annotation.annotations, "map")
     if mapping is not None:
-        _require_type(mapping)
+        require_type(mapping, "json")
         _templates(mapping, schema)
         payload = single(mapping.annotations, "payload")
         if payload is not None:
@@ -125,6 +121,10 @@ def _sink(annotation: ast.Annotation, schema: StreamSchema, has_fault: bool) -> 
     distribution = single(annotation.annotations, "distribution")
     if distribution is not None:
         _distribution(distribution, schema)
+    places = () if distribution is None else distribution.nested("destination")
+    if mapping is not None:
+        check_connector(ExtensionKind.SINK_MAPPER, mapping)
+    check_connector(ExtensionKind.SINK, annotation, places)
 
 
 def _templates(annotation: ast.Annotation, schema: StreamSchema) -> None:

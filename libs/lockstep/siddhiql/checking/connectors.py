@@ -1,0 +1,155 @@
+"""The rim of an app: types and options of sources, sinks, stores and mappers (extensions 12 to 15).
+
+What is not in the catalogue is refused by name: what the older products had with what to use
+instead, everything else with the nearest name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from lockstep.events import AttributeType
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Extension,
+    ExtensionKind,
+    Parameter,
+    SignatureError,
+)
+from lockstep.siddhiql.catalogue.core import default_catalogue
+from lockstep.siddhiql.checking.retired import RETIRED, RETIRED_OPTIONS
+from lockstep.siddhiql.suggestions import did_you_mean
+from lockstep.siddhiql.typing import positioned
+
+COMMON: Final[Mapping[ExtensionKind, frozenset[str]]] = {
+    ExtensionKind.SINK: frozenset({"type", "on.error"}),
+    ExtensionKind.SOURCE: frozenset({"type"}),
+    ExtensionKind.STORE: frozenset({"type"}),
+    ExtensionKind.SOURCE_MAPPER: frozenset({"type"}),
+    ExtensionKind.SINK_MAPPER: frozenset({"type"}),
+}
+"""Elements that every type of a kind takes."""
+
+_PLACE_OF_TEMPLATE = "{{"
+_LARGEST = 2**31 - 1
+
+
+def find_type(kind: ExtensionKind, name: str) -> Extension | None:
+    """The type of that name, compared without case."""
+    catalogue = default_catalogue()
+    exact = catalogue.find(kind, None, name)
+    if exact is not None:
+        return exact
+    for known in catalogue.names(kind):
+        if known.lower() == name.lower():
+            return catalogue.find(kind, None, known)
+    return None
+
+
+def require_type(annotation: ast.Annotation, example: str) -> str:
+    """The type that an annotation names."""
+    name = annotation.get("type")
+    if name is not None:
+        return name
+    if annotation.get("ref") is not None:
+        raise positioned(
+            annotation.at,
+            f"@{annotation.name} refers to a configuration, and there is none outside the app",
+            f"write the type and its options here: @{annotation.name}(type='{example}', …)",
+        )
+    raise positioned(annotation.at, f"@{annotation.name} needs a 'type'", f"type='{example}'")
+
+
+def check_connector(
+    kind: ExtensionKind, annotation: ast.Annotation, places: Iterable[ast.Annotation] = ()
+) -> None:
+    """Type and options of an annotation that has a type; `places`: its @destinations."""
+    extension = _known(kind, annotation)
+    found = list(places)
+    for place in found or [annotation]:
+        elements = list(place.elements)
+        if found:
+            own = {(element.key or "").lower() for element in place.elements}
+            elements += [e for e in annotation.elements if (e.key or "").lower() not in own]
+        _check_options(extension, place, elements)
+
+
+def _known(kind: ExtensionKind, annotation: ast.Annotation) -> Extension:
+    name = annotation.get("type") or ""
+    extension = find_type(kind, name)
+    if extension is not None:
+        return extension
+    old = {known.lower(): hint for known, hint in RETIRED.get(kind, {}).items()}
+    if name.lower() in old:
+        raise positioned(
+            annotation.at, f"there is no {kind.value} {name!r} here", old[name.lower()]
+        )
+    names = default_catalogue().names(kind)
+    raise positioned(annotation.at, f"there is no {kind.value} {name!r}", did_you_mean(name, names))
+
+
+def _check_options(
+    extension: Extension, place: ast.Annotation, elements: list[ast.Element]
+) -> None:
+    overload = extension.overloads[0]
+    known = {parameter.name.lower(): parameter for parameter in overload.parameters}
+    title = f"{extension.kind.value} {extension.name!r}"
+    given: dict[str, Argument] = {}
+    for element in elements:
+        key = (element.key or "").lower()
+        if not key:
+            raise positioned(
+                place.at, f"{element.value!r} has no name: options of a {title} are name='value'",
+                f"there is {', '.join(p.name for p in overload.parameters) or 'none'}",
+            )  # fmt: skip
+        if key in COMMON[extension.kind]:
+            continue
+        if key not in known:
+            raise _unknown(extension, place, element.key or "")
+        problem = _misfit(known[key], element.value)
+        if problem is not None:
+            raise positioned(place.at, f"{title}: {element.key!r} is {element.value!r}", problem)
+        given[key] = Argument(
+            AttributeType.STRING, is_constant=True, value=element.value,
+            attribute_name=known[key].name,
+        )  # fmt: skip
+    for name, parameter in known.items():
+        if not parameter.optional and name not in given:
+            raise positioned(
+                place.at, f"a {title} needs {parameter.name!r}", f"{parameter.name}='…'"
+            )
+    if overload.check is not None:
+        try:
+            overload.check(list(given.values()))
+        except SignatureError as error:
+            raise positioned(place.at, f"{title}: {error.message}", error.hint) from error
+
+
+def _unknown(extension: Extension, place: ast.Annotation, option: str) -> Exception:
+    title = f"{extension.kind.value} {extension.name!r}"
+    retired = RETIRED_OPTIONS.get((extension.kind, extension.name), {})
+    if option.lower() in retired:
+        return positioned(place.at, f"the {title} has no {option!r} here", retired[option.lower()])
+    names = [parameter.name for parameter in extension.overloads[0].parameters]
+    part = next((name for name in names if option.lower() in name.split(".")), None)
+    hint = did_you_mean(part or option, names) if names else "it has no options"
+    return positioned(place.at, f"the {title} has no option {option!r}", hint)
+
+
+def _misfit(parameter: Parameter, text: str) -> str | None:
+    """What to write instead, or None when the value fits."""
+    if parameter.constant and _PLACE_OF_TEMPLATE in text:
+        return "this option is the same for all events: leave {{…}} out"
+    if AttributeType.BOOL in parameter.types and text.strip().lower() not in ("true", "false"):
+        return "write 'true' or 'false'"
+    if {AttributeType.INT, AttributeType.LONG} & set(parameter.types):
+        digits = text.strip()
+        low = 1 if parameter.positive else 0
+        if not digits.isdecimal() or not low <= int(digits[:18]) <= _LARGEST:
+            return f"write a whole number from {low} on"
+    choices = parameter.choices
+    if choices and text.strip().lower() not in [choice.lower() for choice in choices]:
+        return f"there is {', '.join(choices)}"
+    return None

@@ -1,0 +1,169 @@
+"""What the older products had at their rim and Lockstep has not: what to use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from lockstep.siddhiql.catalogue import ExtensionKind
+
+_SEND: Final = "send to the receiver over HTTP (type='http') or over NATS (type='nats')"
+_DELIVER: Final = "deliver with type='http' or type='nats'"
+_BRIDGE: Final = "let a bridge move the messages to a subject of NATS and use type='nats'"
+_KEEP: Final = "tables are kept in PostgreSQL: use type='rdbms', or leave @store out"
+_BODY: Final = "use json, xml, csv, text or keyvalue"
+_LOGIN: Final = "put it into 'headers', or let a proxy in front of the destination do it"
+_TRUST: Final = "certificates are those that the publisher's machine trusts: leave it out"
+_OWN_BUS: Final = (
+    "messages travel over the suite's own bus (setting bus.url): leave it out, or let the two"
+    " servers share subjects, for instance as leaf nodes"
+)
+
+RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
+    ExtensionKind.SOURCE: {
+        "kafka": _BRIDGE,
+        "kafkaMultiDC": _BRIDGE,
+        "kafka-replay-response": "replay what was sent before into the stream: lockstep replay",
+        "mqtt": "NATS servers speak MQTT themselves: use type='nats', with dots for slashes",
+        "jms": _BRIDGE,
+        "rabbitmq": _BRIDGE,
+        "tcp": _SEND,
+        "file": "send the file's lines: lockstep send <app> <stream> - < file, or lockstep replay",
+        "fileeventlistener": _SEND,
+        "email": _SEND,
+        "websocket": _SEND,
+        "sse": _SEND,
+        "cdc": _SEND,
+        "grpc": _SEND,
+        "grpc-service": _SEND,
+        "s3": _SEND,
+        "gcs": _SEND,
+        "sqs": _BRIDGE,
+        "googlepubsub": _BRIDGE,
+        "twitter": _SEND,
+        "prometheus": _SEND,
+        "wso2event": _SEND,
+        "http-request": _SEND,
+        "http-response": _SEND,
+        "http-service": "use type='http'; answers are read from the presenter",
+        "http-call-response": "let what answers send to the receiver: type='http'",
+        "websubhub": _SEND,
+    },
+    ExtensionKind.SINK: {
+        "kafka": _BRIDGE,
+        "kafkaMultiDC": _BRIDGE,
+        "kafka-replay-request": "replay what was sent before into the stream: lockstep replay",
+        "mqtt": "NATS servers speak MQTT themselves: use type='nats', with dots for slashes",
+        "jms": _BRIDGE,
+        "rabbitmq": _BRIDGE,
+        "tcp": _DELIVER,
+        "email": "post to a mail gateway with type='http', or install a sink of your own",
+        "websocket": "follow the stream at the presenter (server-sent events, presenter topics)",
+        "websocket-server": "follow the stream at the presenter (server-sent events)",
+        "sse-server": "follow the stream at the presenter (server-sent events)",
+        "ui": "follow the stream at the presenter: every exported stream is there",
+        "grpc": _DELIVER,
+        "grpc-call": _DELIVER,
+        "grpc-service-response": _DELIVER,
+        "s3": _DELIVER,
+        "gcs": _DELIVER,
+        "sqs": _BRIDGE,
+        "googlepubsub": _BRIDGE,
+        "twitter": _DELIVER,
+        "prometheus": "scrape the services' /metrics, or deliver with type='http'",
+        "wso2event": _DELIVER,
+        "http-request": _DELIVER,
+        "http-call": "use type='http', and let what answers send to the receiver",
+        "http-response": "answers are read from the presenter",
+        "http-service-response": "answers are read from the presenter",
+        "websubhub": _DELIVER,
+    },
+    ExtensionKind.STORE: dict.fromkeys(
+        (
+            "mongodb",
+            "redis",
+            "cassandra",
+            "hbase",
+            "elasticsearch",
+            "solr",
+            "influxdb",
+            "inMemory",
+            "testStoreContainingInMemoryTable",
+        ),
+        _KEEP,
+    ),
+    ExtensionKind.SOURCE_MAPPER: dict.fromkeys(("binary", "avro", "protobuf", "wso2event"), _BODY),
+    ExtensionKind.SINK_MAPPER: dict.fromkeys(("binary", "avro", "protobuf", "wso2event"), _BODY),
+}
+"""By kind and by the old name of the type."""
+
+_HTTP_TLS: Final = dict.fromkeys(
+    (
+        "https.truststore.file",
+        "https.truststore.password",
+        "https.keystore.file",
+        "https.keystore.password",
+        "https.keystore.key.password",
+        "ssl.protocol",
+        "ssl.verification.disabled",
+        "hostname.verification.enabled",
+        "tls.store.type",
+    ),
+    _TRUST,
+)
+_OAUTH: Final = dict.fromkeys(
+    (
+        "oauth.username",
+        "oauth.password",
+        "oauth.scope",
+        "consumer.key",
+        "consumer.secret",
+        "body.consumer.key",
+        "body.consumer.secret",
+        "token.url",
+        "refresh.token",
+    ),
+    _LOGIN,
+)
+_PROXY: Final = dict.fromkeys(
+    ("proxy.host", "proxy.port", "proxy.username", "proxy.password"),
+    "let the publisher's network lead there, or address the proxy as 'publisher.url'",
+)
+_SERVER: Final = dict.fromkeys(
+    (
+        "server.urls",
+        "bootstrap.servers",
+        "cluster.id",
+        "streaming.cluster.id",
+        "auth.type",
+        "username",
+        "password",
+        "token",
+        "truststore.file",
+        "truststore.password",
+        "keystore.file",
+        "optional.configuration",
+    ),
+    _OWN_BUS,
+)
+_DOOR: Final = dict.fromkeys(
+    ("ssl.verify.client", "ssl.protocol", "tls.store.type", "ssl.configurations"),
+    "the receiver's door speaks HTTP: put TLS in front of it, and leave this out",
+)
+_SOURCE_OF_DATA: Final = dict.fromkeys(
+    ("datasource", "jndi.resource"),
+    "write the 'jdbc.url', or leave it out for the suite's own database",
+)
+
+RETIRED_OPTIONS: Final[Mapping[tuple[ExtensionKind, str], Mapping[str, str]]] = {
+    (ExtensionKind.SINK, "http"): {**_HTTP_TLS, **_OAUTH, **_PROXY},
+    (ExtensionKind.SOURCE, "http"): _DOOR,
+    (ExtensionKind.SINK, "nats"): _SERVER,
+    (ExtensionKind.SOURCE, "nats"): {
+        **_SERVER,
+        "subscription.sequence": "a durable source goes on where it stopped: leave it out",
+    },
+    (ExtensionKind.SINK, "rdbms"): _SOURCE_OF_DATA,
+    (ExtensionKind.STORE, "rdbms"): _SOURCE_OF_DATA,
+}
+"""By kind and type, and by the old option."""

@@ -1,0 +1,154 @@
+"""The rim: types and options of sources, sinks, stores and mappers (extensions 12 to 15)."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockstep.siddhiql import check
+from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.catalogue.core import default_catalogue
+from lockstep.siddhiql.checking.retired import RETIRED, RETIRED_OPTIONS
+from tests.unit.siddhiql.refusals import error_of_app, says
+
+S = "define stream S (a int, b string);"
+T = "define table T (a int, b string);"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (f"@sink(type='htpp', publisher.url='http://x') {S}", ("no sink 'htpp'", "'http'")),
+        (f"@source(type='natz', destination='x') {S}", ("no source 'natz'", "'nats'")),
+        (f"@store(type='rdmbs') {T}", ("no store 'rdmbs'", "'rdbms'")),
+        (f"@sink(type='log', @map(type='jsn')) {S}", ("no sink mapper 'jsn'", "'json'")),
+        (f"@source(type='http', @map(type='cvs')) {S}", ("no source mapper 'cvs'", "'csv'")),
+        (f"@sink(type='pigeon') {S}", ("no sink 'pigeon'", "there is", "http")),
+        (f"@sink(type='kafka', topic='t') {S}", ("no sink 'kafka' here", "type='nats'")),
+        (f"@source(type='kafka', topic.list='t') {S}", ("no source 'kafka' here", "nats")),
+        (f"@source(type='file', file.uri='x') {S}", ("no source 'file' here", "lockstep send")),
+        (f"@source(type='mqtt', topic='t') {S}", ("no source 'mqtt' here", "NATS")),
+        (f"@sink(type='email', to='x') {S}", ("no sink 'email' here", "type='http'")),
+        (f"@sink(type='tcp', url='x') {S}", ("no sink 'tcp' here", "type='http'")),
+        (f"@sink(type='JMS') {S}", ("no sink 'JMS' here", "nats")),
+        (f"@store(type='mongodb') {T}", ("no store 'mongodb' here", "PostgreSQL")),
+        (f"@source(type='http', @map(type='binary')) {S}", ("mapper 'binary' here", "json")),
+        (f"@sink(ref='known') {S}", ("refers to a configuration", "type='log'")),
+        (f"@store(ref='known') {T}", ("refers to a configuration", "type='rdbms'")),
+        (f"@sink(type='log', @map(ref='x')) {S}", ("refers to a configuration",)),
+    ],
+)
+def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
+    """By name: with the nearest one, or with what to use instead."""
+    says(error_of_app(text), *parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (f"@sink(type='http') {S}", ("needs 'publisher.url'",)),
+        (f"@sink(type='http', url='http://x') {S}", ("no option 'url'", "'publisher.url'")),
+        (f"@sink(type='http', publisher.url='ftp://x') {S}", ("'ftp://x'", "http://host")),
+        (
+            f"@sink(type='http', publisher.url='http://x', oauth.username='u') {S}",
+            ("no 'oauth.username' here", "headers"),
+        ),
+        (
+            f"@sink(type='http', publisher.url='http://x', socket.idle.timeout='soon') {S}",
+            ("'soon'", "whole number"),
+        ),
+        (f"@source(type='http', receiver.url='8006') {S}", ("'receiver.url'", "http://host")),
+        (f"@source(type='http', basic.auth.enabled='true') {S}", ("there is false",)),
+        (f"@sink(type='nats') {S}", ("needs 'destination'",)),
+        (
+            f"@sink(type='nats', destination='x', server.urls='nats://y') {S}",
+            ("no 'server.urls' here", "own bus"),
+        ),
+        (f"@sink(type='nats', destination='out.x') {S}", ("belongs to the suite",)),
+        (f"@sink(type='nats', destination='x.>') {S}", ("one subject",)),
+        (f"@source(type='nats', destination='a..b') {S}", ("is no subject",)),
+        (f"@source(type='nats', destination='ingress.A.S') {S}", ("without a source",)),
+        (f"@sink(type='file') {S}", ("needs 'file.uri'",)),
+        (f"@sink(type='file', file.uri='{{{{b}}}}') {S}", ("the same for all events",)),
+        (f"@sink(type='file', file.uri='x', append='false') {S}", ("there is true",)),
+        (f"@sink(type='log', priority='LOUD') {S}", ("'LOUD'", "INFO")),
+        (f"@sink(type='log', 'x') {S}", ("'x' has no name",)),
+        (f"@store(type='rdbms', jdbc.url='jdbc:mysql://x/y') {T}", ("PostgreSQL alone",)),
+        (f"@store(type='rdbms', datasource='D') {T}", ("no 'datasource' here", "jdbc.url")),
+        (f"@store(type='rdbms', tabel.name='x') {T}", ("'tabel.name'", "'table.name'")),
+        (
+            f"@sink(type='log', @map(type='json', enclosing='$')) {S}",
+            ("no option 'enclosing'", "'enclosing.element'"),
+        ),
+        (
+            f"@source(type='http', @map(type='json', fail.on.missing.attribute='no')) {S}",
+            ("'no'", "'true' or 'false'"),
+        ),
+        (f"@sink(type='log', @map(type='csv', delimiter=';;')) {S}", ("not one character",)),
+        (
+            f"@sink(type='http', @distribution(strategy='broadcast', "
+            f"@destination(publisher.url='http://x'), @destination(url='http://y'))) {S}",
+            ("no option 'url'",),
+        ),
+        (
+            f"@sink(type='http', @distribution(strategy='broadcast', "
+            f"@destination(publisher.url='http://x'), @destination(method='PUT'))) {S}",
+            ("needs 'publisher.url'",),
+        ),
+    ],
+)
+def test_options_are_checked(text: str, parts: tuple[str, ...]) -> None:
+    """What a type does not know, what it lacks, and values it cannot use."""
+    says(error_of_app(text), *parts)
+
+
+def test_the_place_is_that_of_the_annotation() -> None:
+    """Line and column of what has to be changed, also inside."""
+    error = error_of_app(f"@app:name('A')\n  @sink(type='log',\n   @map(type='jsn'))\n{S}")
+    assert (error.line, error.column) == (3, 4)
+    error = error_of_app(f"@app:name('A')\n  @sink(type='htpp')\n{S}")
+    assert (error.line, error.column) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"@sink(type='HTTP', publisher.url='{{{{b}}}}', method='{{{{b}}}}') {S}",
+        f"@sink(type='http', publisher.url='http://x', max.pool.active.connections='5') {S}",
+        f"@sink(type='http', on.error='WAIT', headers='A:b', @distribution("
+        f"strategy='roundRobin', @destination(publisher.url='http://x'))) {S}",
+        f"@source(type='http', receiver.url='http://0.0.0.0:8006/in', worker.count='2', "
+        f"@map(type='text', regex.A='(.*)', @attributes(a='A', b='A'))) {S}",
+        f"@source(type='nats', destination='a.*.>', queue.group.name='g', @map(type='json')) {S}",
+        f"@store(type='rdbms', jdbc.url='jdbc:postgresql://h/d', username='u', password='p', "
+        f"jdbc.driver.name='x', pool.properties='a:b', field.length='b:10') {T}",
+        f"@sink(type='inmemory', topic='{{{{a}}}}', @map(type='passThrough')) {S}",
+    ],
+)
+def test_what_there_is_is_accepted(text: str) -> None:
+    """Types in any case; options that only tuned another product's pools mean nothing."""
+    check(text)
+
+
+def test_nothing_is_both_there_and_retired() -> None:
+    """A type or an option that came back must leave the list of what to use instead."""
+    catalogue = default_catalogue()
+    for kind, names in RETIRED.items():
+        there = {name.lower() for name in catalogue.names(kind)}
+        assert not there & {name.lower() for name in names}, kind
+    for (kind, name), options in RETIRED_OPTIONS.items():
+        extension = catalogue.find(kind, None, name)
+        assert extension is not None
+        known = {parameter.name.lower() for parameter in extension.overloads[0].parameters}
+        assert not known & set(options), (kind, name)
+
+
+def test_each_mapper_reads_and_writes() -> None:
+    """The catalogue names exactly the mappers that there are."""
+    from lockstep.operators.mapping.registry import SINK_MAPPERS, SOURCE_MAPPERS
+
+    catalogue = default_catalogue()
+    for kind, registry in (
+        (ExtensionKind.SOURCE_MAPPER, SOURCE_MAPPERS),
+        (ExtensionKind.SINK_MAPPER, SINK_MAPPERS),
+    ):
+        assert {name.lower() for name in catalogue.names(kind)} == set(registry)
