@@ -9,7 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
 
-from lockstep.events import EventsRecord, InputEvent, LogEntry, OutputRow, TickRecord
+from lockstep.events import (
+    EventsRecord,
+    InputEvent,
+    LogEntry,
+    OutputRow,
+    TickRecord,
+    WriteRecord,
+)
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.spark import SparkOptions, open_slices
@@ -59,17 +66,6 @@ def cut(entries: list[LogEntry], length: int) -> list[list[LogEntry]]:
     return [entries[at : at + length] for at in range(0, len(entries), length)]
 
 
-def worker_pid(slot: int) -> int:
-    """The process that serves a slot."""
-
-    def pid(payloads: Iterable[bytes]) -> Iterator[bytes]:
-        for _ in payloads:
-            yield str(os.getpid()).encode()
-
-    (answer,) = open_slices(SparkOptions()).run(pid, [Task(slot, b"")])
-    return int(answer)
-
-
 @pytest.mark.parametrize("text", [COLUMNAR, MIXED], ids=["columns", "reference"])
 def test_the_rows_of_the_reference(make: Make, text: str) -> None:
     """However the log is cut."""
@@ -86,13 +82,13 @@ def test_a_killed_worker_changes_nothing(make: Make, text: str) -> None:
     expected = rows_of(ReferenceExecutor(text), [entries])
     executor = make(text)
     rows = rows_of(executor, cut(entries[:20], 5))
-    assert executor.slot is not None
-    os.kill(worker_pid(executor.slot), signal.SIGKILL)
+    os.kill(executor.locations[0].pid, signal.SIGKILL)
     rows += rows_of(executor, cut(entries[20:40], 5))
     executor.snapshot()
-    os.kill(worker_pid(executor.slot), signal.SIGKILL)
+    os.kill(executor.locations[0].pid, signal.SIGKILL)
     rows += rows_of(executor, cut(entries[40:], 5))
     assert rows == expected
+    assert executor.rebuilds == 2
 
 
 def test_snapshots_go_from_one_executor_to_the_other(make: Make) -> None:
@@ -114,15 +110,30 @@ def test_snapshots_go_from_one_executor_to_the_other(make: Make) -> None:
 
 
 def test_on_demand_reads_and_writes(make: Make) -> None:
-    """What an on-demand query wrote is still there after the worker died."""
-    executor = make(COLUMNAR)
-    rows_of(executor, [log(10)])
+    """A write between events gives the reference's rows and outcome; the worker's death no harm."""
+    executor, reference = make(COLUMNAR), ReferenceExecutor(COLUMNAR)
+    assert rows_of(executor, [log(10)]) == rows_of(reference, [log(10)])
     before = sorted(executor.on_demand("from T select s, t"))
     assert [name for name, _ in before] == ["a", "b", "c"]
-    executor.on_demand("select 'z' as s, 7L as t insert into T;")
-    assert executor.slot is not None
-    os.kill(worker_pid(executor.slot), signal.SIGKILL)
-    assert sorted(executor.on_demand("from T select s, t")) == [*before, ("z", 7)]
+    entries = log(20)[10:]
+    write = WriteRecord("select 'z' as s, 7L as t insert into T;", "one", 0)
+    refused = WriteRecord("select 'y' as s insert into T;", "two", 0)
+    entries[3:6] = [
+        LogEntry(entries[3].position, write),
+        LogEntry(entries[4].position, refused),
+        LogEntry(entries[5].position, write),
+    ]
+    result, expected = executor.run_slice(entries), reference.run_slice(entries)
+    assert list(result.rows) == list(expected.rows)
+    assert result.writes == expected.writes
+    assert [outcome.rows_changed for outcome in result.writes] == [1, 0, 1]
+    assert result.writes[0] == result.writes[2]
+    before = sorted(reference.on_demand("from T select s, t"))
+    assert ("z", 7) in before
+    os.kill(executor.locations[0].pid, signal.SIGKILL)
+    assert sorted(executor.on_demand("from T select s, t")) == before
+    with pytest.raises(SiddhiQLError, match="input log"):
+        executor.on_demand("delete T on T.s == 'z'")
 
 
 def test_what_the_user_got_wrong_is_told(make: Make) -> None:

@@ -16,9 +16,10 @@ import pyarrow as pa
 from lockstep.events import Event, Operation, OutputId, OutputRow
 from lockstep.events.objects import decode_object, encode_object
 from lockstep.events.outputs import OutputColumns, RowsOfColumns
-from lockstep.execute.contract import EventFault, SliceResult
+from lockstep.execute.contract import EventFault, SliceResult, WriteOutcome
 from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
 from lockstep.execute.spark.blocks import Block
+from lockstep.execute.spark.location import Location
 from lockstep.operators import state
 
 _SCALARS = frozenset({type(None), bool, int, float, str})
@@ -76,9 +77,10 @@ class Request(msgspec.Struct, array_like=True, frozen=True):
     """One thing to do for one app instance whose state stands at `position`.
 
     `operation`: open (build the state), slice (fold the block's entries, which stand at
-    `positions`), snapshot, query (`text`), playback (`text`: its settings as JSON). `base`
-    is sent only when a worker said that it does not hold the state; its parts come first in the
-    block.
+    `positions`), snapshot, query (`text`), playback (`text`: its settings as JSON), which
+    makes the state another `incarnation`, the one that `becomes` says. `shard` of
+    `shards` tells which keys of the app's partitions are the worker's. `base` is sent only when
+    the worker does not hold the state; its parts come first in the block.
     """
 
     operation: str
@@ -92,6 +94,9 @@ class Request(msgspec.Struct, array_like=True, frozen=True):
     text: str | None = None
     base: Base | None = None
     gone: list[str] = []
+    becomes: int = 0
+    shard: int = 0
+    shards: int = 1
 
 
 class ColumnsHead(msgspec.Struct, array_like=True, frozen=True):
@@ -105,23 +110,29 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
 
     `status`: done, need_base (the worker holds no state at the position), unfit (values that have
     no columnar form: to be folded by the reference from the base), or refused (`kind` text: a
-    user's error with `line` and `column`; `kind` snapshot). The block's parts: rows, observations,
-    data, then one per `columns`. `location` names the Spark executor, where there is more than one.
+    user's error with `line` and `column`; `kind` event: values that do not fit; `kind` snapshot).
+    The block's parts: rows, observations, data, snapshot, then one per `columns`. `splits`: the app
+    can be cut into shards.
     """
 
     status: str
     block: Block
+    location: Location
     position: int = 0
     next_due_ms: int | None = None
     faults: list[WireFault] = []
     columns: list[ColumnsHead] = []
-    location: str | None = None
+    writes: list[WriteOutcome] = []
+    splits: bool = False
     kind: str = ""
     message: str = ""
     line: int = 1
     column: int = 1
     hint: str | None = None
 
+
+ROWS, OBSERVATIONS, DATA, SNAPSHOT, COLUMNS = range(5)
+"""The parts of an answer's block; the last is where the columns begin."""
 
 EMPTY = Block([])
 
@@ -242,10 +253,11 @@ def decode_columns(head: ColumnsHead, part: Any) -> OutputColumns:
 
 def decode_result(answer: Answer, parts: Sequence[Any]) -> SliceResult:
     """The slice's result in an answer."""
-    columns = tuple(map(decode_columns, answer.columns, parts[3:]))
-    rows = RowsOfColumns(columns) if columns else decode_rows(parts[0])
+    columns = tuple(map(decode_columns, answer.columns, parts[COLUMNS:]))
+    rows = RowsOfColumns(columns) if columns else decode_rows(parts[ROWS])
     faults = decode_faults(answer.faults)
-    return SliceResult(answer.position, rows, faults, answer.next_due_ms, columns)
+    writes = tuple(answer.writes)
+    return SliceResult(answer.position, rows, faults, answer.next_due_ms, columns, writes)
 
 
 def encode_observations(observations: Sequence[Observation]) -> bytes:

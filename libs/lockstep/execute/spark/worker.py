@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from lockstep.events import Position
+from lockstep.events import LockstepError, Position
 from lockstep.execute.columnar import Unfit
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.local import LocalExecutor, open_local
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.spark import blocks, wire
+from lockstep.execute.spark.location import here
 from lockstep.operators import state
-from lockstep.operators.errors import SnapshotError
+from lockstep.operators.errors import EventError, SnapshotError
 from lockstep.siddhiql import SiddhiQLError
 
 
@@ -70,25 +69,29 @@ def answer(request: wire.Request) -> wire.Answer:
     try:
         held = _state_for(request, parts)
         if held is None:
-            return wire.Answer("need_base", wire.EMPTY, location=_location())
+            return wire.Answer("need_base", wire.EMPTY, here())
         return _answered(request, held, parts)
     except Unfit as why:
         _forget(request.instance)
-        return wire.Answer("unfit", wire.EMPTY, message=str(why), location=_location())
-    except (SiddhiQLError, SnapshotError) as error:
+        return wire.Answer("unfit", wire.EMPTY, here(), message=str(why))
+    except (SiddhiQLError, SnapshotError, EventError) as error:
         return _refused(error)
 
 
 def _answered(request: wire.Request, held: Held, parts: Sequence[Any]) -> wire.Answer:
     executor = held.executor
-    if request.operation == "slice":
-        return _slice(request, held, parts[len(parts) - len(request.positions) :])
-    if request.operation == "snapshot":
-        return _done(request, held, data=executor.snapshot())
-    if request.operation == "query":
-        return _done(request, held, data=state.encode(executor.on_demand(request.text or "")))
-    if request.operation == "playback":
-        return _switch_playback(request, held)
+    match request.operation:
+        case "slice":
+            return _slice(request, held, parts[len(parts) - len(request.positions) :])
+        case "snapshot":
+            return _done(request, held, snapshot=executor.snapshot())
+        case "query":
+            rows = executor.on_demand(request.text or "")
+            return _done(request, held, data=state.encode(rows))
+        case "playback":
+            _switch_playback(request, held)
+            held.incarnation = request.becomes
+            return _done(request, held, snapshot=executor.snapshot())
     return _done(request, held)
 
 
@@ -143,38 +146,42 @@ def _done(
     *,
     result: SliceResult | None = None,
     data: bytes = b"",
+    snapshot: bytes = b"",
 ) -> wire.Answer:
     executor = held.executor
     columns = () if result is None else result.columns
     rows = b"" if result is None or columns else wire.encode_rows(result.rows)
     observations = wire.encode_observations(executor.take_observations())
-    parts = [rows, observations, data, *map(wire.encode_columns, columns)]
+    parts = [rows, observations, data, snapshot, *map(wire.encode_columns, columns)]
     return wire.Answer(
         "done",
         held.answered.put(parts, shared=request.shares_memory),
+        here(),
         position=executor.position,
         next_due_ms=None if result is None else result.next_due_ms,
         faults=[] if result is None else wire.encode_faults(result.faults),
+        writes=[] if result is None else list(result.writes),
         columns=[wire.ColumnsHead(each.stream) for each in columns],
-        location=_location(),
     )
 
 
-def _switch_playback(request: wire.Request, held: Held) -> wire.Answer:
+def _switch_playback(request: wire.Request, held: Held) -> None:
     if not isinstance(held.executor, ReferenceExecutor):
         raise Unfit("playback is switched while the app runs")
     on, idle_ms, increment_ms = json.loads(request.text or "")
     held.executor.enable_playback(on, idle_ms, increment_ms)
-    return _done(request, held)
 
 
-def _refused(error: SiddhiQLError | SnapshotError) -> wire.Answer:
+_KINDS: dict[type[LockstepError], str] = {SiddhiQLError: "text", EventError: "event"}
+
+
+def _refused(error: SiddhiQLError | SnapshotError | EventError) -> wire.Answer:
     line, column = (error.line, error.column) if isinstance(error, SiddhiQLError) else (1, 1)
     return wire.Answer(
         "refused",
         wire.EMPTY,
-        location=_location(),
-        kind="text" if isinstance(error, SiddhiQLError) else "snapshot",
+        here(),
+        kind=_KINDS.get(type(error), "snapshot"),
         message=error.message,
         line=line,
         column=column,
@@ -190,28 +197,3 @@ def _keep_memory() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGEST_KEPT_BYTES)
         libc.mallopt(_M_TRIM_THRESHOLD, _LARGEST_KEPT_BYTES)
-
-
-@cache
-def _location() -> str | None:
-    """The Spark executor that this worker belongs to, as Spark names places; None in local mode.
-
-    Spark does not tell its workers; the executor's command line, two processes up, does.
-    """
-    daemon = os.getppid()
-    for pid in (_parent(daemon), daemon):
-        try:
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
-        except OSError:
-            continue
-        if "--executor-id" in words and "--hostname" in words:
-            host = words[words.index("--hostname") + 1]
-            return f"executor_{host}_{words[words.index('--executor-id') + 1]}"
-    return None
-
-
-def _parent(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
