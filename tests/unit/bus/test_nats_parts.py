@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.bus.nats.address import BadAddressError, parse_address
+from lockstep.bus.nats.errors import ApiError, api_error
 from lockstep.bus.nats.in_flight import InFlight
 from lockstep.bus.nats.input_log import header_id
 from lockstep.events import UnavailableError
@@ -95,3 +96,23 @@ async def test_who_waits_too_long_is_told() -> None:
                 pass
     async with gate.passing(1):
         pass
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "temporary"),
+    [
+        (409, 10158, True),  # our own earlier attempt under this id is under way
+        (400, 10005, True),  # no peer up to place a stream on
+        (503, 10008, True),
+        (429, 10167, True),
+        (400, 10071, False),
+        (404, 10059, False),
+        (400, 10065, False),
+    ],
+)
+def test_what_a_cluster_says_while_it_settles_is_tried_again(
+    status: int, code: int, temporary: bool
+) -> None:
+    """Everything else that it refuses stays refused."""
+    error = api_error("in.a", {"code": status, "err_code": code, "description": "told so"})
+    assert isinstance(error, UnavailableError if temporary else ApiError)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lockstep.bus import Accepted, BusLimits, OutputTail, Refused
-from lockstep.bus.nats.errors import WRONG_LAST_SEQUENCE, ApiError
+from lockstep.bus.nats.errors import ApiError
 from lockstep.bus.nats.jetstream import RawMessage, Stored
 from lockstep.bus.nats.output_log import NatsOutputLog
 from lockstep.clock import SystemRandomness
@@ -53,7 +53,7 @@ class UnsettledStream:
             if int(headers["Nats-Expected-Last-Sequence"]) == len(self.messages):
                 self.messages.append(RawMessage(len(self.messages) + 1, headers, payload))
                 return Stored(len(self.messages), duplicate=False)
-        raise ApiError("wrong last sequence", where=subject, code=WRONG_LAST_SEQUENCE)
+        raise ApiError("wrong last sequence", where=subject, code=10164)
 
 
 def _log(stream: UnsettledStream) -> NatsOutputLog:

@@ -11,13 +11,16 @@ import nats.errors
 from lockstep.bus.errors import LogFullError, NoRoomError
 from lockstep.events import Fault, LockstepError, UnavailableError
 
-WRONG_LAST_SEQUENCE: Final = 10071
+WRONG_LAST_SEQUENCE: Final = frozenset({10071, 10164})  # the latter names no sequence
 STREAM_NAME_IN_USE: Final = 10058
 NO_MESSAGE: Final = frozenset({10037, 10043, 10057})  # the last: nothing to delete
 NOT_THERE: Final = frozenset({10059, 10014})  # stream, consumer
 _STORE_FAILED: Final = 10077  # the description tells why
 _NO_ROOM: Final = frozenset({10002, 10023, 10028, 10047})  # of the account or server, not of a log
+# Statuses, and codes of its own that a cluster gives while a leader changes: no peer is up yet, an
+# earlier attempt under this id is still under way, a replica has yet to catch up.
 _TEMPORARY: Final = frozenset({404, 408, 429})
+_SETTLING: Final = frozenset({10005, 10158, 10180})
 
 
 class TailLostError(LockstepError):
@@ -63,6 +66,7 @@ def api_error(where: str, error: dict[str, Any], limit_bytes: int = 0) -> Lockst
         )
     status = int(error.get("code", 500))
     known = code in NO_MESSAGE or code in NOT_THERE
-    if known or (400 <= status < 500 and status not in _TEMPORARY):
+    temporary = status in _TEMPORARY or code in _SETTLING
+    if known or (400 <= status < 500 and not temporary):
         return ApiError(text, where=where, code=code)
     return UnavailableError(f"the bus cannot serve this now: {text}", where=where)

@@ -97,7 +97,7 @@ class NatsOutputLog:
                     self._subject, payload, headers, limit_bytes=limits.max_log_bytes
                 )
             except ApiError as error:
-                if error.code != WRONG_LAST_SEQUENCE:
+                if error.code not in WRONG_LAST_SEQUENCE:
                     raise
                 return await self._after_refusal(ours, ends.sequence - 1)
             self._known = ends
