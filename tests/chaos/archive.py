@@ -1,0 +1,144 @@
+"""Both logs of the app, copied to disk as they grow, before anybody forgets their beginning.
+
+Reads over connections of its own that no fault cuts. Notes when each output arrived: failover is
+measured there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from lockstep.bus import Bus, EncodedEntry, LogName, OutputEntry
+from lockstep.clock import SystemClock
+from lockstep.events import OutputRecord, UnavailableError
+from lockstep.events.codec import decode_output, encode_record
+from tests.chaos.app import APP
+
+CLOCK = SystemClock()
+T = TypeVar("T")
+_FRAME = struct.Struct("<QI")
+READ = {"max_records": 500, "max_bytes": 8_000_000, "wait_ms": 500}
+PAUSE_S = 0.1
+
+
+class GapError(Exception):
+    """Records were forgotten before they could be copied: the run cannot be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Output rows of one record as they came."""
+
+    at_ms: int
+    epoch: int
+    rows: int
+
+
+@dataclass
+class Archive:
+    """Fed by `copy`; the files are read back by `inputs` and `outputs`."""
+
+    directory: Path
+    arrivals: list[Arrival] = field(default_factory=list)
+    input_position: int = 0
+    output_sequence: int = 0
+    epoch: int = 0
+    _arrived: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def copy(self, bus: Bus) -> None:
+        """Until cancelled."""
+        self.directory.mkdir(exist_ok=True)
+        await asyncio.gather(self._copy_inputs(bus), self._copy_outputs(bus))
+
+    def inputs(self) -> Iterator[EncodedEntry]:
+        """The input log from its first record."""
+        for position, payload in _frames(self.directory / "input"):
+            yield EncodedEntry(position, payload)
+
+    def outputs(self) -> Iterator[OutputEntry]:
+        """The output log from its first record."""
+        for sequence, payload in _frames(self.directory / "output"):
+            yield OutputEntry(sequence, decode_output(payload))
+
+    async def rows_after_epoch(self, epoch: int, timeout_ms: int) -> int:
+        """When the first rows of a later epoch arrived, monotonic; TimeoutError."""
+        async with asyncio.timeout(timeout_ms / 1_000):
+            seen = len(self.arrivals)
+            while True:
+                for arrival in self.arrivals[seen:]:
+                    if arrival.epoch > epoch:
+                        return arrival.at_ms
+                seen = len(self.arrivals)
+                self._arrived.clear()
+                await self._arrived.wait()
+
+    def longest_silence_ms(self, since_ms: int, until_ms: int) -> int:
+        """The longest time without an output that overlaps the span."""
+        longest, before = 0, since_ms
+        for arrival in reversed(self.arrivals):
+            if arrival.at_ms < since_ms:
+                before = arrival.at_ms
+                break
+        for arrival in self.arrivals:
+            if since_ms <= arrival.at_ms <= until_ms:
+                longest = max(longest, arrival.at_ms - before)
+                before = arrival.at_ms
+        return max(longest, until_ms - max(before, since_ms))
+
+    async def _copy_inputs(self, bus: Bus) -> None:
+        log = await _patiently(lambda: bus.input_log(LogName(APP)))
+        with (self.directory / "input").open("ab") as file:
+            while True:
+                entries = await _patiently(lambda: log.read_encoded(self.input_position, **READ))
+                for entry in entries:
+                    self._follows("input", self.input_position, entry.position)
+                    _write(file.write, entry.position, entry.payload)
+                    self.input_position = entry.position
+                file.flush()
+
+    async def _copy_outputs(self, bus: Bus) -> None:
+        log = await _patiently(lambda: bus.output_log(LogName(APP)))
+        with (self.directory / "output").open("ab") as file:
+            while True:
+                entries = await _patiently(lambda: log.read(self.output_sequence, **READ))
+                now_ms = CLOCK.monotonic_ms()
+                for entry in entries:
+                    self._follows("output", self.output_sequence, entry.sequence)
+                    record = entry.record
+                    self.epoch = max(self.epoch, record.epoch)
+                    if isinstance(record, OutputRecord):
+                        self.arrivals.append(Arrival(now_ms, record.epoch, len(record.rows)))
+                    _write(file.write, entry.sequence, encode_record(record))
+                    self.output_sequence = entry.sequence
+                file.flush()
+                self._arrived.set()
+
+    @staticmethod
+    def _follows(log: str, before: int, at: int) -> None:
+        if at != before + 1:
+            raise GapError(f"the {log} log goes from {before} to {at}")
+
+
+async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    while True:
+        try:
+            return await ask()
+        except UnavailableError:
+            await asyncio.sleep(PAUSE_S)
+
+
+def _write(write: Callable[[bytes], object], number: int, payload: bytes) -> None:
+    write(_FRAME.pack(number, len(payload)))
+    write(payload)
+
+
+def _frames(path: Path) -> Iterator[tuple[int, bytes]]:
+    with path.open("rb") as file:
+        while header := file.read(_FRAME.size):
+            number, size = _FRAME.unpack(header)
+            yield number, file.read(size)

@@ -1,0 +1,167 @@
+"""The verdict: what was acknowledged, what the logs hold, and what the reference executor makes of
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lockstep.bus import EncodedEntry
+from lockstep.events import ClaimRecord, OutputRow, Position, TickRecord
+from lockstep.events.codec import EventColumns, decode_columns, encode_record, summary_of
+from lockstep.execute.reference import ReferenceExecutor
+from tests.chaos.app import TABLE_QUERY, TEXT
+from tests.chaos.archive import Archive
+
+SLICE_RECORDS = 500
+SHOWN = 10
+
+
+@dataclass
+class Verdict:
+    """Counts of everything that must not be; `complaints` names the first of each."""
+
+    sent: int = 0
+    inputs: int = 0
+    outputs: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    wrong: int = 0
+    usurped: int = 0
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Nothing lost, nothing twice, nothing wrong, one publisher per epoch."""
+        return not (self.lost or self.duplicated or self.wrong or self.usurped)
+
+    def complain(self, text: str) -> None:
+        """Notes it; the first few are shown."""
+        if len(self.complaints) < SHOWN:
+            self.complaints.append(text)
+
+
+def judge(
+    archive: Archive,
+    acknowledged: Sequence[tuple[int, int]],
+    settled: Position,
+    table: Sequence[tuple[Any, ...]],
+) -> Verdict:
+    """Blocking. Up to `settled` every output must be there; behind it, none that is not right."""
+    verdict = Verdict(sent=sum(count for _, count in acknowledged))
+    _events_once(archive, acknowledged, verdict)
+    _one_publisher(archive, verdict)
+    executor = ReferenceExecutor(TEXT)
+    try:
+        _outputs_once(archive, executor, settled, verdict)
+        _table_equal(executor.on_demand(TABLE_QUERY), table, verdict)
+    finally:
+        executor.close()
+    return verdict
+
+
+def _events_once(
+    archive: Archive, acknowledged: Sequence[tuple[int, int]], verdict: Verdict
+) -> None:
+    top = max((first + count for first, count in acknowledged), default=0)
+    wanted = np.zeros(top, dtype=np.int64)
+    for first, count in acknowledged:
+        wanted[first : first + count] += 1
+    found = np.zeros(top, dtype=np.int64)
+    for entry in _sends_once(archive):
+        columns = decode_columns(entry.payload)
+        if isinstance(columns, EventColumns):
+            verdict.inputs += len(columns)
+            numbers: npt.NDArray[np.int64] = columns.batch.column(0).to_numpy()
+            np.add.at(found, numbers[numbers < top], 1)
+    missing = np.flatnonzero((wanted > 0) & (found == 0))
+    twice = np.flatnonzero(found > 1)
+    verdict.lost += len(missing)
+    verdict.duplicated += len(twice)
+    if len(missing):
+        verdict.complain(f"acknowledged and not in the input log: {missing[:5].tolist()} …")
+    if len(twice):
+        verdict.complain(f"twice in the input log: {twice[:5].tolist()} …")
+
+
+def _one_publisher(archive: Archive, verdict: Verdict) -> None:
+    """Every epoch begins with one claim, and only rows of the last claim's epoch follow it."""
+    epoch = 0
+    for entry in archive.outputs():
+        record = entry.record
+        right = record.epoch > epoch if isinstance(record, ClaimRecord) else record.epoch == epoch
+        if not right:
+            verdict.usurped += 1
+            verdict.complain(f"sequence {entry.sequence}: epoch {record.epoch} after {epoch}")
+        epoch = max(epoch, record.epoch)
+
+
+def _outputs_once(
+    archive: Archive, executor: ReferenceExecutor, settled: Position, verdict: Verdict
+) -> None:
+    expected, published = _expected(archive, executor), _published(archive)
+    want = next(expected, None)
+    last = None
+    for row in published:
+        verdict.outputs += 1
+        if last is not None and row.id <= last:
+            verdict.duplicated += 1
+            verdict.complain(f"output {row.id} stands behind {last}")
+            continue
+        last = row.id
+        while want is not None and want.id < row.id:
+            verdict.lost += 1
+            verdict.complain(f"output {want.id} of {want.stream} is missing")
+            want = next(expected, None)
+        if want is None or want != row:
+            verdict.wrong += 1
+            verdict.complain(f"output {row}, but the reference has {want}")
+        if want is not None and want.id == row.id:
+            want = next(expected, None)
+    while want is not None:
+        if want.id.position <= settled:
+            verdict.lost += 1
+            verdict.complain(f"output {want.id} of {want.stream} is missing")
+        want = next(expected, None)
+
+
+def _expected(archive: Archive, executor: ReferenceExecutor) -> Iterator[OutputRow]:
+    inputs = _sends_once(archive)
+    while entries := list[EncodedEntry](islice(inputs, SLICE_RECORDS)):
+        yield from executor.run_encoded(entries).rows
+
+
+def _sends_once(archive: Archive) -> Iterator[EncodedEntry]:
+    """The input log as it means itself: a send that was repeated so late that the bus had forgotten
+    it stands there twice and counts once; its second record only moves the clock."""
+    seen: set[bytes] = set()
+    for entry in archive.inputs():
+        summary = summary_of(entry.payload)
+        if summary is None or not summary.send_id:
+            yield entry
+        elif summary.send_id in seen:
+            yield EncodedEntry(entry.position, encode_record(TickRecord(summary.clock_ms)))
+        else:
+            seen.add(summary.send_id)
+            yield entry
+
+
+def _published(archive: Archive) -> Iterator[OutputRow]:
+    for entry in archive.outputs():
+        if not isinstance(entry.record, ClaimRecord):
+            yield from entry.record.rows
+
+
+def _table_equal(
+    expected: Sequence[tuple[Any, ...]], found: Sequence[tuple[Any, ...]], verdict: Verdict
+) -> None:
+    wanted, there = sorted(expected), sorted(found)
+    if wanted != there:
+        different = set(wanted) ^ set(there)
+        verdict.wrong += len(different)
+        verdict.complain(f"the sink's table differs: {sorted(different)[:4]}")

@@ -1,0 +1,120 @@
+"""The load: events at a steady rate to all receivers, each sent until it is acknowledged.
+
+Every event has a number. A request keeps its number range and its idempotency key until a receiver
+has acknowledged it, whichever that is: the client's part of exactly once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+import aiohttp
+
+from lockstep.clock import SystemClock
+from tests.chaos.app import APP, STREAM, SYMBOLS
+
+CLOCK = SystemClock()
+LANES = 4
+REQUESTS_PER_SECOND = 8  # of each lane
+TIMEOUT_S = 5.0
+PAUSE_S = 0.1
+BEHIND_MS = 1_000
+
+
+@dataclass(slots=True)
+class Load:
+    """What was acknowledged: (first number, count) of each request, and the furthest position."""
+
+    acknowledged: list[tuple[int, int]] = field(default_factory=list)
+    events: int = 0
+    last_position: int = 0
+    retries: int = 0
+    surprises: list[str] = field(default_factory=list)
+    longest_wait_ms: int = 0
+    stopping: bool = False
+
+
+@contextlib.asynccontextmanager
+async def under_load(receivers: Sequence[str], rate: int, seed: int) -> AsyncIterator[Load]:
+    """Sends within the block. After it every number that was begun is acknowledged."""
+    load = Load()
+    numbers = itertools.count()
+    timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        lanes = [
+            _Lane(load, session, receivers, rate, numbers, Random(f"{seed}/{lane}"), lane)
+            for lane in range(LANES)
+        ]
+        sending = [asyncio.create_task(lane.run()) for lane in lanes]
+        try:
+            yield load
+            load.stopping = True
+            await asyncio.gather(*sending)
+        finally:
+            for each in sending:
+                each.cancel()
+
+
+@dataclass(slots=True)
+class _Lane:
+    """One sender: a request at a time, on time where the receivers let it."""
+
+    load: Load
+    session: aiohttp.ClientSession
+    receivers: Sequence[str]
+    rate: int
+    numbers: itertools.count[int]
+    random: Random
+    lane: int
+    _at: int = 0
+
+    async def run(self) -> None:
+        """Until the load stops."""
+        every_ms = 1_000 / REQUESTS_PER_SECOND
+        size = max(1, self.rate // (LANES * REQUESTS_PER_SECOND))
+        due_ms = CLOCK.monotonic_ms() + self.lane * every_ms / LANES
+        self._at = self.lane
+        while not self.load.stopping:
+            await asyncio.sleep(max(0.0, (due_ms - CLOCK.monotonic_ms()) / 1_000))
+            await self._deliver(size)
+            due_ms = max(due_ms + every_ms, CLOCK.monotonic_ms() - BEHIND_MS)
+
+    async def _deliver(self, size: int) -> None:
+        chosen = list(itertools.islice(self.numbers, size))
+        body = "\n".join(self._event(number) for number in chosen).encode()
+        began_ms = CLOCK.monotonic_ms()
+        while not await self._accepted(body, f"chaos-{chosen[0]}", size):
+            self.load.retries += 1
+            self._at += 1
+            await asyncio.sleep(PAUSE_S)
+        load = self.load
+        load.longest_wait_ms = max(load.longest_wait_ms, CLOCK.monotonic_ms() - began_ms)
+        load.acknowledged.append((chosen[0], size))
+        load.events += size
+
+    async def _accepted(self, body: bytes, key: str, size: int) -> bool:
+        receiver = self.receivers[self._at % len(self.receivers)]
+        url = f"{receiver}/v1/apps/{APP}/streams/{STREAM}/events"
+        headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": key}
+        try:
+            async with self.session.post(url, data=body, headers=headers) as response:
+                answer = await response.json()
+                if response.status == 200 and answer["accepted"] == size:
+                    position = answer["last_position"]
+                    self.load.last_position = max(self.load.last_position, position)
+                    return True
+                if response.status not in (429, 503):
+                    self.load.surprises.append(f"{response.status} {str(answer)[:200]}")
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
+            pass
+        return False
+
+    def _event(self, number: int) -> str:
+        draw = self.random
+        symbol, price, volume = draw.randrange(SYMBOLS), draw.random() * 100, draw.randrange(1_000)
+        return f'{{"seq":{number},"symbol":"S{symbol}","price":{price:.2f},"volume":{volume}}}'

@@ -1,0 +1,261 @@
+"""Real processes and real servers under random faults and load: nothing is lost, nothing comes
+twice.
+
+`python -m tests.chaos.run --minutes 20` deals faults from a deck that a seed shuffles. After each
+the suite has to be whole again within a bound. At the end every acknowledged event is looked up in
+the input log, and the output log and the sink's table are compared with what the reference executor
+makes of that input log. `--only redis-lost,crash-everything` runs the named faults, once each
+unless there are minutes to fill; `--list` says which there are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+
+from lockstep.bus import Bus, LogName
+from lockstep.bus.opening import open_bus
+from lockstep.cli.client import Client
+from lockstep.cli.replay import send_retrying
+from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.events import UnavailableError
+from lockstep.store.postgres import read_rows
+from tests.chaos import network_faults, server_faults, service_faults
+from tests.chaos.app import APP, TABLE, TABLE_COLUMNS, TEXT
+from tests.chaos.archive import Archive, GapError
+from tests.chaos.health import NotHealedError, until_delivered, until_whole
+from tests.chaos.judge import Verdict, judge
+from tests.chaos.load import Load, under_load
+from tests.chaos.scene import FAULTS, Fault, Scene
+from tests.chaos.site import Site, running_site
+from tests.chaos.story import Happened, Story, quantile
+
+T = TypeVar("T")
+
+CLOCK = SystemClock()
+FAULT_MODULES = (service_faults, server_faults, network_faults)
+FAULTS_PER_MINUTE = 3
+WARM_UP_S = 2.0
+OPEN_LIMIT_S = 60
+END_LIMIT_MS = 120_000
+FAILOVER_BAR_MS = 2_000
+HANDOVER_BAR_MS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked for."""
+
+    minutes: float
+    faults: int
+    only: tuple[str, ...]
+    rate: int
+    seed: int
+    executor: str
+    whole_within_ms: int
+    keep: bool
+
+
+async def main(wish: Wish) -> int:
+    """Runs it; gives the exit code."""
+    directory = Path(tempfile.mkdtemp(prefix="lockstep-chaos-"))
+    directory.chmod(0o711)
+    story = Story()
+    story.say(f"seed={wish.seed} rate={wish.rate} executor={wish.executor} in {directory}")
+    ok = False
+    try:
+        verdict = await _run(wish, directory, story)
+        for line in [*story.table(), *verdict.complaints, *_missed_bars(story)]:
+            print(f"chaos: {line}")
+        ok = verdict.ok and bool(story.happened)
+        print(_last_line(ok, story, verdict))
+    except (NotHealedError, GapError, TimeoutError, AssertionError) as error:
+        print(f"chaos: {type(error).__name__}: {error}")
+        print(f"chaos: FAILED faults={len(story.happened)} seed={wish.seed}")
+    finally:
+        if ok and not wish.keep:
+            shutil.rmtree(directory, ignore_errors=True)
+        else:
+            print(f"chaos: logs in {directory}", file=sys.stderr)
+    return 0 if ok else 1
+
+
+async def _run(wish: Wish, directory: Path, story: Story) -> Verdict:
+    overrides = {
+        "LOCKSTEP_PROCESSOR__EXECUTOR": wish.executor,
+        "LOCKSTEP_BUS__REPLICAS": "3",
+    }
+    async with running_site(directory, overrides) as site:
+        bus = await _opened(site)
+        archive = Archive(directory / "archive")
+        copying = asyncio.create_task(archive.copy(bus))
+        try:
+            async with Client(site.addresses) as client:
+                await send_retrying(lambda: client.deploy(TEXT))
+            receivers = [each.url for each in site.of("receiver")]
+            async with under_load(receivers, wish.rate, wish.seed) as load:
+                await _unless_ended(copying, _make_trouble(wish, site, load, archive, story))
+            settled = await _unless_ended(copying, _settle(site, load, archive, bus))
+        finally:
+            copying.cancel()
+            await asyncio.gather(copying, return_exceptions=True)
+            with contextlib.suppress(UnavailableError):
+                await bus.close()
+        if site.ended:
+            story.say(f"ended by themselves and were started again: {', '.join(site.ended)}")
+        for surprise in load.surprises[:5]:
+            story.say(f"an answer that no client should get: {surprise}")
+        rows = await read_rows(site.servers.postgres_dsn, TABLE, TABLE_COLUMNS)
+        seconds = (CLOCK.monotonic_ms() - story.began_ms) / 1_000
+        story.say(
+            f"judging {load.events} events ({load.events / seconds:.0f}/s over all, "
+            f"{load.retries} requests repeated, longest wait {load.longest_wait_ms} ms)"
+        )
+        return await asyncio.to_thread(judge, archive, load.acknowledged, settled, rows)
+
+
+async def _make_trouble(wish: Wish, site: Site, load: Load, archive: Archive, story: Story) -> None:
+    took_ms = await until_whole(site, load, wish.whole_within_ms)
+    story.say(f"whole for the first time after {took_ms} ms")
+    await asyncio.sleep(WARM_UP_S)
+    deadline_ms = CLOCK.monotonic_ms() + wish.minutes * 60_000
+    for number, fault in enumerate(_deck(wish)):
+        if CLOCK.monotonic_ms() >= deadline_ms and number >= wish.faults:
+            return
+        scene = Scene(site, load, archive, Random(f"{wish.seed}/{number}"))
+        began_ms = CLOCK.monotonic_ms()
+        try:
+            await fault.happen(scene)
+            whole_ms = await until_whole(site, load, wish.whole_within_ms)
+        except (NotHealedError, TimeoutError, AssertionError) as error:
+            raise NotHealedError(f"{fault.name} ({scene.note}): {error}") from error
+        story.failovers_ms += scene.failovers_ms
+        story.handovers_ms += scene.handovers_ms
+        if scene.skipped:
+            story.say(f"skipped {'; '.join(scene.skipped)}")
+            continue
+        silence_ms = archive.longest_silence_ms(began_ms, CLOCK.monotonic_ms())
+        story.add(Happened(fault.name, whole_ms, silence_ms), scene.note)
+
+
+def _deck(wish: Wish) -> Iterator[Fault]:
+    """Faults without end; every kind before any comes more often than its copies."""
+    kinds = [FAULTS[name] for name in wish.only] or list(FAULTS.values())
+    random = Random(wish.seed)
+    while True:
+        deck = [kind for kind in kinds for _ in range(1 if wish.only else kind.copies)]
+        if not wish.only:
+            random.shuffle(deck)
+        yield from deck
+
+
+async def _settle(site: Site, load: Load, archive: Archive, bus: Bus) -> int:
+    """Everything acknowledged is published and delivered, then the processors stop, so that the
+    logs end, and both are copied to their ends. Gives the settled position."""
+    await until_delivered(site, load.last_position, archive.output_sequence, END_LIMIT_MS)
+    processors = site.of("processor")
+    site.down |= {each.node for each in processors}
+    await asyncio.gather(*(each.stop() for each in processors))
+    name = LogName(APP)
+    inputs, outputs = await bus.input_log(name), await bus.output_log(name)
+    _, last_input = await inputs.bounds()
+    last_output = (await outputs.tail()).sequence
+    async with asyncio.timeout(END_LIMIT_MS / 1_000):
+        while archive.input_position < last_input or archive.output_sequence < last_output:
+            await asyncio.sleep(0.1)
+    await _delivered(site, last_output)
+    return load.last_position
+
+
+async def _delivered(site: Site, sequence: int) -> None:
+    async with asyncio.timeout(END_LIMIT_MS / 1_000):
+        while True:
+            sinks = (await site.status()).get("sinks", [])
+            if sinks and min(sink["sequence"] for sink in sinks) >= sequence:
+                return
+            await asyncio.sleep(0.2)
+
+
+async def _unless_ended(copying: asyncio.Task[None], work: Coroutine[Any, Any, T]) -> T:
+    """The work's result; what ends the copying ends it too."""
+    working = asyncio.create_task(work)
+    await asyncio.wait({copying, working}, return_when=asyncio.FIRST_COMPLETED)
+    if not working.done():
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        await copying
+    return working.result()
+
+
+async def _opened(site: Site) -> Bus:
+    async with asyncio.timeout(OPEN_LIMIT_S):
+        while True:
+            try:
+                return await open_bus(site.settings, CLOCK, SystemRandomness(), name="chaos")
+            except UnavailableError:  # the cluster has yet to choose its leader
+                await asyncio.sleep(0.2)
+
+
+def _missed_bars(story: Story) -> list[str]:
+    figures = (
+        ("failover p99", quantile(story.failovers_ms, 0.99), FAILOVER_BAR_MS),
+        ("handover max", max(story.handovers_ms, default=0), HANDOVER_BAR_MS),
+    )
+    return [f"{what} {ms} ms is over its bar of {bar} ms" for what, ms, bar in figures if ms > bar]
+
+
+def _last_line(ok: bool, story: Story, verdict: Verdict) -> str:
+    handover = ""
+    if story.handovers_ms:
+        handover = f" handover_ms max={max(story.handovers_ms)}"
+    wrong = "" if ok else f" wrong={verdict.wrong} usurped={verdict.usurped}"
+    return (
+        f"chaos: {'ok' if ok else 'FAILED'} faults={len(story.happened)} sent={verdict.sent} "
+        f"lost={verdict.lost} duplicated={verdict.duplicated}{wrong} "
+        f"failover_ms p50={quantile(story.failovers_ms, 0.5)} "
+        f"p99={quantile(story.failovers_ms, 0.99)}{handover}"
+    )
+
+
+def wish_of(arguments: list[str]) -> Wish | None:
+    """The command line; None when only the list was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, help="at least so long; 20, or with --only none")
+    parser.add_argument(
+        "--faults", type=int, help=f"at least so many; {FAULTS_PER_MINUTE} a minute"
+    )
+    parser.add_argument("--only", default="", help="names of faults, separated by commas")
+    parser.add_argument("--rate", type=int, default=5_000, help="events per second")
+    parser.add_argument("--seed", type=int, default=int(SystemRandomness().fraction() * 1e6))
+    parser.add_argument("--executor", default="reference", choices=("reference", "spark"))
+    parser.add_argument("--whole-within-s", type=float, default=60, help="after each fault")
+    parser.add_argument("--keep", action="store_true", help="keeps logs and archive")
+    parser.add_argument("--list", action="store_true", help="names the faults")
+    given = parser.parse_args(arguments)
+    if given.list:
+        for fault in FAULTS.values():
+            print(f"{fault.name:<22}{fault.meaning}")
+        return None
+    only = tuple(name for name in given.only.split(",") if name)
+    if unknown := [name for name in only if name not in FAULTS]:
+        parser.error(f"no fault named {', '.join(unknown)}; see --list")
+    minutes = given.minutes if given.minutes is not None else (0 if only else 20)
+    faults = given.faults or (len(only) if only else int(minutes * FAULTS_PER_MINUTE))
+    return Wish(
+        minutes, faults, only, given.rate, given.seed, given.executor,
+        int(given.whole_within_s * 1_000), given.keep,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    wished = wish_of(sys.argv[1:])
+    sys.exit(0 if wished is None else asyncio.run(main(wished)))

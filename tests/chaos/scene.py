@@ -1,0 +1,92 @@
+"""What a fault is given: the site, the load, the archive, its own randomness; and what it notes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from lockstep.clock import SystemClock
+from tests.chaos.archive import Archive
+from tests.chaos.load import Load
+from tests.chaos.site import Site
+
+CLOCK = SystemClock()
+LEADER_LIMIT_MS = 30_000
+POLL_S = 0.05
+
+
+@dataclass
+class Scene:
+    """One fault's surroundings."""
+
+    site: Site
+    load: Load
+    archive: Archive
+    random: Random
+    failovers_ms: list[int] = field(default_factory=list)
+    handovers_ms: list[int] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    note: str = ""
+
+    async def hold(self, low_s: float, high_s: float) -> float:
+        """Lets the fault last for a drawn time; gives it, in seconds."""
+        seconds = self.random.uniform(low_s, high_s)
+        await asyncio.sleep(seconds)
+        return seconds
+
+    def one_of(self, service: str) -> str:
+        """A node that runs the service."""
+        return self.random.choice([each.node for each in self.site.of(service)])
+
+    async def active(self) -> str:
+        """The leading processor; TimeoutError when nobody leads."""
+        return (await self._known(lambda active, _: active is not None))[0] or ""
+
+    async def standby(self) -> str:
+        """A ready standby; TimeoutError when there is none."""
+        return (await self._known(lambda _, standbys: bool(standbys)))[1][0]
+
+    async def next_leader(self, epoch: int, since_ms: int) -> int:
+        """How long after `since_ms` rows of a later epoch came."""
+        return await self.archive.rows_after_epoch(epoch, LEADER_LIMIT_MS) - since_ms
+
+    async def _known(
+        self, wanted: Callable[[str | None, list[str]], bool]
+    ) -> tuple[str | None, list[str]]:
+        async with asyncio.timeout(LEADER_LIMIT_MS / 1_000):
+            while True:
+                active, standbys = await self.site.roles()
+                if wanted(active, standbys):
+                    return active, standbys
+                await asyncio.sleep(POLL_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A kind of fault: made, held and mended by `happen`; `copies` in the deck it is drawn from."""
+
+    name: str
+    happen: Callable[[Scene], Awaitable[None]]
+    copies: int
+
+    @property
+    def meaning(self) -> str:
+        """What it does, in a line."""
+        return (self.happen.__doc__ or "").strip().partition("\n")[0]
+
+
+FAULTS: dict[str, Fault] = {}
+
+
+def fault(
+    name: str, *, copies: int = 1
+) -> Callable[[Callable[[Scene], Awaitable[None]]], Callable[[Scene], Awaitable[None]]]:
+    """Registers a coroutine as a kind of fault."""
+
+    def register(happen: Callable[[Scene], Awaitable[None]]) -> Callable[[Scene], Awaitable[None]]:
+        FAULTS[name] = Fault(name, happen, copies)
+        return happen
+
+    return register

@@ -1,0 +1,206 @@
+"""Everything that chaos breaks: processes of all services, a NATS cluster, Redis, PostgreSQL, and
+the network between them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import nats
+
+from lockstep.bus import LogName
+from lockstep.bus.subjects import output_subject, stream_name
+from lockstep.cli.addresses import Addresses
+from lockstep.cli.processes import ServiceProcess
+from lockstep.clock import SystemClock
+from lockstep.embedded import EmbeddedServers, prepare_spark_environment
+from lockstep.settings import Settings, load_settings
+from tests.chaos.app import APP
+from tests.chaos.network import Network
+from tests.chaos.service import CLOCK_VARIABLE, set_offset
+from tests.contract.bus.cluster import Cluster
+
+CLOCK = SystemClock()
+PLAN: tuple[tuple[str, str], ...] = (
+    ("coordinator-1", "coordinator"),
+    ("coordinator-2", "coordinator"),
+    ("processor-1", "processor"),
+    ("processor-2", "processor"),
+    ("publisher-1", "publisher"),
+    ("publisher-2", "publisher"),
+    ("presenter-1", "presenter"),
+    ("receiver-1", "receiver"),
+    ("receiver-2", "receiver"),
+)
+DISK_BYTES = 1_073_741_824
+ASK_TIMEOUT_S = 2.0
+NATS_NODES = 3
+
+
+@dataclass
+class Site:
+    """What runs. `settings` lead past the network, straight to the servers."""
+
+    directory: Path
+    cluster: Cluster
+    servers: EmbeddedServers
+    network: Network
+    settings: Settings
+    session: aiohttp.ClientSession
+    disk: Path | None
+    processes: dict[str, ServiceProcess] = field(default_factory=dict)
+    down: set[str] = field(default_factory=set)
+    ended: list[str] = field(default_factory=list)
+
+    def of(self, service: str) -> list[ServiceProcess]:
+        """The processes of one service."""
+        return [each for each in self.processes.values() if each.service == service]
+
+    @property
+    def addresses(self) -> Addresses:
+        """Of the first of each."""
+        return Addresses(*(self.of(s)[0].url for s in ("receiver", "presenter", "coordinator")))
+
+    def clock_of(self, node: str) -> Path:
+        """The file that moves the node's wall clock."""
+        return self.directory / f"{node}.clock"
+
+    async def kill(self, *nodes: str) -> None:
+        """SIGKILL; they stay down until `start`."""
+        self.down |= set(nodes)
+        await asyncio.gather(*(self.processes[node].kill() for node in nodes))
+
+    def start(self, *nodes: str) -> None:
+        """Starts what was killed, or ended."""
+        self.down -= set(nodes)
+        for node in nodes:
+            self.processes[node].start()
+
+    def revive(self) -> None:
+        """Starts what ended by itself, as a supervisor would, and notes it in `ended`."""
+        for node, process in self.processes.items():
+            if process.pid is None and node not in self.down:
+                self.ended.append(node)
+                process.start()
+
+    async def status(self) -> dict[str, Any]:
+        """The app's replicas and sinks, from a coordinator that answers; {} when none does."""
+        for coordinator in self.of("coordinator"):
+            answer = await self.ask(f"{coordinator.url}/v1/apps/{APP}/status")
+            if answer is not None:
+                return answer
+        return {}
+
+    async def ask(self, url: str) -> dict[str, Any] | None:
+        """The JSON of a GET that went well, else None."""
+        try:
+            async with self.session.get(url) as response:
+                found: dict[str, Any] | None = await response.json() if response.ok else None
+                return found
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
+            return None
+
+    async def roles(self) -> tuple[str | None, list[str]]:
+        """(active processor, ready standbys), as the coordinator knows them now."""
+        replicas = (await self.status()).get("replicas", [])
+        active = [r["node"] for r in replicas if r["role"] == "active"]
+        standbys = [r["node"] for r in replicas if r["role"] != "active" and r["ready"]]
+        return (active[0] if active else None), standbys
+
+    async def log_leader(self) -> int | None:
+        """Which NATS node leads the app's output log."""
+        stream = stream_name(output_subject(LogName(APP)))
+        client = await nats.connect(self.cluster.url.split(","), connect_timeout=2)
+        try:
+            answer = await client.request(f"$JS.API.STREAM.INFO.{stream}", timeout=2)
+        except nats.errors.Error:
+            return None
+        finally:
+            await client.close()
+        leader = json.loads(answer.data).get("cluster", {}).get("leader")
+        return int(leader[1:]) if leader else None
+
+
+@contextlib.asynccontextmanager
+async def running_site(directory: Path, overrides: Mapping[str, str]) -> AsyncIterator[Site]:
+    """All of it, started; everything is stopped after the block."""
+    prepare_spark_environment()
+    async with contextlib.AsyncExitStack() as stack:
+        nats_directory = directory / "nats"
+        nats_directory.mkdir()
+        cluster = await stack.enter_async_context(Cluster(nats_directory))
+        for index in range(NATS_NODES):
+            await cluster.reachable(index)
+        disk = stack.enter_context(_small_disk(directory / "servers" / "postgres"))
+        servers = await stack.enter_async_context(
+            EmbeddedServers.start(directory / "servers", want=("redis", "postgres"))
+        )
+        ports = {"nats": cluster.ports}
+        for name, server in (("redis", servers.redis), ("postgres", servers.postgres)):
+            assert server is not None
+            ports[name] = [server.port]
+        nodes = [node for node, _ in PLAN]
+        network = await stack.enter_async_context(Network(nodes, ports))
+        timeout = aiohttp.ClientTimeout(total=ASK_TIMEOUT_S)
+        session = await stack.enter_async_context(aiohttp.ClientSession(timeout=timeout))
+        straight = {
+            **overrides,
+            "LOCKSTEP_BUS__URL": cluster.url,
+            "LOCKSTEP_LEADER__URL": servers.redis_url,
+            "LOCKSTEP_STORE__POSTGRES_DSN": servers.postgres_dsn,
+        }
+        settings = load_settings({**os.environ, **straight})
+        site = Site(directory, cluster, servers, network, settings, session, disk)
+        site.processes.update(_planned(site, overrides))
+        try:
+            site.start(*site.processes)
+            yield site
+        finally:
+            network.mend()
+            await asyncio.gather(*(process.stop() for process in site.processes.values()))
+
+
+def _planned(site: Site, overrides: Mapping[str, str]) -> dict[str, ServiceProcess]:
+    logs = site.directory / "logs"
+    logs.mkdir()
+    planned = {}
+    for node, service in PLAN:
+        set_offset(site.clock_of(node), 0)
+        own = {
+            **overrides,
+            "LOCKSTEP_BUS__URL": site.network.url(node, "nats", site.cluster.url.split(",")),
+            "LOCKSTEP_LEADER__URL": site.network.url(node, "redis", [site.servers.redis_url]),
+            "LOCKSTEP_STORE__POSTGRES_DSN": site.network.url(
+                node, "postgres", [site.servers.postgres_dsn]
+            ),
+            "LOCKSTEP_SPARK__STATE_DIRECTORY": str(site.directory / "spark" / node),
+            CLOCK_VARIABLE: str(site.clock_of(node)),
+        }
+        planned[node] = ServiceProcess(
+            node, service, own, logs / f"{node}.log", module="tests.chaos.service"
+        )
+    return planned
+
+
+@contextlib.contextmanager
+def _small_disk(directory: Path) -> Any:
+    """A disk of its own that can be filled; None when that is not allowed here."""
+    directory.mkdir(parents=True, mode=0o700)
+    mounting = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=700", "tmpfs"]
+    allowed = os.geteuid() == 0
+    if allowed:
+        done = subprocess.run([*mounting, str(directory)], check=False, capture_output=True)
+        allowed = done.returncode == 0
+    try:
+        yield directory if allowed else None
+    finally:
+        if allowed:
+            subprocess.run(["umount", "--lazy", str(directory)], check=False)
