@@ -19,7 +19,7 @@ from services.receiver.gate import Gate
 TIMESTAMP_HEADER = "Timestamp-Ms"
 KEY_HEADER = "Idempotency-Key"
 MAX_KEY_CHARACTERS = 200
-SHOWN_REFUSALS = 100
+SHOWN_REFUSALS = 1_000
 
 Take = Callable[[str, bytes, Sending], Awaitable[Accepted]]
 
