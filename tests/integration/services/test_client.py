@@ -17,7 +17,7 @@ from tests.integration.services.conftest import Start
 
 ROOT = Path(__file__).parents[3]
 TEXT = "@app:name('{name}') define stream In (v int); from In select v insert into Out;"
-LIMITS = Limits(batch_events=20, backoff_ms=20, avoid_failed_ms=200)
+LIMITS = Limits(batch_events=20, request_timeout_ms=1_500, backoff_ms=20, avoid_failed_ms=200)
 
 
 async def in_log(cluster: Cluster, app: str) -> list[int]:
