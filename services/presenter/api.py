@@ -1,4 +1,4 @@
-"""The presenter's JSON routes: latest rows, long polls, tables, on-demand queries."""
+"""The presenter's JSON routes: latest rows, long polls, tables."""
 
 from __future__ import annotations
 
@@ -8,19 +8,15 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from lockstep.bus import Topics
 from lockstep.clock import Clock
-from lockstep.events import OutputId, UnavailableError
-from lockstep.frame import Problem, question_subject, wait_set
-from lockstep.frame.control import OnDemandAnswer, OnDemandQuestion
+from lockstep.events import OutputId
+from lockstep.frame import Problem, wait_set
 from services.presenter.feed import AppModels, Feed
 from services.presenter.listeners import Listeners
 from services.presenter.models import StreamModel, identity, parse_identity
 
 DEFAULT_LIMIT = 100
 MAX_WAIT_MS = 30_000
-QUESTION_TIMEOUT_MS = 20_000
-MAX_QUERY_BYTES = 65_536
 JSON = "application/json"
 
 
@@ -57,11 +53,10 @@ class Api:
     """Handlers over the read models."""
 
     def __init__(
-        self, lookup: Lookup, listeners: Listeners, topics: Topics, clock: Clock, history_rows: int
+        self, lookup: Lookup, listeners: Listeners, clock: Clock, history_rows: int
     ) -> None:
         self._lookup = lookup
         self._listeners = listeners
-        self._topics = topics
         self._clock = clock
         self._history_rows = history_rows
 
@@ -70,8 +65,6 @@ class Api:
         router.add_get("/v1/apps/{app}/streams/{stream}/latest", self._latest)
         router.add_get("/v1/apps/{app}/streams/{stream}/poll", self._poll)
         router.add_get("/v1/apps/{app}/tables/{table}", self._table)
-        router.add_post("/v1/apps/{app}/query", self._query)
-        router.add_post("/stores/query", self._store_query)
 
     async def _latest(self, request: web.Request) -> web.Response:
         _, stream = self._lookup.stream(request)
@@ -125,48 +118,6 @@ class Api:
         }  # fmt: skip
         return answer(body)
 
-    async def _query(self, request: web.Request) -> web.Response:
-        models = self._lookup.app(request)
-        body = await read_object(request)
-        return await self._ask(models.view.name, body)
-
-    async def _store_query(self, request: web.Request) -> web.Response:
-        body = await read_object(request)
-        app = body.get("appName")
-        if not isinstance(app, str) or not app:
-            raise Problem(HTTPStatus.BAD_REQUEST, "appName: expected the name of an app")
-        return await self._ask(app, body)
-
-    async def _ask(self, app: str, body: dict[str, Any]) -> web.Response:
-        query = body.get("query")
-        if not isinstance(query, str) or not query.strip():
-            raise Problem(HTTPStatus.BAD_REQUEST, "query: expected an on-demand query")
-        found = await ask(self._topics, app, query)
-        result: dict[str, Any] = {"records": found.rows, "position": found.position}
-        if body.get("details"):
-            result["details"] = [{"name": name, "dataType": kind} for name, kind in found.columns]
-        return answer(result)
-
-
-async def ask(topics: Topics, app: str, query: str) -> OnDemandAnswer:
-    """Puts an on-demand query to the leader of an app; Problem when it is refused."""
-    payload = msgspec.json.encode(OnDemandQuestion(query))
-    try:
-        raw = await topics.request(question_subject(app), payload, timeout_ms=QUESTION_TIMEOUT_MS)
-    except UnavailableError as error:
-        raise Problem(
-            HTTPStatus.SERVICE_UNAVAILABLE,
-            f"no processor leads '{app}' right now",
-            hint="see its status at the coordinator",
-            retry_after_ms=1_000,
-        ) from error
-    found = msgspec.json.decode(raw, type=OnDemandAnswer)
-    if found.error is not None:
-        where = [{"line": found.line, "column": found.column}] if found.line else []
-        status = HTTPStatus.BAD_REQUEST if found.user_error else HTTPStatus.SERVICE_UNAVAILABLE
-        raise Problem(status, found.error, errors=where, hint=found.hint)
-    return found
-
 
 def number(request: web.Request, name: str, default: int, limit: int) -> int:
     """A whole number of the query string, cut to the limit; Problem 400 when it is none."""
@@ -189,20 +140,6 @@ def identity_of(text: str | None) -> OutputId | None:
             hint="an identity looks like 12.0",
         )  # fmt: skip
     return found
-
-
-async def read_object(request: web.Request) -> dict[str, Any]:
-    """The JSON object of a request's body; Problem 400."""
-    raw = await request.read()
-    if len(raw) > MAX_QUERY_BYTES:
-        raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the query is too large")
-    try:
-        body = msgspec.json.decode(raw)
-    except msgspec.DecodeError as error:
-        raise Problem(HTTPStatus.BAD_REQUEST, f"malformed JSON: {error}") from error
-    if not isinstance(body, dict):
-        raise Problem(HTTPStatus.BAD_REQUEST, "expected a JSON object")
-    return body
 
 
 def answer(body: Any) -> web.Response:

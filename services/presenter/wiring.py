@@ -7,6 +7,7 @@ from services.presenter.api import Api, Lookup
 from services.presenter.feed import Feed
 from services.presenter.listeners import Listeners
 from services.presenter.page import Page
+from services.presenter.questions import Questions
 from services.presenter.sse import EventStreams
 
 TOPICS_RESOURCE = "presenter/topics"
@@ -35,7 +36,8 @@ class Presenter:
         self._beating = Beating(context)
         lookup = Lookup(self._feed)
         self._streams = EventStreams(self._feed, lookup, listeners, self._watch, clock)
-        Api(lookup, listeners, bus.topics, clock, presenter.history_rows).add_to(context.router)
+        Api(lookup, listeners, clock, presenter.history_rows).add_to(context.router)
+        Questions(lookup, bus.topics, clock, context.randomness).add_to(context.router)
         self._streams.add_to(context.router)
         Page(self._feed, lookup, self._catalogue, self._watch, clock).add_to(context.router)
 

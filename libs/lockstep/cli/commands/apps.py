@@ -93,17 +93,25 @@ def query(
     context: typer.Context,
     app: AppName,
     text: Annotated[str, typer.Argument(help="An on-demand query: from T select ...")],
+    request_id: Annotated[
+        str | None, typer.Option("--id", help="Makes repeating a query that writes harmless.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a table, window or aggregation of a running app."""
+    """Ask a table, window or aggregation of a running app, or change a table."""
 
     async def action(client: Client) -> Any:
         url = f"{client.addresses.presenter}/v1/apps/{app}/query"
-        return await client.request("POST", url, json_body={"query": text, "details": True})
+        headers = {} if request_id is None else {"Idempotency-Key": request_id}
+        body = {"query": text, "details": True}
+        return await client.request("POST", url, json_body=body, headers=headers)
 
     answer = with_client(context, action)
     if as_json:
         print_json(answer)
+        return
+    if "changed" in answer:
+        console.print(f"changed {answer['changed']} rows")
         return
     columns = [detail["name"] for detail in answer.get("details", [])]
     records = answer["records"]
