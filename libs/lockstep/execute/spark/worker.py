@@ -21,7 +21,7 @@ from lockstep.execute.columnar import Unfit
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.local import LocalExecutor, open_local
 from lockstep.execute.reference import ReferenceExecutor
-from lockstep.execute.spark import blocks, wire
+from lockstep.execute.spark import blocks, garbage, wire
 from lockstep.execute.spark.location import here
 from lockstep.operators import state
 from lockstep.operators.errors import EventError, SnapshotError
@@ -59,6 +59,7 @@ def serve(payloads: Iterable[bytes]) -> Iterator[bytes]:
     _keep_memory()
     for payload in payloads:
         yield wire.encode(answer(wire.decode_request(payload)))
+        garbage.settle()
 
 
 def answer(request: wire.Request) -> wire.Answer:
