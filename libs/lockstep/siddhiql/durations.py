@@ -32,16 +32,18 @@ _MS = {
 _PART = re.compile(r"\s*(\d{1,15})\s*([a-zA-Z]+)", re.ASCII)
 
 
-def duration_ms(text: str) -> int | None:
-    """The milliseconds of a duration, or None when the text is none."""
+def duration_ms(text: str) -> int:
+    """The milliseconds of a duration; ValueError for any other text, also a bare number."""
     total, position = 0, 0
-    while position < len(text):
-        part = _PART.match(text, position)
-        if part is None or part.group(2).lower() not in _MS:
-            return total if position and not text[position:].strip() else None
-        total += int(part.group(1)) * _MS[part.group(2).lower()]
+    while part := _PART.match(text, position):
+        unit = _MS.get(part[2].lower())
+        if unit is None:
+            break
+        total += int(part[1]) * unit
         position = part.end()
-    return total if position else None
+    if not position or text[position:].strip():
+        raise ValueError(f"{text!r} is no duration such as '10 sec'")
+    return total
 
 
 def annotation_ms(
@@ -51,19 +53,21 @@ def annotation_ms(
     text = annotation.get(key)
     if text is None:
         return default_ms
-    milliseconds = duration_ms(text)
-    if milliseconds is None:
-        raise SiddhiQLError(
-            f"{text!r} is no duration (@{annotation.name}, {key!r})",
-            line=annotation.at.line,
-            column=annotation.at.column,
-            hint="write a number and a unit: '10 sec'",
-        )
+    try:
+        milliseconds = duration_ms(text)
+    except ValueError:
+        raise _refused(
+            annotation, f"{text!r} is no duration (@{annotation.name}, {key!r})"
+        ) from None
     if milliseconds == 0:
-        raise SiddhiQLError(
-            f"{key!r} of @{annotation.name} needs more than 0 milliseconds",
-            line=annotation.at.line,
-            column=annotation.at.column,
-            hint="write a number and a unit: '10 sec'",
-        )
+        raise _refused(annotation, f"{key!r} of @{annotation.name} needs more than 0 milliseconds")
     return milliseconds
+
+
+def _refused(annotation: ast.Annotation, message: str) -> SiddhiQLError:
+    return SiddhiQLError(
+        message,
+        line=annotation.at.line,
+        column=annotation.at.column,
+        hint="write a number and a unit: '10 sec'",
+    )

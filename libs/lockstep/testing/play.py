@@ -8,7 +8,7 @@ from typing import Any
 from lockstep.events import Event, LockstepError, StreamSchema
 from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
 from lockstep.plan import QueryNode
-from lockstep.plan.durations import duration_ms
+from lockstep.siddhiql.durations import duration_ms
 from lockstep.siddhiql.suggestions import did_you_mean
 from lockstep.testing.scenario import Call, Scenario, ScenarioError
 from lockstep.testing.values import read_value, show_events, show_row, split_words
@@ -86,7 +86,7 @@ class _Player:
         word, _, rest = text.partition(" ")
         match word:
             case "@advance":
-                self.app.advance(duration_ms(rest))
+                self.app.advance(int(rest) if rest.isdecimal() else duration_ms(rest))
             case "@query":
                 rows = self.app.on_demand(rest)
                 return (

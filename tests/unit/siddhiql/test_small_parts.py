@@ -46,18 +46,25 @@ def test_unknown_variables_are_an_error() -> None:
         ("1 hour", 3_600_000),
         ("2h", 7_200_000),
         ("1 min 30 seconds", 90_000),
+        ("1 hour 30 min", 5_400_000),
         ("100 millisec", 100),
-        ("1 year", 31_536_000_000),
-        ("sec", None),
-        ("10", None),
-        ("10 sec soon", None),
-        ("-1 sec", None),
-        ("", None),
+        ("1 Day", 86_400_000),
+        (" 1 year ", 31_536_000_000),
     ],
 )
-def test_durations(text: str, milliseconds: int | None) -> None:
-    """Numbers and units; anything else is no duration."""
+def test_durations(text: str, milliseconds: int) -> None:
+    """Numbers with units, one after another."""
     assert duration_ms(text) == milliseconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "soon", "sec", "10", "sec 10", "10 parsecs", "10 sec soon", "10 sec 5", "-1 sec"],
+)
+def test_texts_that_are_no_durations(text: str) -> None:
+    """Anything else, also a number without a unit."""
+    with pytest.raises(ValueError, match="no duration"):
+        duration_ms(text)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from lockstep.operators.aggregations.ranges import granularity_named
 from lockstep.operators.errors import EventError
-from lockstep.plan.durations import duration_ms
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.ast import Granularity
+from lockstep.siddhiql.durations import duration_ms
 from lockstep.siddhiql.errors import SiddhiQLError
 
 INTERVAL_MS = 900_000

@@ -10,8 +10,8 @@ from lockstep.operators.runtime.junction import Junction
 from lockstep.operators.runtime.query import QueryRuntime
 from lockstep.operators.runtime.routing import build_router
 from lockstep.plan import PartitionNode
-from lockstep.plan.durations import duration_ms
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.durations import duration_ms
 
 PURGE_INTERVAL_MS = 300_000
 """How often idle instances are looked for when @purge names no interval."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lockstep.operators.contract import PlainState
-from lockstep.plan.durations import duration_ms
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.durations import duration_ms
 
 if TYPE_CHECKING:
     from lockstep.operators.runtime.engine import Engine
