@@ -166,6 +166,11 @@ def close_slices() -> None:
             _slices = None
 
 
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""The driver's JVM starts a job a slice and moves small messages; events pass it by in shared
+memory. The optimising compiler and the parallel collectors take more from the cores than they give
+back: 25 ms a slice instead of 50, 3 s of start-up instead of 6."""
+
 TASK_ATTEMPTS = 4
 
 
@@ -178,6 +183,7 @@ def _start(options: SparkOptions) -> SparkContext:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.driver.memory": options.driver_memory,
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
         "spark.python.worker.reuse": "true",
         # Over TCP each task waits 40 ms for a delayed acknowledgement.
         "spark.python.unix.domain.socket.enabled": "true",
