@@ -13,6 +13,7 @@ from typing import Final
 from lockstep.bus import Bus, LogName
 from lockstep.clock import Clock
 from lockstep.frame import DEPLOYMENTS_CHANGED, Offload, Problem
+from lockstep.operators.runtime.rehearsal import rehearse
 from lockstep.plan import AppPlan, build
 from lockstep.settings import CoordinatorSettings
 from lockstep.siddhiql import check
@@ -189,7 +190,10 @@ def plan_of(text: str) -> AppPlan:
         raise Problem(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"an app text may have {MAX_TEXT_BYTES} bytes"
         )
-    return build(check(text))
+    plan = build(check(text))
+    # What would only fail when a processor starts the app is its author's to know now.
+    rehearse(plan)
+    return plan
 
 
 def replicas_of(plan: AppPlan, settings: Mapping[str, str], default: int) -> int:

@@ -19,9 +19,9 @@ from lockstep.cli.output import (
     print_json,
     reported,
 )
+from lockstep.operators.runtime.rehearsal import rehearse
 from lockstep.plan import build, explain_plan
 from lockstep.siddhiql import SiddhiQLError, check
-from lockstep.testing import VirtualApp
 from lockstep.testing.files import Report, run_paths
 from lockstep.testing.scenario import app_of
 
@@ -46,9 +46,8 @@ def validate(files: Files, as_json: AsJson = False) -> None:
     for file in files:
         text = read_app(file)
         try:
-            name = check(text).name
-            # Some constants are looked at when an app starts: patterns, Python bodies.
-            VirtualApp(text).close()
+            plan = build(check(text))
+            rehearse(plan)
         except SiddhiQLError as error:
             reports.append(
                 {
@@ -63,9 +62,9 @@ def validate(files: Files, as_json: AsJson = False) -> None:
             if not as_json:
                 show_error(file, text, error)
         else:
-            reports.append({"file": str(file), "valid": True, "app": name})
+            reports.append({"file": str(file), "valid": True, "app": plan.name})
             if not as_json:
-                console.print(f"{file}: ok ({name})", markup=False, soft_wrap=True)
+                console.print(f"{file}: ok ({plan.name})", markup=False, soft_wrap=True)
     if as_json:
         print_json(reports)
     if not all(report["valid"] for report in reports):

@@ -13,6 +13,7 @@ from lockstep.operators.mapping.distribution import (
     destinations,
 )
 from lockstep.operators.mapping.registry import sink_mapper, source_mapper
+from lockstep.operators.mapping.rim import annotated, check_rim, map_of
 from lockstep.operators.mapping.templates import Template, grouped
 
 __all__ = [
@@ -23,9 +24,12 @@ __all__ = [
     "SinkMapper",
     "SourceMapper",
     "Template",
+    "annotated",
     "build_distribution",
+    "check_rim",
     "destinations",
     "grouped",
+    "map_of",
     "sink_mapper",
     "source_mapper",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from lockstep.operators.contract import Emit
@@ -11,6 +12,7 @@ from lockstep.operators.runtime.context import EngineContext
 from lockstep.operators.runtime.junction import Junction
 from lockstep.operators.runtime.query import QueryRuntime
 from lockstep.plan import PartitionNode, QueryNode
+from lockstep.siddhiql import ast
 from lockstep.siddhiql.errors import SiddhiQLError
 
 if TYPE_CHECKING:
@@ -34,15 +36,21 @@ def assemble(engine: Engine) -> None:
                 _partition(engine, node)
 
 
-def _query(engine: Engine, node: QueryNode) -> None:
+@contextmanager
+def placed(at: ast.Place) -> Iterator[None]:
+    """A constant that no event can be processed with, such as a pattern that is none, is the app's
+    mistake, at this place."""
     try:
-        runtime = QueryRuntime(node.query, EngineContext(engine, f"query/{node.name}"))
+        yield
     except EventError as error:
-        # A constant that no event can be processed with, such as a pattern that is none.
-        at = node.query.query.at
         raise SiddhiQLError(
             error.message, line=at.line, column=at.column, hint=error.hint
         ) from error
+
+
+def _query(engine: Engine, node: QueryNode) -> None:
+    with placed(node.query.query.at):
+        runtime = QueryRuntime(node.query, EngineContext(engine, f"query/{node.name}"))
     engine.queries[node.name] = runtime
     for source, receive in runtime.receivers:
         engine.junction(source).subscribe(receive)
@@ -52,7 +60,8 @@ def _query(engine: Engine, node: QueryNode) -> None:
 def _partition(engine: Engine, node: PartitionNode) -> None:
     from lockstep.operators.runtime.partition import PartitionRuntime
 
-    runtime = PartitionRuntime(node, EngineContext(engine, f"partition/{node.name}"))
+    with placed(node.partition.partition.at):
+        runtime = PartitionRuntime(node, EngineContext(engine, f"partition/{node.name}"))
     for source, receive in runtime.receivers:
         # Tables and aggregations are read inside, but deliver nothing.
         if source in engine.junctions:
@@ -90,7 +99,8 @@ def _aggregations(engine: Engine) -> None:
     from lockstep.operators.aggregations import build_aggregation
 
     for name, checked in engine.plan.checked.aggregations.items():
-        runtime = build_aggregation(checked, EngineContext(engine, f"aggregation/{name}"))
+        with placed(checked.definition.at):
+            runtime = build_aggregation(checked, EngineContext(engine, f"aggregation/{name}"))
         engine.aggregations[name] = runtime
         receivers: list[tuple[str, Emit]] = list(runtime.receivers())
         for source, receive in receivers:

@@ -1,0 +1,53 @@
+"""What deploying refuses: everything that would fail later, with its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockstep.frame import Problem
+from lockstep.siddhiql import SiddhiQLError
+from services.coordinator.desired import MAX_TEXT_BYTES, plan_of
+
+S = "@app:name('A') define stream S (k string);\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (S + "from S select j insert into O;", 2, "'j' is not an attribute"),
+        (S + "from S[regex:matches('(', k)] select k insert into O;", 2, "regular expression"),
+        (
+            S + "partition with (k of S) begin\nfrom S[str:regexp(k, '(')] select k insert into O;"
+            " end;",
+            3,
+            "regular expression",
+        ),
+        (S + "define function f[python] return int { ) };", 2, "no Python"),
+        (S + "define trigger T at '* * *';", 2, "3 fields"),
+        (S + "@sink(type='kafka') define stream O (k string);", 2, "no sink 'kafka' here"),
+        (S + "@sink(type='http') define stream O (k string);", 2, "needs 'publisher.url'"),
+        (
+            S + "@source(type='http', @map(type='csv', @attributes(k='x'))) "
+            "define stream I (k string);",
+            2,
+            "number of a column",
+        ),
+    ],
+)
+def test_refused_at_deploy(text: str, line: int, message: str) -> None:
+    """Not first in the processors."""
+    with pytest.raises(SiddhiQLError, match=message) as refused:
+        plan_of(text)
+    assert refused.value.line == line
+
+
+def test_a_valid_text_has_a_plan() -> None:
+    """Its name, and what it exports."""
+    plan = plan_of(S + "from S select k insert into O;")
+    assert (plan.name, plan.exported) == ("A", ("O",))
+
+
+def test_a_text_has_a_limit() -> None:
+    """413 instead of a coordinator that is busy."""
+    with pytest.raises(Problem):
+        plan_of("-" * (MAX_TEXT_BYTES + 1))
