@@ -14,7 +14,6 @@ from lockstep.bus import Bus
 from lockstep.events import UnavailableError
 from lockstep.frame import Command, CommandAnswer, HeartbeatWatch, Problem, command_subject
 from lockstep.siddhiql import SiddhiQLError
-from lockstep.store import Store
 from services.coordinator.desired import DesiredState
 from services.coordinator.forward import Forwarder
 from services.coordinator.status import app_status, nodes_json
@@ -44,13 +43,11 @@ class Api:
         watch: HeartbeatWatch,
         forwarder: Forwarder,
         bus: Bus,
-        store: Store,
     ) -> None:
         self._desired = desired
         self._watch = watch
         self._forwarder = forwarder
         self._bus = bus
-        self._store = store
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """The paths."""
@@ -63,7 +60,6 @@ class Api:
         router.add_get("/v1/apps/{app}/status", self._status)
         router.add_post("/v1/apps/{app}/handover", self._hand_over)
         router.add_post("/v1/apps/{app}/snapshot", self._snapshot)
-        router.add_get("/v1/apps/{app}/revisions", self._revisions)
         router.add_post("/v1/validate", self._validate)
         router.add_get("/v1/nodes", self._nodes)
 
@@ -165,23 +161,6 @@ class Api:
         if not answer.done:
             raise Problem(HTTPStatus.CONFLICT, answer.message)
         return web.json_response({"app": one.app, "message": answer.message})
-
-    async def _revisions(self, request: web.Request) -> web.Response:
-        app = request.match_info["app"]
-        found = await self._store.revisions.list(app, "main", 0)
-        body = [
-            {
-                "revision": one.id,
-                "version": one.version,
-                "position": one.position,
-                "created_ms": one.created_ms,
-                "size_bytes": one.size_bytes,
-                "verified": one.verified,
-                "epoch": one.epoch,
-            }
-            for one in found
-        ]
-        return web.json_response({"app": app, "revisions": body})
 
 
 async def ask_leader(bus: Bus, app: str, command: Command) -> CommandAnswer:

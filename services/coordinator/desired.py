@@ -6,13 +6,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
 
 from lockstep.bus import Bus, LogName
 from lockstep.clock import Clock
-from lockstep.frame import DEPLOYMENTS_CHANGED, Offload, Problem
+from lockstep.frame import (
+    DEPLOYMENTS_CHANGED,
+    RESTORE_GENERATION_SETTING,
+    RESTORE_SETTING,
+    Offload,
+    Problem,
+)
 from lockstep.operators.runtime.rehearsal import rehearse
 from lockstep.plan import AppPlan, build
 from lockstep.settings import CoordinatorSettings
@@ -25,6 +31,8 @@ LET_GO_LIMIT_MS: Final = 10_000
 LET_GO_POLL_MS: Final = 50
 MAX_TEXT_BYTES: Final = 1_000_000
 ORIGIN: Final = "origin_position"
+OWN_SETTINGS: Final = (ORIGIN, RESTORE_SETTING, RESTORE_GENERATION_SETTING)
+"""Settings that the coordinator writes; they outlive a change of the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,26 @@ class DesiredState:
                 return Deployed(deployment, created=before is None, changed=True)
             self._pass_over(outcome)
         raise _raced(plan.name)
+
+    async def restore(self, app: str, revision: str) -> Deployment:
+        """Wants the app to go on with a revision's state, as a next generation; Problem."""
+        for _ in range(MAX_ATTEMPTS):
+            before = await self.get(app)
+            generation = before.generation + 1
+            asked = {RESTORE_SETTING: revision, RESTORE_GENERATION_SETTING: str(generation)}
+            deployment = replace(
+                before,
+                generation=generation,
+                updated_ms=self._clock.now_ms(),
+                settings={**before.settings, **asked},
+            )
+            outcome = await self._store.deployments.put(deployment, epoch=self._epoch.number)
+            if isinstance(outcome, Written):
+                self._log.info("restore", app=app, revision=revision)
+                await self.nudge()
+                return deployment
+            self._pass_over(outcome)
+        raise _raced(app)
 
     async def plan(self, text: str) -> AppPlan:
         """The plan of an app text; SiddhiQLError with line, column and hint."""
@@ -165,9 +193,9 @@ class DesiredState:
             # A new app begins at the end of what an earlier app of its name may have left.
             log = await self._bus.input_log(LogName(plan.name))
             _, end = await log.bounds()
-            origin = str(end)
+            own = {ORIGIN: str(end)}
         else:
-            origin = before.settings.get(ORIGIN, "0")
+            own = {key: before.settings[key] for key in OWN_SETTINGS if key in before.settings}
         return Deployment(
             app=plan.name,
             text=text,
@@ -176,7 +204,7 @@ class DesiredState:
             replicas=replicas_of(plan, settings, self._settings.replicas),
             created_ms=now_ms if before is None else before.created_ms,
             updated_ms=now_ms,
-            settings={**settings, ORIGIN: origin},
+            settings={**settings, **own},
         )
 
     def _pass_over(self, outcome: Stale | Written) -> None:
@@ -208,7 +236,7 @@ def replicas_of(plan: AppPlan, settings: Mapping[str, str], default: int) -> int
 
 
 def _same(before: Deployment, version: str, settings: Mapping[str, str]) -> bool:
-    given = {key: value for key, value in before.settings.items() if key != ORIGIN}
+    given = {key: value for key, value in before.settings.items() if key not in OWN_SETTINGS}
     return before.version == version and given == dict(settings)
 
 

@@ -10,10 +10,10 @@ from lockstep.bus import Bus
 from lockstep.clock import Clock
 from lockstep.frame import Command, HeartbeatWatch, Problem
 from lockstep.siddhiql import SiddhiQLError
-from lockstep.store import Store
 from services.coordinator.api import ask_leader
 from services.coordinator.desired import DesiredState
 from services.coordinator.forward import Forwarder
+from services.coordinator.restoring import Restoring
 from services.coordinator.status import summary
 
 INVALID_CODE = 800101
@@ -28,14 +28,14 @@ class SiddhiApps:
         watch: HeartbeatWatch,
         forwarder: Forwarder,
         bus: Bus,
-        store: Store,
+        restoring: Restoring,
         clock: Clock,
     ) -> None:
         self._desired = desired
         self._watch = watch
         self._forwarder = forwarder
         self._bus = bus
-        self._store = store
+        self._restoring = restoring
         self._clock = clock
 
     def add_to(self, router: web.UrlDispatcher) -> None:
@@ -49,6 +49,7 @@ class SiddhiApps:
         router.add_delete("/siddhi-apps/{app}", write(self._delete))
         router.add_get("/siddhi-apps/{app}/status", self._status)
         router.add_post("/siddhi-apps/{app}/backup", self._backup)
+        router.add_post("/siddhi-apps/{app}/restore", write(self._restore))
 
     async def _create(self, request: web.Request) -> web.Response:
         text = await _text(request)
@@ -114,6 +115,15 @@ class SiddhiApps:
         if not answer.done:
             raise Problem(HTTPStatus.INTERNAL_SERVER_ERROR, answer.message)
         return web.json_response({"revision": answer.message}, status=201)
+
+    async def _restore(self, request: web.Request) -> web.Response:
+        app = (await self._desired.get(request.match_info["app"])).app
+        outcome = await self._restoring.restore(app, request.query.get("revision"))
+        message = f"Siddhi App: {app} is restored to revision {outcome.revision}"
+        if not outcome.done:
+            message = f"Siddhi App: {app} will be restored to revision {outcome.revision}"
+        body = {"type": "success", "message": message}
+        return web.json_response(body, status=200 if outcome.done else 202)
 
     def _state(self, app: str) -> str:
         return summary(self._watch.groups(app))

@@ -47,6 +47,7 @@ def replica_json(beat: Heartbeat, group: GroupStatus) -> dict[str, Any]:
         "group": group.group,
         "partition": group.partition,
         "version": group.version,
+        "generation": group.generation,
         "role": group.role,
         "ready": group.ready,
         "position": group.position,

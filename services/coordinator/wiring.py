@@ -7,6 +7,8 @@ from services.coordinator.api import Api
 from services.coordinator.desired import DesiredState, Epoch
 from services.coordinator.error_store import ErrorStore
 from services.coordinator.forward import Forwarder
+from services.coordinator.restoring import Restoring
+from services.coordinator.revisions import RevisionRoutes
 from services.coordinator.siddhi_apps import SiddhiApps
 from services.coordinator.watchman import Watchman
 
@@ -44,9 +46,11 @@ class Coordinator:
         )
         self._forwarder = Forwarder(self._keeper, self._watch)
         self._beating = Beating(context, leading=lambda: self._keeper.held)
-        Api(desired, self._watch, self._forwarder, world.bus, world.store).add_to(context.router)
+        Api(desired, self._watch, self._forwarder, world.bus).add_to(context.router)
+        restoring = Restoring(desired, self._watch, world.store, clock)
+        RevisionRoutes(restoring, self._forwarder).add_to(context.router)
         ErrorStore(world.bus).add_to(context.router)
-        SiddhiApps(desired, self._watch, self._forwarder, world.bus, world.store, clock).add_to(
+        SiddhiApps(desired, self._watch, self._forwarder, world.bus, restoring, clock).add_to(
             context.router
         )
 

@@ -11,7 +11,7 @@ from lockstep.operators.errors import SnapshotError
 from lockstep.store import Revision
 from services.processor.engine import AppEngine
 from services.processor.envelope import EnvelopeError, unseal
-from services.processor.origin import Fresh, choose, stamp_of
+from services.processor.origin import Fresh, Resume, Stamp, choose, is_begun, stamp_of
 from services.processor.replica import Replica, Surroundings
 
 ORIGIN_SETTING = "origin_position"
@@ -28,7 +28,7 @@ async def begin(
     bus, store = around.world.bus, around.world.store
     input_log, output_log = await bus.input_log(name), await bus.output_log(name)
     revisions = await store.revisions.list(name.app, name.group, name.partition)
-    engine = await _engine(around, view, revisions, offload)
+    engine, begun = await _engine(around, view, revisions, offload)
     first, last = await input_log.bounds()
     if first > engine.position + 1 and last > 0:
         # Whatever was forgotten before was covered by a revision once: begin behind it and say so.
@@ -45,7 +45,9 @@ async def begin(
             view.deployment.text, view.deployment.version, around.make_executor, offload,
             origin=first - 1, max_sends=around.settings.processor.dedup_max_ids,
         )  # fmt: skip
-    replica = Replica(around, name, input_log, output_log, engine, view, nodes, log_end=last)
+    replica = Replica(
+        around, name, input_log, output_log, engine, view, nodes, begun=begun, log_end=last
+    )
     tail = await output_log.tail()
     replica.epoch = tail.epoch
     replica.know(tail.last_id)
@@ -54,7 +56,8 @@ async def begin(
 
 async def _engine(
     around: Surroundings, view: AppView, revisions: Sequence[Revision], offload: Offload
-) -> AppEngine:
+) -> tuple[AppEngine, Stamp]:
+    """The engine, and under which desired state its state began."""
     deployment = view.deployment
     origin: Position = int(deployment.settings.get(ORIGIN_SETTING, "0"))
     choice = choose(revisions, deployment, origin=origin)
@@ -65,15 +68,17 @@ async def _engine(
             if one.verified
             and one.version == choice.revision.version
             and stamp_of(one).created_ms == stamp_of(choice.revision).created_ms
+            and is_begun(one.version, stamp_of(one), deployment) is isinstance(choice, Resume)
         ]
         for revision in sorted(alike, key=lambda one: one.position, reverse=True):
             engine = await _restored(around, revision, offload)
             if engine is not None:
-                return engine
-    return await AppEngine.create(
+                return engine, stamp_of(revision)
+    engine = await AppEngine.create(
         deployment.text, deployment.version, around.make_executor, offload,
         origin=origin, max_sends=around.settings.processor.dedup_max_ids,
     )  # fmt: skip
+    return engine, Stamp(deployment.created_ms, 0)
 
 
 async def _restored(around: Surroundings, revision: Revision, offload: Offload) -> AppEngine | None:

@@ -33,14 +33,14 @@ class FoldLoop:
         self._replica = replica
         self._settings = replica.around.settings.processor
         self._clock = replica.around.clock
-        self._paused = False
+        self._pauses = 0
         self._busy = asyncio.Lock()
         self.on_rows: Callable[[OutputId], None] = lambda up_to: None
         self.on_writes: Callable[[Sequence[WriteOutcome]], None] = lambda outcomes: None
 
     def pause(self) -> None:
-        """No further slice; the one under way ends."""
-        self._paused = True
+        """No further slice until `resume`, which each pause has to be followed by."""
+        self._pauses += 1
 
     async def at_rest(self) -> None:
         """Paused or draining: returns when the slice under way has ended."""
@@ -48,14 +48,14 @@ class FoldLoop:
             pass
 
     def resume(self) -> None:
-        """Goes on."""
-        self._paused = False
+        """Goes on when nobody else has paused."""
+        self._pauses -= 1
 
     async def run(self) -> None:
         """Until cancelled; errors of the executor come out."""
         replica = self._replica
         while True:
-            if self._paused or replica.draining:
+            if self._pauses or replica.draining:
                 await self._clock.sleep_ms(FULL_WAIT_MS // 4)
             elif len(replica.engine.outbox) >= self._settings.hold_back_max_outputs:
                 replica.space.clear()
@@ -68,7 +68,7 @@ class FoldLoop:
         replica = self._replica
         entries = await self._read(replica.input)
         async with self._busy:
-            if self._paused or replica.draining:
+            if self._pauses or replica.draining:
                 return
             if entries:
                 await self._fold(entries)

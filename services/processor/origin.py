@@ -1,16 +1,18 @@
 """Where a replica begins: a pure choice from the revisions there are and the version wanted.
 
 The newest verified revision decides. Of the wanted version: go on from it. Of another version of
-the same deployment: the app was upgraded, and the old version is folded on until a leader cuts
-over. Of an app that was undeployed, or none: a first start.
+the same deployment, or from before a restore that was asked for: the old state is folded on until
+a leader cuts over. Of an app that was undeployed, or none: a first start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from lockstep.events import Position
+from lockstep.frame import RESTORE_GENERATION_SETTING, RESTORE_SETTING
 from lockstep.store import Deployment, Revision
 
 
@@ -22,6 +24,10 @@ class Stamp:
 
     created_ms: int
     generation: int
+
+
+NEVER: Final = Stamp(0, 0)
+"""Before all others."""
 
 
 def stamp(deployment: Deployment) -> Stamp:
@@ -39,7 +45,31 @@ def stamp_of(revision: Revision) -> Stamp:
     parts = revision.id.rsplit(".", 4)
     if len(parts) == 5 and parts[1].isdigit() and parts[2].isdigit():
         return Stamp(int(parts[1]), int(parts[2]))
-    return Stamp(0, 0)
+    return NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class Restoration:
+    """The app shall go on with the state of a revision, from `made_under` on."""
+
+    revision: str
+    made_under: Stamp
+
+
+def restoration_of(deployment: Deployment) -> Restoration | None:
+    """What was last asked to be restored; None when nothing ever was."""
+    revision = deployment.settings.get(RESTORE_SETTING)
+    generation = deployment.settings.get(RESTORE_GENERATION_SETTING, "")
+    if revision is None or not generation.isdigit():
+        return None
+    return Restoration(revision, Stamp(deployment.created_ms, int(generation)))
+
+
+def is_begun(version: str, made_under: Stamp, wanted: Deployment) -> bool:
+    """A state of this version and stamp is what the deployment wants, not what came before it."""
+    restoration = restoration_of(wanted)
+    restored = restoration is None or made_under >= restoration.made_under
+    return version == wanted.version and restored
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +88,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class ResumeOld:
-    """Restore this revision of an older version; the wanted one begins where a leader cuts over."""
+    """Restore this revision of an older state; the wanted one begins where a leader cuts over."""
 
     revision: Revision
 
@@ -71,7 +101,7 @@ def choose(revisions: Sequence[Revision], wanted: Deployment, *, origin: Positio
     newest = newest_verified(revisions)
     if newest is None:
         return Fresh(origin)
-    if newest.version == wanted.version:
+    if is_begun(newest.version, stamp_of(newest), wanted):
         return Resume(newest)
     if stamp_of(newest).created_ms == wanted.created_ms:
         return ResumeOld(newest)

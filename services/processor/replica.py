@@ -14,6 +14,7 @@ from lockstep.leader.protocol import Permit
 from lockstep.settings import Settings
 from lockstep.telemetry import Logger, MetricName, Metrics
 from services.processor.engine import AppEngine, MakeExecutor
+from services.processor.origin import NEVER, Stamp, is_begun
 
 ACTIVE = "active"
 PASSIVE = "passive"
@@ -60,7 +61,8 @@ class Signal:
 class Replica:
     """One replica of (app, group, partition) while it runs.
 
-    `target` is the version wanted; the engine may still run an older one (upgrade).
+    `target` is the state wanted; the engine may still run an older one (upgrade, restore), that
+    began under `begun`.
     """
 
     around: Surroundings
@@ -73,6 +75,7 @@ class Replica:
     permit: Permit | None = None
     epoch: int = 0
     last_id: OutputId | None = None
+    begun: Stamp = NEVER
     log_end: Position = 0
     trouble: str | None = None
     draining: bool = False
@@ -96,8 +99,8 @@ class Replica:
 
     @property
     def is_old(self) -> bool:
-        """Another version than the running one is wanted."""
-        return self.engine.version != self.target.deployment.version
+        """Another version than the running one is wanted, or the state of a revision."""
+        return not is_begun(self.engine.version, self.begun, self.target.deployment)
 
     @property
     def lag(self) -> int:
@@ -149,6 +152,7 @@ class Replica:
             held_rows=len(self.engine.outbox),
             ready=self.is_ready,
             trouble=self.trouble,
+            generation=self.begun.generation,
         )
 
     def _role(self) -> str:

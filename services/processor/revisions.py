@@ -49,6 +49,8 @@ class RevisionLoop:
     async def take(self) -> str:
         """The id of a new verified revision, or why there is none."""
         replica = self._replica
+        if replica.is_old:
+            return "refused: the app is just going over to another state"
         if replica.engine.position == self._last:
             return NOTHING_NEW
         started_ms = self._clock.monotonic_ms()

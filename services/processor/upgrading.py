@@ -1,21 +1,23 @@
-"""From one version of an app to the next, at one position for all replicas.
+"""From one state of an app to another, at one position for all replicas: an upgrade to another
+version, or a restore of a revision.
 
-The old version is folded and published up to a position that the leader chooses; there the new
-version begins, with the old state if that fits and else an empty one. The beginning is a revision
-of the new version: the leader makes it count while it still leads, standbys restore it and go on
+The old state is folded and published up to a position that the leader chooses; there the new one
+begins: the old version's state if that fits and else an empty one, or the revision's. The beginning
+is a revision itself: the leader makes it count while it still leads, standbys restore it and go on
 from there.
 """
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Final
 
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.operators.errors import SnapshotError
 from services.processor.engine import AppEngine
-from services.processor.envelope import Contents
+from services.processor.envelope import Contents, EnvelopeError, unseal
 from services.processor.folding import FoldLoop
-from services.processor.origin import newest_verified, stamp, stamp_of
+from services.processor.origin import is_begun, newest_verified, restoration_of, stamp, stamp_of
 from services.processor.publishing import Publishing
 from services.processor.replica import Replica
 from services.processor.revisions import RevisionLoop
@@ -45,7 +47,7 @@ class UpgradeLoop:
         self._log = replica.around.log.bind(**replica.labels)
 
     async def run(self) -> None:
-        """Until cancelled; RestartReplicaError when the new version's beginning is there."""
+        """Until cancelled; RestartReplicaError when the new state's beginning is there."""
         while True:
             await self._clock.sleep_ms(LOOK_EVERY_MS)
             if not self._replica.is_old:
@@ -59,19 +61,27 @@ class UpgradeLoop:
                 await self._clock.sleep_ms(STORE_PAUSE_MS)
 
     async def look_for_beginning(self) -> None:
-        """RestartReplicaError when somebody has begun a later version than the one running here."""
+        """RestartReplicaError when somebody has begun a later state than the one running here."""
         replica, name = self._replica, self._replica.name
         found = await replica.around.world.store.revisions.list(
             name.app, name.group, name.partition
         )
         newest = newest_verified(found)
-        if newest is None or newest.version == replica.engine.version:
+        if newest is None:
             return
-        if stamp_of(newest) >= stamp(replica.target.deployment):
+        made_under, wanted = stamp_of(newest), replica.target.deployment
+        if newest.version != replica.engine.version:
+            has_begun = made_under >= stamp(wanted)
+        elif replica.is_old:
+            has_begun = is_begun(newest.version, made_under, wanted)
+        else:
+            # A desired state that this node has not heard of: what it asked for is not known here.
+            has_begun = made_under > stamp(wanted)
+        if has_begun:
             raise RestartReplicaError(f"version {newest.version[:12]} begins at {newest.position}")
 
     async def _cut_over(self) -> None:
-        replica = self._replica
+        replica, made_under = self._replica, stamp(self._replica.target.deployment)
         self._fold.pause()
         try:
             await self._fold.at_rest()
@@ -81,33 +91,53 @@ class UpgradeLoop:
                 return
             _, contents = await replica.engine.contents()
             begun = await self._begin(contents)
-            saved = await self._revisions.save(begun, stamp(replica.target.deployment))
+            saved = await self._revisions.save(begun, made_under)
             tail = await replica.output.tail()
             if saved is None or tail.epoch != permit.epoch or replica.permit is None:
                 await begun.close()
                 return
             await replica.around.world.store.revisions.mark_verified(saved.id)
-            old, replica.engine = replica.engine, begun
+            old, replica.engine, replica.begun = replica.engine, begun, made_under
             await old.close()
-            self._log.info("upgraded", version=begun.version[:12], position=saved.position)
+            self._log.info("begun", version=begun.version[:12], position=saved.position)
         finally:
             self._fold.resume()
 
     async def _begin(self, contents: Contents) -> AppEngine:
-        """The new version behind the old one's position."""
-        replica, deployment = self._replica, self._replica.target.deployment
-        position = replica.engine.position
-        begun = await replica.engine.successor(
-            deployment.text, deployment.version, replica.around.make_executor, origin=position
-        )
-        try:
-            carried = Contents(deployment.text, contents.snapshot, (), (), contents.sends)
-            await begun.restore(position, carried)
-        except SnapshotError as error:
-            self._log.warning("the old state does not fit: the new version begins empty",
-                              reason=str(error))  # fmt: skip
-            begun = await replica.engine.successor(
-                deployment.text, deployment.version, replica.around.make_executor, origin=position
-            )
-            begun.remember(contents)
+        """The wanted version behind the old state's position, with the first state that fits."""
+        async for snapshot in self._states(contents):
+            begun = await self._fresh()
+            carried = Contents(begun.text, snapshot, (), (), contents.sends)
+            try:
+                await begun.restore(begun.position, carried)
+            except SnapshotError as error:
+                self._log.warning("a state does not fit", reason=str(error))
+                await begun.close()
+            else:
+                return begun
+        self._log.warning("no state fits: the new version begins empty")
+        begun = await self._fresh()
+        begun.remember(contents)
         return begun
+
+    async def _states(self, contents: Contents) -> AsyncIterator[bytes]:
+        """Of the revision that is to be restored, if one is, then what is there now."""
+        replica = self._replica
+        restoration = restoration_of(replica.target.deployment)
+        if restoration is not None and replica.begun < restoration.made_under:
+            try:
+                store = replica.around.world.store
+                found = unseal(await store.revisions.load(restoration.revision))
+                self._log.warning("restoring", revision=restoration.revision)
+                yield found.snapshot
+            except (LookupError, EnvelopeError) as error:
+                replica.trouble = f"revision {restoration.revision} cannot be restored: {error}"
+                self._log.error("not restored", revision=restoration.revision, error=str(error))
+        yield contents.snapshot
+
+    async def _fresh(self) -> AppEngine:
+        replica, deployment = self._replica, self._replica.target.deployment
+        return await replica.engine.successor(
+            deployment.text, deployment.version, replica.around.make_executor,
+            origin=replica.engine.position,
+        )  # fmt: skip

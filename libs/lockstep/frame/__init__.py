@@ -7,6 +7,8 @@ from lockstep.frame.catalogue import AppView, Catalogue
 from lockstep.frame.context import Context, Service, Wire
 from lockstep.frame.control import (
     DEPLOYMENTS_CHANGED,
+    RESTORE_GENERATION_SETTING,
+    RESTORE_SETTING,
     Command,
     CommandAnswer,
     GroupStatus,
@@ -29,6 +31,8 @@ from lockstep.frame.world import World, open_world
 
 __all__ = [
     "DEPLOYMENTS_CHANGED",
+    "RESTORE_GENERATION_SETTING",
+    "RESTORE_SETTING",
     "AppView",
     "Beating",
     "Catalogue",

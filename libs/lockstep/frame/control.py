@@ -20,6 +20,11 @@ HEARTBEATS: Final = control_subject("heartbeat")
 DEPLOYMENTS_CHANGED: Final = control_subject("deployments")
 
 
+RESTORE_SETTING: Final = "restore_revision"
+RESTORE_GENERATION_SETTING: Final = "restore_generation"
+"""Settings of a deployment: which revision's state to go on with, asked for in which generation."""
+
+
 def question_subject(app: str) -> str:
     """Where the leader of an app answers on-demand queries."""
     return control_subject("query", app)
@@ -35,6 +40,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `settled`: all outputs up to this input position are durable, as far as this replica knows.
     `published`: identity of the last row in the output log, as "position.ordinal".
+    `generation`: of the desired state under which its state began.
     """
 
     app: str
@@ -51,6 +57,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     held_rows: int = 0
     ready: bool = False
     trouble: str | None = None
+    generation: int = 0
 
     @property
     def lag(self) -> int:

@@ -1,4 +1,4 @@
-"""errors, handover, snapshot, revisions: what an operator asks of running apps."""
+"""errors, handover, snapshot, revisions, restore: what an operator asks of running apps."""
 
 from __future__ import annotations
 
@@ -68,6 +68,29 @@ def revisions(context: typer.Context, app: AppName, as_json: AsJson = False) -> 
 
     answer = with_client(context, action)
     show(answer["revisions"], REVISION_COLUMNS, as_json=as_json, title="revisions")
+
+
+def restore(
+    context: typer.Context,
+    app: AppName,
+    revision: Annotated[
+        str | None, typer.Argument(help="As `lockstep revisions` names it; the newest without it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let an app go on with the state of a revision; what it has published stays."""
+
+    async def action(client: Client) -> Any:
+        url = f"{client.addresses.coordinator}/v1/apps/{app}/restore"
+        return await client.request("POST", url, json_body={"revision": revision})
+
+    answer = with_client(context, action)
+    if as_json:
+        print_json(answer)
+    elif answer["done"]:
+        console.print(f"{app} goes on with {answer['revision']}")
+    else:
+        console.print(f"{app} will go on with {answer['revision']} once a processor leads it")
 
 
 def _command(context: typer.Context, app: str, name: str, *, as_json: bool) -> None:

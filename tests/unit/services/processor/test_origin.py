@@ -1,5 +1,8 @@
 """Where a replica begins, from the revisions there are."""
 
+from dataclasses import replace
+
+from lockstep.frame import RESTORE_GENERATION_SETTING, RESTORE_SETTING
 from lockstep.store import Deployment, Revision
 from services.processor.origin import (
     Fresh,
@@ -84,3 +87,18 @@ def test_the_log_is_kept_from_the_oldest_verified_revision_on() -> None:
         forgettable([revision("v1", 9), revision("v1", 5), revision("v1", 2, verified=False)]) == 5
     )
     assert forgettable([]) == 0
+
+
+def restoring(version: str, generation: int, at: int) -> Deployment:
+    """A deployment for which a restore was asked in generation `at`."""
+    settings = {RESTORE_SETTING: "r", RESTORE_GENERATION_SETTING: str(at)}
+    return replace(deployment(version, generation), settings=settings)
+
+
+def test_a_state_from_before_a_restore_is_folded_on_until_it_has_happened() -> None:
+    """Also by who begins in between; what was taken behind it counts, at whatever position."""
+    before, after = revision("v1", 9), revision("v1", 7, generation=2)
+    assert choose([before], restoring("v1", 2, 2), origin=0) == ResumeOld(before)
+    assert choose([before, after], restoring("v1", 2, 2), origin=0) == Resume(after)
+    assert choose([before, after], restoring("v1", 5, 2), origin=0) == Resume(after)
+    assert choose([before, after], restoring("v1", 5, 5), origin=0) == ResumeOld(after)

@@ -1,0 +1,125 @@
+"""Going back to a revision's state, with replicas that crash meanwhile: the same for all of them,
+at one position, nothing published twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.conftest import Start
+
+NODES = ("coordinator", "processor-1", "processor-2", "receiver")
+TOTAL = (
+    "@app:name('{name}') define stream In (v long);"
+    " from In select sum(v) as total, count() as n insert into Out;"
+)
+
+
+async def ones(cluster: Cluster, app: str, count: int) -> None:
+    """So many events of value 1."""
+    for _ in range(count):
+        await cluster.send(app, "In", {"v": 1})
+
+
+async def totals(cluster: Cluster, app: str, count: int) -> list[int]:
+    """The first column of all rows, when there are `count`."""
+    return [row.data[0] for row in await cluster.published_count(app, count)]
+
+
+async def snapshot(cluster: Cluster, app: str) -> str:
+    """Takes a revision; its id."""
+    status, answer = await cluster.call("POST", "coordinator", f"/v1/apps/{app}/snapshot")
+    assert status == 200, answer
+    return str(answer["message"])
+
+
+async def restore(cluster: Cluster, app: str, revision: str | None) -> Any:
+    """The coordinator's answer."""
+    status, answer = await cluster.call(
+        "POST", "coordinator", f"/v1/apps/{app}/restore", json={"revision": revision}
+    )
+    assert status == 200, answer
+    assert answer["done"]
+    return answer
+
+
+async def test_an_app_goes_on_with_a_revisions_state(cluster_of: Start) -> None:
+    """What was published stays, the next row counts from the revision; on every replica."""
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(TOTAL.format(name="Back"), replicas=2)
+        await ones(cluster, app, 3)
+        await totals(cluster, app, 3)
+        first = await snapshot(cluster, app)
+        await ones(cluster, app, 4)
+        assert await totals(cluster, app, 7) == [1, 2, 3, 4, 5, 6, 7]
+        assert (await restore(cluster, app, first))["revision"] == first
+        await ones(cluster, app, 2)
+        assert (await totals(cluster, app, 9))[7:] == [4, 5]
+        await cluster.settled(app, 2)
+        await cluster.crash(await cluster.active(app))
+        await ones(cluster, app, 1)
+        assert (await totals(cluster, app, 10))[9:] == [6]
+        # A new process begins behind the restore as well.
+        for name in [name for name in cluster.nodes if name.startswith("processor")]:
+            await cluster.crash(name)
+        await cluster.start("processor-3")
+        await ones(cluster, app, 1)
+        assert (await totals(cluster, app, 11))[10:] == [7]
+
+
+async def test_a_restore_under_load_while_the_leader_crashes(cluster_of: Start) -> None:
+    """Whoever leads carries it out once: each row continues one of the two counts, in order."""
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(TOTAL.format(name="Load"), replicas=2)
+        await ones(cluster, app, 5)
+        await totals(cluster, app, 5)
+        revision = await snapshot(cluster, app)
+        sent, enough = 5, asyncio.Event()
+
+        async def feed() -> None:
+            nonlocal sent
+            while not enough.is_set():
+                await ones(cluster, app, 5)
+                sent += 5
+
+        feeding = asyncio.create_task(feed())
+        await totals(cluster, app, 30)
+        restoring = asyncio.create_task(restore(cluster, app, revision))
+        await cluster.crash(await cluster.active(app))
+        await restoring
+        enough.set()
+        await feeding
+        await ones(cluster, app, 5)
+        found = await totals(cluster, app, sent + 5)
+        assert len(found) == sent + 5
+        back = [i for i in range(1, len(found)) if found[i] != found[i - 1] + 1]
+        assert len(back) == 1
+        assert found[back[0]] == 6
+
+
+async def test_what_cannot_be_restored_is_said(cluster_of: Start) -> None:
+    """No revision, an unknown one, one of another version: nothing happens to the app."""
+    async with cluster_of("coordinator", "processor-1", "receiver") as cluster:
+        app = await cluster.deploy(TOTAL.format(name="No"))
+        path = f"/v1/apps/{app}/restore"
+        assert (await cluster.call("POST", "coordinator", path))[0] == 404
+        await ones(cluster, app, 1)
+        await totals(cluster, app, 1)
+        old = await snapshot(cluster, app)
+        status, answer = await cluster.call(
+            "POST", "coordinator", f"/siddhi-apps/{app}/restore?revision=nothing"
+        )
+        assert status == 404
+        assert "no revision 'nothing'" in answer["detail"]
+        await cluster.deploy(TOTAL.format(name="No").replace("count()", "max(v)"))
+        status, answer = await cluster.call("POST", "coordinator", path, json={"revision": old})
+        assert status == 409, answer
+        status, answer = await cluster.call("POST", "coordinator", f"/siddhi-apps/{app}/restore")
+        assert status == 200, answer
+
+        async def there() -> Any:
+            return (await cluster.status(app))["replicas"][0]["generation"] == 3
+
+        await until(there, "the generation in the status")
