@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lockstep.bus import EncodedEntry
 from lockstep.events import Position
+from lockstep.events.outputs import in_columns
 from lockstep.execute.contract import EventFault, Executor, SliceResult
 from lockstep.frame import Offload
 from lockstep.plan import AppPlan, build
@@ -105,9 +106,8 @@ class AppEngine:
     def _fold(self, entries: Sequence[EncodedEntry]) -> tuple[Sieved, SliceResult]:
         sieved = sieve(entries, self.plan.schemas, self.sends)
         result = self._executor.run_encoded(sieved.entries)
-        # Rows out of columns are made when they are first looked at: here, not on the event loop.
-        _ = result.rows[:1]
-        return sieved, result
+        # Rows that are no columns yet become columns here, not on the event loop.
+        return sieved, replace(result, rows=in_columns(result.rows))
 
     async def contents(self) -> tuple[Position, Contents]:
         """The position and all that a revision of it holds."""

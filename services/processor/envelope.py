@@ -6,6 +6,7 @@ restored replica publishes exactly what nobody has published yet (design invaria
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -49,7 +50,7 @@ class Contents(msgspec.Struct, frozen=True):
 
     text: str
     snapshot: bytes
-    rows: tuple[OutputRow, ...]
+    rows: Sequence[OutputRow]
     faults: tuple[EventFault, ...]
     sends: bytes = b""
 
@@ -80,7 +81,7 @@ def unseal(payload: bytes) -> Contents:
         raise EnvelopeError(f"not a revision: {error}") from error
     if envelope.format != FORMAT:
         raise EnvelopeError(f"a revision of format {envelope.format}; this release reads {FORMAT}")
-    rows: tuple[OutputRow, ...] = ()
+    rows: Sequence[OutputRow] = ()
     if envelope.held:
         record = decode_output(envelope.held)
         if not isinstance(record, OutputRecord):

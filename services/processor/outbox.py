@@ -6,12 +6,12 @@ Dead letters of a position are durable before any row of that position or a late
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lockstep.events import OutputId, OutputRow, Position
+from lockstep.events.outputs import RowsOfColumns, in_columns, joined
 from lockstep.execute.contract import EventFault
 
 
@@ -20,7 +20,7 @@ class _Held:
     """The outputs of one folded slice; rows before `start` are published."""
 
     position: Position
-    rows: Sequence[OutputRow]
+    rows: RowsOfColumns
     faults: tuple[EventFault, ...]
     start: int = 0
 
@@ -55,7 +55,7 @@ class Outbox:
 
         What the output log is known to hold already is not held.
         """
-        self._slices.append(_Held(position, rows, faults))
+        self._slices.append(_Held(position, in_columns(rows), faults))
         self._rows += len(rows)
         self.published(self._last, settled=self._last_settled)
 
@@ -63,18 +63,28 @@ class Outbox:
         """Held dead letters, oldest first."""
         return tuple(fault for held in self._slices for fault in held.faults)
 
-    def rows(self) -> tuple[OutputRow, ...]:
+    def rows(self) -> RowsOfColumns:
         """All held rows, in order."""
-        return tuple(row for held in self._slices for row in held.rows[held.start :])
+        return joined(held.rows[held.start :] for held in self._slices)
 
-    def next_rows(self, max_rows: int) -> list[OutputRow]:
+    @property
+    def last_id(self) -> OutputId | None:
+        """The last row held back; None when there is none."""
+        for held in reversed(self._slices):
+            if len(held.rows) > held.start:
+                return held.rows[-1].id
+        return None
+
+    def next_rows(self, max_rows: int) -> RowsOfColumns:
         """The first held rows whose dead letters (and all earlier ones) are durable."""
-        taken: list[OutputRow] = []
+        taken: list[RowsOfColumns] = []
+        left = max_rows
         for held in self._slices:
-            if held.faults or len(taken) >= max_rows:
+            if held.faults or left <= 0:
                 break
-            taken.extend(held.rows[held.start : held.start + max_rows - len(taken)])
-        return taken
+            taken.append(held.rows[held.start : held.start + left])
+            left -= len(taken[-1])
+        return joined(taken)
 
     def next_faults(self) -> tuple[EventFault, ...]:
         """Dead letters that have to be durable before the next rows can go out."""
@@ -101,15 +111,18 @@ class Outbox:
         if last is not None and (self._last is None or last > self._last):
             self._last = last
         self._last_settled = max(self._last_settled, settled)
+        published = 0 if self._last is None else self._last.position
         for held in self._slices:
             self._rows -= self._trim(held)
+            if held.position > max(published, self._last_settled):
+                break  # what was folded behind it is published no further
         self._drop_done()
 
     def _trim(self, held: _Held) -> int:
         """Gives how many rows are gone."""
         start, settled = held.start, self._last_settled
         if self._last is not None and start < len(held.rows):
-            start = bisect_right(held.rows, self._last, lo=start, key=lambda row: row.id)
+            start = max(start, held.rows.up_to(self._last))
         if held.position <= settled:
             start = len(held.rows)
         if held.faults:

@@ -19,7 +19,7 @@ from lockstep.frame import wait_set
 from lockstep.leader.protocol import Permit, facts
 from services.processor.replica import Replica
 
-MAX_ROWS: Final = 4_096
+MAX_ROWS: Final = 32_768
 BURY_EVERY_MS: Final = 500
 PAUSE_MS: Final = 100
 FLUSH_POLL_MS: Final = 5
@@ -84,7 +84,7 @@ class Publishing:
         if not rows:
             # Trimmed meanwhile: the log knows more than we were told, so let it be read.
             return facts.AppendUnknown()
-        record = OutputRecord(permit.epoch, tuple(rows))
+        record = OutputRecord(permit.epoch, rows)
         try:
             outcome = await replica.output.append(
                 record, expected_sequence=permit.expected_sequence

@@ -109,8 +109,8 @@ class GroupRunner:
         follow = FollowLoop(replica, leadership.tell)
         fold.on_writes = writes.folded
         fold.on_rows = lambda up_to: leadership.tell(facts.RowsHeld(up_to))
-        if rows := replica.engine.outbox.rows():
-            leadership.tell(facts.RowsHeld(rows[-1].id))
+        if (last := replica.engine.outbox.last_id) is not None:
+            leadership.tell(facts.RowsHeld(last))
         self._replica, self._fold, self._publishing = replica, fold, publishing
         self._leadership, self._revisions, self._upgrade = leadership, revisions, upgrade
         self._log.info("folding", position=replica.engine.position, version=replica.engine.version)

@@ -41,8 +41,11 @@ def pieces(
     elif isinstance(record, ClaimRecord) or len(record.rows) < 2:
         raise RecordTooLargeError(len(payload), limit_bytes, where=where)
     else:
-        middle = len(record.rows) // 2
-        for rows in (record.rows[:middle], record.rows[middle:]):
+        # As many as should do; a piece that is over it nevertheless is cut again.
+        share = max(1, len(record.rows) * limit_bytes * 7 // (len(payload) * 8))
+        share = min(share, (len(record.rows) + 1) // 2)
+        for start in range(0, len(record.rows), share):
+            rows = record.rows[start : start + share]
             yield from pieces(OutputRecord(record.epoch, rows), limit_bytes, where)
 
 

@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import attrgetter, lt
 from typing import Any, Final
 
 import numpy as np
@@ -20,12 +19,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lockstep.events.columns import (
+    LETTERS,
     ChunkLengths,
     EventColumns,
     columns_of,
     conformed,
+    default_names,
     lengths_array,
-    rows_of,
 )
 from lockstep.events.envelope import (
     FORMAT_VERSION,
@@ -46,15 +46,14 @@ from lockstep.events.envelope import (
     written_batch,
 )
 from lockstep.events.errors import InvalidEventError
+from lockstep.events.outputs import OutputColumns, RowsOfColumns, in_columns
 from lockstep.events.records import (
     ClaimRecord,
     EventsRecord,
     InputRecord,
     Operation,
-    OutputId,
     OutputLogRecord,
     OutputRecord,
-    OutputRow,
     TickRecord,
     WriteRecord,
 )
@@ -210,14 +209,12 @@ def decode_output(payload: bytes) -> OutputLogRecord:
         return ClaimRecord(header.epoch, header.holder, header.clock_ms)
     if kind is not Kind.OUTPUT:
         raise CodecError(f"expected a record of an output log, found {kind.name.lower()}")
-    rows: list[OutputRow] = []
+    columns: list[OutputColumns] = []
     for part in header.streams:
         batch, extras = read_batch(body, part.batch)
         body = body[padded(part.batch.size_bytes) :]
-        rows += _output_rows(part, batch, extras)
-    if len(header.streams) > 1:
-        rows.sort(key=attrgetter("id"))
-    return OutputRecord(header.epoch, tuple(rows))
+        columns.append(_output_columns(part, batch, extras))
+    return OutputRecord(header.epoch, RowsOfColumns(columns))
 
 
 def _encode_events(record: EventsRecord, schemas: Schemas, send_id: bytes) -> bytes:
@@ -263,51 +260,49 @@ def _unpacked_lengths(chunks: int | bytes, rows: int) -> ChunkLengths:
 
 
 def _encode_output(record: OutputRecord, schemas: Schemas) -> bytes:
-    ids = [row.id for row in record.rows]
-    if not all(map(lt, ids, ids[1:])):
-        raise ValueError("the rows of an output record ascend in identity")
-    by_stream: dict[tuple[str, int], list[OutputRow]] = {}
-    for row in record.rows:
-        by_stream.setdefault((row.stream, len(row.data)), []).append(row)
     parts, bodies = [], []
-    for (stream, width), rows in by_stream.items():
-        schema = schemas.get(stream)
-        # A deletion bears only the key's values, so its rows have a width of their own.
-        fits = schema is not None and len(schema.attributes) == width
-        part, body = _encode_rows(stream, rows, schema if fits else None)
+    for columns in in_columns(record.rows, schemas).columns:
+        part, body = _encode_columns(columns)
         parts.append(part)
         bodies.append(body)
     return assembled(Kind.OUTPUT, OutputHeader(record.epoch, tuple(parts)), bodies)
 
 
-def _encode_rows(
-    stream: str, rows: list[OutputRow], schema: StreamSchema | None
-) -> tuple[StreamRows, pa.Buffer]:
-    codes, arrays = columns_of([row.data for row in rows], stream, schema)
+def _encode_columns(columns: OutputColumns) -> tuple[StreamRows, pa.Buffer]:
+    if not columns.ascends:
+        raise ValueError("the rows of an output record ascend in identity")
+    batch = columns.batch
     extras = {
-        "position": extra("position", [row.id.position for row in rows]),
-        "ordinal": extra("ordinal", [row.id.ordinal for row in rows]),
-        "timestamp": extra("timestamp", [row.timestamp_ms for row in rows]),
+        "position": pa.array(columns.positions),
+        "ordinal": pa.array(columns.ordinals),
+        "timestamp": pa.array(columns.timestamps_ms),
     }
-    operations = [int(row.operation) for row in rows]
-    operation: int | None = operations[0]
-    if len(set(operations)) > 1:
-        operation = None
-        extras["operation"] = extra("operation", operations)
-    names = schema.names if schema is not None else ()
-    part, body = written_batch(codes, names, arrays, extras, len(rows))
-    return StreamRows(stream, operation, part), body
+    operation: int | None = int(Operation.EVENT)
+    if columns.operations is not None:
+        operation = int(columns.operations[0])
+        if (columns.operations != operation).any():
+            operation = None
+            extras["operation"] = pa.array(columns.operations)
+    codes = "".join(LETTERS[kind] for kind in batch.schema.types)
+    names = tuple(batch.schema.names)
+    named = names != default_names(len(names))
+    part, body = written_batch(codes, names if named else (), batch.columns, extras, len(columns))
+    return StreamRows(columns.stream, operation, part), body
 
 
-def _output_rows(
+def _output_columns(
     part: StreamRows, batch: pa.RecordBatch, extras: dict[str, pa.Array]
-) -> list[OutputRow]:
-    count = part.batch.rows
-    ids = map(OutputId, extras["position"].to_pylist(), extras["ordinal"].to_pylist())
+) -> OutputColumns:
+    operations: npt.NDArray[np.int8] | None = None
     if part.operation is None:
-        operations = [Operation(each) for each in extras["operation"].to_pylist()]
-    else:
-        operations = [Operation(part.operation)] * count
-    stamps = extras["timestamp"].to_pylist()
-    rows = rows_of(batch, count)
-    return list(map(OutputRow, ids, [part.stream] * count, stamps, rows, operations))
+        operations = extras["operation"].to_numpy()
+    elif part.operation != Operation.EVENT:
+        operations = np.full(part.batch.rows, part.operation, np.int8)
+    return OutputColumns(
+        part.stream,
+        extras["position"].to_numpy(),
+        extras["ordinal"].to_numpy(),
+        extras["timestamp"].to_numpy(),
+        batch,
+        operations,
+    )

@@ -35,6 +35,9 @@ CODES: Final[dict[str, pa.DataType]] = {
 }
 """One letter per type, as written in a record's header: s, i, l, f, d, b, o; n for only nulls."""
 
+LETTERS: Final[dict[pa.DataType, str]] = {arrow: code for code, arrow in CODES.items()}
+"""The letter of each of Arrow's types that travel."""
+
 _CODE_OF: Final[dict[type, str]] = {str: "s", int: "l", float: "d", bool: "b"}
 _CONVERSION_ERRORS: Final = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
@@ -105,6 +108,12 @@ def conformed(batch: pa.RecordBatch, schema: StreamSchema) -> pa.RecordBatch:
         for column, attribute in zip(batch.columns, schema.attributes, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(schema))
+
+
+@lru_cache(maxsize=1024)
+def default_names(width: int) -> tuple[str, ...]:
+    """What columns are called whose names nobody knows."""
+    return tuple(f"c{i}" for i in range(width))
 
 
 def rows_of(batch: pa.RecordBatch, count: int) -> Sequence[tuple[Value, ...]]:

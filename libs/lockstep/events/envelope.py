@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
-from lockstep.events.columns import CODES
+from lockstep.events.columns import CODES, default_names
 from lockstep.events.errors import InvalidEventError, LockstepError
 
 FORMAT_VERSION: Final = 1
@@ -163,7 +163,7 @@ def taken_apart(payload: bytes) -> tuple[Kind, Any, pa.Buffer]:
 
 @lru_cache(maxsize=1024)
 def _wire_schema(codes: str, names: tuple[str, ...], extras: tuple[str, ...]) -> pa.Schema:
-    found = names or tuple(f"c{i}" for i in range(len(codes)))
+    found = names or default_names(len(codes))
     fields = [(name, CODES[code]) for name, code in zip(found, codes, strict=True)]
     # "@" is not part of any name of the language.
     return pa.schema([*fields, *((f"@{name}", _EXTRAS[name]) for name in extras)])

@@ -1,20 +1,22 @@
-"""Output rows as Arrow columns: the form in which a bulk executor hands them on."""
+"""Output rows as Arrow columns: how the hot path carries them, without an object per row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import merge
-from operator import attrgetter
+from itertools import pairwise
+from operator import attrgetter, lt
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lockstep.events.columns import rows_of
+from lockstep.events.columns import CODES, columns_of, default_names, rows_of
 from lockstep.events.records import Operation, OutputId, OutputRow
+from lockstep.events.schema import StreamSchema
 
 Longs = npt.NDArray[np.int64]
 
@@ -23,8 +25,8 @@ Longs = npt.NDArray[np.int64]
 class OutputColumns:
     """Rows of one output stream (or stored table), in ascending identity; the twin of OutputRow.
 
-    `batch` has one column per attribute, in the schema's order; `operations` is one for all rows or
-    one per row (int8). All arrays are as long as the batch.
+    `batch` has one column per value; `operations` is one per row (int8), or None when all are
+    Operation.EVENT. All arrays are as long as the batch.
     """
 
     stream: str
@@ -50,27 +52,103 @@ class OutputColumns:
         times = self.timestamps_ms.tolist()
         return list(map(OutputRow, ids, [self.stream] * count, times, data, operations))
 
+    def part(self, start: int, stop: int) -> OutputColumns:
+        """The rows from `start` up to before `stop`, in place."""
+        operations = self.operations
+        return replace(
+            self,
+            positions=self.positions[start:stop],
+            ordinals=self.ordinals[start:stop],
+            timestamps_ms=self.timestamps_ms[start:stop],
+            batch=self.batch.slice(start, stop - start) if self.batch.num_columns else self.batch,
+            operations=None if operations is None else operations[start:stop],
+        )
+
+    def up_to(self, last: OutputId) -> int:
+        """How many rows have this identity or a smaller one."""
+        first, behind = np.searchsorted(self.positions, [last.position, last.position + 1])
+        ordinals = self.ordinals[first:behind]
+        return int(first + np.searchsorted(ordinals, last.ordinal, side="right"))
+
+    def follows(self, before: OutputColumns) -> bool:
+        """All rows of this one come after all of `before`; neither is empty."""
+        ends = int(before.positions[-1]), int(before.ordinals[-1])
+        return (int(self.positions[0]), int(self.ordinals[0])) > ends
+
+    @property
+    def ascends(self) -> bool:
+        """No identity stands twice or before a smaller one."""
+        later = np.diff(self.positions)
+        return bool(((later > 0) | ((later == 0) & (np.diff(self.ordinals) > 0))).all())
+
 
 class RowsOfColumns(Sequence[OutputRow]):
-    """The rows of several streams' columns, in ascending identity; made when first looked at."""
+    """The rows of several columns, in ascending identity; made only when they are looked at.
 
-    def __init__(self, columns: Sequence[OutputColumns]) -> None:
-        self._columns = columns
+    Each of `columns` ascends, and no identity stands twice. Slices are columns again.
+    """
+
+    def __init__(self, columns: Iterable[OutputColumns]) -> None:
+        self.columns = tuple(each for each in columns if len(each))
+        self._count = sum(map(len, self.columns))
 
     @cached_property
     def _rows(self) -> list[OutputRow]:
-        parts = [each.rows() for each in self._columns]
+        parts = [each.rows() for each in self.columns]
         return parts[0] if len(parts) == 1 else list(merge(*parts, key=attrgetter("id")))
 
+    @cached_property
+    def _owners(self) -> npt.NDArray[np.int32]:
+        """Of each row in order, in which of the columns it stands."""
+        columns = self.columns
+        owners = np.repeat(np.arange(len(columns), dtype=np.int32), [len(each) for each in columns])
+        if all(b.follows(a) for a, b in pairwise(columns)):
+            return owners
+        positions = np.concatenate([each.positions for each in columns])
+        ordinals = np.concatenate([each.ordinals for each in columns])
+        return owners[np.lexsort((ordinals, positions))]
+
     def __len__(self) -> int:
-        return sum(map(len, self._columns))
+        return self._count
 
     @overload
     def __getitem__(self, index: int) -> OutputRow: ...
     @overload
-    def __getitem__(self, index: slice) -> list[OutputRow]: ...
-    def __getitem__(self, index: int | slice) -> OutputRow | list[OutputRow]:
-        return self._rows[index]
+    def __getitem__(self, index: slice) -> RowsOfColumns: ...
+    def __getitem__(self, index: int | slice) -> OutputRow | RowsOfColumns:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(self._count)
+            if step != 1:
+                raise ValueError("rows are cut in one piece")
+            return self._part(start, max(start, stop))
+        at = range(self._count)[index]
+        (row,) = self._part(at, at + 1).columns[0].rows()
+        return row
+
+    def _part(self, start: int, stop: int) -> RowsOfColumns:
+        if start == 0 and stop == self._count:
+            return self
+        if len(self.columns) == 1:
+            return RowsOfColumns([self.columns[0].part(start, stop)])
+        begins, ends = self._before(start), self._before(stop)
+        return RowsOfColumns(
+            each.part(begin, end)
+            for each, begin, end in zip(self.columns, begins, ends, strict=True)
+            if begin < end
+        )
+
+    def _before(self, count: int) -> list[int]:
+        """How many of the first rows stand in each of the columns."""
+        found: list[int] = np.bincount(self._owners[:count], minlength=len(self.columns)).tolist()
+        return found
+
+    def up_to(self, last: OutputId) -> int:
+        """How many rows have this identity or a smaller one."""
+        return sum(each.up_to(last) for each in self.columns)
+
+    def of_stream(self, name: str) -> RowsOfColumns:
+        """The rows of one stream."""
+        return RowsOfColumns(each for each in self.columns if each.stream == name)
 
     def __iter__(self) -> Iterator[OutputRow]:
         return iter(self._rows)
@@ -82,3 +160,77 @@ class RowsOfColumns(Sequence[OutputRow]):
 
     def __repr__(self) -> str:
         return repr(self._rows)
+
+
+NO_ROWS = RowsOfColumns(())
+
+
+def in_columns(
+    rows: Sequence[OutputRow], schemas: Mapping[str, StreamSchema] | None = None
+) -> RowsOfColumns:
+    """The rows as columns; those of streams that `schemas` does not know are typed by their values.
+
+    Errors: ValueError when they do not ascend in identity, InvalidEventError for values that cannot
+    travel.
+    """
+    if isinstance(rows, RowsOfColumns):
+        return rows
+    ids = [row.id for row in rows]
+    if not all(map(lt, ids, ids[1:])):
+        raise ValueError("the rows of an output record ascend in identity")
+    by_stream: dict[tuple[str, int], list[OutputRow]] = {}
+    for row in rows:
+        by_stream.setdefault((row.stream, len(row.data)), []).append(row)
+    known = schemas or {}
+    return RowsOfColumns(
+        _columns(name, some, known.get(name)) for (name, _), some in by_stream.items()
+    )
+
+
+def _columns(stream: str, rows: list[OutputRow], schema: StreamSchema | None) -> OutputColumns:
+    # A deletion bears only the key's values, so its rows have a width of their own.
+    if schema is not None and len(schema.attributes) != len(rows[0].data):
+        schema = None
+    codes, arrays = columns_of([row.data for row in rows], stream, schema)
+    names = default_names(len(codes)) if schema is None else schema.names
+    fields = pa.schema([(name, CODES[code]) for name, code in zip(names, codes, strict=True)])
+    operations = np.fromiter((int(row.operation) for row in rows), np.int8, len(rows))
+    return OutputColumns(
+        stream,
+        np.array([row.id.position for row in rows], np.int64),
+        np.array([row.id.ordinal for row in rows], np.int64),
+        np.array([row.timestamp_ms for row in rows], np.int64),
+        pa.RecordBatch.from_arrays(arrays, schema=fields),
+        operations if operations.any() else None,
+    )
+
+
+def joined(parts: Iterable[RowsOfColumns]) -> RowsOfColumns:
+    """Rows that follow one another, as one; columns of a kind become one where they can."""
+    kinds: dict[tuple[str, pa.Schema], list[list[OutputColumns]]] = {}
+    for part in parts:
+        for each in part.columns:
+            runs = kinds.setdefault((each.stream, each.batch.schema), [])
+            if runs and each.follows(runs[-1][-1]):
+                runs[-1].append(each)
+            else:
+                runs.append([each])
+    return RowsOfColumns(_concatenated(run) for runs in kinds.values() for run in runs)
+
+
+def _concatenated(run: Sequence[OutputColumns]) -> OutputColumns:
+    first = run[0]
+    if len(run) == 1:
+        return first
+    given = any(each.operations is not None for each in run)
+    zeros = [
+        np.zeros(len(each), np.int8) if each.operations is None else each.operations for each in run
+    ]
+    return OutputColumns(
+        first.stream,
+        np.concatenate([each.positions for each in run]),
+        np.concatenate([each.ordinals for each in run]),
+        np.concatenate([each.timestamps_ms for each in run]),
+        pa.concat_batches([each.batch for each in run]),
+        np.concatenate(zeros) if given else None,
+    )

@@ -1,4 +1,4 @@
-"""What stands in the logs: event batches, writes and ticks (input), output rows and claims (output).
+"""What stands in the logs: event batches, writes and ticks (input), rows and claims (output).
 
 Positions are the carrier's sequence numbers, counted from 1. A record has one position however many
 events and chunks it holds; chunks are what one send call brought (semantics 1) and are never cut.
@@ -6,6 +6,7 @@ events and chunks it holds; chunks are what one send call brought (semantics 1) 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -98,10 +99,13 @@ class OutputRow(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class OutputRecord:
-    """Rows in ascending identity, appended to the output log in one go by the permit's holder."""
+    """Rows in ascending identity, appended to the output log in one go by the permit's holder.
+
+    On the hot path `rows` are columns (`lockstep.events.outputs.RowsOfColumns`).
+    """
 
     epoch: int
-    rows: tuple[OutputRow, ...]
+    rows: Sequence[OutputRow]
 
 
 @dataclass(frozen=True, slots=True)
