@@ -14,7 +14,8 @@ import msgspec
 
 from lockstep.bus import Bus, DeadLetter, LogName, OutputEntry, OutputLog
 from lockstep.clock import Clock
-from lockstep.events import FencedError, OutputRecord, OutputRow, UnavailableError
+from lockstep.events import FencedError, OutputRecord, UnavailableError
+from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns, joined
 from lockstep.frame import LeaseKeeper, SinkStatus
 from lockstep.settings import PublisherSettings
 from lockstep.telemetry import Logger, Metrics
@@ -100,6 +101,7 @@ class Pump:
             # The log was removed and begun again: its sequences restarted, and so does the sink.
             self._log.warning("the output log is new", cursor=self.cursor, end=tail.sequence)
             self.cursor = 0
+            await self.sink.begin_again()
         self.trouble = None
         self.is_open = True
         self._log.info("sink open", cursor=self.cursor)
@@ -107,18 +109,20 @@ class Pump:
     def _batches(self, entries: Sequence[OutputEntry]) -> list[Batch]:
         """Whole records, at most `batch_max_rows` rows a batch unless one record has more."""
         batches: list[Batch] = []
-        rows: list[OutputRow] = []
+        parts: list[RowsOfColumns] = []
+        count = 0
         wanted = self.sink.place.schema.name
         up_to = 0
         for entry in entries:
-            found = [row for row in _rows(entry) if row.stream == wanted]
-            if rows and len(rows) + len(found) > self._settings.batch_max_rows:
-                batches.append(Batch(up_to, tuple(rows)))
-                rows = []
-            rows += found
+            found = _rows(entry).of_stream(wanted)
+            if count and count + len(found) > self._settings.batch_max_rows:
+                batches.append(Batch(up_to, joined(parts)))
+                parts, count = [], 0
+            parts.append(found)
+            count += len(found)
             up_to = entry.sequence
         if entries:
-            batches.append(Batch(up_to, tuple(rows)))
+            batches.append(Batch(up_to, joined(parts)))
         return batches
 
     async def _take(self, batch: Batch) -> None:
@@ -204,5 +208,5 @@ class Pump:
             self._log.error("rows put aside", rows=len(refused), reason=refused[0].reason)
 
 
-def _rows(entry: OutputEntry) -> Sequence[OutputRow]:
-    return entry.record.rows if isinstance(entry.record, OutputRecord) else ()
+def _rows(entry: OutputEntry) -> RowsOfColumns:
+    return in_columns(entry.record.rows) if isinstance(entry.record, OutputRecord) else NO_ROWS
