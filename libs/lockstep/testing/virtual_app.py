@@ -22,6 +22,7 @@ from lockstep.events import (
 from lockstep.execute.contract import EventFault, Executor, SliceResult, WriteProblem
 from lockstep.execute.observe import Observation, StreamChunk
 from lockstep.operators.errors import EventError
+from lockstep.operators.runtime.rehearsal import rehearse
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import SiddhiQLError, check, check_on_demand
 from lockstep.testing.rows import coerce_row
@@ -111,6 +112,7 @@ class VirtualApp:
         snapshot: bytes | None = None,
     ) -> None:
         self._plan = build(check(app_text))
+        rehearse(self._plan)
         self._executor = open_executor(executor, app_text, self._plan, start_ms)
         self._clock_ms = start_ms
         self._record = Record(self._plan)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lockstep.events import AttributeType
 from lockstep.operators.contract import Context
 from lockstep.operators.expressions.code import Code
+from lockstep.operators.placing import placed
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import Argument
 from lockstep.siddhiql.scope import Scope
@@ -71,7 +72,8 @@ def call_function(writer: Writer, call: ast.FunctionCall) -> Code:
     if factory is None:
         function = writer.context.function(call.name, arguments)
     else:
-        function = factory(arguments, writer.context)
+        with placed(call.at):
+            function = factory(arguments, writer.context)
     values = ", ".join(writer.write(argument).source for argument in call.arguments)
     return Code(f"{writer.constant(function)}({values})", type_)
 

@@ -69,7 +69,9 @@ def zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise EventError(f"there is no time zone {name!r}") from error
+        raise EventError(
+            f"there is no time zone {name!r}", hint="write 'UTC', 'Europe/Berlin' or '+05:30'"
+        ) from error
 
 
 def _offset(match: re.Match[str]) -> timedelta:
@@ -229,7 +231,8 @@ def _token(pattern: str, match: re.Match[str]) -> _Token:
     if match[2] is None:
         return "", 0, match[0]
     if match[2] not in _LETTERS:
-        raise EventError(f"{match[2]!r} means nothing in the date format {pattern!r}")
+        what = f"{match[2]!r} means nothing in the date format {pattern!r}"
+        raise EventError(what, hint="write it like 'yyyy-MM-dd HH:mm:ss.SSS', words in quotes")
     return match[2], len(match[0]), ""
 
 

@@ -19,7 +19,7 @@ from lockstep.operators.functions.convert import (
     parse_long,
 )
 from lockstep.operators.functions.json_path import MissingError, compile_path
-from lockstep.operators.functions.nulls import Factory, plain
+from lockstep.operators.functions.nulls import Factory, plain, with_literal
 
 
 def document_of(value: Any) -> Any:
@@ -56,7 +56,12 @@ def _number(parse: Callable[[str], float | None]) -> Factory:
         found = _single(json, path)
         return None if found is None else parse(object_text(found))
 
-    return plain(read)
+    return _reading(read)
+
+
+def _reading(function: Callable[..., Any]) -> Factory:
+    """A function whose second argument is a path."""
+    return with_literal(1, compile_path, plain(function))
 
 
 def _bool(json: Any, path: Any) -> bool:
@@ -128,15 +133,15 @@ def _to_string(json: Any, escaped: Any = False) -> str:
 
 
 FUNCTIONS: dict[tuple[str, str], Factory] = {
-    ("json", "getString"): plain(_string),
+    ("json", "getString"): _reading(_string),
     ("json", "getInt"): _number(parse_int),
     ("json", "getLong"): _number(parse_long),
     ("json", "getFloat"): _number(parse_float),
     ("json", "getDouble"): _number(parse_double),
-    ("json", "getBool"): plain(_bool),
-    ("json", "getObject"): plain(_object),
-    ("json", "isExists"): plain(_exists),
-    ("json", "setElement"): plain(_set_element),
+    ("json", "getBool"): _reading(_bool),
+    ("json", "getObject"): _reading(_object),
+    ("json", "isExists"): _reading(_exists),
+    ("json", "setElement"): _reading(_set_element),
     ("json", "toObject"): plain(_to_object),
     ("json", "toString"): plain(_to_string),
 }

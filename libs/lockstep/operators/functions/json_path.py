@@ -182,7 +182,8 @@ class _Reader:
 
     def fail(self) -> PathError:
         """The error of this place."""
-        return PathError(f"{self.text!r} is no path: column {self.at + 1}")
+        what = f"{self.text!r} is no path: column {self.at + 1}"
+        return PathError(what, hint="a path is written like $.orders[0].id")
 
 
 def _read_steps(reader: _Reader) -> tuple[Step, ...]:

@@ -256,8 +256,9 @@ FUNCTIONS: dict[tuple[str, str], Factory] = {
     ("math", "e"): plain(lambda: math.e),
     ("math", "pi"): plain(lambda: math.pi),
     ("math", "getExponent"): passing_null(_exponent),
-    ("math", "isInfinite"): passing_null(math.isinf),
-    ("math", "isNan"): passing_null(math.isnan),
+    # What is unknown is neither, as Siddhi's public suite asserts; all others pass null on.
+    ("math", "isInfinite"): plain(lambda x: x is not None and math.isinf(x)),
+    ("math", "isNan"): plain(lambda x: x is not None and math.isnan(x)),
     ("math", "parseDouble"): _parse("double", parse_double),
     ("math", "parseFloat"): _parse("float", parse_float),
     ("math", "parseInt"): _parse("int", parse_int),

@@ -1,4 +1,6 @@
-"""The two ways in which functions meet null: some refuse it, some pass it on."""
+"""How functions are made of plain ones: some refuse null, some pass it on; literals are read at
+once.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +41,21 @@ def plain(function: Function) -> Factory:
     return lambda arguments, context: function
 
 
-def with_pattern(position: int, factory: Factory) -> Factory:
-    """The same with the regular expression at `position` checked at once where it is a literal."""
+def with_literal(position: int, read: Callable[[str], object], factory: Factory) -> Factory:
+    """The same with the text at `position` read when the function is made, where it is a literal.
+
+    What `read` refuses (EventError) no event could be processed with, so the app is refused.
+    """
 
     def checked(arguments: Sequence[Argument], context: Context) -> Function:
-        argument = arguments[position]
-        if argument.is_constant and isinstance(argument.value, str):
-            compile_pattern(argument.value)
+        argument = arguments[position] if position < len(arguments) else None
+        if argument is not None and argument.is_constant and isinstance(argument.value, str):
+            read(argument.value)
         return factory(arguments, context)
 
     return checked
+
+
+def with_pattern(position: int, factory: Factory) -> Factory:
+    """The same with the regular expression at `position` checked where it is a literal."""
+    return with_literal(position, compile_pattern, factory)

@@ -20,7 +20,7 @@ from lockstep.operators.functions.java_dates import (
     week_of_year,
     zone,
 )
-from lockstep.operators.functions.nulls import Factory, Function, passing_null
+from lockstep.operators.functions.nulls import Factory, Function, passing_null, with_literal
 from lockstep.siddhiql.catalogue import Argument
 
 _DEFAULT = "yyyy-MM-dd HH:mm:ss.SSS"
@@ -175,18 +175,34 @@ def _utc_timestamp(arguments: Sequence[Argument], context: Context) -> Function:
     return now
 
 
+def _with_formats(factory: Factory, *positions: int, of_texts: bool = False) -> Factory:
+    """The same with literal date formats read at once; `of_texts`: there are some only behind a
+    first argument that is a text."""
+    reading = factory
+    for position in positions:
+        reading = with_literal(position, date_format, reading)
+
+    def checked(arguments: Sequence[Argument], context: Context) -> Function:
+        plain = of_texts and arguments[0].type is not AttributeType.STRING
+        return (factory if plain else reading)(arguments, context)
+
+    return checked
+
+
 FUNCTIONS: dict[tuple[str, str], Factory] = {
     ("time", "currentDate"): _now(_DATE),
     ("time", "currentTime"): _now("HH:mm:ss"),
     ("time", "currentTimestamp"): _now(_SECONDS),
-    ("time", "utcTimestamp"): _utc_timestamp,
-    ("time", "date"): passing_null(_date),
-    ("time", "dateAdd"): _shift(1),
-    ("time", "dateSub"): _shift(-1),
-    ("time", "dateDiff"): _date_diff,
-    ("time", "dateFormat"): _date_format,
-    ("time", "dayOfWeek"): passing_null(_day_of_week),
-    ("time", "extract"): _extract,
-    ("time", "timestampInMilliseconds"): _timestamp,
-    ("time", "timezoneConvert"): passing_null(_timezone_convert),
+    ("time", "utcTimestamp"): _with_formats(_utc_timestamp, 0),
+    ("time", "date"): _with_formats(passing_null(_date), 1),
+    ("time", "dateAdd"): _with_formats(_shift(1), 3, of_texts=True),
+    ("time", "dateSub"): _with_formats(_shift(-1), 3, of_texts=True),
+    ("time", "dateDiff"): _with_formats(_date_diff, 2, 3, of_texts=True),
+    ("time", "dateFormat"): _with_formats(_date_format, 1, 2),
+    ("time", "dayOfWeek"): _with_formats(passing_null(_day_of_week), 1),
+    ("time", "extract"): _with_formats(_extract, 2, of_texts=True),
+    ("time", "timestampInMilliseconds"): _with_formats(_timestamp, 1),
+    ("time", "timezoneConvert"): with_literal(
+        2, zone, with_literal(3, zone, _with_formats(passing_null(_timezone_convert), 1))
+    ),
 }

@@ -8,7 +8,7 @@ from typing import Any
 from lockstep.operators.contract import StreamEvent
 from lockstep.operators.functions import json_documents
 from lockstep.operators.functions.json_pack import find
-from lockstep.operators.functions.json_path import MissingError
+from lockstep.operators.functions.json_path import MissingError, compile_path
 from lockstep.operators.functions.list_pack import items_of
 from lockstep.operators.functions.map_pack import entries_of
 from lockstep.operators.stream_functions.call import (
@@ -52,6 +52,8 @@ def _tokenize_json(render: Callable[[Any], Any]) -> StreamFunctionFactory:
     def factory(call: StreamCall) -> StreamLink:
         json_of, path_of = call.values[:2]
         fails = call.constant(2, True) is not False
+        if isinstance(path := call.constant(1), str):
+            compile_path(path)
 
         def expand(event: StreamEvent) -> Iterable[tuple[Any, ...]]:
             try:

@@ -6,6 +6,7 @@ from lockstep.events import StreamSchema
 from lockstep.operators.contract import Context
 from lockstep.operators.errors import EventError
 from lockstep.operators.functions.plugins import extended
+from lockstep.operators.placing import placed
 from lockstep.operators.stream_functions import (
     collections,
     core,
@@ -45,4 +46,5 @@ def build_stream_function(
     if factory is None:
         raise EventError(f"there is no stream function {call.name!r}")
     values = [context.compile(argument, scope) for argument in call.arguments]
-    return factory(StreamCall(arguments_of(call, scope), values, schema, context))
+    with placed(call.at):
+        return factory(StreamCall(arguments_of(call, scope), values, schema, context))

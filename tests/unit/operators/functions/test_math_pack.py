@@ -50,6 +50,8 @@ INF, NAN = math.inf, math.nan
         ("hex", (0.0,), "0x0.0p0"),
         ("hex", (5e-324,), "0x0.0000000000001p-1022"),
         ("isInfinite", (INF,), True),
+        ("isInfinite", (None,), False),
+        ("isNan", (None,), False),
         ("isNan", (0.0,), False),
         ("max", (123.67, 91), 123.67),
         ("min", (NAN, 1.0), NAN),

@@ -15,20 +15,37 @@ BAD = "regex:matches('(', k)"
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        (f"{S}from S[{BAD}] select k insert into O;", (2, 1), "regular expression"),
+        (f"{S}from S[{BAD}] select k insert into O;", (2, 8), "regular expression"),
+        (f"{S}from S select json:getInt(k, '$.[') as n insert into O;", (2, 15), "no path"),
+        (
+            f"{S}partition with (k of S) begin\n from S#json:tokenize(k, '$.[') select k "
+            "insert into O; end;",
+            (3, 9),
+            "no path",
+        ),
+        (
+            f"{S}from S select time:extract('DAY', k, 'bb') as n insert into O;",
+            (2, 15),
+            "date format",
+        ),
+        (
+            f"{S}from S select time:timezoneConvert(k, 'yyyy', 'Nowhere') as n insert into O;",
+            (2, 15),
+            "time zone",
+        ),
         (
             f"{S}partition with (k of S) begin\n from S[{BAD}] select k insert into O; end;",
-            (3, 2),
+            (3, 9),
             "regular expression",
         ),
         (
             f"{S}partition with ({BAD} as 'a' of S) begin from S select k insert into O; end;",
-            (2, 1),
+            (2, 17),
             "regular expression",
         ),
         (
             f"{S}define aggregation A from S[{BAD}] select k, sum(v) as t aggregate every sec;",
-            (2, 20),
+            (2, 29),
             "regular expression",
         ),
         (
