@@ -6,7 +6,6 @@ import asyncio
 from functools import partial
 
 from lockstep.bus import LogName
-from lockstep.embedded import prepare_spark_environment
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.frame import (
@@ -23,17 +22,23 @@ from services.processor.engine import MakeExecutor
 from services.processor.leadership import LEASE_NUDGE
 from services.processor.replica import MakeOffload, Surroundings
 from services.processor.runner import GroupRunner
+from services.processor.spark import SparkExecutors
 
 FOLLOW_LIMIT_MS = 5_000
 
 
 class Processor:
-    """All replicas of this node."""
+    """All replicas of this node. `spark` is what executors share, where they share something."""
 
     def __init__(
-        self, context: Context, make_executor: MakeExecutor, make_offload: MakeOffload
+        self,
+        context: Context,
+        make_executor: MakeExecutor,
+        make_offload: MakeOffload,
+        spark: SparkExecutors | None = None,
     ) -> None:
         settings, bus = context.settings, context.world.bus
+        self._spark = spark
         self._context = context
         self._catalogue = Catalogue.of(context)
         self._watch = HeartbeatWatch(
@@ -49,8 +54,8 @@ class Processor:
 
     async def start(self) -> None:
         """Knows the apps, then carries those placed here."""
-        if self._context.settings.processor.executor == "spark":
-            await asyncio.to_thread(_warm_up, self._context.settings)
+        if self._spark is not None:
+            await asyncio.to_thread(self._spark.open)
         await self._catalogue.refresh()
         tasks = self._context.tasks
         self._catalogue.start(tasks)
@@ -68,6 +73,8 @@ class Processor:
     async def stop(self) -> None:
         """Says goodbye."""
         await self._beating.farewell()
+        if self._spark is not None:
+            await asyncio.to_thread(self._spark.close)
 
     async def _follow(self) -> None:
         seen = -1
@@ -111,31 +118,15 @@ class Processor:
         return tuple(status for status in found if status is not None)
 
 
-WARM_UP_APP = "define stream S (a int); from S select a insert into T;"
-
-
-def _warm_up(settings: Settings) -> None:
-    """Java found, Spark started, a worker up: what the first app would wait for. NoJavaError."""
-    prepare_spark_environment()
-    make_executor(settings, WARM_UP_APP).close()
-
-
-def make_executor(settings: Settings, text: str) -> Executor:
-    """The executor that the settings choose."""
-    if settings.processor.executor == "reference":
-        return ReferenceExecutor(text)
-    # Spark is a heavy import, and no business of processors that run without it.
-    from lockstep.execute.spark import SparkExecutor, SparkOptions
-
-    spark = settings.spark
-    options = SparkOptions(
-        master=spark.master,
-        driver_memory=spark.driver_memory,
-        local_directory=str(spark.state_directory),
-    )
-    return SparkExecutor(text, options=options)
-
-
 def wire(context: Context) -> Service:
     """The processor."""
-    return Processor(context, partial(make_executor, context.settings), ThreadOffload)
+    settings = context.settings
+    if settings.processor.executor == "reference":
+        return Processor(context, partial(make_reference, settings), ThreadOffload)
+    spark = SparkExecutors(settings, context.metrics, context.log)
+    return Processor(context, spark.make, ThreadOffload, spark)
+
+
+def make_reference(settings: Settings, text: str) -> Executor:
+    """An executor in this process; raises SiddhiQLError."""
+    return ReferenceExecutor(text, dedup_ids_max=settings.processor.dedup_max_ids)

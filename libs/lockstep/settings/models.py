@@ -14,6 +14,8 @@ Count = Annotated[int, Field(ge=1)]
 Milliseconds = Annotated[int, Field(ge=1)]
 Bytes = Annotated[int, Field(ge=1)]
 Port = Annotated[int, Field(ge=0, le=65_535)]
+MemorySize = Annotated[str, Field(pattern=r"^\d+[kmgt]$")]
+"""As Spark writes it."""
 
 
 class Section(BaseModel):
@@ -105,7 +107,10 @@ class SparkSettings(Section):
     """The Spark session of a processor."""
 
     master: str
-    driver_memory: Annotated[str, Field(pattern=r"^\d+[kmgt]$")]
+    driver_memory: MemorySize
+    executor_memory: MemorySize
+    executor_cores: Count
+    cluster_max_cores: Count
     parallelism: Count
     state_directory: Path
 

@@ -42,6 +42,7 @@ MetricName = Literal[
     "lockstep_processor_snapshot_bytes",
     "lockstep_processor_takeovers_total",
     "lockstep_processor_fenced_total",
+    "lockstep_spark_rebuilds_total",
     # leader
     "lockstep_lease_held",
     "lockstep_lease_lost_total",
@@ -137,6 +138,7 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_processor_snapshot_bytes": _histogram("Its size.", BYTES_BUCKETS, *_PLACE),
     "lockstep_processor_takeovers_total": _counter("Times it became leader.", *_PLACE),
     "lockstep_processor_fenced_total": _counter("Appends refused as stale.", *_PLACE),
+    "lockstep_spark_rebuilds_total": _counter("States built again in a Spark worker.", "app"),
     "lockstep_lease_held": _gauge("1 while the lease is held.", "resource"),
     "lockstep_lease_lost_total": _counter("Leases lost before release.", "resource"),
     "lockstep_publisher_delivered_total": _counter("Events delivered.", "app", "sink"),

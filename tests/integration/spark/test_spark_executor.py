@@ -5,65 +5,26 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
+from pyspark import SparkContext
 
 from lockstep.events import (
     EventsRecord,
     InputEvent,
     LogEntry,
-    OutputRow,
-    TickRecord,
     WriteRecord,
 )
-from lockstep.execute.contract import Executor
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.spark import SparkOptions, open_slices
 from lockstep.execute.spark.session import SparkFailedError, Task
 from lockstep.operators.errors import SnapshotError
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.testing import VirtualApp
+from tests.integration.spark.apps import COLUMNAR, MIXED, cut, log, rows_of
 from tests.integration.spark.conftest import Make
-
-COLUMNAR = """
-define stream S (s string, v int, d double);
-@PrimaryKey('s') define table T (s string, t long);
-@info(name='q') from S#window.time(1 sec) select s, sum(v) as t, max(d) as m group by s
-insert into O;
-from S#window.length(3) select s, avg(d) as a insert into P;
-from S select s, count() as t group by s update or insert into T on T.s == s;
-"""
-MIXED = (
-    COLUMNAR + "from S#window.session(1 sec, s) select s, count() as c insert all events into Z;"
-)
-
-
-def log(count: int, *, per_record: int = 3) -> list[LogEntry]:
-    """Records of a few events of S, a tick now and then."""
-    made = []
-    for n in range(1, count + 1):
-        clock = 1000 + 150 * n
-        if n % 7 == 0:
-            made.append(LogEntry(n, TickRecord(clock)))
-            continue
-        events = [
-            InputEvent(clock, ("abc"[(n + k) % 3], n * k % 11, n / (k + 1)))
-            for k in range(per_record)
-        ]
-        chunks = tuple((event,) for event in events)
-        made.append(LogEntry(n, EventsRecord("S", clock, chunks)))
-    return made
-
-
-def rows_of(executor: Executor, slices: Iterable[Sequence[LogEntry]]) -> list[OutputRow]:
-    """All rows of a run."""
-    return [row for each in slices for row in executor.run_slice(each).rows]
-
-
-def cut(entries: list[LogEntry], length: int) -> list[list[LogEntry]]:
-    """Slices of that length."""
-    return [entries[at : at + length] for at in range(0, len(entries), length)]
 
 
 @pytest.mark.parametrize("text", [COLUMNAR, MIXED], ids=["columns", "reference"])
@@ -197,3 +158,21 @@ def test_a_job_that_fails_is_an_error_that_can_be_retried(spark_env: None) -> No
     with pytest.raises(SparkFailedError) as raised:
         open_slices(SparkOptions()).run(fail, [Task(0, b"")])
     assert raised.value.retryable
+
+
+def test_spark_starts_again_when_its_jvm_died(make: Make) -> None:
+    """The fold fails with an error that can be tried again, and a new executor goes on from a
+    snapshot."""
+    entries = log(20)
+    first = make(COLUMNAR)
+    rows = rows_of(first, [entries[:10]])
+    snapshot = first.snapshot()
+    gateway: Any = SparkContext._gateway
+    gateway.proc.kill()
+    gateway.proc.wait()
+    with pytest.raises(SparkFailedError):
+        first.run_slice(entries[10:])
+    second = make(COLUMNAR)
+    second.restore(snapshot)
+    rows += rows_of(second, [entries[10:]])
+    assert rows == rows_of(ReferenceExecutor(COLUMNAR), [entries])

@@ -5,17 +5,20 @@ state."""
 from __future__ import annotations
 
 import os
+import re
+import socket
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import RDD, SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.serializers import NoOpSerializer
 
 from lockstep.events import UnavailableError
 from lockstep.execute.spark import blocks
@@ -33,14 +36,18 @@ class SparkFailedError(UnavailableError):
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """How to reach Spark. `master` is any Spark master URL; `driver_memory` as Spark writes it.
+    """How to reach Spark. `master` is any Spark master URL; memory sizes as Spark writes them.
 
-    `slots`: how many Python workers hold app states; instances beyond that share them. `settings`
-    are further Spark settings, which win over ours.
+    `slots`: how many Python workers hold app states; instances beyond that share them. On a
+    cluster, a process takes `cluster_max_cores` of it, in executors of `executor_cores` and
+    `executor_memory`. `settings` are further Spark settings, which win over ours.
     """
 
     master: str = "local[*]"
     driver_memory: str = "1g"
+    executor_memory: str = "1g"
+    executor_cores: int = 1
+    cluster_max_cores: int = 4
     app_name: str = "lockstep"
     local_directory: str | None = None
     slots: int = 4
@@ -130,12 +137,35 @@ class SparkSlices:
         context: Any = self._context
         jvm = context._jvm
         to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
-        pair = jvm.scala.Tuple2(bytearray(payload), to_seq([location]))
+        places = to_seq([to_seq([location])])
         tag = jvm.scala.reflect.ClassTag.apply(jvm.java.lang.Class.forName("[B"))
-        source = context._jsc.sc().makeRDD(to_seq([pair]), tag)
-        from pyspark.serializers import NoOpSerializer
-
+        source = context._jsc.sc().makeRDD(self._in_jvm(payload).zip(places), tag)
         return RDD(source.toJavaRDD(), context, NoOpSerializer())
+
+    def _in_jvm(self, payload: bytes) -> Any:
+        """A Scala sequence of the one payload; a large one goes through a file, as the gateway
+        spells bytes out in letters."""
+        context: Any = self._context
+        jvm = context._jvm
+        if len(payload) <= GATEWAY_MAX_BYTES:
+            return jvm.org.apache.spark.api.python.PythonUtils.toSeq([bytearray(payload)])
+        source = context._serialize_to_jvm(
+            [payload],
+            NoOpSerializer(),
+            lambda path: jvm.PythonRDD.readRDDFromFile(context._jsc, path, 1),
+            lambda: jvm.PythonParallelizeServer(context._jsc.sc(), 1),
+        )
+        return source.rdd().partitions()[0].iterator().toSeq()
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether Spark has stopped: by itself (its master gave the application up), or with its
+        JVM."""
+        context: Any = self._context
+        try:
+            return context._jsc is None or bool(context._jsc.sc().isStopped())
+        except (Py4JError, OSError):
+            return True
 
     @property
     def context(self) -> SparkContext:
@@ -148,12 +178,19 @@ _slices: SparkSlices | None = None
 
 
 def open_slices(options: SparkOptions) -> SparkSlices:
-    """The process's Spark, started with `options` at the first call."""
+    """The process's Spark, started with `options` at the first call, and again when it is gone.
+    SparkFailedError."""
     global _slices
     with _guard:
+        if _slices is not None and _slices.is_gone:
+            _forget(_slices.context)
+            _slices = None
         if _slices is None:
             is_local = options.master.startswith("local")
-            _slices = SparkSlices(_start(options), options.slots, is_local=is_local)
+            try:
+                _slices = SparkSlices(_start(options), options.slots, is_local=is_local)
+            except (Py4JError, PySparkException, OSError) as error:
+                raise SparkFailedError(f"Spark does not start: {error}") from error
         return _slices
 
 
@@ -171,12 +208,22 @@ JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 memory. The optimising compiler and the parallel collectors take more from the cores than they give
 back: 25 ms a slice instead of 50, 3 s of start-up instead of 6."""
 
+
+def _forget(context: SparkContext) -> None:
+    """A context that is gone must not stand in the way of the next one."""
+    with suppress(Py4JError, OSError):
+        context.stop()
+    gateway: Any = SparkContext._gateway
+    if gateway is not None and gateway.proc.poll() is not None:
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+
+
 TASK_ATTEMPTS = 4
+GATEWAY_MAX_BYTES = 64 * 1024
 
 
 def _start(options: SparkOptions) -> SparkContext:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     conf = SparkConf().setMaster(_with_attempts(options.master)).setAppName(options.app_name)
     settings = {
         "spark.ui.enabled": "false",
@@ -190,13 +237,42 @@ def _start(options: SparkOptions) -> SparkContext:
         "spark.rpc.message.maxSize": "1024",
         "spark.task.maxFailures": str(TASK_ATTEMPTS),
     }
-    if options.master.startswith("local"):
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    settings |= _of_place(options)
     if options.local_directory is not None:
         settings["spark.local.dir"] = options.local_directory
     for key, value in (settings | dict(options.settings)).items():
         conf.set(key, value)
     return SparkContext.getOrCreate(conf)
+
+
+def _of_place(options: SparkOptions) -> dict[str, str]:
+    """Where the driver listens, and what the process takes of a cluster."""
+    if options.master.startswith("local"):
+        return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    settings = {
+        "spark.executor.memory": options.executor_memory,
+        "spark.executor.cores": str(options.executor_cores),
+        "spark.cores.max": str(options.cluster_max_cores),
+        # A slot's state is a whole Spark executor away from where it is not.
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "10s",
+    }
+    found = re.search(r"//([^:/,]+):(\d+)", options.master)
+    if found is not None:
+        address = _address_towards(found[1], int(found[2]))
+        settings |= {"spark.driver.host": address, "spark.driver.bindAddress": address}
+    return settings
+
+
+def _address_towards(host: str, port: int) -> str:
+    """This machine's address as a master at that place sees it; SparkFailedError."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            # Connecting a datagram socket sends nothing: it only asks for the way.
+            probe.connect((host, port))
+            return str(probe.getsockname()[0])
+    except OSError as error:
+        raise SparkFailedError(f"there is no way to the Spark master at {host}:{port}") from error
 
 
 def _with_attempts(master: str) -> str:

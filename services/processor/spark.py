@@ -1,0 +1,68 @@
+"""The process's Spark: started and warmed before the processor is ready, stopped when it has
+drained."""
+
+from __future__ import annotations
+
+from lockstep.embedded import prepare_spark_environment
+from lockstep.execute.contract import Executor
+from lockstep.plan import build
+from lockstep.settings import Settings
+from lockstep.siddhiql import check
+from lockstep.telemetry import Logger, Metrics
+
+WARM_UP_APP = "define stream S (a int); from S select a insert into T;"
+
+
+class SparkExecutors:
+    """Executors that share one Spark; all calls are blocking."""
+
+    def __init__(self, settings: Settings, metrics: Metrics, log: Logger) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._log = log
+
+    def open(self) -> None:
+        """Java found, Spark started, a worker up: what the first app would wait for. NoJavaError,
+        UnavailableError."""
+        prepare_spark_environment()
+        self.make(WARM_UP_APP).close()
+
+    def make(self, text: str) -> Executor:
+        """An executor of the app; raises SiddhiQLError, UnavailableError."""
+        # Spark is a heavy import, and no business of processors that run without it.
+        from lockstep.execute.spark import Rebuilt, SparkExecutor, SparkOptions
+
+        app = build(check(text)).name
+        log = self._log.bind(app=app)
+
+        def on_rebuilt(rebuilt: Rebuilt) -> None:
+            self._metrics.count("lockstep_spark_rebuilds_total", app=app)
+            log.warning(
+                "state rebuilt", why=rebuilt.why, location=str(rebuilt.location),
+                position=rebuilt.position, entries=rebuilt.entries,
+            )  # fmt: skip
+
+        spark = self._settings.spark
+        options = SparkOptions(
+            master=spark.master,
+            driver_memory=spark.driver_memory,
+            executor_memory=spark.executor_memory,
+            executor_cores=spark.executor_cores,
+            cluster_max_cores=spark.cluster_max_cores,
+            local_directory=str(spark.state_directory),
+        )
+        executor = SparkExecutor(
+            text,
+            dedup_ids_max=self._settings.processor.dedup_max_ids,
+            options=options,
+            on_rebuilt=on_rebuilt,
+        )
+        places = [str(location) for location in executor.locations]
+        log.info("state placed", locations=places)
+        return executor
+
+    def close(self) -> None:
+        """Spark is stopped; its workers and their states are gone."""
+        from lockstep.execute.spark import close_slices
+
+        close_slices()

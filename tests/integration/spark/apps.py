@@ -1,0 +1,47 @@
+"""Apps and logs that the Spark tests fold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lockstep.events import EventsRecord, InputEvent, LogEntry, OutputRow, TickRecord
+from lockstep.execute.contract import Executor
+
+COLUMNAR = """
+define stream S (s string, v int, d double);
+@PrimaryKey('s') define table T (s string, t long);
+@info(name='q') from S#window.time(1 sec) select s, sum(v) as t, max(d) as m group by s
+insert into O;
+from S#window.length(3) select s, avg(d) as a insert into P;
+from S select s, count() as t group by s update or insert into T on T.s == s;
+"""
+MIXED = (
+    COLUMNAR + "from S#window.session(1 sec, s) select s, count() as c insert all events into Z;"
+)
+
+
+def log(count: int, *, per_record: int = 3) -> list[LogEntry]:
+    """Records of a few events of S, a tick now and then."""
+    made = []
+    for n in range(1, count + 1):
+        clock = 1000 + 150 * n
+        if n % 7 == 0:
+            made.append(LogEntry(n, TickRecord(clock)))
+            continue
+        events = [
+            InputEvent(clock, ("abc"[(n + k) % 3], n * k % 11, n / (k + 1)))
+            for k in range(per_record)
+        ]
+        chunks = tuple((event,) for event in events)
+        made.append(LogEntry(n, EventsRecord("S", clock, chunks)))
+    return made
+
+
+def rows_of(executor: Executor, slices: Iterable[Sequence[LogEntry]]) -> list[OutputRow]:
+    """All rows of a run."""
+    return [row for each in slices for row in executor.run_slice(each).rows]
+
+
+def cut(entries: list[LogEntry], length: int) -> list[list[LogEntry]]:
+    """Slices of that length."""
+    return [entries[at : at + length] for at in range(0, len(entries), length)]

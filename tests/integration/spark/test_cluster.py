@@ -1,0 +1,123 @@
+"""The executor on a Spark standalone cluster of two workers: the rows of the reference, whatever
+dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from lockstep.events import LogEntry
+from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.spark import Rebuilt, SparkExecutor, SparkOptions, close_slices
+from tests.integration.spark.apps import COLUMNAR, MIXED, cut, log, rows_of
+from tests.integration.spark.standalone import EXECUTOR_MEMORY, StandaloneCluster
+
+
+@pytest.fixture(scope="module")
+def options(spark_env: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkOptions]:
+    """How to reach the cluster. A process has one Spark: the tests' local one is closed for it."""
+    close_slices()
+    directory: Path = tmp_path_factory.mktemp("cluster")
+    with StandaloneCluster(directory) as cluster:
+        yield SparkOptions(
+            master=cluster.master, executor_memory=EXECUTOR_MEMORY, cluster_max_cores=2
+        )
+        close_slices()
+
+
+Make = Callable[[str], SparkExecutor]
+
+
+@pytest.fixture
+def rebuilt() -> list[Rebuilt]:
+    """What the executors told of states that were built again."""
+    return []
+
+
+@pytest.fixture
+def make(options: SparkOptions, rebuilt: list[Rebuilt]) -> Iterator[Make]:
+    """Makes executors that are closed after the test."""
+    made: list[SparkExecutor] = []
+
+    def make_executor(text: str) -> SparkExecutor:
+        made.append(SparkExecutor(text, options=options, on_rebuilt=rebuilt.append))
+        return made[-1]
+
+    yield make_executor
+    for executor in made:
+        executor.close()
+
+
+def killing(
+    slices: Sequence[Sequence[LogEntry]], at: int, victim: Callable[[], int]
+) -> Iterator[Sequence[LogEntry]]:
+    """The slices; while the one at `at` is folded, a process is killed."""
+    for number, each in enumerate(slices):
+        if number == at:
+            threading.Thread(target=os.kill, args=(victim(), signal.SIGKILL)).start()
+        yield each
+
+
+@pytest.mark.parametrize("text", [COLUMNAR, MIXED], ids=["columns", "reference"])
+def test_the_rows_of_the_reference(make: Make, text: str) -> None:
+    """Folded far away, in slices that fit a message and in one that does not."""
+    entries = log(24, per_record=600)
+    executor = make(text)
+    assert rows_of(executor, [entries[:3], entries[3:]]) == rows_of(
+        ReferenceExecutor(text), [entries]
+    )
+    (location,) = executor.locations
+    assert location.executor is not None
+    assert executor.rebuilds == 0
+
+
+@pytest.mark.parametrize("text", [COLUMNAR, MIXED], ids=["columns", "reference"])
+def test_a_killed_executor_changes_nothing(make: Make, rebuilt: list[Rebuilt], text: str) -> None:
+    """The Spark executor dies in the middle of a run; the other one builds the state again."""
+    entries = log(60)
+    executor = make(text)
+    before = executor.locations[0]
+
+    def jvm() -> int:
+        pid = executor.locations[0].executor_pid
+        assert pid is not None
+        return pid
+
+    rows = rows_of(executor, killing(cut(entries, 5), 4, jvm))
+    assert rows == rows_of(ReferenceExecutor(text), [entries])
+    assert executor.locations[0].executor != before.executor
+    assert executor.rebuilds == len(rebuilt) >= 1
+    assert {each.why for each in rebuilt} == {"lost"}
+
+
+def test_a_killed_worker_changes_nothing(make: Make, rebuilt: list[Rebuilt]) -> None:
+    """The Python worker dies in the middle of a run, behind a snapshot."""
+    entries = log(60)
+    executor = make(COLUMNAR)
+    slices = cut(entries, 5)
+    rows = rows_of(executor, slices[:4])
+    executor.snapshot()
+    rows += rows_of(executor, killing(slices[4:], 3, lambda: executor.locations[0].pid))
+    assert rows == rows_of(ReferenceExecutor(COLUMNAR), [entries])
+    assert executor.rebuilds >= 1
+    assert rebuilt[0].entries in {15, 20}, "what was folded since the snapshot"
+
+
+def test_two_apps_side_by_side(make: Make) -> None:
+    """Each keeps its own state, wherever Spark put it; a read sees the state as it is."""
+    entries = log(30)
+    first, second = make(COLUMNAR), make(MIXED)
+    brought: tuple[list[object], list[object]] = [], []
+    for each in cut(entries, 6):
+        brought[0].extend(rows_of(first, [each]))
+        brought[1].extend(rows_of(second, [each]))
+    reference = ReferenceExecutor(COLUMNAR)
+    assert brought[0] == rows_of(reference, [entries])
+    assert brought[1] == rows_of(ReferenceExecutor(MIXED), [entries])
+    question = "from T select s, t"
+    assert sorted(first.on_demand(question)) == sorted(reference.on_demand(question))
