@@ -23,7 +23,7 @@ from lockstep.execute.contract import Encoded, SliceResult
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX
 from lockstep.execute.spark import blocks, wire, worker
-from lockstep.execute.spark.base import Base
+from lockstep.execute.spark.rebuilding import Base
 from lockstep.execute.spark.location import Location
 from lockstep.execute.spark.session import (
     SparkFailedError,
