@@ -29,6 +29,7 @@ from lockstep.cli.replay import send_retrying
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.events import UnavailableError
 from lockstep.store.postgres import read_rows
+from lockstep.telemetry import configure_logging
 from tests.chaos import network_faults, server_faults, service_faults
 from tests.chaos.app import APP, TABLE, TABLE_COLUMNS, TEXT
 from tests.chaos.archive import Archive, GapError
@@ -69,6 +70,8 @@ async def main(wish: Wish) -> int:
     """Runs it; gives the exit code."""
     directory = Path(tempfile.mkdtemp(prefix="lockstep-chaos-"))
     directory.chmod(0o711)
+    # The story tells of the outages; this process's own connections need not.
+    configure_logging(service="chaos", level="error", log_format="console", clock=CLOCK)
     story = Story()
     story.say(f"seed={wish.seed} rate={wish.rate} executor={wish.executor} in {directory}")
     ok = False
