@@ -11,7 +11,7 @@ import struct
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 from lockstep.bus import Bus, EncodedEntry, LogName, OutputEntry
 from lockstep.clock import SystemClock
@@ -97,7 +97,7 @@ class Archive:
                 entries = await _patiently(lambda: log.read_encoded(self.input_position, **READ))
                 for entry in entries:
                     self._follows("input", self.input_position, entry.position)
-                    _write(file.write, entry.position, entry.payload)
+                    write_frame(file, entry.position, entry.payload)
                     self.input_position = entry.position
                 file.flush()
 
@@ -113,7 +113,7 @@ class Archive:
                     self.epoch = max(self.epoch, record.epoch)
                     if isinstance(record, OutputRecord):
                         self.arrivals.append(Arrival(now_ms, record.epoch, len(record.rows)))
-                    _write(file.write, entry.sequence, encode_record(record))
+                    write_frame(file, entry.sequence, encode_record(record))
                     self.output_sequence = entry.sequence
                 file.flush()
                 self._arrived.set()
@@ -132,9 +132,10 @@ async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
             await asyncio.sleep(PAUSE_S)
 
 
-def _write(write: Callable[[bytes], object], number: int, payload: bytes) -> None:
-    write(_FRAME.pack(number, len(payload)))
-    write(payload)
+def write_frame(file: BinaryIO, number: int, payload: bytes) -> None:
+    """A record with its position or sequence, as `inputs` and `outputs` read it."""
+    file.write(_FRAME.pack(number, len(payload)))
+    file.write(payload)
 
 
 def _frames(path: Path) -> Iterator[tuple[int, bytes]]:

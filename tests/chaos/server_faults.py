@@ -20,6 +20,7 @@ LOST_S = 60
 JUMP_MS = 60_000
 BALLAST = "ballast"
 BALLAST_BLOCK_BYTES = 4_194_304
+SHOWN_CHARACTERS = 160
 
 
 @fault("nats-node-killed")
@@ -140,7 +141,8 @@ async def disk_full(scene: Scene) -> None:
         url = f"{coordinator}/v1/apps/{APP}/snapshot"
         try:
             async with scene.site.session.post(url) as response:
-                scene.note = f"a revision was answered with {response.status}"
+                said = (await response.text())[:SHOWN_CHARACTERS]
+                scene.note = f"a revision was answered with {response.status}: {said}"
         except (OSError, TimeoutError) as error:
             scene.note = f"a revision was answered with {type(error).__name__}"
         await scene.hold(2, 10)
