@@ -14,18 +14,20 @@ import msgspec
 
 from lockstep.bus import Bus, LogName, presenter_subject
 from lockstep.clock import Clock
-from lockstep.events import OutputRecord, OutputRow
+from lockstep.events import OutputRecord
+from lockstep.events.outputs import RowsOfColumns, in_columns, joined
 from lockstep.frame import AppView, Catalogue, LeaseKeeper, Tasks
 from lockstep.settings import PresenterSettings
 from lockstep.siddhiql import ast
 from lockstep.telemetry import Metrics
 from services.presenter.listeners import Listeners
-from services.presenter.models import Shown, StreamModel, TableModel
+from services.presenter.models import Fresh, StreamModel, TableModel
 
 READ_MAX_RECORDS: Final = 500
 READ_MAX_BYTES: Final = 8_388_608
 READ_WAIT_MS: Final = 1_000
 FOLLOW_LIMIT_MS: Final = 5_000
+TOPIC_MAX_ROWS: Final = 500  # of a stream at once; one reading brings a slice or a few
 
 
 class AppModels:
@@ -34,7 +36,7 @@ class AppModels:
     def __init__(self, view: AppView, settings: PresenterSettings) -> None:
         self.view = view
         self.streams = {
-            name: StreamModel(schema, settings.history_rows)
+            name: StreamModel(schema, settings.history_rows, settings.sse_queue_events)
             for name, schema in view.exported.items()
         }
         self.tables = {
@@ -104,38 +106,39 @@ class Feed:
             if not entries:
                 models.is_live = True
                 continue
-            rows = [
-                row
+            rows = joined(
+                in_columns(entry.record.rows)
                 for entry in entries
                 if isinstance(entry.record, OutputRecord)
-                for row in entry.record.rows
-            ]
+            )
             models.sequence = entries[-1].sequence
             await self._take(models, rows)
             models.is_live |= len(entries) < READ_MAX_RECORDS
 
-    async def _take(self, models: AppModels, rows: Sequence[OutputRow]) -> None:
+    async def _take(self, models: AppModels, rows: RowsOfColumns) -> None:
         app = models.view.name
-        by_name: dict[str, list[OutputRow]] = {}
-        for row in rows:
-            by_name.setdefault(row.stream, []).append(row)
         now_ms = self._clock.monotonic_ms()
-        for name, some in by_name.items():
+        for name in dict.fromkeys(each.stream for each in rows.columns):
+            some = rows.of_stream(name)
             if name in models.tables:
                 models.tables[name].add(some)
             elif name in models.streams:
                 fresh = models.streams[name].add(some, now_ms)
                 self._listeners.push(app, name, fresh)
                 self._metrics.count(
-                    "lockstep_presenter_events_total", len(fresh), app=app, stream=name
+                    "lockstep_presenter_events_total", fresh.count, app=app, stream=name
                 )
                 # Dashboards get what is new, not the history again after a restart.
                 if models.is_live and self._keeper.held:
                     await self._publish(app, models.streams[name], fresh)
 
-    async def _publish(self, app: str, model: StreamModel, rows: Sequence[Shown]) -> None:
+    async def _publish(self, app: str, model: StreamModel, fresh: Fresh) -> None:
+        """A message per row; more at once than anybody could look at are told by their number."""
         subject = presenter_subject(app, model.schema.name)
-        for row in rows:
+        left_out = fresh.skipped + max(0, len(fresh.rows) - TOPIC_MAX_ROWS)
+        if left_out:
+            await self._bus.topics.publish(subject, msgspec.json.encode({"skipped": left_out}))
+        for row in fresh.rows[-TOPIC_MAX_ROWS:]:
             payload = msgspec.json.encode(row.as_json(model.schema.names))
             await self._bus.topics.publish(subject, payload)
 

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
 from http import HTTPStatus
 
 from lockstep.frame.problems import Problem
 from lockstep.telemetry import Metrics
-from services.presenter.models import Shown
+from services.presenter.models import Fresh, Shown
 
 
 class Listener:
@@ -23,14 +22,14 @@ class Listener:
         self._arrived = asyncio.Event()
         self.lagging = False
 
-    def push(self, rows: Sequence[Shown]) -> None:
+    def push(self, fresh: Fresh) -> None:
         """Adds rows; over the limit the listener counts as lagging and takes no more."""
         if self.lagging:
             return
-        if len(self._rows) + len(rows) > self._max_rows:
+        if fresh.skipped or len(self._rows) + fresh.count > self._max_rows:
             self.lagging = True
         else:
-            self._rows.extend(rows)
+            self._rows.extend(fresh.rows)
         self._arrived.set()
 
     def take(self) -> list[Shown]:
@@ -80,10 +79,10 @@ class Listeners:
                 del self._listeners[app, stream]
             self._metrics.set("lockstep_presenter_listeners", self._count, kind="sse")
 
-    def push(self, app: str, stream: str, rows: Sequence[Shown]) -> None:
+    def push(self, app: str, stream: str, fresh: Fresh) -> None:
         """Hands rows to everybody who listens."""
         for listener in self._listeners.get((app, stream), ()):
             was_lagging = listener.lagging
-            listener.push(rows)
+            listener.push(fresh)
             if listener.lagging and not was_lagging:
                 self._metrics.count("lockstep_presenter_listeners_dropped_total", kind="sse")

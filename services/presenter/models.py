@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lockstep.events import Operation, OutputId, OutputRow, StreamSchema
+from lockstep.events.outputs import RowsOfColumns
 
 RATE_WINDOW_MS: Final = 10_000
 
@@ -46,28 +47,45 @@ class Shown:
         }
 
 
-class StreamModel:
-    """The last rows of a stream, at most `history_rows`."""
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Rows not seen before: the last ones, and how many came before them and were only counted."""
 
-    def __init__(self, schema: StreamSchema, history_rows: int) -> None:
+    rows: list[Shown]
+    skipped: int = 0
+
+    @property
+    def count(self) -> int:
+        """All of them."""
+        return len(self.rows) + self.skipped
+
+
+class StreamModel:
+    """The last rows of a stream, at most `history_rows`.
+
+    `hand_on_rows` (at least the history): so many of the rows that come at once are made and handed
+    on; of more, the first are only counted.
+    """
+
+    def __init__(self, schema: StreamSchema, history_rows: int, hand_on_rows: int = 0) -> None:
         self.schema = schema
+        self._hand_on_rows = max(history_rows, hand_on_rows)
         self.total = 0
         self._rows: deque[Shown] = deque(maxlen=history_rows)
         self._recent: deque[tuple[int, int]] = deque()
 
-    def add(self, rows: Sequence[OutputRow], now_ms: int) -> list[Shown]:
+    def add(self, rows: RowsOfColumns, now_ms: int) -> Fresh:
         """Takes rows in order; gives those not seen before. `now_ms` is monotonic."""
-        last = self._rows[-1].id if self._rows else None
-        fresh = [
-            Shown(row.id, row.timestamp_ms, row.data)
-            for row in rows
-            if last is None or row.id > last
-        ]
-        self._rows.extend(fresh)
-        self.total += len(fresh)
-        if fresh:
-            self._recent.append((now_ms, len(fresh)))
-        return fresh
+        if self._rows:
+            rows = rows[rows.up_to(self._rows[-1].id) :]
+        if not rows:
+            return Fresh([])
+        last = rows[max(0, len(rows) - self._hand_on_rows) :]
+        shown = [Shown(row.id, row.timestamp_ms, row.data) for row in last]
+        self._rows.extend(shown)
+        self.total += len(rows)
+        self._recent.append((now_ms, len(rows)))
+        return Fresh(shown, len(rows) - len(shown))
 
     def latest(self, limit: int) -> list[Shown]:
         """The newest rows, newest first."""

@@ -1,7 +1,8 @@
 """Read models: bounded, in order, indifferent to repetition."""
 
 from lockstep.events import Attribute, AttributeType, Operation, OutputId, OutputRow, StreamSchema
-from services.presenter.models import StreamModel, TableModel, identity, parse_identity
+from lockstep.events.outputs import RowsOfColumns, in_columns
+from services.presenter.models import Fresh, StreamModel, TableModel, identity, parse_identity
 
 SCHEMA = StreamSchema(
     "S", (Attribute("k", AttributeType.STRING), Attribute("v", AttributeType.INT))
@@ -13,11 +14,23 @@ def row(at: int, k: str = "a", v: int = 0, operation: Operation = Operation.EVEN
     return OutputRow(OutputId(at, 0), "S", at * 10, (k, v), operation)
 
 
+def rows_at(*positions: int) -> RowsOfColumns:
+    """Rows as they come out of the log."""
+    return in_columns([row(at) for at in positions])
+
+
+def test_of_many_rows_at_once_the_first_are_only_counted() -> None:
+    """What nobody can be handed is not made."""
+    fresh = StreamModel(SCHEMA, 2, hand_on_rows=3).add(rows_at(*range(1, 6)), 0)
+    assert [one.id.position for one in fresh.rows] == [3, 4, 5]
+    assert (fresh.skipped, fresh.count) == (2, 5)
+
+
 def test_the_last_rows_newest_first() -> None:
     """At most the history, and no row twice."""
     model = StreamModel(SCHEMA, 3)
-    model.add([row(i) for i in range(1, 6)], 0)
-    assert model.add([row(4), row(5)], 0) == []
+    model.add(rows_at(*range(1, 6)), 0)
+    assert model.add(rows_at(4, 5), 0) == Fresh([])
     assert [one.id.position for one in model.latest(10)] == [5, 4, 3]
     assert model.total == 5
 
@@ -25,7 +38,7 @@ def test_the_last_rows_newest_first() -> None:
 def test_rows_behind_an_identity_and_a_gap() -> None:
     """A listener that was away too long is told."""
     model = StreamModel(SCHEMA, 3)
-    model.add([row(i) for i in range(1, 6)], 0)
+    model.add(rows_at(*range(1, 6)), 0)
     rows, gap = model.after(OutputId(4, 0))
     assert ([one.id.position for one in rows], gap) == ([5], False)
     rows, gap = model.after(OutputId(1, 0))
@@ -35,7 +48,7 @@ def test_rows_behind_an_identity_and_a_gap() -> None:
 def test_the_rate_forgets() -> None:
     """Ten seconds count."""
     model = StreamModel(SCHEMA, 10)
-    model.add([row(1), row(2)], 1_000)
+    model.add(rows_at(1, 2), 1_000)
     assert model.rate_per_s(2_000) == 0.2
     assert model.rate_per_s(12_000) == 0.0
 
