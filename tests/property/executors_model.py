@@ -27,14 +27,16 @@ _STEPS = (0, 0, 0, 1, 7, 50, 100, 400)
 class Apps:
     """Random apps over the streams of DEFINITIONS."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, kinds: Sequence[Callable[[Apps], str]] = ()) -> None:
         self._random = random
         self._count = 0
+        self._kinds = kinds or PARTS
 
     def app(self) -> str:
         """An app of one to three parts, in event time or not."""
         head = self._random.choice(("", "@app:playback\n"))
-        parts = [self._random.choice(_PARTS)(self) for _ in range(self._random.randint(1, 3))]
+        count = self._random.randint(1, 3)
+        parts = [self._random.choice(self._kinds)(self) for _ in range(count)]
         tables = "".join(dict.fromkeys(line for part in parts for line in _tables_of(part)))
         streams = "".join(part.rpartition("\n")[0] + "\n" for part in parts if "define" in part)
         queries = "\n".join(
@@ -222,7 +224,7 @@ def _stored(apps: Apps) -> str:
     )
 
 
-_PARTS: tuple[Callable[[Apps], str], ...] = (
+PARTS: tuple[Callable[[Apps], str], ...] = (
     _plain,
     _plain,
     _plain,

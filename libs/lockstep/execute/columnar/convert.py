@@ -8,7 +8,7 @@ from typing import Any
 
 from lockstep.execute.columnar.realms import Defaults
 from lockstep.execute.columnar.slices import Clock
-from lockstep.execute.columnar.units import States, Timer, Unit
+from lockstep.execute.columnar.units import Part, States, Timer
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.runtime import persistence
 from lockstep.operators.runtime.engine import Engine
@@ -34,30 +34,32 @@ def fresh_states(plan: AppPlan) -> Defaults:
     return Defaults(operators, instances)
 
 
-def to_reference(units: Sequence[Unit], clock: Clock, defaults: Defaults) -> dict[str, Any]:
+def to_reference(units: Sequence[Part], clock: Clock, defaults: Defaults) -> dict[str, Any]:
     """The engine part of a snapshot."""
     states = States({})
     for unit in units:
         unit.store(states)
-    timers = sorted(states.timers, key=lambda timer: timer.due_ms)
+    timers = sorted(states.timers, key=lambda timer: (timer.due_ms, timer.sequence))
+    numbered = [(timer.wall, [timer.due_ms, i + 1, timer.path]) for i, timer in enumerate(timers)]
     return {
         "now": clock.now,
         "wall": clock.wall,
         "playback": clock.is_playback,
         "sequence": len(timers),
-        "app_timers": [[timer.due_ms, i + 1, timer.path] for i, timer in enumerate(timers)],
-        "wall_timers": [],
+        "app_timers": [timer for wall, timer in numbered if not wall],
+        "wall_timers": [timer for wall, timer in numbered if wall],
         "operators": list({**defaults.operators, **states.operators}.items()),
     }
 
 
-def from_reference(units: Sequence[Unit], clock: Clock, engine: Mapping[str, Any]) -> None:
+def from_reference(units: Sequence[Part], clock: Clock, engine: Mapping[str, Any]) -> None:
     """Takes over the engine part of a snapshot; raises SnapshotError when it does not fit."""
     try:
         clock.now, clock.wall = engine["now"], engine["wall"]
         clock.is_playback = engine["playback"]
         states = States(dict(engine["operators"]))
-        states.timers += [Timer(due_ms, path) for due_ms, _, path in engine["app_timers"]]
+        for timers, wall in ((engine["app_timers"], False), (engine["wall_timers"], True)):
+            states.timers += [Timer(due, path, sequence, wall) for due, sequence, path in timers]
         for unit in units:
             unit.load(states)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:

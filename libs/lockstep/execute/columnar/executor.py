@@ -1,4 +1,5 @@
-"""ColumnarExecutor: folds slices in columns, query by query, each for the whole slice at once.
+"""ColumnarExecutor: folds slices in columns, query by query, each for the whole slice at once;
+queries without a columnar form run on the reference's operators in their midst.
 
 Exactly the reference's outputs with the reference's identities: the chunks of all streams carry
 their place in the reference's depth-first run, and exported rows are numbered in that order.
@@ -10,22 +11,15 @@ from collections.abc import Sequence
 from itertools import chain, groupby
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from lockstep.events import LogEntry, Position
 from lockstep.events.codec import decode_columns, encode_record, is_write
-from lockstep.events.columns import arrow_schema
-from lockstep.events.outputs import OutputColumns, RowsOfColumns
-from lockstep.execute.columnar.chunks import Chunks, merge
+from lockstep.events.outputs import RowsOfColumns
 from lockstep.execute.columnar.convert import fresh_states, from_reference, to_reference
+from lockstep.execute.columnar.folding import Folding
 from lockstep.execute.columnar.lowering import Lowering, lower
 from lockstep.execute.columnar.observing import Observer
-from lockstep.execute.columnar.order import merged
 from lockstep.execute.columnar.pool import StringPool
-from lockstep.execute.columnar.selector import Output
-from lockstep.execute.columnar.slices import Clock, Slice, read_slice
-from lockstep.execute.columnar.units import Unit
+from lockstep.execute.columnar.slices import Clock, read_slice
 from lockstep.execute.contract import Encoded, SliceResult
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference import ReferenceExecutor
@@ -47,9 +41,9 @@ def lowering_of(plan: AppPlan) -> Lowering:
 
 
 class ColumnarExecutor:
-    """An app whose every query runs in columns. See execute.contract.Executor.
+    """An app of which at least one query runs in columns. See execute.contract.Executor.
 
-    Raises NotColumnar when the app has no columnar form. `run_encoded` raises Unfit when a slice
+    Raises NotColumnar when none does. `run_encoded` raises Unfit when a slice
     brings values that have none: then this executor is spoilt, and the owner folds on from the last
     snapshot with the reference.
     """
@@ -71,10 +65,11 @@ class ColumnarExecutor:
 
     def _renew(self) -> None:
         self._pool = StringPool()
-        self.lowering: Lowering = lower(self.plan, self._pool, self._defaults)
+        observe = self._observer is not None
+        self.lowering: Lowering = lower(self.plan, self._pool, self._defaults, observe=observe)
         if not self.lowering.is_columnar:
             raise NotColumnar("; ".join(self.lowering.reasons))
-        self._units = self.lowering.units
+        self._folding = Folding(self.plan, self.lowering.units, self._observer)
         self._clock = Clock(is_playback=self.plan.checked.is_playback)
         self._seen = SeenIds(self._dedup_ids_max)
         self._writes = AppliedWrites(self._dedup_ids_max)
@@ -122,10 +117,14 @@ class ColumnarExecutor:
         if not self._started:
             self._start(entries[0])
         found = read_slice(entries, self._clock, self.plan.checked.streams, self._seen)
-        columns = self._fold(found)
+        columns = self._folding.run(found)
+        self._folding.settle(self._pool)
         return SliceResult(
             self._position, RowsOfColumns(columns), (), self._due_ms(), tuple(columns)
         )
+
+    def _due_ms(self) -> int | None:
+        return self._folding.due_ms(is_playback=self._clock.is_playback)
 
     def _start(self, first: Encoded) -> None:
         self._started = True
@@ -135,100 +134,7 @@ class ColumnarExecutor:
         self._clock.wall = max(self._clock.wall, clock_ms)
         if not self._clock.is_playback:
             self._clock.now = self._clock.wall
-
-    def _fold(self, found: Slice) -> list[OutputColumns]:
-        streams: dict[str, list[Chunks]] = {name: [own] for name, own in found.streams.items()}
-        outputs: dict[str, Output] = {}
-        whole: dict[str, Chunks] = {}
-        for unit in self._units:
-            inputs = {}
-            for name in unit.reads:
-                if name in streams and name not in whole:
-                    whole[name] = merge(streams[name])
-                if name in whole:
-                    inputs[name] = whole[name]
-            if not inputs and not _is_due(unit, found):
-                continue
-            output = unit.run(inputs, found.moves)
-            outputs[unit.name] = output
-            if output.chunks.count:
-                streams.setdefault(unit.writes, []).append(output.chunks)
-        for name, parts in streams.items():
-            if name not in whole:
-                whole[name] = merge(parts)
-        if self._observer is not None:
-            self._observer.slice(whole, self._units, outputs, self.plan.checked.streams)
-        operations = {
-            unit.writes: outputs[unit.name].operations
-            for unit in self._units
-            if unit.name in outputs and outputs[unit.name].operations is not None
-        }
-        rows = self._exported(whole, operations, found)
-        self._settle()
-        return rows
-
-    def _exported(
-        self, streams: dict[str, Chunks], operations: dict[str, Any], found: Slice
-    ) -> list[OutputColumns]:
-        """The rows of exported streams and stored tables, numbered in their common order."""
-        wanted = (*self.plan.exported, *self.plan.stored)
-        names = [name for name in wanted if name in streams and len(streams[name])]
-        if not names:
-            return []
-        chunks = [streams[name] for name in names]
-        owner = np.repeat(np.arange(len(chunks)), [each.count for each in chunks])
-        lengths = np.concatenate([np.diff(each.starts) for each in chunks])
-        arranged = merged([each.order for each in chunks]) if len(chunks) > 1 else None
-        ordinals, positions = self._identities(chunks, lengths, arranged, found)
-        columns = []
-        for i, (name, each) in enumerate(zip(names, chunks, strict=True)):
-            own = np.repeat(owner, lengths) == i if len(chunks) > 1 else slice(None)
-            schema = self.plan.checked.schemas[name]
-            arrays = [column.to_arrow() for column in each.columns]
-            batch = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))
-            ids = positions[own], ordinals[own], np.asarray(each.times)
-            columns.append(OutputColumns(name, *ids, batch, operations.get(name)))
-        return columns
-
-    def _identities(
-        self, chunks: Sequence[Chunks], lengths: Any, arranged: Any, found: Slice
-    ) -> tuple[Any, Any]:
-        """(ordinal, position) of every row of all exported streams, one behind the other."""
-        moments = np.concatenate([each.order.moments for each in chunks])
-        if arranged is None:
-            arranged = slice(None)
-        positions = np.repeat(found.positions_at(moments[arranged]), lengths[arranged])
-        count = len(positions)
-        firsts = np.flatnonzero(np.append(True, positions[1:] != positions[:-1]))
-        run_lengths = np.diff(np.append(firsts, count))
-        ordinals = np.arange(count, dtype=np.int64) - np.repeat(firsts, run_lengths)
-        if isinstance(arranged, slice):
-            return ordinals, positions
-        # Back from the common order to the streams' own.
-        starts = np.zeros(len(lengths), np.int64)
-        np.cumsum(lengths[:-1], out=starts[1:])
-        from lockstep.execute.columnar.chunks import spread
-
-        index, _ = spread(np.append(starts, count), arranged)
-        own_ordinals = np.empty(count, np.int64)
-        own_positions = np.empty(count, np.int64)
-        own_ordinals[index], own_positions[index] = ordinals, positions
-        return own_ordinals, own_positions
-
-    def _settle(self) -> None:
-        for unit in self._units:
-            unit.settle()
-        if self._pool.is_due:
-            arrays = [values for unit in self._units for values in unit.text_columns()]
-            moved = self._pool.collect(arrays)
-            for values in arrays:
-                values[:] = moved[values]
-
-    def _due_ms(self) -> int | None:
-        if self._clock.is_playback:
-            return None
-        due = [each for unit in self._units if (each := unit.due_ms()) is not None]
-        return min(due, default=None)
+        self._folding.start(clock_ms)
 
     # --- state -----------------------------------------------------------------------------------
 
@@ -252,7 +158,7 @@ class ColumnarExecutor:
             "started": self._started,
             "seen": self._seen.snapshot(),
             "writes": self._writes.snapshot(),
-            "engine": to_reference(self._units, self._clock, self._defaults),
+            "engine": to_reference(self.lowering.units, self._clock, self._defaults),
         }
         return state.seal(self._position, body)
 
@@ -262,7 +168,7 @@ class ColumnarExecutor:
         if not isinstance(body, dict) or not {"started", "seen", "engine"} <= body.keys():
             raise SnapshotError("the snapshot holds no executor's state")
         self._renew()
-        from_reference(self._units, self._clock, body["engine"])
+        from_reference(self.lowering.units, self._clock, body["engine"])
         self._seen.restore(body["seen"])
         self._writes.restore(body.get("writes", []))
         self._started = body["started"]
@@ -286,11 +192,6 @@ def _joined(results: Sequence[SliceResult]) -> SliceResult:
         last.next_due_ms,
         writes=tuple(chain.from_iterable(result.writes for result in results)),
     )
-
-
-def _is_due(unit: Unit, found: Slice) -> bool:
-    due_ms = unit.due_ms()
-    return due_ms is not None and due_ms <= found.moves.last
 
 
 class _Entry:

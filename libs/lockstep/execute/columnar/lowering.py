@@ -1,17 +1,22 @@
-"""From a plan to units in columns: every query by the first rule that fits, or the reason why none
-does."""
+"""From a plan to units: every query by the first rule that fits, or on the reference's operators
+with the reason why none does."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from lockstep.events import AttributeType
 from lockstep.execute.columnar.expressions import Compiler, NotLowerable
+from lockstep.execute.columnar.hosted.island import Island
 from lockstep.execute.columnar.partitions import Router
 from lockstep.execute.columnar.pool import StringPool
 from lockstep.execute.columnar.realms import Defaults, Realms
 from lockstep.execute.columnar.rules import RULES, Site
 from lockstep.execute.columnar.rules.table_access import table_units
-from lockstep.execute.columnar.tables import PassiveTable
+from lockstep.execute.columnar.settling import Parts, Settling
+from lockstep.execute.columnar.sharing import Item, definitions_of, item_of, touched
+from lockstep.execute.columnar.tables import PassiveTable, TableUnit
 from lockstep.execute.columnar.units import Unit
 from lockstep.plan import AppPlan, PartitionNode, QueryNode
 from lockstep.siddhiql import ast
@@ -24,43 +29,87 @@ class Choice:
     query: str
     rule: str | None
     reason: str | None = None
+    alone: str | None = None
+    """The rule that would have lowered it, had the rest of the app allowed it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """An app's units in an order in which each stands behind those that write what it reads; no
-    units when the app stays on the reference, for the first of `reasons`."""
+    """An app's parts in an order in which each stands behind those that write what it reads; none
+    when the whole app stays on the reference, for `reasons`."""
 
-    units: tuple[Unit, ...]
+    units: tuple[Unit | Island, ...]
     choices: tuple[Choice, ...]
     reasons: tuple[str, ...]
 
     @property
     def is_columnar(self) -> bool:
-        """Whether the whole app runs in columns."""
+        """Whether the app, or some part of it, runs in columns."""
         return not self.reasons
 
 
-def lower(plan: AppPlan, pool: StringPool, defaults: Defaults) -> Lowering:
-    """Lowers an app. `defaults` are the states of a fresh reference engine."""
-    units: list[Unit] = []
+def lower(
+    plan: AppPlan, pool: StringPool, defaults: Defaults, *, observe: bool = False
+) -> Lowering:
+    """Lowers an app. `defaults` are the states of a fresh reference engine; `observe`: what runs on
+    the reference keeps what tests want to see."""
+    parts: Parts = {}
+    refused: dict[Item, str] = {}
     choices: list[Choice] = []
-    reasons = list(_app_reasons(plan))
     outside = Realms(defaults)
     tables = table_units(plan, Site(plan, 0, outside, pool))
     for place, node in enumerate(plan.nodes):
+        units: list[Unit] = []
         if isinstance(node, PartitionNode):
             realms = Realms(defaults, node.name)
             site = Site(plan, place, realms, pool, tables, node.name)
-            choices += _lower_partition(node, site, units)
+            own = _lower_partition(node, site, units)
         else:
-            choices.append(_lower_query(node, Site(plan, place, outside, pool, tables), units))
-    reasons += [f"{c.query}: {c.reason}" for c in choices if c.reason is not None]
-    for name, table in tables.items():
-        units.append(PassiveTable(name) if isinstance(table, str) else table)
-    if not reasons:
-        units, reasons = _arranged(units)
-    return Lowering(tuple(units) if not reasons else (), tuple(choices), tuple(reasons))
+            own = [_lower_query(node, Site(plan, place, outside, pool, tables), units)]
+        choices += own
+        why = next((f"{each.query}: {each.reason}" for each in own if each.rule is None), None)
+        if why is None:
+            parts[item_of(node)] = units
+        else:
+            refused[item_of(node)] = why
+    _lower_definitions(plan, tables, parts, refused)
+    reasons = app_reasons(plan)
+    if reasons or not any(item_of(node) in parts for node in plan.nodes):
+        return Lowering((), tuple(choices), (*reasons, *(refused.values() if not reasons else ())))
+    settling = Settling(plan, parts, refused, observe)
+    settled = settling.settled()
+    choices = [_chosen(choice, item, refused) for choice, item in _by_item(plan, choices)]
+    if not any(item_of(node) in parts for node in plan.nodes):
+        return Lowering((), tuple(choices), tuple(dict.fromkeys(refused.values())))
+    return Lowering(tuple(settled), tuple(choices), ())
+
+
+def _lower_definitions(
+    plan: AppPlan, tables: Mapping[str, TableUnit | str], parts: Parts, refused: dict[Item, str]
+) -> None:
+    used = {item for node in plan.nodes for item in touched(node, definitions_of(plan))}
+    for name, item in definitions_of(plan).items():
+        unit = tables.get(name)
+        if isinstance(unit, TableUnit):
+            parts[item] = [unit]
+        elif unit is not None and item not in used:
+            parts[item] = [PassiveTable(name)]
+        else:
+            refused[item] = unit or f"{item.partition('/')[0]}s run on the reference"
+
+
+def _by_item(plan: AppPlan, choices: Iterable[Choice]) -> Iterator[tuple[Choice, Item]]:
+    rest = iter(choices)
+    for node in plan.nodes:
+        for _ in node.queries if isinstance(node, PartitionNode) else (node,):
+            yield next(rest), item_of(node)
+
+
+def _chosen(choice: Choice, item: Item, refused: Mapping[Item, str]) -> Choice:
+    """What became of a query in the end."""
+    if choice.rule is None or item not in refused:
+        return choice
+    return Choice(choice.query, None, refused[item], choice.rule)
 
 
 def _lower_query(node: QueryNode, site: Site, units: list[Unit]) -> Choice:
@@ -109,33 +158,15 @@ def _routers(node: PartitionNode, site: Site) -> list[Unit]:
     return routers
 
 
-def _app_reasons(plan: AppPlan) -> list[str]:
+def app_reasons(plan: AppPlan) -> list[str]:
+    """Why no part of an app can run in columns."""
     checked = plan.checked
     found = []
-    for what, named in (
-        ("named windows", checked.windows),
-        ("triggers", checked.triggers),
-        ("aggregations", checked.aggregations),
-    ):
-        if named:
-            found.append(f"the app has {what}")
     playback = checked.annotations.get("playback")
     if playback is not None and playback.get("idle.time") is not None:
         found.append("playback with idle time")
-    return found
-
-
-def _arranged(units: list[Unit]) -> tuple[list[Unit], list[str]]:
-    """(units behind their writers, reasons why there is no such order or it would not be exact)."""
-    waiting = list(units)
-    done: list[Unit] = []
-    while waiting:
-        unwritten = {unit.writes for unit in waiting}
-        ready = [unit for unit in waiting if not unwritten.intersection(unit.reads)]
-        if not ready:
-            return units, ["streams that feed each other"]
-        done += ready
-        waiting = [unit for unit in waiting if unit not in ready]
-    if sum(unit.shows_timers for unit in done) > 1:
-        return units, ["several queries whose timers are seen"]
-    return done, []
+    return found + [
+        f"{name} has an attribute of type object"
+        for name in dict.fromkeys((*plan.inputs, *plan.exported, *plan.stored))
+        if AttributeType.OBJECT in checked.schemas[name].types
+    ]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from lockstep.events import Event
 from lockstep.execute.columnar.chunks import Chunks
 from lockstep.execute.columnar.flow import EXPIRED
-from lockstep.execute.columnar.order import BEHIND, Order
+from lockstep.execute.columnar.hosted.engine import IN_FRONT, Observed
+from lockstep.execute.columnar.order import BEHIND, Order, places_of
 from lockstep.execute.columnar.selector import Output
 from lockstep.execute.columnar.units import Unit
 from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
-
-_BEFORE = -1
 
 
 class Observer:
@@ -26,28 +23,30 @@ class Observer:
 
     def slice(
         self,
-        streams: Mapping[str, Chunks],
+        arrived: Mapping[str, Chunks],
         units: Sequence[Unit],
         outputs: Mapping[str, Output],
+        hosted: Iterable[Observed],
         observed: Container[str],
     ) -> None:
         """Files what a slice brought: a query's rows in front of what came of them, a stream's
-        chunk behind all its receivers."""
-        found: list[tuple[tuple[int, ...], Observation]] = []
-        for name, chunks in streams.items():
-            if name not in observed:
-                continue
-            for place, events, _ in _cut(chunks, None):
-                found.append(((*place, BEHIND), StreamChunk(name, tuple(events))))
+        chunk behind all its receivers. `arrived` came from outside, `hosted` was seen already."""
+        found: list[Observed] = list(hosted)
+        for name, chunks in arrived.items():
+            found += _stream_chunks(name, chunks)
         for unit in units:
             output = outputs.get(unit.name)
-            if output is None or not unit.is_observed:
+            if output is None:
+                continue
+            if unit.writes in observed:
+                found += _stream_chunks(unit.writes, output.chunks)
+            if not unit.is_observed:
                 continue
             for place, events, expired in _cut(output.chunks, output.kinds):
                 seen = QueryChunk(unit.name, tuple(events), tuple(expired))
-                found.append(((*place, _BEFORE), seen))
+                found.append(((*place, IN_FRONT), seen))
             silent = QueryChunk(unit.name, (), ())
-            found += [((*place, _BEFORE), silent) for place in _places(output.silent)]
+            found += [((*place, IN_FRONT), silent) for place in _places(output.silent)]
         found.sort(key=lambda pair: pair[0])
         self._seen += [seen for _, seen in found]
 
@@ -61,8 +60,17 @@ class Observer:
         return taken
 
 
+def _stream_chunks(name: str, chunks: Chunks) -> list[Observed]:
+    return [
+        ((*place, BEHIND), StreamChunk(name, tuple(events)))
+        for place, events, _ in _cut(chunks, None)
+    ]
+
+
 def _cut(chunks: Chunks, kinds: Any) -> list[tuple[tuple[int, ...], list[Event], list[Event]]]:
     """(place, current events, expired events) of each chunk."""
+    if not chunks.count:
+        return []
     columns = [column.to_pylist() for column in chunks.columns]
     rows = list(zip(*columns, strict=True)) if columns else [()] * len(chunks)
     times = chunks.times.tolist()
@@ -80,8 +88,5 @@ def _cut(chunks: Chunks, kinds: Any) -> list[tuple[tuple[int, ...], list[Event],
 def _places(order: Order | None) -> list[tuple[int, ...]]:
     if order is None:
         return []
-    levels = [
-        np.full(len(order), level).tolist() if isinstance(level, int) else level.tolist()
-        for level in order.levels
-    ]
-    return list(zip(order.moments.tolist(), *levels, strict=True))
+    moments = order.moments.tolist()
+    return [(m, *levels) for m, levels in zip(moments, places_of(order), strict=True)]

@@ -9,6 +9,7 @@ chunk.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -46,15 +47,33 @@ def merged(orders: Sequence[Order]) -> Index:
     """The permutation that brings the chunks of several streams, one behind the other, in order."""
     moments = np.concatenate([order.moments for order in orders])
     depth = max(len(order.levels) for order in orders)
-    keys: list[npt.NDArray[np.int64]] = []
-    for level in range(depth):
-        parts = [level_of(order, level) for order in orders]
-        whole = np.concatenate(parts)
-        if len(whole) and (whole != whole[0]).any():
-            keys.append(whole)
+    levels = [np.concatenate([level_of(order, i) for order in orders]) for i in range(depth)]
+    keys = [level for level in _compact(levels) if len(level) and (level != level[0]).any()]
     if not keys:
         return np.argsort(moments, kind="stable")
     return np.lexsort([*reversed(keys), moments])
+
+
+def _compact(levels: list[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int64]]:
+    """The levels without those that a chunk does not have and what came of it has: streams with
+    chunks from several depths are filled up with BEHIND."""
+    missing = [level == BEHIND for level in levels]
+    if not any((one & ~other).any() for one, other in pairwise(missing)):
+        return levels
+    matrix, gaps = np.stack(levels, axis=1), np.stack(missing, axis=1)
+    ordered = np.argsort(gaps, axis=1, kind="stable")
+    return list(np.take_along_axis(matrix, ordered, axis=1).T)
+
+
+def places_of(order: Order) -> list[tuple[int, ...]]:
+    """The levels that each chunk has."""
+    if not order.levels:
+        return [()] * len(order)
+    columns = [level_of(order, level).tolist() for level in range(len(order.levels))]
+    rows = zip(*columns, strict=True)
+    if any(BEHIND in column for column in columns):
+        return [tuple(level for level in row if level != BEHIND) for row in rows]
+    return list(rows)
 
 
 def level_of(order: Order, level: int) -> npt.NDArray[np.int64]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.events import Position, StreamSchema, TickRecord
+from lockstep.events import Position, StreamSchema
 from lockstep.events.codec import decode_columns
 from lockstep.events.columns import EventColumns
 from lockstep.execute.columnar.chunks import Chunks
@@ -52,17 +52,21 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """What came in: the chunks of each stream, the clock's moves, and which positions are where."""
+    """What came in: the chunks of each stream, the moves of the app clock and of the wall clock (in
+    a live app they are one), and which positions are where."""
 
     streams: dict[str, Chunks]
     moves: Moves
+    walls: Moves
     position: Position
     firsts: Longs
     positions: Longs
 
     def positions_at(self, moments: Longs) -> Longs:
         """The log positions of moments."""
-        return self.positions[np.searchsorted(self.firsts, moments, side="right") - 1]
+        found = np.searchsorted(self.firsts, moments, side="right") - 1
+        # What the app's start brings belongs to the first position.
+        return self.positions[np.maximum(found, 0)]
 
 
 @dataclass(slots=True)
@@ -85,6 +89,8 @@ class _Reading:
     next_moment: int = 0
     move_moments: list[Longs] = field(default_factory=list)
     move_clocks: list[Longs] = field(default_factory=list)
+    wall_moments: list[int] = field(default_factory=list)
+    wall_clocks: list[int] = field(default_factory=list)
 
 
 def read_slice(
@@ -95,13 +101,13 @@ def read_slice(
 ) -> Slice:
     """Decodes entries and moves the clocks; raises Unfit for what has no columnar form."""
     reading = _Reading(clock, schemas, seen)
-    before = clock.now
+    before, wall_before = clock.now, clock.wall
     firsts: list[int] = []
     for entry in entries:
         firsts.append(reading.next_moment)
         record = decode_columns(entry.payload)
         _move_wall(reading, record.clock_ms)
-        if not isinstance(record, TickRecord):
+        if isinstance(record, EventColumns):
             _add(reading, record)
     empty = np.zeros(0, np.int64)
     moves = Moves(
@@ -110,15 +116,23 @@ def read_slice(
         clock.is_playback,
         before,
     )
+    walls = Moves(
+        np.array(reading.wall_moments, np.int64),
+        np.array(reading.wall_clocks, np.int64),
+        leaps=False,
+        before=wall_before,
+    )
     positions = np.array([entry.position for entry in entries], np.int64)
     streams = {name: _chunks(parts) for name, parts in reading.parts.items()}
     last = entries[-1].position if entries else 0
-    return Slice(streams, moves, last, np.array(firsts, np.int64), positions)
+    return Slice(streams, moves, walls, last, np.array(firsts, np.int64), positions)
 
 
 def _move_wall(reading: _Reading, clock_ms: int) -> None:
     clock = reading.clock
     clock.wall = max(clock.wall, clock_ms)
+    reading.wall_moments.append(reading.next_moment)
+    reading.wall_clocks.append(clock.wall)
     if not clock.is_playback:
         clock.now = max(clock.now, clock.wall)
         reading.move_moments.append(np.array([reading.next_moment], np.int64))

@@ -13,10 +13,15 @@ from lockstep.execute.columnar.slices import Moves
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """A timer that the reference's engine would have pending."""
+    """A timer that the reference's engine would have pending, of the app clock or the wall clock.
+
+    `sequence` orders timers of one owner that are due at once.
+    """
 
     due_ms: int
     path: str
+    sequence: int = 0
+    wall: bool = False
 
 
 @dataclass(slots=True)
@@ -27,11 +32,22 @@ class States:
     timers: list[Timer] = field(default_factory=list)
 
 
+class Part(Protocol):
+    """Something that has state in an app in columns."""
+
+    def store(self, states: States) -> None:
+        """Adds its state in the reference's form."""
+
+    def load(self, states: States) -> None:
+        """Takes over its state from the reference's form."""
+
+
 class Unit(Protocol):
     """One query (or several that share state) in columns.
 
     `place` is its place among the receivers of its streams. `reads` and `writes` are stream names.
-    `shows_timers`: timers make rows come out. `is_observed`: observers hear of it (the reference
+    `shows_timers`: timers make rows come out. A unit with `hears_timers` goes by timers that nobody
+    sees, such as those of the windows of a join. `is_observed`: observers hear of it (the reference
     lets them hear of queries outside partitions).
     """
 

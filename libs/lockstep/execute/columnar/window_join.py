@@ -44,6 +44,7 @@ class WindowJoin:
         self._condition = condition
         self._selector = selector
         self._windows = JoinedWindows(sides, pool)
+        self.hears_timers = any(side.window == joining.TIME for side in sides)
 
     # --- folding ---------------------------------------------------------------------------------
 

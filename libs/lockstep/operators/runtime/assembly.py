@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from lockstep.operators.contract import Emit
 from lockstep.operators.errors import EventError
 from lockstep.operators.runtime.context import EngineContext
-from lockstep.operators.runtime.junction import Junction
 from lockstep.operators.runtime.query import QueryRuntime
 from lockstep.plan import PartitionNode, QueryNode
 from lockstep.siddhiql import ast
@@ -23,7 +22,7 @@ def assemble(engine: Engine) -> None:
     """Fills the engine; after it every name of the plan can be asked for."""
     checked = engine.plan.checked
     for name in [*checked.streams, *checked.triggers, *checked.windows]:
-        engine.junctions.setdefault(name, Junction(name, engine.failed))
+        engine.junctions.setdefault(name, engine.new_junction(name))
     _tables(engine)
     _windows(engine)
     _aggregations(engine)
@@ -53,7 +52,7 @@ def _query(engine: Engine, node: QueryNode) -> None:
         runtime = QueryRuntime(node.query, EngineContext(engine, f"query/{node.name}"))
     engine.queries[node.name] = runtime
     for source, receive in runtime.receivers:
-        engine.junction(source).subscribe(receive)
+        engine.subscribe(source, receive, f"query/{node.name}")
     engine.starters.append(runtime.start)
 
 
@@ -65,7 +64,7 @@ def _partition(engine: Engine, node: PartitionNode) -> None:
     for source, receive in runtime.receivers:
         # Tables and aggregations are read inside, but deliver nothing.
         if source in engine.junctions:
-            engine.junction(source).subscribe(receive)
+            engine.subscribe(source, receive, f"partition/{node.name}")
     engine.starters.append(runtime.start)
 
 
@@ -104,7 +103,7 @@ def _aggregations(engine: Engine) -> None:
         engine.aggregations[name] = runtime
         receivers: list[tuple[str, Emit]] = list(runtime.receivers())
         for source, receive in receivers:
-            engine.junction(source).subscribe(receive)
+            engine.subscribe(source, receive, f"aggregation/{name}")
         start: Callable[[], None] = runtime.start
         engine.starters.append(start)
 

@@ -8,10 +8,10 @@ looking at the new clock (semantics 2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lockstep.operators.contract import Stateful, StreamEvent
+from lockstep.operators.contract import Emit, Stateful, StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS, FaultListener
 from lockstep.operators.runtime.assembly import assemble
 from lockstep.operators.runtime.junction import Junction
@@ -31,9 +31,19 @@ def _no_fault(
 
 
 class Engine:
-    """One app (or one partition of it) in execution, in one thread."""
+    """One app (or a part of one) in execution, in one thread.
 
-    def __init__(self, plan: AppPlan, *, on_fault: FaultListener = _no_fault) -> None:
+    `ranks`: who goes first of those whose timers are due at once, where it is not the plan that
+    says so (see ranks.py).
+    """
+
+    def __init__(
+        self,
+        plan: AppPlan,
+        *,
+        on_fault: FaultListener = _no_fault,
+        ranks: Mapping[str, int] | None = None,
+    ) -> None:
         self.plan = plan
         self.on_fault = on_fault
         self.now = 0
@@ -42,10 +52,12 @@ class Engine:
         self.compiled: dict[Any, Any] = {}
         self.operators: dict[str, Stateful] = {}
         self.sequence = 0
-        self._ranks = ranks_of(plan)
+        self._ranks = ranks_of(plan) if ranks is None else ranks
         self._rank_by_id: dict[int, int] = {}
-        self.app_timers = Scheduler(self._next_sequence, self.rank_of)
-        self.wall_timers = Scheduler(self._next_sequence, self.rank_of)
+        self.app_timers, self.wall_timers = (
+            Scheduler(self._next_sequence, lambda target: self._rank_by_id.get(id(target), LAST))
+            for _ in range(2)
+        )
         self.junctions: dict[str, Junction] = {}
         self.tables: dict[str, Any] = {}
         self.windows: dict[str, Any] = {}
@@ -61,16 +73,20 @@ class Engine:
 
     # --- what operators and assembly use ---------------------------------------------------------
 
+    def new_junction(self, name: str) -> Junction:
+        """A stream of the app, before anybody reads it."""
+        return Junction(name, self.failed)
+
+    def subscribe(self, source: str, receive: Emit, owner: str) -> None:
+        """Makes an owner's function a receiver of a stream, behind the present ones (ranks.py)."""
+        self.junction(source).subscribe(receive)
+
     def register(self, path: str, operator: Stateful) -> None:
         """Gives an operator its id."""
         if path in self.operators:
             raise ValueError(f"two operators at {path}")
         self.operators[path] = operator
         self._rank_by_id[id(operator)] = self._ranks.get(owner_of(path), LAST)
-
-    def rank_of(self, target: object) -> int:
-        """The rank of what owns a timer's target (see ranks.py)."""
-        return self._rank_by_id.get(id(target), LAST)
 
     def forget(self, paths: Sequence[str]) -> None:
         """Takes operators out, with their timers (purged partition instances)."""

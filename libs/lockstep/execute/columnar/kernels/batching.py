@@ -23,7 +23,7 @@ def close_by_time(
     start: int,
     state: Any,
 ) -> Any:
-    """timeBatch: (events collected when it closed, moment, clock, due) of each closing.
+    """timeBatch: (events collected when it closed, moment, due time, clock) of each closing.
 
     `state`: [next boundary, whether it is known, events collected, whether there is a last batch].
     Events are counted from the first one collected before the slice.
@@ -31,6 +31,7 @@ def close_by_time(
     room = 2 * (len(move_moments) + len(starts)) + 2
     until = np.empty(room, np.int64)
     moment = np.empty(room, np.int64)
+    due = np.empty(room, np.int64)
     clock = np.empty(room, np.int64)
     boundary, known, collected, has_last = state[0], state[1], state[2], state[3]
     taken = 0
@@ -45,6 +46,7 @@ def close_by_time(
             while (total > taken or has_last == 1) and boundary <= target:
                 until[out] = total
                 moment[out] = move_moments[move]
+                due[out] = boundary
                 clock[out] = target if leaps else max(boundary, before)
                 out += 1
                 has_last = 1 if total > taken else 0
@@ -65,7 +67,7 @@ def close_by_time(
                 boundary += ((at - boundary) // period + 1) * period
         total += starts[chunk + 1] - starts[chunk]
     state[0], state[1], state[2], state[3] = boundary, known, total - taken, has_last
-    return until[:out], moment[:out], clock[:out]
+    return until[:out], moment[:out], due[:out], clock[:out]
 
 
 @kernel

@@ -266,8 +266,8 @@ def slide_by_timers(
     """time(t) where what leaves by a timer is seen: chunks of timers between those of events.
 
     One key. `chain` holds head, tail and count; `before` is the clock before the slice. Gives
-    also, per chunk of the flow, the chunk of the slice (-1 for a timer's), its moment and the
-    clock at it.
+    also, per chunk of the flow, the chunk of the slice (-1 for a timer's), its moment, when the
+    timer was due and the clock at it.
     """
     room = 2 * len(places) + inside
     kind, row = np.empty(room, np.int8), np.empty(room, np.int64)
@@ -276,6 +276,7 @@ def slide_by_timers(
     offsets = np.empty(chunks + room + 1, np.int64)
     source = np.empty(chunks + room, np.int64)
     moment = np.empty(chunks + room, np.int64)
+    due = np.empty(chunks + room, np.int64)
     clock = np.empty(chunks + room, np.int64)
     n = 0
     out = 0
@@ -289,6 +290,7 @@ def slide_by_timers(
                 at = target if leaps else max(times[chain[0]] + length_ms, before)
                 offsets[out], source[out] = n, -1
                 moment[out], clock[out] = move_moments[move], at
+                due[out] = times[chain[0]] + length_ms
                 out += 1
                 n = leave(at - length_ms, at, n, times, chain, newer, kind, row, place, time)
             before = max(before, target)
@@ -296,6 +298,7 @@ def slide_by_timers(
         if chunk == chunks:
             break
         offsets[out], source[out], moment[out], clock[out] = n, chunk, until, now[chunk]
+        due[out] = 0
         out += 1
         for i in range(starts[chunk], starts[chunk + 1]):
             last = now[chunk] - length_ms
@@ -310,5 +313,6 @@ def slide_by_timers(
         offsets[: out + 1],
         source[:out],
         moment[:out],
+        due[:out],
         clock[:out],
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from lockstep.execute.columnar.flow import Flow
 from lockstep.execute.columnar.kernels import plain, sliding
-from lockstep.execute.columnar.order import BEHIND, Order
+from lockstep.execute.columnar.order import BEHIND, Level, Order
 from lockstep.execute.columnar.windows.chained import Chained
 from lockstep.execute.columnar.windows.contract import Longs, Setup, Step
 
@@ -107,7 +107,7 @@ class TimerTimeWindow(Chained):
         places, starts, _ = self.enter(step)
         chunks, moves = step.chunks, step.moves
         chain = np.array([self.head[0], self.tail[0], self.count[0]], np.int64)
-        kind, row, place, time, offsets, source, moment, clock = sliding.slide_by_timers(
+        kind, row, place, time, offsets, source, moment, due, clock = sliding.slide_by_timers(
             starts,
             plain(chunks.order.moments, np.int64),
             plain(chunks.now, np.int64),
@@ -124,7 +124,7 @@ class TimerTimeWindow(Chained):
         )
         self.head[0], self.tail[0], self.count[0] = chain
         self._left.append(place[kind == 1])
-        order = timed_order(chunks.order, source, moment, step.place)
+        order = timed_order(chunks.order, source, moment, due, step.place)
         return Flow(chunks, offsets, order, clock, row, kind, place, time, self.held)
 
     def due_ms(self) -> int | None:
@@ -137,15 +137,29 @@ class TimerTimeWindow(Chained):
         return [] if head == -1 else [int(self.held.times[head]) + self._length_ms]
 
 
-def timed_order(order: Order, source: Longs, moments: Longs, place: int) -> Order:
-    """The places of chunks that come from chunks of the slice (`source`) or from timers (-1)."""
-    counts = np.arange(len(source), dtype=np.int64)
-    if not order.levels:
-        return Order(moments, (place, counts))
-    # A timer stands at a moment of its own, so its upper levels compare with nothing.
+def timed_order(order: Order, source: Longs, moments: Longs, due: Longs, place: int) -> Order:
+    """The places of chunks that come from chunks of the slice (`source`) or from timers (-1), which
+    were `due` then.
+
+    A timer stands at a moment of the clock, below its firing (see labels.py); an owner's firings at
+    one moment have ascending due times.
+    """
+    of_timer = source < 0
     from_slice = np.maximum(source, 0)
-    levels = tuple(
-        level if isinstance(level, int) else np.where(source < 0, 0, level[from_slice])
+    levels: list[Level] = [
+        np.full(len(source), level) if isinstance(level, int) else _taken(level, from_slice)
         for level in order.levels
-    )
-    return Order(moments, (*levels, place, counts))
+    ]
+    levels += [place, np.arange(len(source), dtype=np.int64)]
+    while len(levels) < 3:
+        levels.append(BEHIND)
+    firing: tuple[Level, ...] = (due, place, 0)
+    for number, level in enumerate(levels):
+        own = firing[number] if number < len(firing) else BEHIND
+        levels[number] = np.where(of_timer, own, level)
+    return Order(moments, tuple(levels))
+
+
+def _taken(level: Longs, index: Longs) -> Longs:
+    # Where nothing came every place stands for a timer.
+    return level[index] if len(level) else np.zeros(len(index), np.int64)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from lockstep.execute.columnar.kernels import batching, plain
+from lockstep.execute.columnar.order import Order
 from lockstep.execute.columnar.windows.batches import Batches, Closings
 from lockstep.execute.columnar.windows.contract import Setup, Step
-from lockstep.execute.columnar.windows.time import timed_order
 
 
 class TimeBatchWindow(Batches):
@@ -31,7 +31,7 @@ class TimeBatchWindow(Batches):
         state = np.array(
             [self._next_ms or 0, int(known), collected, int(len(self.last) > 0)], np.int64
         )
-        until, moment, clock = batching.close_by_time(
+        until, moment, due, clock = batching.close_by_time(
             plain(chunks.starts, np.int64),
             plain(chunks.order.moments, np.int64),
             plain(chunks.now, np.int64),
@@ -45,7 +45,7 @@ class TimeBatchWindow(Batches):
             state,
         )
         self._next_ms = int(state[0]) if state[1] else None
-        order = timed_order(chunks.order, np.full(len(until), -1, np.int64), moment, step.place)
+        order = Order(moment, (due, step.place, 0))
         return Closings(until, order, clock, clock)
 
     def store(self, realm: int) -> Any:

@@ -1,0 +1,160 @@
+"""One slice through an app's units: each for the whole slice at once, behind those whose streams it
+reads; then the outputs, numbered in the order of the reference's run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lockstep.events.columns import arrow_schema
+from lockstep.events.outputs import OutputColumns
+from lockstep.execute.columnar.chunks import Chunks, merge, spread
+from lockstep.execute.columnar.hosted.island import Island
+from lockstep.execute.columnar.observing import Observer
+from lockstep.execute.columnar.order import merged
+from lockstep.execute.columnar.pool import StringPool
+from lockstep.execute.columnar.selector import Output
+from lockstep.execute.columnar.slices import Slice
+from lockstep.execute.columnar.units import Unit
+from lockstep.plan import AppPlan
+
+
+class Folding:
+    """An app's units in an order in which each stands behind those that write what it reads."""
+
+    def __init__(
+        self, plan: AppPlan, units: Sequence[Unit | Island], observer: Observer | None
+    ) -> None:
+        self._plan = plan
+        self._observer = observer
+        self.parts = units
+        self._units = [unit for unit in units if not isinstance(unit, Island)]
+        self._islands = [unit for unit in units if isinstance(unit, Island)]
+
+    def start(self, clock_ms: int) -> None:
+        """The app starts with the next slice."""
+        for island in self._islands:
+            island.start(clock_ms)
+
+    def run(self, found: Slice) -> list[OutputColumns]:
+        """The rows of exported streams and stored tables."""
+        streams = _Streams(found)
+        outputs: dict[str, Output] = {}
+        for part in self.parts:
+            if isinstance(part, Island):
+                _run_island(part, streams, found)
+                continue
+            inputs = streams.whole(part.reads)
+            if inputs or _is_due(part, found):
+                output = outputs[part.name] = part.run(inputs, found.moves)
+                streams.add(part.writes, output)
+        if self._observer is not None:
+            self._observe(self._observer, found, outputs)
+        names = (*self._plan.exported, *self._plan.stored)
+        return self._exported(streams.whole(names), streams.operations, found)
+
+    def _observe(self, observer: Observer, found: Slice, outputs: Mapping[str, Output]) -> None:
+        observed = [seen for island in self._islands for seen in island.take_observed()]
+        observer.slice(found.streams, self._units, outputs, observed, self._plan.checked.streams)
+
+    def _exported(
+        self, streams: dict[str, Chunks], operations: Mapping[str, Any], found: Slice
+    ) -> list[OutputColumns]:
+        """The rows, numbered in their common order."""
+        names = [name for name, chunks in streams.items() if len(chunks)]
+        if not names:
+            return []
+        chunks = [streams[name] for name in names]
+        owner = np.repeat(np.arange(len(chunks)), [each.count for each in chunks])
+        lengths = np.concatenate([np.diff(each.starts) for each in chunks])
+        arranged = merged([each.order for each in chunks]) if len(chunks) > 1 else None
+        ordinals, positions = _identities(chunks, lengths, arranged, found)
+        columns = []
+        for i, (name, each) in enumerate(zip(names, chunks, strict=True)):
+            own = np.repeat(owner, lengths) == i if len(chunks) > 1 else slice(None)
+            schema = self._plan.checked.schemas[name]
+            arrays = [column.to_arrow() for column in each.columns]
+            batch = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))
+            ids = positions[own], ordinals[own], np.asarray(each.times)
+            columns.append(OutputColumns(name, *ids, batch, operations.get(name)))
+        return columns
+
+    def settle(self, pool: StringPool) -> None:
+        """The slice is done: what nobody reads any more is forgotten."""
+        for unit in self._units:
+            unit.settle()
+        if pool.is_due:
+            arrays = [values for unit in self._units for values in unit.text_columns()]
+            moved = pool.collect(arrays)
+            for values in arrays:
+                values[:] = moved[values]
+
+    def due_ms(self, *, is_playback: bool) -> int | None:
+        """The wall time at which a tick is due."""
+        due = [island.next_due_ms() for island in self._islands]
+        if not is_playback:
+            due += [unit.due_ms() for unit in self._units]
+        return min((each for each in due if each is not None), default=None)
+
+
+class _Streams:
+    """What a slice has brought so far, by stream (or table)."""
+
+    def __init__(self, found: Slice) -> None:
+        self._parts: dict[str, list[Chunks]] = {name: [own] for name, own in found.streams.items()}
+        self._whole: dict[str, Chunks] = {}
+        self.operations: dict[str, Any] = {}
+
+    def add(self, name: str, output: Output) -> None:
+        """What a part wrote."""
+        if output.chunks.count:
+            self._parts.setdefault(name, []).append(output.chunks)
+            self._whole.pop(name, None)
+        if output.operations is not None:
+            self.operations[name] = output.operations
+
+    def whole(self, names: Sequence[str]) -> dict[str, Chunks]:
+        """Those of the names that something came on, in the order in which it arrives."""
+        for name in names:
+            if name in self._parts and name not in self._whole:
+                self._whole[name] = merge(self._parts[name])
+        return {name: self._whole[name] for name in names if name in self._whole}
+
+
+def _run_island(island: Island, streams: _Streams, found: Slice) -> None:
+    inputs = streams.whole(island.reads)
+    if inputs or island.is_due(found):
+        for name, output in island.run(inputs, found).items():
+            streams.add(name, output)
+
+
+def _identities(
+    chunks: Sequence[Chunks], lengths: Any, arranged: Any, found: Slice
+) -> tuple[Any, Any]:
+    """(ordinal, position) of every row of all exported streams, one behind the other."""
+    moments = np.concatenate([each.order.moments for each in chunks])
+    if arranged is None:
+        arranged = slice(None)
+    positions = np.repeat(found.positions_at(moments[arranged]), lengths[arranged])
+    count = len(positions)
+    firsts = np.flatnonzero(np.append(True, positions[1:] != positions[:-1]))
+    run_lengths = np.diff(np.append(firsts, count))
+    ordinals = np.arange(count, dtype=np.int64) - np.repeat(firsts, run_lengths)
+    if isinstance(arranged, slice):
+        return ordinals, positions
+    # Back from the common order to the streams' own.
+    starts = np.zeros(len(lengths), np.int64)
+    np.cumsum(lengths[:-1], out=starts[1:])
+    index, _ = spread(np.append(starts, count), arranged)
+    own_ordinals = np.empty(count, np.int64)
+    own_positions = np.empty(count, np.int64)
+    own_ordinals[index], own_positions[index] = ordinals, positions
+    return own_ordinals, own_positions
+
+
+def _is_due(unit: Unit, found: Slice) -> bool:
+    due_ms = unit.due_ms()
+    return due_ms is not None and due_ms <= found.moves.last

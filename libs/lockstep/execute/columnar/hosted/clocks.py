@@ -1,0 +1,55 @@
+"""Which queries may ask to be woken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from lockstep.plan import PlanNode, QueryNode
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedJoin, CheckedPattern, CheckedQuery, CheckedStream
+
+TIMERLESS = frozenset({"length", "lengthBatch", "externalTime", "sort", "batch", "frequent"})
+"""Windows that never are; of others it is not asked."""
+
+
+def keeps_time(node: PlanNode) -> bool:
+    """Whether timers may make rows of the node come out."""
+    if not isinstance(node, QueryNode):
+        return any(map(keeps_time, node.queries))
+    query = node.query
+    rate = query.query.rate
+    return (rate is not None and rate.every_ms is not None) or _waits(query)
+
+
+def _waits(query: CheckedQuery) -> bool:
+    match query.input:
+        case CheckedStream():
+            return _is_timed(query.input)
+        case CheckedJoin(left=left, right=right):
+            return _is_timed(left) or _is_timed(right)
+        case CheckedPattern(input=pattern):
+            return any(isinstance(each, ast.AbsentState) for each in below(pattern))
+
+
+def _is_timed(stream: CheckedStream) -> bool:
+    for checked in stream.handlers:
+        match checked.handler:
+            case ast.WindowHandler(call=call):
+                if call.namespace is not None or call.name not in TIMERLESS:
+                    return True
+            case ast.StreamFunction():
+                return True
+    return False
+
+
+def below(tree: Any) -> Iterator[Any]:
+    """A syntax tree and everything in it."""
+    yield tree
+    if is_dataclass(tree):
+        for field in fields(tree):
+            yield from below(getattr(tree, field.name))
+    elif isinstance(tree, (tuple, list)):
+        for each in tree:
+            yield from below(each)

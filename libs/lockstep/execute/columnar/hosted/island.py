@@ -1,0 +1,274 @@
+"""An island: queries without a columnar form, and what they share, on the reference's operators in
+the midst of an app in columns.
+
+It takes the chunks that others bring in the order of the whole app's run, fires its own timers
+between them, and gives what it writes with its place in that run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lockstep.events import AttributeType
+from lockstep.execute.columnar.chunks import Chunks
+from lockstep.execute.columnar.hosted.clocks import keeps_time
+from lockstep.execute.columnar.hosted.engine import HostedEngine, Observed
+from lockstep.execute.columnar.hosted.records import Records
+from lockstep.execute.columnar.labels import Levels, firing_of
+from lockstep.execute.columnar.order import merged, places_of
+from lockstep.execute.columnar.selector import Output
+from lockstep.execute.columnar.slices import Slice
+from lockstep.execute.columnar.units import States, Timer
+from lockstep.operators import state
+from lockstep.operators.contract import StreamEvent
+from lockstep.operators.runtime.ranks import owner_of, owners_of, ranks_of
+from lockstep.plan import AppPlan, QueryNode
+
+_APP_WIDE = frozenset({"playback"})
+"""Operators that every engine has: their state is the app's, not the island's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """What lives on an island, by name: nodes of the plan, tables, named windows, aggregations and
+    triggers."""
+
+    nodes: frozenset[str]
+    tables: frozenset[str] = frozenset()
+    windows: frozenset[str] = frozenset()
+    aggregations: frozenset[str] = frozenset()
+    triggers: frozenset[str] = frozenset()
+
+    def plan_of(self, plan: AppPlan) -> AppPlan:
+        """The part of the plan that they are."""
+        checked = plan.checked
+        elsewhere = {
+            name: plan.schemas[name] for name in checked.triggers if name not in self.triggers
+        }
+        return replace(
+            plan,
+            nodes=tuple(node for node in plan.nodes if node.name in self.nodes),
+            checked=replace(
+                checked,
+                streams={**checked.streams, **elsewhere},
+                tables=_some(checked.tables, self.tables),
+                windows=_some(checked.windows, self.windows),
+                aggregations=_some(checked.aggregations, self.aggregations),
+                triggers=_some(checked.triggers, self.triggers),
+            ),
+        )
+
+
+def _some(definitions: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    return {name: each for name, each in definitions.items() if name in names}
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """A chunk on its way to one receiver of its stream: where the chunk stands, where in the
+    stream its events are, and the clock."""
+
+    stream: str
+    receiver: int
+    moment: int
+    levels: Levels
+    start: int
+    end: int
+
+
+class Island:
+    """Runs its members on a reference engine of their own.
+
+    `reads` and `writes` are streams and, of what is written, tables whose changes are outputs.
+    `shows_timers`: timers may make rows come out.
+    """
+
+    def __init__(self, plan: AppPlan, members: Members, *, observe: bool) -> None:
+        part = members.plan_of(plan)
+        ranks = ranks_of(plan)
+        written = [*_written(part), *part.checked.triggers]
+        stored = [name for name in plan.stored if name in members.tables]
+        self.name = f"island of {', '.join(owners_of(part))}"
+        self.members = members
+        self.writes = tuple(dict.fromkeys(name for name in [*written, *stored]))
+        schemas = plan.checked.schemas
+        self._records = {
+            name: Records(schemas[name].types)
+            for name in self.writes
+            if AttributeType.OBJECT not in schemas[name].types
+        }
+        self._engine = HostedEngine(part, ranks, self._records, observe=observe)
+        self._owners = frozenset(owners_of(part)) | {f"table/{name}" for name in members.tables}
+        self.reads = tuple(name for name in self._engine.receivers if name not in members.windows)
+        self.shows_timers = any(map(keeps_time, part.nodes)) or bool(
+            part.checked.triggers or part.checked.windows
+        )
+        self._start_ms: int | None = None
+
+    # --- folding ---------------------------------------------------------------------------------
+
+    def start(self, clock_ms: int) -> None:
+        """The app starts with the next slice."""
+        self._start_ms = clock_ms
+
+    def is_due(self, found: Slice) -> bool:
+        """Whether the slice concerns it without anything that it reads."""
+        if self._start_ms is not None:
+            return True
+        wall = self._engine.due_on(wall=True)
+        if wall is not None and wall <= found.walls.last:
+            return True
+        if not self._engine.is_playback:
+            return False
+        due = self._engine.due_on(wall=False)
+        return due is not None and due <= found.moves.last
+
+    def run(self, streams: Mapping[str, Chunks], found: Slice) -> dict[str, Output]:
+        """What it wrote, by name; `streams` are those of `reads` that something came on."""
+        engine = self._engine
+        if self._start_ms is not None:
+            engine.start(self._start_ms)
+            self._start_ms = None
+        engine.wall = max(engine.wall, found.walls.before)
+        engine.now = max(engine.now, found.moves.before)
+        moving = _Moving(engine, found)
+        events = {name: _events(chunks) for name, chunks in streams.items()}
+        for each in self._arrivals(streams):
+            moving.to(each.moment, each.levels)
+            chunk = events[each.stream][each.start : each.end]
+            engine.arrive(each.stream, each.receiver, (each.moment, each.levels), chunk)
+        moving.to_the_end()
+        return {name: records.take() for name, records in self._records.items() if len(records)}
+
+    def _arrivals(self, streams: Mapping[str, Chunks]) -> Iterator[Arrival]:
+        """Every chunk for every receiver, in order."""
+        receivers = [
+            (name, number, chunks, chunks.order.below(rank))
+            for name, chunks in streams.items()
+            for number, rank in enumerate(self._engine.receivers[name])
+        ]
+        orders = [order for *_, order in receivers]
+        if not orders:
+            return
+        levels = [places_of(chunks.order) for _, _, chunks, _ in receivers]
+        owner = np.repeat(np.arange(len(orders)), [len(order) for order in orders]).tolist()
+        within = [number for order in orders for number in range(len(order))]
+        moments = [order.moments.tolist() for order in orders]
+        starts = [chunks.starts.tolist() for _, _, chunks, _ in receivers]
+        for index in merged(orders).tolist():
+            own, at = owner[index], within[index]
+            name, number = receivers[own][:2]
+            span = starts[own][at], starts[own][at + 1]
+            yield Arrival(name, number, moments[own][at], levels[own][at], *span)
+
+    def take_observed(self) -> list[Observed]:
+        """What was observed since the last call, with its places."""
+        engine = self._engine
+        taken, engine.observed = engine.observed, None if engine.observed is None else []
+        return taken or []
+
+    def next_due_ms(self) -> int | None:
+        """The wall time at which a tick is due."""
+        return self._engine.next_due_ms()
+
+    # --- state -----------------------------------------------------------------------------------
+
+    def store(self, states: States) -> None:
+        """Adds its state in the reference's form, which is its own."""
+        engine = self._engine
+        paths = {id(operator): path for path, operator in engine.operators.items()}
+        for path, operator in engine.operators.items():
+            if path not in _APP_WIDE:
+                states.operators[path] = operator.snapshot()
+        for scheduler, wall in ((engine.app_timers, False), (engine.wall_timers, True)):
+            for due_ms, sequence, target in scheduler.pending():
+                path = paths[id(target)]
+                if path not in _APP_WIDE:
+                    states.timers.append(Timer(due_ms, path, sequence, wall))
+
+    def load(self, states: States) -> None:
+        """Takes over its state from the reference's form."""
+        engine = self._engine
+        for path, saved in states.operators.items():
+            if owner_of(path) in self._owners:
+                # What a columnar operator packed comes as lists here.
+                engine.operators[path].restore(state.decode(state.encode(saved)))
+        own = [timer for timer in states.timers if owner_of(timer.path) in self._owners]
+        engine.sequence = max((timer.sequence for timer in own), default=0)
+        for scheduler, wall in ((engine.app_timers, False), (engine.wall_timers, True)):
+            scheduler.refill(
+                [
+                    (timer.due_ms, timer.sequence, engine.operators[timer.path])  # type: ignore[misc]
+                    for timer in own
+                    if timer.wall is wall
+                ]
+            )
+
+
+class _Moving:
+    """The clock on its way through a slice: moves of the wall clock, and in playback those of the
+    app's."""
+
+    def __init__(self, engine: HostedEngine, found: Slice) -> None:
+        self._engine = engine
+        parts = [(found.walls, True)]
+        if engine.is_playback:
+            parts.append((found.moves, False))
+        self._moves = sorted(
+            (moment, clock, wall)
+            for moves, wall in parts
+            for moment, clock in zip(moves.moments.tolist(), moves.clock.tolist(), strict=True)
+        )
+        self._next = 0
+        self._behind: Levels = ()
+
+    def to(self, moment: int, levels: Levels) -> None:
+        """Everything in front of a place."""
+        moves = self._moves
+        while self._next < len(moves) and moves[self._next][0] < moment:
+            self._finish()
+        if self._next == len(moves) or moves[self._next][0] != moment:
+            return
+        # What comes is itself a timer's: ours that are due before that one go first.
+        engine = self._engine
+        _, clock, wall = moves[self._next]
+        if not wall:
+            engine.now = max(engine.now, clock)
+        engine.fire(moment, clock, self._behind, levels, wall=wall)
+        self._behind = firing_of(levels)
+        if wall:
+            engine.reach(levels[0])
+
+    def _finish(self) -> None:
+        moment, clock, wall = self._moves[self._next]
+        engine = self._engine
+        if not wall:
+            engine.now = max(engine.now, clock)
+        engine.fire(moment, clock, self._behind, None, wall=wall)
+        if wall:
+            engine.reach(clock)
+        self._behind = ()
+        self._next += 1
+
+    def to_the_end(self) -> None:
+        """The moves that are left."""
+        while self._next < len(self._moves):
+            self._finish()
+
+
+def _written(plan: AppPlan) -> Iterator[str]:
+    names = plan.checked.streams
+    for node in plan.nodes:
+        for name in (node.writes,) if isinstance(node, QueryNode) else node.writes:
+            if name in names:
+                yield name
+
+
+def _events(chunks: Chunks) -> list[StreamEvent]:
+    columns = [column.to_pylist() for column in chunks.columns]
+    rows: Any = zip(*columns, strict=True) if columns else [()] * len(chunks)
+    return list(map(StreamEvent, chunks.times.tolist(), rows))

@@ -1,0 +1,215 @@
+"""Which parts of an app run in columns and which on the reference's operators.
+
+A part may run in columns when a rule lowered it. It still goes to the reference
+
+- with what it shares state with: a table, named window or aggregation is in one place;
+- when it stands in a circle of streams that feed each other: columns take a slice stream by stream,
+  which a circle does not allow. What lies between parts on one island makes a circle too;
+- when it goes by a clock of its own and reads what timers brought: columns know when each timer
+  fired, but their kernels take timers and events of timers at different moments only.
+
+What is left has an order in which each part stands behind those whose streams it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lockstep.execute.columnar.hosted.island import Island, Members
+from lockstep.execute.columnar.sharing import (
+    Item,
+    Together,
+    components,
+    definitions_of,
+    item_of,
+    touched,
+)
+from lockstep.execute.columnar.units import Unit
+from lockstep.plan import AppPlan, QueryNode
+
+Parts = dict[Item, Sequence[Unit]]
+"""The units of each item that has a columnar form."""
+
+Vertices = dict[str, Unit | Island]
+CIRCLE = "stands in a circle of streams that feed each other"
+
+
+@dataclass(slots=True)
+class Settling:
+    """Decides for a plan. `parts` are the units that rules made; `refused` tells why there are none
+    for an item, and in the end why any item is hosted."""
+
+    plan: AppPlan
+    parts: Parts
+    refused: dict[Item, str]
+    observe: bool = False
+    _together: Together = field(default_factory=Together)
+    _islands: dict[frozenset[Item], Island] = field(default_factory=dict)
+
+    def settled(self) -> list[Unit | Island]:
+        """The app's parts in order."""
+        self._join_what_is_shared()
+        self._host_circles()
+        while True:
+            self._spread()
+            vertices = self._vertices()
+            order = components(
+                _followers(
+                    {name: part.reads for name, part in vertices.items()},
+                    {name: _writes(part) for name, part in vertices.items()},
+                )
+            )
+            if not self._join_islands(order, vertices) and not self._host_clocks(order, vertices):
+                return [vertices[name] for (name,) in order]
+
+    # --- what is hosted --------------------------------------------------------------------------
+
+    def _join_what_is_shared(self) -> None:
+        definitions = definitions_of(self.plan)
+        for node in self.plan.nodes:
+            for item in touched(node, definitions):
+                self._together.join([item_of(node), item])
+
+    def _spread(self) -> None:
+        """Who shares state with somebody hosted is hosted."""
+        reasons: dict[Item, Item] = {}
+        for item in self.refused:
+            reasons.setdefault(self._together.root(item), item)
+        for item in list(self.parts):
+            other = reasons.get(self._together.root(item))
+            if other is not None and item not in self.refused:
+                self._host([item], f"shares state with {other}")
+
+    def _host(self, items: Sequence[Item], reason: str) -> bool:
+        new = [item for item in items if item not in self.refused]
+        for item in new:
+            self.refused[item] = reason
+            self.parts.pop(item, None)
+        return bool(new)
+
+    def _host_circles(self) -> None:
+        """Puts every circle of streams on one island, with all who read its streams: in a circle a
+        chunk overtakes the one that it comes of."""
+        reads: dict[str, Sequence[str]] = {}
+        writes: dict[str, Sequence[str]] = {}
+        items: dict[str, Item] = {}
+        for item, units in self.parts.items():
+            for unit in units:
+                reads[unit.name], writes[unit.name] = unit.reads, (unit.writes,)
+                items[unit.name] = item
+        for node in self.plan.nodes:
+            item = item_of(node)
+            if item in self.refused:
+                reads[item] = node.reads
+                writes[item] = (node.writes,) if isinstance(node, QueryNode) else node.writes
+                items[item] = item
+        for circle in components(_followers(reads, writes)):
+            read = {name for vertex in circle for name in reads[vertex]}
+            feeding = {name for vertex in circle for name in writes[vertex]} & read
+            if len(circle) > 1 or feeding:
+                outside = [name for name in reads if not feeding.isdisjoint(reads[name])]
+                inside = list(dict.fromkeys(items[name] for name in (*circle, *outside)))
+                self._host(inside, CIRCLE)
+                self._together.join(inside)
+
+    def _join_islands(self, order: Sequence[Sequence[str]], vertices: Vertices) -> bool:
+        """Makes one island of those that feed each other, with what lies between; whether there
+        were any."""
+        circles = [circle for circle in order if len(circle) > 1]
+        for circle in circles:
+            items = [item for name in circle for item in self._items_of(name, vertices)]
+            self._host(items, "stands between queries that share state on the reference")
+            self._together.join(items)
+        return bool(circles)
+
+    def _host_clocks(self, order: Sequence[Sequence[str]], vertices: Vertices) -> bool:
+        """Takes clocks behind clocks out of the columns; whether there were any."""
+        timed: dict[str, str] = {}
+        changed = False
+        for (name,) in order:
+            part = vertices[name]
+            behind = next((timed[read] for read in part.reads if read in timed), None)
+            if behind is not None and not isinstance(part, Island) and hears_timers(part):
+                items = self._items_of(name, vertices)
+                reason = f"goes by timers of its own behind those of {behind}"
+                changed |= self._host(items, reason)
+            own = part.shows_timers
+            if behind is not None or own:
+                for written in _writes(part):
+                    timed.setdefault(written, behind or name)
+        return changed
+
+    # --- the graph -------------------------------------------------------------------------------
+
+    def _items_of(self, name: str, vertices: Vertices) -> list[Item]:
+        part = vertices[name]
+        if isinstance(part, Island):
+            return [item for item in self.refused if self._island_of(item) == name]
+        return [item for item, units in self.parts.items() if any(u is part for u in units)]
+
+    def _island_of(self, item: Item) -> str:
+        return f"island {self._together.root(item)}"
+
+    def _vertices(self) -> Vertices:
+        """Units and islands by name, in the order of the plan."""
+        vertices: Vertices = {}
+        for units in self.parts.values():
+            for unit in units:
+                vertices[unit.name] = unit
+        hosted: dict[str, list[Item]] = {}
+        for item in self.refused:
+            hosted.setdefault(self._island_of(item), []).append(item)
+        for name, items in hosted.items():
+            vertices[name] = self._island(frozenset(items))
+        return vertices
+
+    def _island(self, items: frozenset[Item]) -> Island:
+        found = self._islands.get(items)
+        if found is None:
+            made = Island(self.plan, members(self.plan, sorted(items)), observe=self.observe)
+            found = self._islands[items] = made
+        return found
+
+
+def hears_timers(unit: Unit) -> bool:
+    """Whether it makes a difference to a unit what is first, its timer or an event of another's."""
+    return unit.shows_timers or bool(getattr(unit, "hears_timers", False))
+
+
+def members(plan: AppPlan, items: Sequence[Item]) -> Members:
+    """The members of an island that are these items."""
+    by_kind: dict[str, set[str]] = {}
+    for item in items:
+        kind, _, name = item.partition("/")
+        by_kind.setdefault(kind, set()).add(name)
+    return Members(
+        frozenset(
+            node.name
+            for node in plan.nodes
+            if node.name in by_kind.get("query" if isinstance(node, QueryNode) else "partition", ())
+        ),
+        *(
+            frozenset(by_kind.get(kind, ()))
+            for kind in ("table", "window", "aggregation", "trigger")
+        ),
+    )
+
+
+def _writes(part: Unit | Island) -> tuple[str, ...]:
+    return part.writes if isinstance(part, Island) else (part.writes,)
+
+
+def _followers(
+    reads: Mapping[str, Sequence[str]], writes: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    readers: dict[str, list[str]] = {}
+    for name, sources in reads.items():
+        for source in sources:
+            readers.setdefault(source, []).append(name)
+    return {
+        name: [
+            reader for written in targets for reader in readers.get(written, ()) if reader != name
+        ]
+        for name, targets in writes.items()
+    }

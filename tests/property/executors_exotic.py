@@ -1,0 +1,207 @@
+"""Random parts of apps that have no columnar form, or share something with others: they run on the
+reference's operators in the midst of queries that run in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.property.executors_model import Apps
+
+
+def _windows(apps: Apps) -> str:
+    """Windows that no rule lowers, and what reads them."""
+    out, after = apps.name(), apps.name()
+    window = apps.pick(
+        "sort(3, i)",
+        "session(200)",
+        "session(200, s)",
+        "delay(150)",
+        "timeLength(300, 3)",
+        "hopping(300, 100)",
+        "unique:length(s, 3)",
+        "unique:timeBatch(s, 300)",
+        "time(200)",
+        "timeBatch(200, true)",
+        "lengthBatch(3, true)",
+        "batch()",
+        "cron('*/1 * * * * ?')",
+        "expression('count() <= 3')",
+        "frequent(2, s)",
+    )
+    kind = apps.pick("", "", "all events ", "expired events ")
+    where = "[not (s is null) and not (i is null)]"
+    behind = apps.pick("", "#window.length(2)", "#window.timeBatch(100)", "#window.time(150)")
+    wanted = apps.pick("", "all events ")
+    return (
+        f"from S{where}#window.{window} select s, i, d insert {kind}into {out};"
+        f" from {out}{behind} select s, count() as c, sum(i) as n insert {wanted}into {after};"
+    )
+
+
+def _ordered(apps: Apps) -> str:
+    """Order by, limit and offset over chunks."""
+    window = apps.pick("#window.lengthBatch(4)", "#window.timeBatch(300)", "#window.length(3)", "")
+    by = apps.pick("", " group by s")
+    order = apps.pick(" order by n", " order by s desc, n", " order by n desc", "")
+    limit = apps.pick("", " limit 2", " limit 1 offset 1", " offset 1")
+    aggregate = "sum(i)" if by else apps.pick("i", "sum(i)")
+    kind = apps.pick("", "", "all events ")
+    return (
+        f"from S[not (i is null) and not (s is null)]{window} select s, {aggregate} as n{by}{order}"
+        f"{limit} insert {kind}into {apps.name()};"
+    )
+
+
+def _rated(apps: Apps) -> str:
+    """Output rates by number and by time, with and without groups."""
+    which = apps.pick("", "all ", "first ", "last ")
+    rate = f"output {which}every {apps.pick('3 events', '300 milliseconds', '1 events')}"
+    is_snapshot = apps.pick("yes", "no", "no") == "yes"
+    if is_snapshot:
+        rate = "output snapshot every 200 milliseconds"
+    window = apps.pick("", "#window.length(2)", "#window.lengthBatch(3)", "#window.time(200)")
+    aggregated = apps.pick("yes", "no") == "yes"
+    by = apps.pick("", " group by s") if aggregated else ""
+    value = apps.pick("count()", "sum(i)") if aggregated else "i"
+    kind = apps.pick("", "", "all events ", "" if is_snapshot else "expired events ")
+    return f"from S{window} select s, {value} as n{by} {rate} insert {kind}into {apps.name()};"
+
+
+def _named_window(apps: Apps) -> str:
+    """A named window with writers and readers."""
+    window = apps.pick("length(3)", "time(200)", "lengthBatch(2)", "timeBatch(300)")
+    output = apps.pick("", " output expired events", " output all events")
+    name = f"W{apps.name()}"
+    define = f"define window {name} (s string, i int) {window}{output};\n"
+    out = apps.name()
+    return (
+        f"{define}from S select s, i insert into {name};"
+        f" from {name} select s, sum(i) as n group by s insert into {out};"
+        f" from R join {name} as y on R.s == y.s select R.s as s, y.i as i"
+        f" insert into {apps.name()};"
+    )
+
+
+def _triggered(apps: Apps) -> str:
+    """A trigger, and a batch that closes with it."""
+    at = apps.pick("every 100 milliseconds", "'start'", "every 1 sec", "'*/1 * * * * ?'")
+    name, out = f"X{apps.name()}", apps.name()
+    return (
+        f"define trigger {name} at {at};\n"
+        f"from {name} select triggered_time as t, 1L as n insert into {out};"
+        f" from {out}#window.length(3) select sum(n) as n, count() as c insert into {apps.name()};"
+        f" from {name} join S#window.length(2) as y select y.s as s, y.i as i"
+        f" insert into {apps.name()};"
+    )
+
+
+def _joined(apps: Apps) -> str:
+    """Joins with aggregates, groups, other windows, other conditions, expired rows."""
+    left = apps.pick("", "#window.length(3)", "#window.time(200)", "#window.lengthBatch(2)")
+    right = apps.pick("#window.length(2)", "#window.time(200)", "#window.timeBatch(200)")
+    kind = apps.pick("join", "left outer join", "full outer join")
+    on = apps.pick("x.s == y.s", "x.i > y.i", "x.s == y.s and x.i != y.i")
+    select = apps.pick(
+        "x.s as s, count() as c, sum(y.i) as n",
+        "x.s as s, y.i as i, x.d as d",
+        "x.s as s, avg(y.d) as a",
+    )
+    clauses = apps.pick("", " group by x.s", " group by x.s having s != 'a'")
+    events = apps.pick("", "all events ", "expired events ")
+    other = apps.pick("R", "S")
+    return (
+        f"from S{left} as x {kind} {other}{right} as y on {on} select {select}{clauses}"
+        f" insert {events}into {apps.name()};"
+    )
+
+
+def _absent(apps: Apps) -> str:
+    """Patterns that wait for what does not come, counts and sequences."""
+    pattern = apps.pick(
+        "every e1=S[i > 2] -> not R[s == e1.s] for 200 milliseconds",
+        "e1=S[i > 2] and e2=R[i > 0]",
+        "every e1=S, e2=S[i > e1.i]",
+        "every e1=S[i > 3] -> e2=S<1:2> -> e3=R",
+        "every not S for 300 milliseconds -> e1=R",
+    )
+    first = "e1.s as s, e1.i as i"
+    out = apps.name()
+    return (
+        f"from {pattern} select {first} insert into {out};"
+        f" from {out}#window.timeBatch(100) select s, count() as c group by s"
+        f" insert into {apps.name()};"
+    )
+
+
+def _circle(apps: Apps) -> str:
+    """A stream that feeds itself, read from outside."""
+    name = f"C{apps.name()}"
+    parts = [
+        f"from S[i > 5] select s, i insert into {name};",
+        f"from {name}[i > 0] select s, i - 3 as i insert into {name};",
+        f"from {name} select s, count() as c insert into {apps.name()};",
+        f"from {name}#window.length(2) select s, sum(i) as n insert into {apps.name()};",
+    ]
+    order = apps.pick("0123", "2013", "3120", "1302")
+    define = f"define stream {name} (s string, i int);\n"
+    return define + " ".join(parts[int(at)] for at in order)
+
+
+def _partitioned(apps: Apps) -> str:
+    """Partitions with windows that only the reference has there, and by ranges."""
+    window = apps.pick("timeBatch(200)", "lengthBatch(2)", "session(200)", "sort(2, i)")
+    key = apps.pick("s of S", "i < 3 as 'low' or i >= 3 as 'high' of S")
+    kind = apps.pick("", "all events ")
+    return (
+        f"partition with ({key}) begin from S[not (i is null)]#window.{window}"
+        f" select s, i, d insert {kind}into #Y; from #Y select s, count() as c, sum(i) as n"
+        f" insert into {apps.name()}; end;"
+    )
+
+
+def _table(apps: Apps) -> str:
+    """Tables without key, updates with set, memberships."""
+    name = f"L{apps.name()}"
+    write = apps.pick(
+        f"insert into {name};",
+        f"update or insert into {name} set {name}.i = i on {name}.s == s;",
+    )
+    delete = apps.pick("", f"from S[i > 7] select s delete {name} on {name}.s == s;")
+    return (
+        f"define table {name} (s string, i int);\n"
+        f"from R select s, i {write} {delete}"
+        f" from S[{name}.s == s in {name}] select s, i insert into {apps.name()};"
+        f" from S join {name} as y on S.i >= y.i select S.s as s, y.i as i"
+        f" insert into {apps.name()};"
+    )
+
+
+def _aggregation(apps: Apps) -> str:
+    """An aggregation beside others."""
+    name = f"G{apps.name()}"
+    return (
+        f"define aggregation {name} from S select s, sum(i) as n, count() as c group by s"
+        f" aggregate every sec ... min;\n"
+        f"from R join {name} as y on R.s == y.s within 0L, 10000000L per 'seconds'"
+        f" select R.s as s, y.n as n insert into {apps.name()};"
+    )
+
+
+EXOTIC: tuple[Callable[[Apps], str], ...] = (
+    _windows,
+    _windows,
+    _ordered,
+    _rated,
+    _rated,
+    _named_window,
+    _triggered,
+    _joined,
+    _joined,
+    _absent,
+    _circle,
+    _partitioned,
+    _table,
+    _aggregation,
+)
