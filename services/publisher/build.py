@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from lockstep.bus import Topics
 from lockstep.frame import AppView
-from lockstep.operators.mapping import build_distribution, destinations
+from lockstep.operators.mapping import MessageWriter, build_distribution, destinations
 from lockstep.siddhiql import SiddhiQLError, ast
+from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.checking.connectors import find_type, options_of
+from lockstep.sinks import Sink as MessageSink
 from lockstep.store import Cursors
 from lockstep.telemetry import Logger
 from services.publisher.contract import Sink, SinkPlace, SinkSetupError
+from services.publisher.installed import installed_sinks
 from services.publisher.rdbms.connections import Connections, dsn_of
 from services.publisher.rdbms.sink import RdbmsSink
-from services.publisher.sinks.cursor import StoredCursor
-from services.publisher.sinks.distributed import DistributedSink
-from services.publisher.sinks.file import FileSink
+from services.publisher.sinks.cursor import StoredCursorSink
+from services.publisher.sinks.file import FileLane
 from services.publisher.sinks.http import HttpSink
+from services.publisher.sinks.lanes import Lane, MessageLane
 from services.publisher.sinks.log import LogSink
-from services.publisher.sinks.nats import NatsSink
-
-KNOWN_TYPES: Final = ("log", "nats", "http", "file", "rdbms")
+from services.publisher.sinks.nats import nats_sink, topic_sink
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class SinkFactory:
         self._max_connections = max_connections
         self._statement_timeout_ms = statement_timeout_ms
         self._connections: dict[str, Connections] = {}
+        self._makers = installed_sinks()
 
     def sinks_of(self, view: AppView) -> Iterator[Sink | Refused]:
         """All sinks of an app, in the order of its text."""
@@ -84,36 +86,53 @@ class SinkFactory:
         annotation: ast.Annotation,
         definition: ast.StreamDefinition | ast.TableDefinition,
     ) -> Sink:
-        if kind == "rdbms":
+        known = find_type(ExtensionKind.SINK, kind)
+        name = known.name if known is not None else kind
+        if name == "rdbms":
             return self._rdbms(place, annotation, definition)
-        if not annotation.nested("distribution"):
-            return self._plain(place, kind, annotation)
         try:
             distribution = build_distribution(place.schema, annotation)
+            lanes = [self._lane(place, name, each) for each in destinations(annotation)]
         except SiddhiQLError as error:
             raise SinkSetupError(error.message, where=place.key, hint=error.hint) from error
-        places = [
-            (SinkPlace(place.app, place.schema, f"{place.name}.{number}"), destination)
-            for number, destination in enumerate(destinations(annotation))
-        ]
-        children = [self._plain(child, kind, destination) for child, destination in places]
-        return DistributedSink(place, self._cursors, distribution, children)
+        waits = (annotation.get("on.error") or "").upper() == "WAIT"
+        return StoredCursorSink(place, self._cursors, distribution, lanes, waits_for_ever=waits)
 
-    def _plain(self, place: SinkPlace, kind: str, annotation: ast.Annotation) -> StoredCursor:
-        match kind:
+    def _lane(self, place: SinkPlace, name: str, annotation: ast.Annotation) -> Lane:
+        """The way to one destination, whose options the annotation holds."""
+        writer = MessageWriter(place.schema, annotation)
+        options = options_of(ExtensionKind.SINK, annotation)
+        if name == "file":
+            return FileLane(place, writer, options)
+        match name:
             case "log":
-                return LogSink(place, annotation, self._cursors, self._log)
+                sink: MessageSink = LogSink(
+                    options, self._log, f"{place.app} : {place.schema.name}"
+                )
             case "nats":
-                return NatsSink(place, annotation, self._cursors, self._topics)
+                sink = nats_sink(options, self._topics)
+            case "inMemory":
+                sink = topic_sink(options, self._topics)
             case "http":
-                return HttpSink(place, annotation, self._cursors)
-            case "file":
-                return FileSink(place, annotation, self._cursors)
-        raise SinkSetupError(
-            f"type '{kind}' is not supported",
-            where=place.key,
-            hint=f"use one of {', '.join(KNOWN_TYPES)}",
-        )
+                sink = HttpSink(options)
+            case _:
+                sink = self._installed(place, name, options)
+        return MessageLane(place, writer, sink)
+
+    def _installed(self, place: SinkPlace, name: str, options: Mapping[str, str]) -> MessageSink:
+        maker = self._makers.get(name)
+        if maker is None:
+            raise SinkSetupError(
+                f"nobody carries messages of type '{name}' on this publisher",
+                where=place.key,
+                hint="install the package that declares it beside every service",
+            )
+        try:
+            return maker(options)
+        except (LookupError, TypeError, ValueError) as error:
+            raise SinkSetupError(
+                f"'{name}' does not take its options: {error}", where=place.key
+            ) from error
 
     def _rdbms(
         self,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lockstep.events import Fault, LockstepError, OutputRow, StreamSchema
+from lockstep.events import Event, Fault, LockstepError, OutputRow, StreamSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,11 @@ class SinkPlace:
         return f"{self.app}/main/0/{row.id.position}.{row.id.ordinal}"
 
 
+def event_of(row: OutputRow) -> Event:
+    """The row as the event that it was."""
+    return Event(row.timestamp_ms, row.data)
+
+
 class Sink(Protocol):
     """An open or closed destination. Errors: UnavailableError (try again), RowsRefusedError."""
 
@@ -55,6 +60,12 @@ class Sink(Protocol):
 
     async def deliver(self, batch: Batch) -> None:
         """Delivers all rows and moves the cursor to `up_to`; FencedError when somebody else did."""
+
+    def pending(self, batch: Batch) -> Sequence[OutputRow]:
+        """The rows of a batch begun that have not arrived wherever they shall."""
+
+    async def begin_again(self) -> None:
+        """The output log was removed and begun anew, and so do identities."""
 
     async def close(self) -> None:
         """Gives connections back; idempotent."""

@@ -163,7 +163,7 @@ class Pump:
                 last = attempt >= self._settings.retry_max_attempts
                 if last and not self.sink.waits_for_ever:
                     reason = f"given up after {attempt} attempts: {error}"
-                    await self._bury([RefusedRow(row, reason) for row in batch.rows])
+                    await self._bury([RefusedRow(row, reason) for row in self.sink.pending(batch)])
                     batch, attempt = Batch(batch.up_to, ()), 0
                 else:
                     await self._pause(attempt, error)

@@ -27,6 +27,7 @@ from lockstep.bus.errors import (
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.opening import open_bus
 from lockstep.bus.subjects import (
+    ID_HEADER,
     InvalidNameError,
     control_subject,
     dead_subject,
@@ -34,9 +35,11 @@ from lockstep.bus.subjects import (
     input_subject,
     output_subject,
     presenter_subject,
+    topic_subject,
 )
 
 __all__ = [
+    "ID_HEADER",
     "Accepted",
     "Appended",
     "Bus",
@@ -66,4 +69,5 @@ __all__ = [
     "open_bus",
     "output_subject",
     "presenter_subject",
+    "topic_subject",
 ]

@@ -219,6 +219,13 @@ class Topics(Protocol):
     ) -> None:
         """At most once."""
 
+    async def publish_kept(
+        self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
+    ) -> bool:
+        """True: a stream of the carrier keeps the subject and has acknowledged the message, once
+        per id in ID_HEADER within the stream's window. False: none keeps it, and it was sent at
+        most once, as by `publish`. RecordTooLargeError; UnavailableError when unacknowledged."""
+
     async def subscribe(self, pattern: str) -> Subscription:
         """`pattern` may hold NATS wildcards (`*`, `>`)."""
 

@@ -80,6 +80,11 @@ def presenter_subject(app: str, stream: str) -> str:
     return f"presenter.{escaped(app)}.{escaped(stream)}"
 
 
+def topic_subject(topic: str) -> str:
+    """topic.<topic>: what in-memory sinks and sources of all apps share."""
+    return f"topic.{escaped(topic)}"
+
+
 def control_subject(topic: str, *names: str) -> str:
     """control.<topic>[.<name>…]: what services tell each other."""
     return ".".join(("control", topic, *(escaped(name) for name in names)))

@@ -93,6 +93,13 @@ class RdbmsSink:
             raise RowsRefusedError(refused, where=self.place.key) from error
         self._sequence = batch.up_to
 
+    def pending(self, batch: Batch) -> Sequence[OutputRow]:
+        """All: a transaction is done or has changed nothing."""
+        return batch.rows
+
+    async def begin_again(self) -> None:
+        """Rows are written whatever their identity."""
+
     async def close(self) -> None:
         """The connections are shared and stay."""
 

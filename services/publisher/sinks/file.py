@@ -1,61 +1,82 @@
-"""@sink(type='file'): one JSON line a row with its identity; the file itself is the cursor.
+"""@sink(type='file'): a line a message; a note beside the file says what stands in it.
 
-Opening cuts off a torn last line and reads the last identity, so no row stands in it twice.
+The note is written before the lines: how far the file went, how much is added, and the identity of
+the last row in it. So who opens the file after a crash knows whether the lines came through, and no
+row stands in it twice, whatever the lines look like.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from lockstep.events import OutputId, UnavailableError
-from lockstep.siddhiql import ast
-from lockstep.store import Cursors
-from services.publisher.contract import Batch, SinkPlace, SinkSetupError
-from services.publisher.payload import Payload
-from services.publisher.sinks.cursor import StoredCursor
+from lockstep.events import OutputId, OutputRow, UnavailableError
+from lockstep.operators.mapping import MappingError, MessageWriter
+from services.publisher.contract import RefusedRow, SinkPlace, event_of
 
 TAIL_BYTES: Final = 1_048_576
 
 
-class FileSink(StoredCursor):
-    """Options: `file.uri` (file:/path or a path)."""
+class _Note(msgspec.Struct, frozen=True):
+    """What was to be added: bytes [begin, end), and the identities before and behind it."""
 
-    def __init__(self, place: SinkPlace, annotation: ast.Annotation, cursors: Cursors) -> None:
-        super().__init__(place, cursors)
-        uri = annotation.get("file.uri")
-        if not uri:
-            raise SinkSetupError("a file sink needs a file.uri", where=place.key)
+    begin: int
+    end: int
+    before: tuple[int, int] | None
+    behind: tuple[int, int]
+
+
+class FileLane:
+    """Options: `file.uri` (file:/path or a path), `add.line.separator` (true).
+
+    Without `@map` a line is JSON with the row's identity, time and values.
+    """
+
+    def __init__(self, place: SinkPlace, writer: MessageWriter, options: Mapping[str, str]) -> None:
+        uri = options["file.uri"]
         self._path = Path(unquote(urlsplit(uri).path) if uri.startswith("file:") else uri)
-        self._payload = Payload(place.schema, annotation, place.key)
+        safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in place.key)
+        self._note_path = self._path.with_name(f".{self._path.name}.{safe}")
+        self._separates = options.get("add.line.separator", "true").strip().lower() == "true"
+        self._writer = writer
         self._file: IO[bytes] | None = None
         self._last: OutputId | None = None
 
-    async def open(self) -> int:
-        """The cursor may lag behind the file, never the other way round."""
-        try:
-            await asyncio.to_thread(self._open)
-        except OSError as error:
-            raise UnavailableError(f"{self._path}: {error.strerror}") from error
-        return await super().open()
+    async def open(self) -> None:
+        """See Lane."""
+        await self._off_loop(self._open)
 
-    async def send(self, batch: Batch) -> None:
+    async def send(self, rows: Sequence[OutputRow]) -> Sequence[RefusedRow]:
         """Appends what the file does not hold yet; on disk when it returns."""
-        last = self._last
-        fresh = [row for row in batch.rows if last is None or row.id > last]
-        lines = [self._line(row) for row in fresh]
-        if not lines:
-            return
-        try:
-            await asyncio.to_thread(self._append, b"".join(lines))
-        except OSError as error:
-            raise UnavailableError(f"{self._path}: {error.strerror}") from error
-        self._last = fresh[-1].id
+        refused: list[RefusedRow] = []
+        lines: list[bytes] = []
+        fresh = [row for row in rows if not self.has(row)]
+        for row in fresh:
+            try:
+                lines.append(self._line(row))
+            except MappingError as error:
+                refused.append(RefusedRow(row, error.message))
+        # The last identity would pass over refused rows: the others come again without them.
+        if lines and not refused:
+            await self._off_loop(lambda: self._append(b"".join(lines), fresh[-1].id))
+        return refused
+
+    def has(self, row: OutputRow) -> bool:
+        """See Lane."""
+        return self._last is not None and row.id <= self._last
+
+    def forget(self) -> None:
+        """The note remembers."""
+
+    def begin_again(self) -> None:
+        """See Lane."""
+        self._last = None
 
     async def close(self) -> None:
         """Closes the file."""
@@ -63,13 +84,24 @@ class FileSink(StoredCursor):
         if file is not None:
             file.close()
 
-    def _line(self, row: Any) -> bytes:
-        line = {
-            "id": f"{row.id.position}.{row.id.ordinal}",
-            "timestamp_ms": row.timestamp_ms,
-            "event": self._payload.named(row),
-        }
-        return msgspec.json.encode(line, enc_hook=str) + b"\n"
+    async def _off_loop(self, work: Callable[[], None]) -> None:
+        try:
+            await asyncio.to_thread(work)
+        except OSError as error:
+            raise UnavailableError(f"{self._path}: {error.strerror}") from error
+
+    def _line(self, row: OutputRow) -> bytes:
+        event = event_of(row)
+        if self._writer.is_plain:
+            line = {
+                "id": f"{row.id.position}.{row.id.ordinal}",
+                "timestamp_ms": row.timestamp_ms,
+                "event": self._writer.named(event),
+            }
+            payload = msgspec.json.encode(line, enc_hook=str)
+        else:
+            payload = self._writer.write([event])
+        return payload if not self._separates or payload.endswith(b"\n") else payload + b"\n"
 
     def _open(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,27 +109,52 @@ class FileSink(StoredCursor):
             self._file.close()
         file = self._path.open("a+b")
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - TAIL_BYTES))
-        tail = file.read()
-        whole = tail.rfind(b"\n") + 1
-        if whole < len(tail):
-            file.truncate(size - (len(tail) - whole))
-        lines = tail[:whole].splitlines()
-        self._last = _identity(lines[-1]) if lines else None
+        note = self._noted()
+        last = None
+        if note is not None:
+            torn = note.begin <= size < note.end
+            last = note.before if torn else note.behind
+            if torn:
+                file.truncate(note.begin)
+        if self._separates:
+            _cut_torn_line(file)
+        if file.seek(0, os.SEEK_END):
+            self._writer.skip_header()
+        self._last = None if last is None else OutputId(*last)
         self._file = file
 
-    def _append(self, data: bytes) -> None:
+    def _noted(self) -> _Note | None:
+        try:
+            return msgspec.json.decode(self._note_path.read_bytes(), type=_Note)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+
+    def _append(self, data: bytes, behind: OutputId) -> None:
         if self._file is None:
             self._open()
         assert self._file is not None
+        begin = self._file.seek(0, os.SEEK_END)
+        before = None if self._last is None else (self._last.position, self._last.ordinal)
+        self._write_note(_Note(begin, begin + len(data), before, (behind.position, behind.ordinal)))
         self._file.write(data)
         self._file.flush()
         os.fsync(self._file.fileno())
+        self._last = behind
+
+    def _write_note(self, note: _Note) -> None:
+        fresh = self._note_path.with_name(f"{self._note_path.name}.new")
+        with fresh.open("wb") as file:
+            file.write(msgspec.json.encode(note))
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self._note_path)
 
 
-def _identity(line: bytes) -> OutputId | None:
-    try:
-        position, _, ordinal = msgspec.json.decode(line)["id"].partition(".")
-        return OutputId(int(position), int(ordinal))
-    except (msgspec.DecodeError, KeyError, TypeError, ValueError):
-        return None
+def _cut_torn_line(file: IO[bytes]) -> None:
+    """Takes away what stands behind the last line's end."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - TAIL_BYTES))
+    tail = file.read()
+    whole = tail.rfind(b"\n") + 1
+    if whole < len(tail):
+        file.truncate(size - (len(tail) - whole))

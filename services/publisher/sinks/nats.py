@@ -1,53 +1,61 @@
-"""@sink(type='nats'): rows as messages on the suite's bus, each with its identity as message id.
+"""@sink(type='nats'), and inMemory beyond one process: messages on the suite's bus.
 
-A JetStream stream at the destination drops repeated ids by itself.
+Each bears its identity as message id. Where a stream of the bus's server keeps the subject, the
+message counts as delivered when the stream has acknowledged it; else nobody can say who heard it.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import ClassVar
 
-from lockstep.bus import Topics
-from lockstep.events import OutputId
-from lockstep.siddhiql import ast
-from lockstep.store import Cursors
-from services.publisher.contract import Batch, SinkPlace, SinkSetupError
-from services.publisher.payload import Payload, event_of
-from services.publisher.sinks.cursor import StoredCursor
-
-ID_HEADER: Final = "Nats-Msg-Id"
-RESERVED: Final = ("control.", "in.", "out.", "dead.", "$")
+from lockstep.bus import ID_HEADER, Topics, topic_subject
+from lockstep.events import LockstepError
+from lockstep.siddhiql.catalogue.packs.rim_pack import RESERVED_SUBJECTS
+from lockstep.sinks import Message, MessageRefusedError, Sink
 
 
-class NatsSink(StoredCursor):
-    """Options: `destination` (a subject, may hold `{{attribute}}`)."""
+class SubjectSink(Sink):
+    """Sends to the subject of each message; `name` says which."""
 
-    def __init__(
-        self, place: SinkPlace, annotation: ast.Annotation, cursors: Cursors, topics: Topics
-    ) -> None:
-        super().__init__(place, cursors)
-        destination = annotation.get("destination")
-        if not destination:
-            raise SinkSetupError("a nats sink needs a destination", where=place.key)
-        if destination.startswith(RESERVED):
-            raise SinkSetupError(
-                f"the subject '{destination}' belongs to the suite", where=place.key
-            )
-        self._payload = Payload(place.schema, annotation, place.key)
-        self._destination = self._payload.template(destination)
-        self._sent: OutputId | None = None
+    in_flight: ClassVar[int] = 64
+
+    def __init__(self, topics: Topics, subject_of: Callable[[Message], str]) -> None:
         self._topics = topics
+        self._subject_of = subject_of
 
-    async def send(self, batch: Batch) -> None:
-        """One message a row."""
-        for row in batch.rows:
-            if self._sent is not None and row.id <= self._sent:
-                continue
-            subject = self._destination.fill(event_of(row)).replace(" ", "_")
-            headers = {
-                ID_HEADER: self.place.row_id(row),
-                "Content-Type": self._payload.content_type,
-                "Timestamp-Ms": str(row.timestamp_ms),
-            }
-            await self._topics.publish(subject, self._payload.render(row), headers=headers)
-            self._sent = row.id
+    async def send(self, message: Message) -> None:
+        """See Sink."""
+        headers = {
+            ID_HEADER: message.id,
+            "Content-Type": message.content_type,
+            "Timestamp-Ms": str(message.timestamp_ms),
+        }
+        subject = self._subject_of(message)
+        try:
+            await self._topics.publish_kept(subject, message.payload, headers=headers)
+        except LockstepError as error:
+            if error.retryable:
+                raise
+            # Too large for the bus, or against a rule of the stream.
+            raise MessageRefusedError(error.message, where=subject) from error
+
+
+def nats_sink(options: Mapping[str, str], topics: Topics) -> Sink:
+    """Option: `destination` (a subject, may hold `{{attribute}}`)."""
+    destination = options["destination"]
+
+    def subject_of(message: Message) -> str:
+        subject = message.fill(destination).replace(" ", "_")
+        bad = not all(subject.split(".")) or any(c in subject for c in "*>\r\n\t")
+        if bad or subject.startswith(RESERVED_SUBJECTS):
+            raise MessageRefusedError(f"{subject[:200]!r} is no subject for a sink")
+        return subject
+
+    return SubjectSink(topics, subject_of)
+
+
+def topic_sink(options: Mapping[str, str], topics: Topics) -> Sink:
+    """Option: `topic` (may hold `{{attribute}}`); in-memory sources of all apps hear it."""
+    topic = options["topic"]
+    return SubjectSink(topics, lambda message: topic_subject(message.fill(topic)))

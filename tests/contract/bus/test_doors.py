@@ -7,7 +7,13 @@ import uuid
 
 import pytest
 
-from lockstep.bus import DeadLetter, RecordTooLargeError, StoredDeadLetter
+from lockstep.bus import (
+    ID_HEADER,
+    DeadLetter,
+    RecordTooLargeError,
+    StoredDeadLetter,
+    ingress_subject,
+)
 from lockstep.events import UnavailableError
 from tests.contract.bus.carriers import World
 
@@ -92,6 +98,31 @@ async def test_ingress_refuses_what_is_too_large(world: World) -> None:
     """The sender hears it, at once."""
     with pytest.raises(RecordTooLargeError):
         await world.bus.ingress.publish(_app(), "S", b"x" * 1_000_001)
+
+
+async def test_a_kept_subject_acknowledges_and_knows_ids(world: World) -> None:
+    """The ingress keeps its subjects: a repeated id is stored once. Too large is refused."""
+    app = _app()
+    subject, headers = ingress_subject(app, "S"), {ID_HEADER: f"{app}/7.0"}
+    for _ in range(2):
+        assert await world.bus.topics.publish_kept(subject, b"1", headers=headers) is True
+    (message,) = await world.other.ingress.read(max_messages=10, wait_ms=WAIT_MS)
+    assert (message.app, message.stream, message.payload) == (app, "S", b"1")
+    await message.acknowledge()
+    with pytest.raises(RecordTooLargeError):
+        await world.bus.topics.publish_kept(subject, bytes(2_000_000))
+
+
+async def test_a_subject_that_nobody_keeps_is_sent_once(world: World) -> None:
+    """And the sender is told that nobody acknowledged."""
+    subject = uuid.uuid4().hex
+    subscription = await world.other.topics.subscribe(subject)
+    assert await world.bus.topics.publish_kept(subject, b"x") is False
+    async with asyncio.timeout(WAIT_MS / 1000):
+        async for found in subscription:
+            assert found == (subject, b"x")
+            break
+    await subscription.close()
 
 
 async def test_topics_reach_every_subscriber(world: World) -> None:

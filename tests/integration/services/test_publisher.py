@@ -5,14 +5,17 @@ elsewhere.
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import asyncpg
+import nats
 from aiohttp import web
+from nats.js.errors import NotFoundError
 
 from lockstep.events import OutputId, OutputRow
-from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.cluster import RANDOM, Cluster, until
 from tests.integration.services.conftest import Start
 
 ORDERS = """
@@ -214,29 +217,83 @@ async def test_an_unreachable_sink_blocks_only_itself(cluster_of: Start, tmp_pat
         await until(six, "the torn line is gone, the next row is there")
 
 
-async def test_nats_sink_and_refused_sinks(cluster_of: Start) -> None:
-    """Messages bear the output's identity; a sink of unknown type is shown as trouble."""
-    async with cluster_of("coordinator", "processor-1", "receiver", "publisher") as cluster:
+async def test_what_no_sink_carries_is_refused_at_deploy(cluster_of: Start) -> None:
+    """By name, with its place and what there is; nothing is deployed."""
+    async with cluster_of("coordinator") as cluster:
         text = (
-            "@app:name('Nats') define stream In (a int);"
-            " @sink(type='nats', destination='alerts.{{a}}',"
-            " @map(type='text', @payload('v={{a}}')))"
-            " @sink(type='pigeon', @map(type='json'))"
+            "@app:name('Bird') define stream In (a int);\n @sink(type='pigeon')"
             " define stream Out (a int); from In select a insert into Out;"
         )
-        subscription = await cluster.watcher.bus.topics.subscribe("alerts.*")
-        app = await cluster.deploy(text)
+        status, answer = await cluster.call("PUT", "coordinator", "/v1/apps", json={"text": text})
+        assert status == 400
+        assert "no sink 'pigeon'" in str(answer)
+        assert (answer["line"], answer["column"]) == (2, 2)
+        assert (await cluster.call("GET", "coordinator", "/v1/apps"))[1] == {"apps": []}
+
+
+NATS = (
+    "@app:name('{name}') define stream In (a int);"
+    " @sink(type='nats', destination='{root}.{{{{a}}}}', @map(type='text', @payload('v={{{{a}}}}')))"
+    " define stream Out (a int); from In select a insert into Out;"
+)
+
+
+async def test_nats_sink_where_nobody_keeps_the_subject(cluster_of: Start) -> None:
+    """Listeners hear it, and the sink goes on."""
+    async with cluster_of("coordinator", "processor-1", "receiver", "publisher") as cluster:
+        root = RANDOM.uuid_hex()
+        subscription = await cluster.watcher.bus.topics.subscribe(f"{root}.*")
+        app = await cluster.deploy(NATS.format(name="Heard", root=root))
         await cluster.send(app, "In", [7])
         async for subject, payload in subscription:
-            assert (subject, payload) == ("alerts.7", b"v=7")
+            assert (subject, payload) == (f"{root}.7", b"v=7")
             break
         await subscription.close()
 
-        async def shown() -> Any:
-            sinks = (await cluster.status(app))["sinks"]
-            return [one for one in sinks if one["trouble"] and "pigeon" in one["trouble"]]
 
-        await until(shown, "the refused sink's trouble")
+async def test_nats_sink_where_a_stream_keeps_the_subject(cluster_of: Start) -> None:
+    """Each row stands in the stream once, with its identity, though the cursor was lost."""
+    async with cluster_of("coordinator", "processor-1", "receiver", "publisher") as cluster:
+        root = RANDOM.uuid_hex()
+        client = await nats.connect(cluster.settings.bus.url.get_secret_value())
+        stream = client.jetstream()
+        await stream.add_stream(name=root, subjects=[f"{root}.>"])
+        app = await cluster.deploy(NATS.format(name="Kept", root=root))
+        for i in range(5):
+            await cluster.send(app, "In", [i])
+
+        async def kept() -> Any:
+            return (await stream.stream_info(root)).state.messages == 5
+
+        await until(kept, "five messages")
+        await cluster.crash("publisher")
+        await execute(cluster, "DELETE FROM lockstep.sink_cursors")
+        await cluster.start("publisher")
+        await cluster.send(app, "In", [5])
+
+        async def sixth() -> Any:
+            found = await stream.get_last_msg(root, f"{root}.5")
+            return found.data == b"v=5"
+
+        await until_found(sixth, "the sixth message")
+        assert (await stream.stream_info(root)).state.messages == 6
+        first = await stream.get_msg(root, 1)
+        assert first.headers is not None
+        assert first.headers["Nats-Msg-Id"].startswith("Kept/main/0/")
+        await stream.delete_stream(root)
+        await client.close()
+
+
+async def until_found(look: Callable[[], Awaitable[Any]], what: str) -> None:
+    """Waits while there is nothing to look at yet."""
+
+    async def there() -> Any:
+        try:
+            return await look()
+        except NotFoundError:
+            return None
+
+    await until(there, what)
 
 
 async def test_a_distributed_sink_sends_each_row_to_its_destination(

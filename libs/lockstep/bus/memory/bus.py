@@ -20,11 +20,11 @@ class MemoryBus:
         limits = carrier.limits
         self.link = Link(name)
         self._carrier = carrier
-        self._topics = MemoryTopics(carrier, self.link)
         letters = carrier.log(DEAD_ALL, max_bytes=limits.dead_letters_max_bytes)
         self._dead_letters = MemoryDeadLetters(letters, self.link)
         door = carrier.log(INGRESS_ALL, max_bytes=limits.ingress_max_bytes)
         self._ingress = MemoryIngress(door, carrier, self.link)
+        self._topics = MemoryTopics(carrier, self.link, self._ingress)
 
     async def input_log(self, name: LogName) -> InputLog:
         """See the contract."""

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from lockstep.bus.contract import Subscription
+from lockstep.bus.contract import Ingress, Subscription
+from lockstep.bus.errors import RecordTooLargeError
 from lockstep.bus.memory.carrier import MemoryCarrier
 from lockstep.bus.memory.link import Link
-from lockstep.bus.subjects import matches
+from lockstep.bus.subjects import INGRESS_ALL, ingress_names, matches
 from lockstep.bus.subscriptions import QueuedSubscription
 from lockstep.events import UnavailableError
 
@@ -31,8 +32,9 @@ class _Responder:
 class MemoryTopics:
     """Delivers to everybody on the same carrier who can be reached."""
 
-    def __init__(self, carrier: MemoryCarrier, link: Link) -> None:
+    def __init__(self, carrier: MemoryCarrier, link: Link, ingress: Ingress) -> None:
         self._carrier = carrier
+        self._ingress = ingress
         self._link = link
         self._keys: list[int] = []
 
@@ -48,6 +50,20 @@ class MemoryTopics:
                 and matches(listener.pattern, subject)
             ):
                 listener.subscription.offer(subject, payload)
+
+    async def publish_kept(
+        self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
+    ) -> bool:
+        """See the contract; ingress.> alone is kept."""
+        if matches(INGRESS_ALL, subject):
+            app, stream = ingress_names(subject)
+            await self._ingress.publish(app, stream, payload, headers=headers)
+            return True
+        limit_bytes = self._carrier.limits.max_message_bytes
+        if len(payload) > limit_bytes:
+            raise RecordTooLargeError(len(payload), limit_bytes, where=subject)
+        await self.publish(subject, payload, headers=headers)
+        return False
 
     async def subscribe(self, pattern: str) -> Subscription:
         """See the contract."""

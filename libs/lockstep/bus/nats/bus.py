@@ -36,7 +36,7 @@ class NatsBus:
         )
         self._dead_letters = NatsDeadLetters(self._jetstream, randomness)
         self._ingress = NatsIngress(self._jetstream, randomness)
-        self._topics = NatsTopics(connection)
+        self._topics = NatsTopics(self._jetstream, randomness, self._in_flight)
 
     @classmethod
     async def connect(

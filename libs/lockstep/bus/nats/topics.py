@@ -8,17 +8,26 @@ from collections.abc import Awaitable, Callable, Mapping
 from nats.aio.msg import Msg
 
 from lockstep.bus.contract import Subscription
-from lockstep.bus.nats.connection import Connection
+from lockstep.bus.errors import RecordTooLargeError
+from lockstep.bus.nats.in_flight import InFlight
+from lockstep.bus.nats.jetstream import JetStream, persistently
+from lockstep.bus.nats.keepers import Keepers
+from lockstep.bus.subjects import ID_HEADER
 from lockstep.bus.subscriptions import QueuedSubscription
-from lockstep.events import LockstepError
+from lockstep.clock import Randomness
+from lockstep.events import LockstepError, UnavailableError
 from lockstep.telemetry import get_logger
 
 
 class NatsTopics:
     """Nothing is kept: who does not listen misses it."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, jetstream: JetStream, randomness: Randomness, in_flight: InFlight) -> None:
+        self._jetstream = jetstream
+        self._connection = connection = jetstream.connection
+        self._randomness = randomness
+        self._in_flight = in_flight
+        self._keepers = Keepers(jetstream)
         self._log = get_logger()
         self._answering: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(connection.limits.max_concurrent_responses)
@@ -28,6 +37,32 @@ class NatsTopics:
     ) -> None:
         """See the contract."""
         await self._connection.publish(subject, payload, headers=headers)
+
+    async def publish_kept(
+        self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
+    ) -> bool:
+        """See the contract."""
+        limits = self._connection.limits
+        limit_bytes = min(limits.max_message_bytes, self._connection.max_payload_bytes)
+        if len(payload) > limit_bytes:
+            raise RecordTooLargeError(len(payload), limit_bytes, where=subject)
+        if await self._keepers.stream_of(subject) is None:
+            await self._connection.publish(subject, payload, headers=headers)
+            return False
+        # With an id it can be sent again after a lost acknowledgement.
+        given = {ID_HEADER: self._randomness.uuid_hex(), **(headers or {})}
+        try:
+            async with self._in_flight.passing(len(payload)):
+                await persistently(
+                    lambda: self._jetstream.publish(
+                        subject, payload, given, limit_bytes=limits.max_log_bytes
+                    ),
+                    limits,
+                )
+        except UnavailableError:
+            self._keepers.forget(subject)
+            raise
+        return True
 
     async def subscribe(self, pattern: str) -> Subscription:
         """See the contract."""

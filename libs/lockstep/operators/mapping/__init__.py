@@ -12,6 +12,7 @@ from lockstep.operators.mapping.distribution import (
     build_distribution,
     destinations,
 )
+from lockstep.operators.mapping.messages import MessageWriter
 from lockstep.operators.mapping.registry import sink_mapper, source_mapper
 from lockstep.operators.mapping.rim import annotated, check_rim, map_of
 from lockstep.operators.mapping.templates import Template, grouped
@@ -19,6 +20,7 @@ from lockstep.operators.mapping.templates import Template, grouped
 __all__ = [
     "Distribution",
     "MappingError",
+    "MessageWriter",
     "Properties",
     "Reading",
     "SinkMapper",

@@ -24,7 +24,7 @@ class CsvSink:
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
         self._delimiter = delimiter_of(annotation)
         self._groups = flag(annotation, "event.grouping.enabled", False)
-        self._owes_header = flag(annotation, "header", False)
+        self.owes_header = flag(annotation, "header", False)
         self._names = schema.names
         self._order = _order(schema, annotation)
         self._shown = renderers(schema)
@@ -32,8 +32,8 @@ class CsvSink:
     def write(self, events: Sequence[Event]) -> list[Any]:
         """See SinkMapper."""
         messages = []
-        if self._owes_header:
-            self._owes_header = False
+        if self.owes_header:
+            self.owes_header = False
             messages.append(self._line([self._names[at] for at in self._order]))
         lines = [
             self._line([self._shown[at](event.data[at]) for at in self._order]) for event in events

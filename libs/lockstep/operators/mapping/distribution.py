@@ -20,23 +20,32 @@ Parcel = tuple[int | None, list[Event]]
 
 
 class Distribution(Protocol):
-    """Routes the events of one publish call."""
+    """Routes the events of one publish call.
+
+    `turn`: how many calls there were, where that matters; who keeps it over a restart routes as if
+    there had been none. `moves_on`: another destination may take what one cannot.
+    """
+
+    turn: int
+    moves_on: bool
 
     def route(self, events: Sequence[Event], active: Sequence[bool]) -> list[Parcel]:
         """`active` says of each declared destination whether it can be reached."""
 
 
 class RoundRobin:
-    """Its turn is kept here: the sender's business, not the app's state."""
+    """Its turn is the sender's business, not the app's state."""
+
+    moves_on = True
 
     def __init__(self) -> None:
-        self._next = 0
+        self.turn = 0
 
     def route(self, events: Sequence[Event], active: Sequence[bool]) -> list[Parcel]:
         """See Distribution."""
         for _ in active:
-            at = self._next % len(active)
-            self._next = at + 1
+            at = self.turn % len(active)
+            self.turn += 1
             if active[at]:
                 return [(at, list(events))]
         return [(None, list(events))]
@@ -45,7 +54,10 @@ class RoundRobin:
 class Partitioned:
     """By the key's text."""
 
+    moves_on = False
+
     def __init__(self, schema: StreamSchema, position: int) -> None:
+        self.turn = 0
         self._position = position
         self._text = renderers(schema)[position]
 
@@ -60,6 +72,11 @@ class Partitioned:
 
 class Broadcast:
     """To everyone."""
+
+    moves_on = False
+
+    def __init__(self) -> None:
+        self.turn = 0
 
     def route(self, events: Sequence[Event], active: Sequence[bool]) -> list[Parcel]:
         """See Distribution."""

@@ -48,6 +48,14 @@ def find_type(kind: ExtensionKind, name: str) -> Extension | None:
     return None
 
 
+def options_of(kind: ExtensionKind, annotation: ast.Annotation) -> dict[str, str]:
+    """The options that an annotation gives, by the names under which its type declares them."""
+    extension = find_type(kind, annotation.get("type") or "")
+    parameters = extension.overloads[0].parameters if extension is not None else ()
+    given = {parameter.name: annotation.get(parameter.name) for parameter in parameters}
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def require_type(annotation: ast.Annotation, example: str) -> str:
     """The type that an annotation names."""
     name = annotation.get("type")

@@ -1,0 +1,26 @@
+"""Types of sinks that other packages brought along (entry points of `lockstep.extensions`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lockstep.operators.functions.plugins import modules
+from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.checking.connectors import find_type
+from lockstep.sinks import SinkMaker
+
+OURS = frozenset({"log", "nats", "http", "file", "rdbms", "inMemory"})
+
+
+def installed_sinks() -> Mapping[str, SinkMaker]:
+    """Makers by type; ValueError for a type that is there already or that nobody declares."""
+    found: dict[str, SinkMaker] = {}
+    for module in modules():
+        for name, maker in getattr(module, "SINKS", {}).items():
+            declared = find_type(ExtensionKind.SINK, name)
+            if name in OURS or name in found:
+                raise ValueError(f"{module.__name__}: there is a sink '{name}' already")
+            if declared is None or declared.name != name:
+                raise ValueError(f"{module.__name__}: EXTENSIONS declares no sink '{name}'")
+            found[name] = maker
+    return found
