@@ -3,7 +3,7 @@ exact.
 """
 
 from lockstep.plan.build import build
-from lockstep.plan.explain import explain, explain_plan
+from lockstep.plan.explain import explain_plan, steps_of
 from lockstep.plan.nodes import AppPlan, Group, PartitionNode, PlanNode, QueryNode
 
 __all__ = [
@@ -13,6 +13,6 @@ __all__ = [
     "PlanNode",
     "QueryNode",
     "build",
-    "explain",
     "explain_plan",
+    "steps_of",
 ]

@@ -18,7 +18,7 @@ from lockstep.events import (
     WriteRecord,
 )
 from lockstep.execute.reference import ReferenceExecutor
-from lockstep.execute.spark import SparkOptions, open_slices
+from lockstep.execute.spark import SparkOptions, open_slices, spark_plan
 from lockstep.execute.spark.session import SparkFailedError, Task
 from lockstep.operators.errors import SnapshotError
 from lockstep.siddhiql import SiddhiQLError
@@ -176,3 +176,11 @@ def test_spark_starts_again_when_its_jvm_died(make: Make) -> None:
     second.restore(snapshot)
     rows += rows_of(second, [entries[10:]])
     assert rows == rows_of(ReferenceExecutor(COLUMNAR), [entries])
+
+
+@pytest.mark.usefixtures("spark_env")
+def test_spark_tells_its_plan() -> None:
+    """A slice's job is one Python stage over one partition, whatever the app."""
+    told = spark_plan(open_slices(SparkOptions())).splitlines()
+    assert len(told) == 2
+    assert told[0].startswith("(1) PythonRDD")

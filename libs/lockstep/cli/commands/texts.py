@@ -19,8 +19,9 @@ from lockstep.cli.output import (
     print_json,
     reported,
 )
+from lockstep.execute.explain import explain_execution
 from lockstep.operators.runtime.rehearsal import rehearse
-from lockstep.plan import build, explain_plan
+from lockstep.plan import build
 from lockstep.siddhiql import SiddhiQLError, check
 from lockstep.testing.files import Report, run_paths
 from lockstep.testing.scenario import app_of
@@ -92,15 +93,40 @@ def show_error(file: Path, text: str, error: SiddhiQLError) -> None:
     errors.print("\n".join(shown), markup=False, soft_wrap=True)
 
 
-def explain(file: OneFile) -> None:
-    """Show the plan of an app: groups, queries, and how each is executed."""
+def explain(
+    file: OneFile,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Start Spark and add its own plan of a slice's job.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the plan of an app and what runs each query: columns, or the reference and why."""
     text = read_app(file)
     try:
-        shown = explain_plan(build(check(text)))
+        explained = explain_execution(build(check(text)))
     except SiddhiQLError as error:
         show_error(file, text, error)
         raise typer.Exit(int(Exit.USAGE)) from None
-    console.print(shown, markup=False, soft_wrap=True)
+    with reported():
+        job = _spark_plan() if spark else None
+    if as_json:
+        print_json(explained.as_json() | {"spark_plan": job})
+        return
+    console.print(explained.text(), markup=False, soft_wrap=True)
+    if job is not None:
+        console.print("Spark's plan of a slice's job:", soft_wrap=True)
+        console.print(job, markup=False, soft_wrap=True)
+
+
+def _spark_plan() -> str:
+    from lockstep.embedded import prepare_spark_environment
+    from lockstep.execute.spark import SparkOptions, close_slices, open_slices, spark_plan
+
+    prepare_spark_environment()
+    try:
+        return spark_plan(open_slices(SparkOptions(master="local[1]")))
+    finally:
+        close_slices()
 
 
 def run_tests(

@@ -20,6 +20,7 @@ from lockstep.execute.columnar.tables import PassiveTable, TableUnit
 from lockstep.execute.columnar.units import Unit
 from lockstep.plan import AppPlan, PartitionNode, QueryNode
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,13 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class Lowering:
     """An app's parts in an order in which each stands behind those that write what it reads; none
-    when the whole app stays on the reference, for `reasons`."""
+    when the whole app stays on the reference, for `reasons`: of which `app_reasons` are those that
+    are not a query's own."""
 
     units: tuple[Unit | Island, ...]
     choices: tuple[Choice, ...]
     reasons: tuple[str, ...]
+    app_reasons: tuple[str, ...] = ()
 
     @property
     def is_columnar(self) -> bool:
@@ -75,7 +78,7 @@ def lower(
     _lower_definitions(plan, tables, parts, refused)
     reasons = app_reasons(plan)
     if reasons or not any(item_of(node) in parts for node in plan.nodes):
-        return Lowering((), tuple(choices), (*reasons, *(refused.values() if not reasons else ())))
+        return Lowering((), tuple(choices), tuple(reasons or refused.values()), tuple(reasons))
     settling = Settling(plan, parts, refused, observe)
     settled = settling.settled()
     choices = [_chosen(choice, item, refused) for choice, item in _by_item(plan, choices)]
@@ -121,7 +124,17 @@ def _lower_query(node: QueryNode, site: Site, units: list[Unit]) -> Choice:
                 return Choice(node.name, rule.name)
     except NotLowerable as why:
         return Choice(node.name, None, str(why))
-    return Choice(node.name, None, "no rule for this kind of query")
+    return Choice(node.name, None, _unknown(node))
+
+
+def _unknown(node: QueryNode) -> str:
+    stream = node.query.input
+    for checked in stream.handlers if isinstance(stream, CheckedStream) else ():
+        if isinstance(checked.handler, ast.WindowHandler):
+            call = checked.handler.call
+            name = call.name if call.namespace is None else f"{call.namespace}:{call.name}"
+            return f"no rule for the window {name}"
+    return "no rule for this kind of query"
 
 
 def _lower_partition(node: PartitionNode, site: Site, units: list[Unit]) -> list[Choice]:

@@ -1,28 +1,14 @@
-"""How Spark executes an app, query by query: in columns and by which rule, or why not."""
+"""What Spark makes of a slice: its own account of the job."""
 
 from __future__ import annotations
 
-from lockstep.execute.columnar import lowering_of
-from lockstep.plan import AppPlan
+from lockstep.execute.spark import worker
+from lockstep.execute.spark.session import SparkSlices
 
 
-def explain(plan: AppPlan) -> str:
-    """One line per query, and one about the whole: readable, stable for equal plans.
+def spark_plan(slices: SparkSlices) -> str:
+    """The lineage of the job that folds a slice of one app instance, as Spark tells it.
 
-    An app runs in columns when all its queries have a columnar form; else its queries run on the
-    reference operators in the Spark worker, and the lines tell which of them stand in the way.
+    Operators stand inside the Python stage, whatever the app: that is what keeps a slice one job.
     """
-    lowering = lowering_of(plan)
-    if lowering.is_columnar:
-        lines = ["in columns, one Spark job per slice"]
-    else:
-        lines = ["on the reference operators in a Spark worker, one Spark job per slice"]
-        lines += [f"  because {reason}" for reason in lowering.reasons]
-    for choice in lowering.choices:
-        if choice.rule is None:
-            lines.append(f"  {choice.query}: reference operator, {choice.reason}")
-        elif lowering.is_columnar:
-            lines.append(f"  {choice.query}: {choice.rule}")
-        else:
-            lines.append(f"  {choice.query}: reference operator (alone it would be: {choice.rule})")
-    return "\n".join(lines)
+    return slices.lineage(worker.serve)

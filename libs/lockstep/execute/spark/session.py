@@ -116,6 +116,11 @@ class SparkSlices:
             except (Py4JError, PySparkException, OSError) as error:
                 raise SparkFailedError(f"a Spark job failed: {error}") from error
 
+    def lineage(self, function: Served) -> str:
+        """How Spark would run a job of `function` on one payload, in its own words."""
+        told = self._job(function, [Task(0, b"")]).toDebugString()
+        return "" if told is None else told.decode()
+
     def _job(self, function: Served, tasks: Sequence[Task]) -> RDD[bytes]:
         with self._guard:
             parts = [self._part(function, task) for task in tasks]

@@ -1,0 +1,129 @@
+"""How an app is executed on Spark, query by query: in columns and by which rule, or on the
+reference's operators and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from lockstep.execute.columnar import lowering_of
+from lockstep.execute.columnar.lowering import Choice
+from lockstep.plan import AppPlan, PartitionNode, QueryNode, explain_plan, steps_of
+
+
+class Engine(StrEnum):
+    """What runs a query, in Spark's Python workers."""
+
+    COLUMNS = "columns"
+    REFERENCE = "reference"
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedQuery:
+    """A query: what it does, and what runs it.
+
+    `rule` is the columnar rule that lowered it; else `reason` tells why none did, and `alone` which
+    rule would have, were it not for the rest of the app.
+    """
+
+    name: str
+    partition: str | None
+    reads: tuple[str, ...]
+    steps: tuple[str, ...]
+    writes: str
+    engine: Engine
+    rule: str | None = None
+    reason: str | None = None
+    alone: str | None = None
+
+    def note(self) -> str:
+        """The engine in a line."""
+        if self.engine is Engine.COLUMNS:
+            return f"in columns: {self.rule}"
+        alone = "" if self.alone is None else f" (alone it would run in columns: {self.alone})"
+        return f"on the reference: {self.reason}{alone}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """An app. `whole_app_reasons`: why no part of it can run in columns, if that is so."""
+
+    plan: AppPlan
+    queries: tuple[ExplainedQuery, ...]
+    whole_app_reasons: tuple[str, ...]
+
+    def text(self) -> str:
+        """For people: the plan with a note below each query, and the whole in a line."""
+        notes = {query.name: query.note() for query in self.queries}
+        return f"{explain_plan(self.plan, notes)}\n  {self._summary()}"
+
+    def _summary(self) -> str:
+        count = sum(query.engine is Engine.COLUMNS for query in self.queries)
+        number = len(self.queries)
+        if self.whole_app_reasons:
+            how = f"all on the reference: {'; '.join(self.whole_app_reasons)}"
+        elif count == number:
+            how = "all in columns"
+        else:
+            how = f"{count} of {number} queries in columns, the others on the reference"
+        return f"on Spark: one job per slice, {how}"
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        plan = self.plan
+        return {
+            "app": plan.name,
+            "groups": [
+                {"name": group.name, "nodes": list(group.nodes), "parallel": group.parallel}
+                for group in plan.groups
+            ],
+            "queries": [
+                {
+                    "query": query.name,
+                    "partition": query.partition,
+                    "reads": list(query.reads),
+                    "steps": list(query.steps),
+                    "writes": query.writes,
+                    "engine": query.engine.value,
+                    "rule": query.rule,
+                    "reason": query.reason,
+                    "alone": query.alone,
+                }
+                for query in self.queries
+            ],
+            "exports": list(plan.exported),
+            "stored_tables": list(plan.stored),
+            "rewritten_by": list(plan.applied),
+            "whole_app_reasons": list(self.whole_app_reasons),
+        }
+
+
+def explain_execution(plan: AppPlan) -> Explained:
+    """What the Spark executor makes of a plan; SiddhiQLError for constants that no operator
+    takes."""
+    lowering = lowering_of(plan)
+    queries = tuple(
+        _explained(query, partition, choice, is_columnar=lowering.is_columnar)
+        for (query, partition), choice in zip(_queries(plan), lowering.choices, strict=True)
+    )
+    return Explained(plan, queries, lowering.app_reasons)
+
+
+def _queries(plan: AppPlan) -> Iterator[tuple[QueryNode, str | None]]:
+    for node in plan.nodes:
+        if isinstance(node, PartitionNode):
+            yield from ((query, node.name) for query in node.queries)
+        else:
+            yield node, None
+
+
+def _explained(
+    node: QueryNode, partition: str | None, choice: Choice, *, is_columnar: bool
+) -> ExplainedQuery:
+    shown = (node.name, partition, node.reads, tuple(steps_of(node.query)), node.writes)
+    if is_columnar and choice.rule is not None:
+        return ExplainedQuery(*shown, Engine.COLUMNS, choice.rule)
+    reason = choice.reason or "so is the whole app"
+    return ExplainedQuery(*shown, Engine.REFERENCE, None, reason, choice.alone or choice.rule)

@@ -1,0 +1,99 @@
+"""What runs each query, and why."""
+
+from __future__ import annotations
+
+from lockstep.execute.explain import Engine, Explained, explain_execution
+from lockstep.plan import build
+from lockstep.siddhiql import check
+
+STREAMS = "define stream S (s string, i int, d double); define stream R (s string, i int);\n"
+
+
+def explained(text: str) -> Explained:
+    """An app over STREAMS."""
+    return explain_execution(build(check(STREAMS + text)))
+
+
+def engines(found: Explained) -> dict[str, Engine]:
+    """What runs each query."""
+    return {query.name: query.engine for query in found.queries}
+
+
+def test_all_in_columns() -> None:
+    """Rules have names."""
+    found = explained("@info(name='q') from S#window.time(1 sec) select sum(i) as n insert into O;")
+    (query,) = found.queries
+    assert (query.engine, query.rule, query.reason) == (Engine.COLUMNS, "sliding window", None)
+    assert found.text().endswith("on Spark: one job per slice, all in columns")
+
+
+def test_one_query_without_a_rule_keeps_to_itself() -> None:
+    """Those in front of it and behind it run in columns."""
+    found = explained(
+        "@info(name='a') from S[i > 1] select s, i insert into A;"
+        "@info(name='b') from A#window.sort(2, i) select s, i insert into B;"
+        "@info(name='c') from B select s, sum(i) as n group by s insert into C;"
+    )
+    assert engines(found) == {"a": "columns", "b": "reference", "c": "columns"}
+
+
+def test_who_shares_a_table_goes_along() -> None:
+    """A table has one place; the query alone would have run in columns."""
+    found = explained(
+        "@PrimaryKey('s') define table T (s string, i int);"
+        "@info(name='a') from R select s, i insert into T;"
+        "@info(name='b') from S[T.i > i in T] select s insert into O;"
+        "@info(name='c') from S select s insert into P;"
+    )
+    assert engines(found) == {"a": "reference", "b": "reference", "c": "columns"}
+    a = found.queries[0]
+    assert a.alone == "filter, project, running aggregates"
+    assert a.reason == "shares state with query/b"
+    assert "alone it would run in columns" in found.text()
+
+
+def test_a_circle_is_one_place() -> None:
+    """With who reads its streams; others stay."""
+    found = explained(
+        "define stream C (s string, i int);"
+        "@info(name='a') from C[i > 0] select s, i - 1 as i insert into C;"
+        "@info(name='b') from C select count() as n insert into O;"
+        "@info(name='c') from S select s, i insert into C;"
+    )
+    assert engines(found) == {"a": "reference", "b": "reference", "c": "columns"}
+    assert found.queries[0].reason == "stands in a circle of streams that feed each other"
+
+
+def test_clocks_behind_clocks() -> None:
+    """The second of two batches by time; not one that only counts."""
+    found = explained(
+        "@info(name='a') from S#window.timeBatch(1 sec) select s, i insert into A;"
+        "@info(name='b') from A#window.timeBatch(2 sec) select s insert into B;"
+        "@info(name='c') from A#window.lengthBatch(2) select s insert into C;"
+        "@info(name='d') from S#window.timeBatch(1 sec) select s insert into D;"
+    )
+    assert engines(found) == {"a": "columns", "b": "reference", "c": "columns", "d": "columns"}
+    assert found.queries[1].reason == "goes by timers of its own behind those of a"
+
+
+def test_queries_between_what_shares_state_go_along() -> None:
+    """Columns cannot run in the middle of an island."""
+    found = explained(
+        "define table T (s string, i int);"
+        "@info(name='a') from S select s, i insert into T;"
+        "@info(name='b') from S join T on S.s == T.s select S.s as s, T.i as i insert into B;"
+        "@info(name='c') from B[i > 1] select s, i insert into C;"
+        "@info(name='d') from C select s, i insert into T;"
+        "@info(name='e') from S select s insert into E;"
+    )
+    assert [name for name, engine in engines(found).items() if engine == "columns"] == ["e"]
+    assert found.queries[2].alone == "filter, project, running aggregates"
+
+
+def test_reasons_of_the_whole_app() -> None:
+    """They are told once, and each query says what it alone would be."""
+    found = explained("define stream X (o object);@info(name='a') from S select s insert into O;")
+    assert found.whole_app_reasons == ("X has an attribute of type object",)
+    assert engines(found) == {"a": "reference"}
+    assert found.queries[0].alone == "filter, project, running aggregates"
+    assert "all on the reference: X has an attribute of type object" in found.text()
