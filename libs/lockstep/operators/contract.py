@@ -118,6 +118,10 @@ class Context(Protocol):
         are put back by the engine: operators never re-schedule on restore.
         """
 
+    @property
+    def is_siddhi_5_1(self) -> bool:
+        """Whether the app asks for the old engine's defects (@app:compat)."""
+
     def register(self, name: str, operator: Stateful) -> None:
         """Gives the operator its stable id: the context's path plus `name`."""
 

@@ -23,6 +23,7 @@ class PlainContext:
         self.operators: dict[str, Stateful] = {}
         self.tables: dict[str, Any] = {}
         self.timers: list[tuple[TimerTarget, int]] = []
+        self.is_siddhi_5_1 = False
 
     def now_ms(self) -> int:
         """The clock."""

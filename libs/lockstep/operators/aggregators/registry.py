@@ -32,4 +32,9 @@ _OWN: dict[tuple[str, str], AggregatorFactory] = {
 AGGREGATORS = extended(_OWN, "AGGREGATORS")
 """Ours, and those of installed extensions."""
 
-__all__ = ["AGGREGATORS", "Aggregator", "AggregatorFactory"]
+AGGREGATORS_OF_5_1: dict[tuple[str, str], AggregatorFactory] = {
+    ("str", "groupConcat"): texts.build_old_group_concat
+}
+"""Those that @app:compat('siddhi-5.1') puts in the place of ours."""
+
+__all__ = ["AGGREGATORS", "AGGREGATORS_OF_5_1", "Aggregator", "AggregatorFactory"]

@@ -7,6 +7,7 @@ from functools import cmp_to_key
 
 from lockstep.operators.aggregators.contract import Aggregator
 from lockstep.operators.aggregators.counts import Copies
+from lockstep.operators.errors import EventError
 from lockstep.operators.functions.java_text import compare
 from lockstep.siddhiql.catalogue import Argument
 
@@ -57,6 +58,24 @@ class GroupConcat(Copies):
         assert isinstance(state, tuple)
         counts, self._separator = state
         super().restore(counts)
+
+
+class OldGroupConcat(GroupConcat):
+    """With one argument it fails when an event leaves (@app:compat; semantics 23, 14)."""
+
+    __slots__ = ()
+
+    def remove(self, key: str | None, separator: str | None = ",", *_constants: object) -> None:
+        """See Aggregator."""
+        raise EventError("str:groupConcat(x) fails when an event expires in Siddhi 5.1", hint=_HINT)
+
+
+_HINT = "give it the separator: str:groupConcat(x, ',')"
+
+
+def build_old_group_concat(arguments: Sequence[Argument]) -> Aggregator:
+    """str:groupConcat as Siddhi 5.1 has it."""
+    return OldGroupConcat(False, None) if len(arguments) == 1 else build_group_concat(arguments)
 
 
 def build_group_concat(arguments: Sequence[Argument]) -> Aggregator:

@@ -45,12 +45,15 @@ def make_aggregator(
     """A maker of the aggregator that the call names with its result type, or None if it names
     none.
     """
-    from lockstep.operators.aggregators.registry import AGGREGATORS
+    from lockstep.operators.aggregators.registry import AGGREGATORS, AGGREGATORS_OF_5_1
     from lockstep.siddhiql.typing import infer
 
-    factory = AGGREGATORS.get((call.namespace or "", call.name))
+    name = (call.namespace or "", call.name)
+    factory = AGGREGATORS.get(name)
     if factory is None:
         return None
+    if context.is_siddhi_5_1:
+        factory = AGGREGATORS_OF_5_1.get(name, factory)
     arguments = arguments_of(call, scope)
     return (lambda: factory(arguments)), infer(call, scope)
 

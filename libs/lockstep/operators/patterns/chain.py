@@ -8,6 +8,7 @@ from lockstep.operators.contract import Context
 from lockstep.operators.patterns.absent_state import AbsentNode, LeadingAbsentNode
 from lockstep.operators.patterns.admission import Admission
 from lockstep.operators.patterns.count_state import CountNode
+from lockstep.operators.patterns.inattentive_state import InattentiveAbsentNode
 from lockstep.operators.patterns.logical_state import LeadingLogicalNode, LogicalNode, Side
 from lockstep.operators.patterns.node import Machine, Node
 from lockstep.operators.patterns.stream_state import StreamNode
@@ -51,6 +52,8 @@ class Chain:
         for span in self.spans:
             span.is_optional = all(n.is_optional for n in self.nodes[span.first : span.last + 1])
         self._require_an_event()
+        if context.is_siddhi_5_1:
+            self._lose_what_the_first_side_completes()
 
     def _require_an_event(self) -> None:
         """A match of nothing at all is none: the last state then needs one event."""
@@ -63,6 +66,13 @@ class Chain:
             for span in self.spans:
                 if span.last == last.index:
                     span.is_optional = False
+
+    def _lose_what_the_first_side_completes(self) -> None:
+        """semantics 23, 1: of `A and B` at the end only B, coming last, gives a match."""
+        last = self.nodes[-1]
+        if isinstance(last, LogicalNode):
+            of_streams = not any(side.is_absent for side in last.sides)
+            last.loses_first_side = last.is_and and of_streams
 
     def _add(self, element: ast.StateElement) -> None:
         match element:
@@ -82,10 +92,14 @@ class Chain:
             case ast.AbsentState(stream=stream, for_ms=for_ms):
                 if for_ms is None:
                     raise ValueError("an absence alone needs a time (the checker refuses it)")
-                kind = AbsentNode if self.nodes else LeadingAbsentNode
+                kind = AbsentNode if self.nodes else self._leading_kind()
                 self._append(kind(self._machine, len(self.nodes), self._door(), for_ms), stream)
             case ast.LogicalState():
                 self._add_logical(element)
+
+    def _leading_kind(self) -> type[LeadingAbsentNode]:
+        is_old = self._context.is_siddhi_5_1
+        return InattentiveAbsentNode if is_old else LeadingAbsentNode
 
     def _door(self) -> Admission:
         state = next(self._states)

@@ -31,7 +31,10 @@ BROKEN = (4, 8)
 
 
 class LogicalNode(Node):
-    """A logical state in the middle or at the end of the chain."""
+    """A logical state in the middle or at the end of the chain.
+
+    `loses_first_side` (@app:compat): an `and` that the side written first completes is no match.
+    """
 
     def __init__(
         self, machine: Machine, index: int, sides: tuple[Side, Side], is_and: bool
@@ -39,6 +42,7 @@ class LogicalNode(Node):
         super().__init__(machine, index, sides[0].admission.slot)
         self.sides = sides
         self.is_and = is_and
+        self.loses_first_side = False
         self._passed = 0
         self._waits = [
             None if side.wait_ms is None else Waits(machine, index, side.wait_ms) for side in sides
@@ -99,7 +103,7 @@ class LogicalNode(Node):
                 self.machine.abandon(token)
                 return False
             return True
-        self._pass(token)
+        self._pass(token, silently=self.loses_first_side and side == 0)
         return False
 
     def _absent_came(self, token: Token, side: int, event: StreamEvent) -> bool:
@@ -118,9 +122,9 @@ class LogicalNode(Node):
             return not token.sides & BROKEN[side]
         return bool(token.sides & DONE[side])
 
-    def _pass(self, token: Token) -> None:
+    def _pass(self, token: Token, *, silently: bool = False) -> None:
         token.where = NOWHERE
-        self.machine.complete(token, self.index)
+        self.machine.complete(token, self.index, silently=silently)
 
     # --- time ------------------------------------------------------------------------------------
 

@@ -26,8 +26,11 @@ class Machine(Protocol):
     def bound(self, token: Token, index: int, timestamp_ms: int) -> None:
         """The node bound an event (or its absence passed) at that time."""
 
-    def complete(self, token: Token, index: int) -> None:
-        """The node is satisfied: the token is offered to the next one, or matches."""
+    def complete(self, token: Token, index: int, *, silently: bool = False) -> None:
+        """The node is satisfied: the token is offered to the next one, or matches.
+
+        `silently`: the last node's token is over, but no match (a defect of Siddhi 5.1).
+        """
 
     def extended(self, token: Token, index: int) -> None:
         """A counted node that was satisfied before collected one event more."""

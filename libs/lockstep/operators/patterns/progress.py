@@ -42,7 +42,7 @@ class Progress:
         if token.owes != NOWHERE and self._spans[token.owes].last < index:
             self._restart(token, self._spans[token.owes])
 
-    def complete(self, token: Token, index: int) -> None:
+    def complete(self, token: Token, index: int, *, silently: bool = False) -> None:
         """See node.Machine."""
         span = self._closes.get(index)
         if span is not None and token.owes != NOWHERE:
@@ -51,7 +51,8 @@ class Progress:
             self._enter(token, index + 1)
             return
         token.alive = False
-        self._matches.append(MatchedEvent(token.timestamp_ms, token.slots))
+        if not silently:
+            self._matches.append(MatchedEvent(token.timestamp_ms, token.slots))
 
     def extended(self, token: Token, index: int) -> None:
         """See node.Machine."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
+from lockstep.operators.errors import EventError
 from lockstep.operators.windows.chunks import WindowBase
 from lockstep.operators.windows.registry import WindowCall, window
 
@@ -85,12 +86,16 @@ class LossyFrequentWindow(WindowBase):
         self._error = float(call.constant(1)) if has_error else self._support / 10
         self._key_of = _key_of(call, 2 if has_error else 1)
         self._width = math.ceil(1 / self._error)
+        without_keys = len(call) <= (2 if has_error else 1)
+        self._fails = without_keys and call.context.is_siddhi_5_1
         self._total = 0
         self._counts: dict[Any, tuple[int, int]] = {}
         self._latest: dict[Any, StreamEvent] = {}
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """Counts, passes what is frequent, prunes at the end of each bucket."""
+        if self._fails:
+            raise EventError("lossyFrequent without attributes fails in Siddhi 5.1 (@app:compat)")
         out: list[StreamEvent] = []
         for event in chunk:
             self._total += 1

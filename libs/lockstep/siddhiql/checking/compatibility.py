@@ -1,6 +1,7 @@
 """@app:compat('siddhi-5.1'): defects of the old engine, as changes of the app with their effect.
 
-Six of them can be said in the language itself; the language page lists these and the others.
+Most of them can be said in the language itself; the others that come back are in the operators
+(those that ask `context.is_siddhi_5_1`). The language page lists them all.
 """
 
 from __future__ import annotations
@@ -90,11 +91,14 @@ def _pattern(element: ast.StateElement) -> ast.StateElement:
 
 
 def _sequence(element: ast.StateElement) -> ast.StateElement:
-    """Counts from two on never match in a sequence, nor does a `+` at its end."""
+    """Counts from two on never match in a sequence, nor does a `+` at its end; what a timed absence
+    between two states forbids is not seen.
+    """
     if not isinstance(element, ast.ChainState):
         return element
     steps = [_counted(step, 2) for step in element.elements]
     steps[-1] = _counted(steps[-1], 1)
+    steps[1:-1] = [_unseen(step) for step in steps[1:-1]]
     return replace(element, elements=tuple(steps))
 
 
@@ -103,6 +107,12 @@ def _counted(step: ast.StateElement, least: int) -> ast.StateElement:
         return replace(step, state=_counted(step.state, least))
     if isinstance(step, ast.CountState) and step.min >= least:
         return replace(step, state=replace(step.state, stream=_never(step.state.stream)))
+    return step
+
+
+def _unseen(step: ast.StateElement) -> ast.StateElement:
+    if isinstance(step, ast.AbsentState) and step.for_ms is not None:
+        return replace(step, stream=_never(step.stream))
     return step
 
 

@@ -95,6 +95,7 @@ class Clock:
 
     now: int = 0
     timers: list[int] = field(default_factory=list)
+    is_siddhi_5_1: bool = False
 
     def now_ms(self) -> int:
         """The clock."""
