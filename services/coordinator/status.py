@@ -49,6 +49,7 @@ def replica_json(beat: Heartbeat, group: GroupStatus) -> dict[str, Any]:
         "version": group.version,
         "generation": group.generation,
         "role": group.role,
+        "standby": group.standby,
         "ready": group.ready,
         "position": group.position,
         "log_end": group.log_end,

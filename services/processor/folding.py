@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from lockstep.bus import EncodedEntry, InputLog
-from lockstep.events import Fault, LockstepError, OutputId, TickRecord
+from lockstep.events import Fault, LockstepError, OutputId, Position, TickRecord
 from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
 from services.processor.replica import Replica
@@ -55,7 +55,7 @@ class FoldLoop:
         """Until cancelled; errors of the executor come out."""
         replica = self._replica
         while True:
-            if self._pauses or replica.draining:
+            if self._pauses or replica.draining or not replica.may_fold:
                 await self._clock.sleep_ms(FULL_WAIT_MS // 4)
             elif len(replica.engine.outbox) >= self._settings.hold_back_max_outputs:
                 replica.space.clear()
@@ -66,18 +66,20 @@ class FoldLoop:
     async def step(self) -> None:
         """One slice, or one tick that is due, or a wait for either."""
         replica = self._replica
-        entries = await self._read(replica.input)
+        position = replica.engine.position
+        entries = await self._read(replica.input, position)
         async with self._busy:
-            if self._pauses or replica.draining:
+            if self._pauses or replica.draining or not replica.may_fold:
                 return
+            if replica.engine.position != position:
+                return  # a revision was restored meanwhile
             if entries:
                 await self._fold(entries)
             elif replica.is_active:
                 await self._keep_time()
 
-    async def _read(self, log: InputLog) -> Sequence[EncodedEntry]:
+    async def _read(self, log: InputLog, position: Position) -> Sequence[EncodedEntry]:
         replica = self._replica
-        position = replica.engine.position
         entries = await log.read_encoded(
             position,
             max_records=self._settings.slice_max_events,

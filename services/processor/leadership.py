@@ -15,10 +15,22 @@ from lockstep.bus import Accepted, OutputTail, control_subject
 from lockstep.events import ClaimRecord, UnavailableError
 from lockstep.frame import run_side_by_side, wait_set
 from lockstep.leader import Lease
-from lockstep.leader.protocol import START, Leading, Rules, Standby, State, Stopped, advance, facts
+from lockstep.leader.protocol import (
+    START,
+    Candidate,
+    Claiming,
+    Leading,
+    Rules,
+    Standby,
+    State,
+    Stopped,
+    advance,
+    facts,
+)
 from lockstep.leader.protocol import instructions as todo
 from services.processor.publishing import Publishing
-from services.processor.replica import ACTIVE, Replica
+from services.processor.replica import Replica
+from services.processor.standby import ACTIVE, defers
 
 TICK_MS: Final = 50
 PATIENCE_TTLS: Final = 3
@@ -66,7 +78,8 @@ class Leadership:
         self._term_lane: asyncio.Queue[_AboutTerm] = asyncio.Queue()
         self._ready: bool | None = None
         self._may_ask = False
-        self._began_ms = self._contact_ms = self._clock.monotonic_ms()
+        self._deferring = False
+        self._began_ms = self._contact_ms = self._led_ms = self._clock.monotonic_ms()
 
     @property
     def resource(self) -> str:
@@ -78,6 +91,7 @@ class Leadership:
         """A fact for the protocol; what follows from it is put on its way."""
         self._state, instructions = advance(self._state, fact, self._rules)
         self._replica.permit = self._state.permit if isinstance(self._state, Leading) else None
+        self._replica.is_promoted = isinstance(self._state, Candidate | Claiming | Leading)
         for instruction in instructions:
             match instruction:
                 case todo.TrimHeld(up_to):
@@ -130,6 +144,9 @@ class Leadership:
         replica = self._replica
         while True:
             self._may_ask = self._may_ask or self._should_ask()
+            if (defers := self._defers()) != self._deferring:
+                self._deferring = defers
+                self.tell(facts.DeferenceChanged(defers))
             if self._may_ask:
                 self.tell(facts.TimePassed(self._clock.monotonic_ms()))
             if replica.is_ready != self._ready:
@@ -145,18 +162,20 @@ class Leadership:
         """Whether to ask for the lease for the first time: others may be meant to lead."""
         replica = self._replica
         waited_ms = self._clock.monotonic_ms() - self._began_ms
-        others = [
-            (beat.node, group)
-            for beat, group in self._around.watch.groups(replica.name.app)
-            if beat.node != self._around.node
-        ]
-        if not replica.is_ready and any(group.ready for _, group in others):
-            return waited_ms > PATIENCE_TTLS * self._leader.lease_ttl_ms
+        others = replica.others()
         preferred = replica.target_nodes[:1]
         first_ever = replica.epoch == 0 and not any(group.role == ACTIVE for _, group in others)
-        if first_ever and preferred and preferred[0] in [node for node, _ in others]:
+        if first_ever and preferred and preferred[0] in [beat.node for beat, _ in others]:
             return waited_ms > self._leader.lease_ttl_ms
         return True
+
+    def _defers(self) -> bool:
+        """Whether a ready replica lives that the lead is to be left to."""
+        others, now_ms = [group for _, group in self._replica.others()], self._clock.monotonic_ms()
+        if any(group.role == ACTIVE for group in others):
+            self._led_ms = now_ms
+        patience_ms = PATIENCE_TTLS * self._leader.lease_ttl_ms
+        return defers(others, leaderless_ms=now_ms - self._led_ms, patience_ms=patience_ms)
 
     def _mind_isolation(self) -> None:
         replica, now_ms = self._replica, self._clock.monotonic_ms()

@@ -9,14 +9,22 @@ from dataclasses import dataclass, field
 from lockstep.bus import InputLog, LogName, OutputLog
 from lockstep.clock import Clock, Randomness
 from lockstep.events import OutputId, Position
-from lockstep.frame import AppView, Beating, GroupStatus, HeartbeatWatch, Offload, World
+from lockstep.frame import (
+    AppView,
+    Beating,
+    GroupStatus,
+    Heartbeat,
+    HeartbeatWatch,
+    Offload,
+    World,
+)
 from lockstep.leader.protocol import Permit
 from lockstep.settings import Settings
 from lockstep.telemetry import Logger, MetricName, Metrics
 from services.processor.engine import AppEngine, MakeExecutor
 from services.processor.origin import NEVER, Stamp, is_begun
+from services.processor.standby import ACTIVE, HOT, ready_lag, standby_of
 
-ACTIVE = "active"
 PASSIVE = "passive"
 BACKUP = "backup"
 SYNCING = "syncing"
@@ -79,6 +87,7 @@ class Replica:
     log_end: Position = 0
     trouble: str | None = None
     draining: bool = False
+    is_promoted: bool = False
     to_publish: Signal = field(default_factory=Signal)
     space: Signal = field(default_factory=Signal)
     lease_due: Signal = field(default_factory=Signal)
@@ -109,8 +118,27 @@ class Replica:
 
     @property
     def is_ready(self) -> bool:
-        """Close enough to the end to lead without a gap."""
-        return self.lag <= self.around.settings.processor.ready_lag_positions
+        """Close enough to the end to take over soon."""
+        return self.lag <= ready_lag(self.standby, self.around.settings.processor)
+
+    @property
+    def standby(self) -> str:
+        """How it stands by: hot or warm."""
+        return standby_of(self.target, self.around.settings.processor)
+
+    @property
+    def may_fold(self) -> bool:
+        """A warm standby waits until it is promoted."""
+        return self.is_promoted or self.standby == HOT
+
+    def others(self) -> list[tuple[Heartbeat, GroupStatus]]:
+        """What the living replicas of this app on other nodes say."""
+        place = (self.name.group, self.name.partition)
+        return [
+            (beat, group)
+            for beat, group in self.around.watch.groups(self.name.app)
+            if beat.node != self.around.node and (group.group, group.partition) == place
+        ]
 
     def know(self, last: OutputId | None) -> None:
         """The output log holds every row up to `last`."""
@@ -153,6 +181,7 @@ class Replica:
             ready=self.is_ready,
             trouble=self.trouble,
             generation=self.begun.generation,
+            standby=self.standby,
         )
 
     def _role(self) -> str:
@@ -162,8 +191,6 @@ class Replica:
             return SYNCING
         me = self.around.node
         standby = [
-            beat.node
-            for beat, group in self.around.watch.groups(self.name.app)
-            if group.ready and group.role != ACTIVE and beat.node != me
+            beat.node for beat, group in self.others() if group.ready and group.role != ACTIVE
         ]
         return PASSIVE if all(me < other for other in standby) else BACKUP

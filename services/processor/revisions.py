@@ -14,7 +14,8 @@ from lockstep.store import Revision, Stale
 from services.processor.engine import AppEngine
 from services.processor.envelope import seal, unseal
 from services.processor.origin import Stamp, forgettable, revision_id, stamp
-from services.processor.replica import ACTIVE, MakeOffload, Replica
+from services.processor.replica import MakeOffload, Replica
+from services.processor.standby import ACTIVE, HOT
 
 NOTHING_NEW: Final = "nothing new since the last revision"
 
@@ -102,22 +103,20 @@ class RevisionLoop:
             await self._replica.input.trim(up_to)
 
     def _is_taker(self) -> bool:
-        """The first ready standby by name; the leader when there is none."""
+        """The first ready hot standby by name; the leader when there is none, however far it is."""
         replica = self._replica
-        if not replica.is_ready:
-            return False
-        me = replica.around.node
         standbys = [
             beat.node
-            for beat, group in replica.around.watch.groups(replica.name.app)
+            for beat, group in replica.others()
             if group.ready
             and group.role != ACTIVE
+            and group.standby == HOT
             and group.version == replica.engine.version
-            and beat.node != me
         ]
         if replica.is_active:
             return not standbys
-        return all(me < other for other in standbys)
+        is_candidate = replica.is_ready and replica.standby == HOT
+        return is_candidate and all(replica.around.node < other for other in standbys)
 
 
 async def verify(payload: bytes, make_offload: MakeOffload) -> None:

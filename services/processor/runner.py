@@ -19,9 +19,11 @@ from services.processor.folding import FoldLoop
 from services.processor.following import FollowLoop
 from services.processor.leadership import Leadership
 from services.processor.publishing import Publishing
-from services.processor.replica import ACTIVE, Replica, Surroundings
+from services.processor.replica import Replica, Surroundings
 from services.processor.revisions import RevisionLoop
+from services.processor.standby import candidates
 from services.processor.upgrading import RestartReplicaError, UpgradeLoop
+from services.processor.warming import WarmLoop
 from services.processor.writing import Writes
 
 FLUSH_LIMIT_MS: Final = 10_000
@@ -101,35 +103,44 @@ class GroupRunner:
         leadership = Leadership(
             replica,
             publishing,
-            before_claim=self._check_version,
+            before_claim=self._prepare,
             on_begin=answers.open,
             on_end=answers.close,
         )
         upgrade = UpgradeLoop(replica, fold, publishing, revisions)
         follow = FollowLoop(replica, leadership.tell)
+        warm = WarmLoop(replica, fold, leadership.tell)
         fold.on_writes = writes.folded
         fold.on_rows = lambda up_to: leadership.tell(facts.RowsHeld(up_to))
         if (last := replica.engine.outbox.last_id) is not None:
             leadership.tell(facts.RowsHeld(last))
         self._replica, self._fold, self._publishing = replica, fold, publishing
         self._leadership, self._revisions, self._upgrade = leadership, revisions, upgrade
+        self._warm = warm
         self._log.info("folding", position=replica.engine.position, version=replica.engine.version)
         try:
             await run_side_by_side(
-                fold.run, publishing.bury, follow.run, leadership.run, revisions.run, upgrade.run
-            )
+                fold.run, publishing.bury, follow.run, leadership.run, revisions.run, upgrade.run,
+                warm.run,
+            )  # fmt: skip
         finally:
             await answers.close()
             await leadership.abandon()
 
-    async def _check_version(self) -> None:
-        """Before leading: has somebody begun a version that this node has not heard of yet?"""
+    async def _prepare(self) -> None:
+        """Before leading: has somebody begun a version that this node has not heard of yet? And a
+        warm standby goes on from the newest revision.
+        """
         try:
             # The app must not wait for a store that hangs: the look is a courtesy to an upgrade.
             async with asyncio.timeout(LOOK_LIMIT_MS / 1000):
                 await self._upgrade.look_for_beginning()
         except (UnavailableError, TimeoutError) as error:
             self._log.warning("revisions cannot be looked at", error=str(error))
+        try:
+            await self._warm.take_newest()
+        except UnavailableError as error:
+            self._log.warning("no newer revision", error=str(error))
 
     async def _carry_out(self, command: Command) -> CommandAnswer:
         if command.name == "snapshot" and self._revisions is not None:
@@ -142,11 +153,7 @@ class GroupRunner:
         replica, fold, publishing = self._replica, self._fold, self._publishing
         if replica is None or fold is None or publishing is None or self._leadership is None:
             return CommandAnswer(False, "this replica is just beginning")
-        ready = sorted(
-            beat.node
-            for beat, group in self._around.watch.groups(self._name.app)
-            if group.ready and group.role != ACTIVE and beat.node != self._around.node
-        )
+        ready = candidates(replica.others())
         if node is not None and node not in ready:
             return CommandAnswer(False, f"'{node}' is no ready standby")
         if not ready:

@@ -31,6 +31,7 @@ from lockstep.leader.protocol.facts import (
     ClaimAccepted,
     ClaimRefused,
     ClaimUnknown,
+    DeferenceChanged,
     Fact,
     HandOverRequested,
     LeaseAcquired,
@@ -39,6 +40,7 @@ from lockstep.leader.protocol.facts import (
     LeaseRefused,
     LeaseRenewed,
     LeaseUnavailable,
+    ReadinessChanged,
     RowsHeld,
     Tail,
     TailRead,
@@ -124,6 +126,8 @@ class Budget(NamedTuple):
     lost_answers: int = 0
     lease_outages: int = 0
     hand_overs: int = 0
+    unready: int = 0
+    """How many of the replicas begin without being ready; a newborn one is ready."""
 
     def without(self, kind: str) -> Budget:
         """One fault of a kind has happened."""
@@ -189,6 +193,9 @@ class Model:
         self._held = [self._facts.number(RowsHeld(OutputId(i, 0))) for i in range(RECORDS + 1)]
         own = replace(START.own, ready=True)
         self.newborn = Node(self._states.number(Standby(own)))
+        self._ready = self._facts.number(ReadinessChanged(True))
+        waiting = replace(START.own, ready=False, defers=True)
+        self.unready = Node(self._states.number(Standby(waiting)))
 
     def successors(self, world: World) -> Iterator[World]:
         """Every world that one step leads to."""
@@ -229,6 +236,9 @@ class Model:
             yield self._tell(world, index, node, self._time)
         if isinstance(state, Standby):
             yield self._tell(world, index, node, self._tail(world.log))
+        if not state.own.ready:
+            yield self._tell(world, index, node, self._ready)
+            yield self._tell(world, index, node, self._facts.number(DeferenceChanged(False)))
         if isinstance(state, Leading) and world.budget.hand_overs:
             spent = world._replace(budget=world.budget.without("hand_overs"))
             yield self._tell(
@@ -321,6 +331,9 @@ class Model:
             # Takes every refusal for an append of its own whose answer was lost.
             fact = AppendRefused(replace(fact.tail, epoch=state.permit.epoch))
         after, instructions = advance(state, fact, RULES)
+        asks = any(isinstance(one, AcquireLease) for one in instructions)
+        if asks and isinstance(state, Standby) and not after.own.may_ask:
+            raise ViolationError(f"asks for the lead that belongs to a ready one: {after}")
         if type(after) is not type(state):
             self.ways.add((type(state), type(after), type(fact)))
         return self._states.number(after), instructions
@@ -410,7 +423,8 @@ def explore(
     """All worlds until everything is published; ViolationError when an invariant is broken."""
     model = Model(broken or Broken(), all_renewals=all_renewals)
     same = (lambda world: world) if budget.hand_overs else _mirrored
-    first = World((), NOBODY, (model.newborn, model.newborn), (), budget)
+    nodes = [model.unready if i < budget.unready else model.newborn for i in range(2)]
+    first = World((), NOBODY, (nodes[0], nodes[1]), (), budget)
     seen: dict[World, int] = {first: 0}
     backwards: list[list[int]] = [[]]
     goals: list[int] = []

@@ -15,6 +15,8 @@ BUDGETS = [
     Budget(crashes=1, lost_answers=1),
     Budget(lost_answers=1, lease_outages=1),
     Budget(hand_overs=1),
+    Budget(unready=1),
+    Budget(unready=2),
 ]
 
 

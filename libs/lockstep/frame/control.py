@@ -40,7 +40,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `settled`: all outputs up to this input position are durable, as far as this replica knows.
     `published`: identity of the last row in the output log, as "position.ordinal".
-    `generation`: of the desired state under which its state began.
+    `generation`: of the desired state under which its state began. `standby`: hot or warm.
     """
 
     app: str
@@ -58,6 +58,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     ready: bool = False
     trouble: str | None = None
     generation: int = 0
+    standby: str = "hot"
 
     @property
     def lag(self) -> int:

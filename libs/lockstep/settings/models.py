@@ -96,7 +96,9 @@ class ProcessorSettings(Section):
     snapshot_interval_ms: Milliseconds
     revisions_to_keep: Count
     hold_back_max_outputs: Count
+    standby: Literal["hot", "warm"]
     ready_lag_positions: Count
+    warm_ready_lag_positions: Count
     dedup_max_ids: Count
     isolation_timeout_ms: Milliseconds
     max_waiting_writes: Count

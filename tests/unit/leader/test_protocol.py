@@ -277,3 +277,11 @@ def test_hold_back_says_when_it_is_full() -> None:
     assert not held.is_full
     with pytest.raises(ValueError, match="follow"):
         held.add(_rows(3))
+
+
+def test_who_is_not_ready_leaves_the_lead_to_who_is() -> None:
+    """It does not ask while it defers, offered or not; ready, or alone, it asks at once."""
+    waiting, told = run(f.DeferenceChanged(True), f.TimePassed(9_999), f.LeadOffered())
+    assert (type(waiting), told) == (Standby, ())
+    assert run(f.ReadinessChanged(True), state=waiting)[1] == (i.AcquireLease(),)
+    assert run(f.DeferenceChanged(False), state=waiting)[1] == (i.AcquireLease(),)

@@ -34,6 +34,13 @@ class ReadinessChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class DeferenceChanged:
+    """Whether a replica that is ready lives, to whom one that is not leaves the lead."""
+
+    defers: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RowsHeld:
     """The fold has brought outputs; `up_to` is the last one held back."""
 
@@ -147,6 +154,7 @@ class StopRequested:
 Fact = (
     TimePassed
     | ReadinessChanged
+    | DeferenceChanged
     | RowsHeld
     | LeaseAcquired
     | LeaseRefused

@@ -8,6 +8,7 @@ from lockstep.leader.protocol.facts import (
     AppendAccepted,
     AppendRefused,
     ClaimRefused,
+    DeferenceChanged,
     Fact,
     LeadOffered,
     LeaseAcquired,
@@ -37,7 +38,7 @@ def on_standby(state: Standby, fact: Fact, rules: Rules) -> Step:
     match fact:
         case TimePassed():
             return _try_when_due(state)
-        case LeadOffered() | ReadinessChanged(True):
+        case LeadOffered() | ReadinessChanged(True) | DeferenceChanged(False):
             # The wait that was meant for others is over.
             return _try_when_due(replace(state, next_try_ms=own.now_ms))
         case LeaseAcquired() if state.asking:
@@ -56,6 +57,6 @@ def on_standby(state: Standby, fact: Fact, rules: Rules) -> Step:
 
 
 def _try_when_due(state: Standby) -> Step:
-    if state.asking or state.own.now_ms < state.next_try_ms:
+    if state.asking or not state.own.may_ask or state.own.now_ms < state.next_try_ms:
         return state, ()
     return replace(state, asking=True), (AcquireLease(),)

@@ -6,7 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from lockstep.events import OutputId
-from lockstep.leader.protocol.facts import Fact, ReadinessChanged, RowsHeld, TimePassed
+from lockstep.leader.protocol.facts import (
+    DeferenceChanged,
+    Fact,
+    ReadinessChanged,
+    RowsHeld,
+    TimePassed,
+)
 from lockstep.leader.protocol.instructions import Instruction
 from lockstep.leader.protocol.permit import Permit
 
@@ -15,8 +21,8 @@ from lockstep.leader.protocol.permit import Permit
 class Rules:
     """How often things are tried, in milliseconds.
 
-    A replica that is not ready leaves the lead to others and asks for the lease more seldom: but
-    ask it does, as it may be the only one.
+    A replica that is not ready leaves the lead to those who are (`DeferenceChanged`). Where there
+    are none it asks for the lease, more seldom, as it may be the only one.
     """
 
     renew_every_ms: int
@@ -31,7 +37,13 @@ class Own:
 
     now_ms: int = 0
     ready: bool = False
+    defers: bool = False
     held: OutputId | None = None
+
+    @property
+    def may_ask(self) -> bool:
+        """It is ready, or nobody who is ready is there."""
+        return self.ready or not self.defers
 
     def after(self, fact: Fact) -> Own:
         """With what the fact tells about the replica itself."""
@@ -40,6 +52,8 @@ class Own:
                 return replace(self, now_ms=now_ms)
             case ReadinessChanged(ready):
                 return replace(self, ready=ready)
+            case DeferenceChanged(defers):
+                return replace(self, defers=defers)
             case RowsHeld(up_to):
                 return replace(self, held=up_to)
             case _:

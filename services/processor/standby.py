@@ -1,0 +1,51 @@
+"""What a standby is: hot or warm, when it counts as ready, and to whom it leaves the lead. Pure.
+
+Hot: folds the log and holds back. Warm: keeps the newest verified revision and folds only when it
+is promoted, which costs one restore per revision instead of the work of a leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from lockstep.events import Position
+from lockstep.frame import AppView, GroupStatus, Heartbeat
+from lockstep.settings import ProcessorSettings
+
+HOT: Final = "hot"
+WARM: Final = "warm"
+STANDBY_SETTING: Final = "standby"
+ACTIVE: Final = "active"
+
+
+def standby_of(view: AppView, settings: ProcessorSettings) -> str:
+    """As deployed, by @app:ha(standby=…), or the default."""
+    annotation = view.plan.checked.annotations.get("ha")
+    stated = annotation.get("standby") if annotation else None
+    given = view.deployment.settings.get(STANDBY_SETTING) or stated or settings.standby
+    return WARM if given.lower() == WARM else HOT
+
+
+def ready_lag(standby: str, settings: ProcessorSettings) -> Position:
+    """Up to how many records behind the log's end a standby counts as ready."""
+    if standby == WARM:
+        return settings.warm_ready_lag_positions
+    return settings.ready_lag_positions
+
+
+def candidates(others: Sequence[tuple[Heartbeat, GroupStatus]]) -> list[str]:
+    """The nodes that the lead can be handed to: ready ones, hot before warm."""
+    found = [
+        (one.standby != HOT, beat.node) for beat, one in others if one.ready and one.role != ACTIVE
+    ]
+    return [node for _, node in sorted(found)]
+
+
+def defers(others: Sequence[GroupStatus], *, leaderless_ms: int, patience_ms: int) -> bool:
+    """Whether a replica that is not ready leaves the lead to one of the others.
+
+    Only for a while: a ready one may live and yet not get at the lease.
+    """
+    somebody_ready = any(one.ready and one.role != ACTIVE for one in others)
+    return somebody_ready and leaderless_ms <= patience_ms
