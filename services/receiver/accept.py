@@ -17,6 +17,7 @@ from lockstep.frame.problems import Problem
 from lockstep.settings import Settings
 from lockstep.telemetry import Metrics
 from services.receiver.arrow import decode_arrow
+from services.receiver.columns import ColumnReader
 from services.receiver.decode import (
     ARROW,
     NDJSON,
@@ -56,6 +57,14 @@ class Sending:
     row_chunks: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Readers:
+    """Of one stream: event by event, and large bodies in columns."""
+
+    rows: EventReader
+    columns: ColumnReader
+
+
 class UnknownNameError(Problem):
     """No app or stream of that name: 404."""
 
@@ -85,7 +94,7 @@ class Acceptor:
         self._metrics = metrics
         self._node = node
         self._intakes = intakes
-        self._readers: dict[tuple[str, str, str], EventReader] = {}
+        self._readers: dict[tuple[str, str, str], _Readers] = {}
 
     async def view(self, app: str) -> AppView:
         """The deployed app; UnknownNameError with the nearest name."""
@@ -98,8 +107,10 @@ class Acceptor:
     async def accept(self, app: str, stream: str, body: bytes, sending: Sending) -> Accepted:
         """Events of one stream. Errors: Problem, MalformedBodyError, UnavailableError."""
         view = await self.view(app)
-        reader = self._reader(view, stream)
+        readers = self._readers_of(view, stream)
+        reader = readers.rows
         kind = media_type(sending.content_type)
+        runs: list[AnyRun]
         if kind == ARROW:
             batches = decode_arrow(
                 body,
@@ -107,7 +118,12 @@ class Acceptor:
                 row_chunks=sending.row_chunks,
                 timestamp_ms=sending.timestamp_ms,
             )
-            runs: list[AnyRun] = [BatchRun(reader.schema, batches)]
+            runs = [BatchRun(reader.schema, batches)]
+            return await self._finish(view, stream, runs, (), sending)
+        draft = readers.columns.read(kind, body, sending.timestamp_ms)
+        if draft is not None:
+            self._check_chunk(int(draft.chunk_lengths[0]))
+            runs = [BatchRun(reader.schema, [draft])]
             return await self._finish(view, stream, runs, (), sending)
         decoded = decode_text(kind, body, reader, max_refused=MAX_REFUSED_LINES)
         self._check_chunk(max(map(len, decoded.chunks), default=0))
@@ -119,7 +135,7 @@ class Acceptor:
         """NDJSON lines `{"stream": …, "event": …}`, of several streams in order."""
         view = await self.view(app)
         runs, refused = decode_mixed(
-            body, lambda name: self._reader(view, name), max_refused=MAX_REFUSED_LINES
+            body, lambda name: self._readers_of(view, name).rows, max_refused=MAX_REFUSED_LINES
         )
         ready = [stamped(run, sending.timestamp_ms) for run in runs]
         return await self._finish(view, "*", ready, refused, sending)
@@ -187,15 +203,16 @@ class Acceptor:
                 hint=f"send smaller arrays, or {NDJSON} where events need not stay together",
             )
 
-    def _reader(self, view: AppView, stream: str) -> EventReader:
+    def _readers_of(self, view: AppView, stream: str) -> _Readers:
         key = (view.name, view.deployment.version, stream)
-        reader = self._readers.get(key)
-        if reader is None:
+        readers = self._readers.get(key)
+        if readers is None:
             schema = view.streams.get(stream)
             if schema is None:
                 raise UnknownNameError(
                     f"app '{view.name}' has no stream '{stream}'"
                     + did_you_mean(stream, list(view.streams))
                 )
-            reader = self._readers[key] = EventReader(schema)
-        return reader
+            rows = EventReader(schema)
+            readers = self._readers[key] = _Readers(rows, ColumnReader(schema, rows.event))
+        return readers

@@ -5,7 +5,7 @@ A draft becomes bytes with the clock of its append; in halves, cut between chunk
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lockstep.events import EventsRecord, InputEvent, StreamSchema
 from lockstep.events.codec import encode_batch, encode_record
+from lockstep.events.columns import ChunkLengths
 from services.receiver.decode import Chunk
 
 
@@ -66,7 +67,7 @@ class BatchDraft:
 
     schema: StreamSchema
     batch: pa.RecordBatch
-    chunk_lengths: Sequence[int]
+    chunk_lengths: Sequence[int] | ChunkLengths
     timestamps_ms: pa.Array | None = None
     event_ids: pa.Array | None = None
 
@@ -85,18 +86,28 @@ class BatchDraft:
             send_id=send_id,
         )
 
-    def halves(self) -> tuple[Draft, Draft] | None:
+    def halves(self) -> tuple[BatchDraft, BatchDraft] | None:
         """See Draft."""
         if len(self.chunk_lengths) < 2:
             return None
         middle = len(self.chunk_lengths) // 2
-        rows = sum(self.chunk_lengths[:middle])
+        rows = int(np.sum(self.chunk_lengths[:middle]))
         return (
             self._part(0, rows, self.chunk_lengths[:middle]),
             self._part(rows, self.batch.num_rows - rows, self.chunk_lengths[middle:]),
         )
 
-    def _part(self, start: int, count: int, lengths: Sequence[int]) -> BatchDraft:
+    def cut(self, max_bytes: int, max_events: int) -> Iterator[BatchDraft]:
+        """In halves until each is within the limits; a chunk stays whole."""
+        over = self.batch.nbytes > max_bytes or self.batch.num_rows > max_events
+        halves = self.halves() if over else None
+        if halves is None:
+            yield self
+            return
+        for half in halves:
+            yield from half.cut(max_bytes, max_events)
+
+    def _part(self, start: int, count: int, lengths: Sequence[int] | ChunkLengths) -> BatchDraft:
         stamps, ids = self.timestamps_ms, self.event_ids
         return BatchDraft(
             self.schema,

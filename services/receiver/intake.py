@@ -186,7 +186,9 @@ def _drafts(batch: Sequence[_Pending], limits: IntakeLimits) -> Iterator[Owned]:
         for run in pending.runs:
             if isinstance(run, BatchRun):
                 yield from gathering.finish()
-                yield from ((draft, (pending,)) for draft in run.batches)
+                for whole in run.batches:
+                    for part in whole.cut(limits.max_record_bytes, limits.max_record_events):
+                        yield part, (pending,)
             else:
                 yield from gathering.add(pending, run)
     yield from gathering.finish()

@@ -65,7 +65,7 @@ class EventReader:
             i for i, kind in enumerate(schema.types) if kind is AttributeType.FLOAT
         )
         self._width = len(schema.attributes)
-        event = _event_struct(schema)
+        self.event = event = _event_struct(schema)
         self._object = msgspec.json.Decoder(event)
         self._objects = msgspec.json.Decoder(list[event])  # type: ignore[valid-type]
 
