@@ -202,9 +202,13 @@ class Cluster:
         return answer
 
     async def active(self, app: str) -> str:
-        """The node that leads."""
-        found = await self.status(app)
-        return next(r["node"] for r in found["replicas"] if r["role"] == "active")
+        """The node that leads; waits for one, as a heartbeat may come late."""
+
+        async def leads() -> str | None:
+            found = (await self.status(app))["replicas"]
+            return next((str(r["node"]) for r in found if r["role"] == "active"), None)
+
+        return str(await until(leads, f"a leader of {app}"))
 
     async def send(self, app: str, stream: str, data: Any, **headers: str) -> Any:
         """Sends JSON; it must be accepted."""
