@@ -233,7 +233,8 @@ async def test_what_no_sink_carries_is_refused_at_deploy(cluster_of: Start) -> N
 
 NATS = (
     "@app:name('{name}') define stream In (a int);"
-    " @sink(type='nats', destination='{root}.{{{{a}}}}', @map(type='text', @payload('v={{{{a}}}}')))"
+    " @sink(type='nats', destination='{root}.{{{{a}}}}',"
+    " @map(type='text', @payload('v={{{{a}}}}')))"
     " define stream Out (a int); from In select a insert into Out;"
 )
 
@@ -267,7 +268,7 @@ async def test_nats_sink_where_a_stream_keeps_the_subject(cluster_of: Start) -> 
 
         await until(kept, "five messages")
         await cluster.crash("publisher")
-        await execute(cluster, "DELETE FROM lockstep.sink_cursors")
+        await execute(cluster, "DELETE FROM lockstep.cursors")
         await cluster.start("publisher")
         await cluster.send(app, "In", [5])
 

@@ -57,7 +57,7 @@ def test_refused(text: str) -> None:
 
 
 def python_blocks() -> list[str]:
-    """The README's Python, in order: a test, a function, a window."""
+    """The README's Python, in order: a test, a function, a window, a sink."""
     return [text for _, text in blocks("python")]
 
 
@@ -82,7 +82,7 @@ with VirtualApp.restore(app_text, snapshot) as app:
 
 def test_extensions_work_exactly_as_shown(tmp_path: Path) -> None:
     """Both modules, found by entry points as the page declares them, in a process of its own."""
-    _, function, window = python_blocks()
+    _, function, window, _ = python_blocks()
     assert len(function.strip().splitlines()) <= 15
     (tmp_path / "loyalty.py").write_text(function)
     (tmp_path / "sampling.py").write_text(window)

@@ -1,0 +1,112 @@
+"""The README's sink, installed as the page says, in a whole suite in one process on memory."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[4]
+
+USE_IT = """
+import asyncio
+from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.frame import Process, open_world
+from lockstep.settings import load_settings
+from lockstep.siddhiql import SiddhiQLError, check
+from services.coordinator.wiring import wire as coordinator
+from services.processor.wiring import wire as processor
+from services.publisher.wiring import wire as publisher
+from services.receiver.wiring import wire as receiver
+import aiohttp
+
+APP = (
+    "@app:name('Points') define stream Reading (room string, mean double);"
+    "@sink(type='graphite', host='127.0.0.1', port='{port}', metric='rooms.{{{{room}}}}',"
+    " @map(type='text', @payload('{{{{mean}}}}')))"
+    "define stream Mean (room string, mean double);"
+    "from Reading select room, mean insert into Mean;"
+)
+for wrong in ("metrics='x'", "metric='{{{{roof}}}}'", "metric='x', port='many'"):
+    text = APP.replace("port='{port}', metric='rooms.{{{{room}}}}'", wrong).format()
+    try:
+        check(text)
+    except SiddhiQLError as error:
+        print(">", error.message, "|", error.hint)
+
+async def main():
+    points = asyncio.Queue()
+
+    async def take(reader, writer):
+        await points.put(await reader.read())
+        writer.close()
+
+    server = await asyncio.start_server(take, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    clock, randomness = SystemClock(), SystemRandomness()
+    settings = load_settings({
+        "LOCKSTEP_BUS__KIND": "memory", "LOCKSTEP_LEADER__KIND": "memory",
+        "LOCKSTEP_STORE__KIND": "memory", "LOCKSTEP_PROCESSOR__EXECUTOR": "reference",
+        "LOCKSTEP_COORDINATOR__HEARTBEAT_INTERVAL_MS": "100",
+        "LOCKSTEP_SERVER__CATALOGUE_POLL_MS": "200", "LOCKSTEP_TELEMETRY__LOG_LEVEL": "error",
+    })
+    world = await open_world(settings, clock, randomness)
+    process = Process(settings, world, clock, randomness)
+    for name, wire in (("coordinator", coordinator), ("processor", processor),
+                       ("receiver", receiver), ("publisher", publisher)):
+        process.add(name, wire)
+    await process.start()
+    url = process.running.url
+    async with aiohttp.ClientSession() as session:
+        async def call(method, path, body):
+            async with session.request(method, url + path, json=body) as answer:
+                assert answer.status < 300, await answer.text()
+        await call("PUT", "/v1/apps", {"text": APP.format(port=port)})
+        rows = [["attic", 31.5], ["hall", 20.0]]
+        await call("POST", "/v1/apps/Points/streams/Reading/events?timestamp_ms=60000", rows)
+    for _ in range(2):
+        print(">", (await asyncio.wait_for(points.get(), 30)).decode().strip())
+    await process.stop()
+    await world.close()
+    server.close()
+
+asyncio.run(main())
+"""
+
+
+def readme(kind: str) -> list[str]:
+    """The fenced blocks of a kind."""
+    text = (ROOT / "README.md").read_text()
+    return [m[1] for m in re.finditer(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
+
+
+def test_the_sink_works_exactly_as_shown(tmp_path: Path) -> None:
+    """Found by its entry point; its options are checked; its points arrive."""
+    sink = readme("python")[-1]
+    assert "SINKS" in sink
+    code_lines = [line for line in sink.splitlines() if line.strip()]
+    assert len(code_lines) <= 20
+    (tmp_path / "graphite.py").write_text(sink)
+    info = tmp_path / "graphite-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: graphite\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[lockstep.extensions]\ngraphite = graphite\n")
+    path = [str(tmp_path), str(ROOT), *(entry for entry in sys.path if entry)]
+    done = subprocess.run(
+        [sys.executable, "-c", USE_IT],
+        cwd=tmp_path,
+        env={"PYTHONPATH": ":".join(path)},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    shown = [line[2:] for line in done.stdout.splitlines() if line.startswith("> ")]
+    assert shown == [
+        "the sink 'graphite' has no option 'metrics' | did you mean 'metric'?",
+        "{{roof}} names no attribute of 'Mean' | did you mean 'room'?",
+        "sink 'graphite': 'port' is 'many' | write a whole number from 0 on",
+        "rooms.attic 31.5 60",
+        "rooms.hall 20.0 60",
+    ], done.stderr[-3000:]
