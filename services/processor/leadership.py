@@ -28,12 +28,12 @@ from lockstep.leader.protocol import (
     facts,
 )
 from lockstep.leader.protocol import instructions as todo
+from services.processor.hearing import LogHearing
 from services.processor.publishing import Publishing
 from services.processor.replica import Replica
-from services.processor.standby import ACTIVE, defers
+from services.processor.turn import PATIENCE_TTLS, Turn
 
 TICK_MS: Final = 50
-PATIENCE_TTLS: Final = 3
 LEASE_NUDGE: Final = control_subject("lease")
 """Says which app's lease may have become free just now."""
 
@@ -41,6 +41,7 @@ Hook = Callable[[], Awaitable[None]]
 _AboutLease = todo.AcquireLease | todo.RenewLease | todo.ReleaseLease | todo.HandOverLease
 _AboutLog = todo.ReadTail | todo.AppendClaim | todo.Publish
 _AboutTerm = todo.TermBegan | todo.TermEnded
+_NO_ANSWER: Final = (facts.TailUnavailable, facts.ClaimUnknown, facts.AppendUnknown)
 
 
 class Leadership:
@@ -72,14 +73,19 @@ class Leadership:
             acquire_unready_every_ms=self._leader.lease_ttl_ms,
             retry_every_ms=self._leader.retry_ms,
         )
+        self._hearing = LogHearing(
+            replica.around.world.bus.healthy,
+            self._clock,
+            patience_ms=PATIENCE_TTLS * self._leader.lease_ttl_ms,
+        )
         self._lease: Lease | None = None
         self._lease_lane: asyncio.Queue[_AboutLease] = asyncio.Queue()
         self._log_lane: asyncio.Queue[_AboutLog] = asyncio.Queue()
         self._term_lane: asyncio.Queue[_AboutTerm] = asyncio.Queue()
         self._ready: bool | None = None
-        self._may_ask = False
         self._deferring = False
-        self._began_ms = self._contact_ms = self._led_ms = self._clock.monotonic_ms()
+        self._turn = Turn(replica)
+        self._contact_ms = self._clock.monotonic_ms()
 
     @property
     def resource(self) -> str:
@@ -105,7 +111,9 @@ class Leadership:
 
     async def run(self) -> None:
         """Until cancelled; what `before_claim` raises comes out."""
-        await run_side_by_side(self._tick, self._mind_lease, self._mind_log, self._mind_terms)
+        await run_side_by_side(
+            self._tick, self._hearing.run, self._mind_lease, self._mind_log, self._mind_terms
+        )
 
     async def end(self) -> None:
         """Leads no more and gives the lease back; `run` still runs meanwhile. Takes a lease's life
@@ -143,11 +151,11 @@ class Leadership:
     async def _tick(self) -> None:
         replica = self._replica
         while True:
-            self._may_ask = self._may_ask or self._should_ask()
-            if (defers := self._defers()) != self._deferring:
+            if (defers := self._turn.defers()) != self._deferring:
                 self._deferring = defers
                 self.tell(facts.DeferenceChanged(defers))
-            if self._may_ask:
+            # Who cannot reach the log leaves the lease to others: time stands still for it.
+            if self._turn.has_come() and not self._hearing.is_deaf:
                 self.tell(facts.TimePassed(self._clock.monotonic_ms()))
             if replica.is_ready != self._ready:
                 self._ready = replica.is_ready
@@ -158,27 +166,12 @@ class Leadership:
             self._mind_isolation()
             await wait_set(replica.lease_due.event, self._clock, TICK_MS)
 
-    def _should_ask(self) -> bool:
-        """Whether to ask for the lease for the first time: others may be meant to lead."""
-        replica = self._replica
-        waited_ms = self._clock.monotonic_ms() - self._began_ms
-        others = replica.others()
-        preferred = replica.target_nodes[:1]
-        first_ever = replica.epoch == 0 and not any(group.role == ACTIVE for _, group in others)
-        if first_ever and preferred and preferred[0] in [beat.node for beat, _ in others]:
-            return waited_ms > self._leader.lease_ttl_ms
-        return True
-
-    def _defers(self) -> bool:
-        """Whether a ready replica lives that the lead is to be left to."""
-        others, now_ms = [group for _, group in self._replica.others()], self._clock.monotonic_ms()
-        if any(group.role == ACTIVE for group in others):
-            self._led_ms = now_ms
-        patience_ms = PATIENCE_TTLS * self._leader.lease_ttl_ms
-        return defers(others, leaderless_ms=now_ms - self._led_ms, patience_ms=patience_ms)
-
     def _mind_isolation(self) -> None:
         replica, now_ms = self._replica, self._clock.monotonic_ms()
+        if self._hearing.is_deaf and replica.is_promoted:
+            replica.trouble = f"the bus has not answered for {self._hearing.silent_ms} ms"
+            self._log.error("isolated from the bus", silent_ms=self._hearing.silent_ms)
+            self.tell(facts.Isolated())
         if self._around.watch.alive("coordinator"):
             self._contact_ms = now_ms
         silent_ms = now_ms - self._contact_ms
@@ -234,12 +227,15 @@ class Leadership:
             instruction = await self._log_lane.get()
             match instruction:
                 case todo.ReadTail():
-                    self.tell(await self._read_tail())
+                    fact = await self._read_tail()
                 case todo.AppendClaim(epoch, expected_sequence):
                     await self._before_claim()
-                    self.tell(await self._claim(epoch, expected_sequence))
+                    fact = await self._claim(epoch, expected_sequence)
                 case todo.Publish(permit):
-                    self.tell(await self._publishing.publish(permit))
+                    fact = await self._publishing.publish(permit)
+            if not isinstance(fact, _NO_ANSWER):
+                self._hearing.heard()
+            self.tell(fact)
 
     async def _read_tail(self) -> facts.Fact:
         try:

@@ -1,0 +1,84 @@
+"""When a replica counts as out of the bus's reach."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from lockstep.clock import VirtualClock
+from services.processor.hearing import LogHearing
+
+PATIENCE_MS = 3_000
+
+
+class Bus:
+    """Answers as told; counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.answers = True
+        self.asked = 0
+
+    async def healthy(self) -> bool:
+        """As told."""
+        self.asked += 1
+        return self.answers
+
+
+@asynccontextmanager
+async def _hearing(bus: Bus, clock: VirtualClock) -> AsyncIterator[LogHearing]:
+    hearing = LogHearing(bus.healthy, clock, patience_ms=PATIENCE_MS)
+    running = asyncio.create_task(hearing.run())
+    await asyncio.sleep(0)
+    try:
+        yield hearing
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_bus_that_answers_is_heard_however_quiet_the_log_is() -> None:
+    """A minute without an append; it is asked about once a second."""
+    bus, clock = Bus(), VirtualClock()
+    async with _hearing(bus, clock) as hearing:
+        await clock.advance_ms(60_000)
+        assert not hearing.is_deaf
+        assert 30 <= bus.asked <= 60
+
+
+async def test_nobody_asks_a_bus_that_is_heard_anyway() -> None:
+    """Appends are answer enough."""
+    bus, clock = Bus(), VirtualClock()
+    async with _hearing(bus, clock) as hearing:
+        for _ in range(50):
+            await clock.advance_ms(200)
+            hearing.heard()
+        assert bus.asked == 0
+
+
+async def test_a_silent_bus_is_out_of_reach_after_the_patience_and_not_before() -> None:
+    """And in reach again with its first answer."""
+    bus, clock = Bus(), VirtualClock()
+    async with _hearing(bus, clock) as hearing:
+        bus.answers = False
+        await clock.advance_ms(PATIENCE_MS - 100)
+        assert not hearing.is_deaf
+        await clock.advance_ms(200)
+        assert hearing.is_deaf
+        await clock.advance_ms(60_000)
+        assert hearing.is_deaf
+        bus.answers = True
+        await clock.advance_ms(200)
+        assert not hearing.is_deaf
+
+
+async def test_an_answer_of_the_log_counts_at_once() -> None:
+    """Whoever hears it says so."""
+    bus, clock = Bus(), VirtualClock()
+    bus.answers = False
+    async with _hearing(bus, clock) as hearing:
+        await clock.advance_ms(2 * PATIENCE_MS)
+        assert hearing.is_deaf
+        hearing.heard()
+        assert not hearing.is_deaf
+        assert hearing.silent_ms == 0
