@@ -20,7 +20,8 @@ class NotHealedError(Exception):
 
 async def until_whole(site: Site, load: Load, limit_ms: int) -> int:
     """How long it took from now: everybody ready, one leads, a standby is ready, everything that
-    was acknowledged before is settled, new events are taken, the sinks have no trouble."""
+    was acknowledged before is settled and folded by both, new events are taken, the sinks have no
+    trouble."""
     began_ms = CLOCK.monotonic_ms()
     events, position = load.events, load.last_position
     while True:
@@ -74,6 +75,7 @@ def _unwell(status: dict[str, Any], position: int) -> list[str]:
         missing.append(f"{len(ready)} ready replicas")
     if active and active[0]["settled"] < position:
         missing.append(f"settled {active[0]['settled']} of {position}")
+    missing += [f"{r['node']} is at {r['position']}" for r in ready if r["position"] < position]
     if not sinks:
         missing.append("nobody delivers")
     missing += [f"sink {s['sink']}: {s['trouble']}" for s in sinks if s.get("trouble")]

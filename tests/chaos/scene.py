@@ -13,7 +13,7 @@ from tests.chaos.load import Load
 from tests.chaos.site import Site
 
 CLOCK = SystemClock()
-LEADER_LIMIT_MS = 30_000
+LEADER_LIMIT_MS = 60_000
 POLL_S = 0.05
 
 
