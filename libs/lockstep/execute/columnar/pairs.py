@@ -67,7 +67,10 @@ class PairFlow:
 
     def keep(self, mask: Mask) -> PairFlow:
         """The pairs where the mask is true."""
-        kept = np.flatnonzero(mask)
+        return self.take(np.flatnonzero(mask))
+
+    def take(self, kept: Index) -> PairFlow:
+        """Some of the pairs; their triggers must ascend."""
         left, right = (_kept(side, kept) for side in self.sides)
         return PairFlow((left, right), self.source, self.trigger[kept])
 

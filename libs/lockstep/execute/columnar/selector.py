@@ -21,6 +21,7 @@ from lockstep.execute.columnar.frame import Frame, Rows
 from lockstep.execute.columnar.kernels import plain, selecting
 from lockstep.execute.columnar.keys import Ids, KeySpace, combined, group_names
 from lockstep.execute.columnar.order import Order
+from lockstep.execute.columnar.ordering import Ordering
 from lockstep.execute.columnar.pairs import PairFlow
 from lockstep.execute.columnar.played import Played
 from lockstep.siddhiql import ast
@@ -42,6 +43,8 @@ class Output:
     """What each row does at its destination, for the changes of a table."""
     silent: Order | None = None
     """Chunks that a join turned into no row at all, which observers hear of."""
+    groups: Ids | None = None
+    """The group of each row, where the query has groups."""
 
     def without_realms(self) -> Output:
         """The rows as they leave a partition."""
@@ -117,7 +120,9 @@ class Groups:
 
 
 class SelectorOperator:
-    """Selects rows from flows. `slides` and `in_order` tell how events leave (see Aggregates)."""
+    """Selects rows from flows. `slides` and `in_order` tell how events leave (see Aggregates);
+    `orders`: the owner's chunks can be put in order; `limited`: it takes care of the output
+    rate."""
 
     def __init__(
         self,
@@ -127,11 +132,11 @@ class SelectorOperator:
         in_order: bool = True,
         resets: bool = False,
         by_realm: bool = False,
+        orders: bool = False,
+        limited: bool = False,
     ) -> None:
         selector = query.query.selector
-        if selector.order_by or selector.limit is not None or selector.offset is not None:
-            raise NotLowerable("order by, limit or offset")
-        if query.query.rate is not None:
+        if query.query.rate is not None and not limited:
             raise NotLowerable("an output rate")
         self.wanted = wanted_kind(query.query.action)
         expressions = [item.expression for item in query.selection]
@@ -148,6 +153,9 @@ class SelectorOperator:
         self._having = None
         if selector.having is not None:
             self._having = Compiler(query.having_scope, self.calls).condition(selector.having)
+        self._ordering = Ordering(selector, Compiler(query.having_scope, self.calls))
+        if self._ordering.is_active and not orders:
+            raise NotLowerable("order by, limit or offset")
         self.types = query.output.types
         for expression, type_ in zip(expressions, self.types, strict=True):
             if compiler.type_of(expression) is not type_:
@@ -165,7 +173,7 @@ class SelectorOperator:
             results = self._aggregated(flow, group)
         passing = self._passing(flow, results)
         index, lengths = self._chosen(flow, group, passing)
-        return self._rows(flow, index, lengths, results)
+        return self._rows(flow, group, index, lengths, results)
 
     def run_pairs(
         self, flow: PairFlow, steps: Chunks | Played, order: Order, tells: Mask | None = None
@@ -183,6 +191,10 @@ class SelectorOperator:
             if self._having is not None:
                 flow = flow.keep(self._having(whole))
                 frame = flow.frame()
+        if self._ordering.is_active:
+            whole = self._output_frame(frame, ())
+            flow = flow.take(self._ordering.arrange(whole, flow.trigger, None))
+            frame = flow.frame()
         output = self._output_frame(frame, ())
         columns = tuple(select(output) for select in self._select)
         lengths = np.bincount(steps.chunk_of[flow.trigger], minlength=steps.count)
@@ -281,6 +293,7 @@ class SelectorOperator:
     def _rows(
         self,
         flow: Flow,
+        group: Ids | None,
         index: Index | None,
         lengths: npt.NDArray[np.int64] | None,
         results: Sequence[Column],
@@ -291,6 +304,21 @@ class SelectorOperator:
         if results and index is not None:
             results = [result.take(index) for result in results]
         frame = self._output_frame(rows, results)
+        kinds: Kinds | None = None
+        if self.wanted == EXPIRED:
+            kinds = np.ones(len(rows), np.int8)
+        elif self.wanted == ALL_KINDS and flow.kind is not None:
+            kinds = flow.kind if index is None else flow.kind[index]
+        groups = group if group is None or index is None else group[index]
+        counts = np.diff(flow.offsets) if lengths is None else lengths
+        if self._ordering.is_active:
+            chunk_of = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+            arranged = self._ordering.arrange(frame, chunk_of, kinds)
+            frame = frame.picked(arranged)
+            frame = self._output_frame(frame, frame.results)
+            kinds = None if kinds is None else kinds[arranged]
+            groups = None if groups is None else groups[arranged]
+            lengths = np.bincount(chunk_of[arranged], minlength=len(counts))
         columns = tuple(select(frame) for select in self._select)
         starts, order, now, keys = flow.offsets, flow.order, flow.now, flow.keys
         if lengths is not None:
@@ -301,9 +329,4 @@ class SelectorOperator:
                 order, now = order.take(kept), now[kept]
                 keys = None if keys is None else keys[kept]
         chunks = Chunks(columns, frame.times(), starts, order, now, keys)
-        kinds: Any = None
-        if self.wanted == EXPIRED:
-            kinds = np.ones(len(chunks), np.int8)
-        elif self.wanted == ALL_KINDS and flow.kind is not None:
-            kinds = flow.kind if index is None else flow.kind[index]
-        return Output(chunks, kinds)
+        return Output(chunks, kinds, groups=groups)

@@ -91,7 +91,8 @@ class Island:
         part = members.plan_of(plan)
         ranks = ranks_of(plan)
         written = [*_written(part), *part.checked.triggers]
-        stored = [name for name in plan.stored if name in members.tables]
+        buckets = part.checked.bucket_tables
+        stored = [name for name in plan.stored if name in members.tables or name in buckets]
         self.name = f"island of {', '.join(owners_of(part))}"
         self.members = members
         self.writes = tuple(dict.fromkeys(name for name in [*written, *stored]))
@@ -105,7 +106,7 @@ class Island:
         self._owners = frozenset(owners_of(part)) | {f"table/{name}" for name in members.tables}
         self.reads = tuple(name for name in self._engine.receivers if name not in members.windows)
         self.shows_timers = any(map(keeps_time, part.nodes)) or bool(
-            part.checked.triggers or part.checked.windows
+            part.checked.triggers or part.checked.windows or buckets
         )
         self._start_ms: int | None = None
 

@@ -126,6 +126,7 @@ def build(
         in_order=own is None or own.in_order,
         resets=own is not None and own.resets,
         by_realm=site.realms.is_partition,
+        orders=True,
     )
     if changes and selector.aggregates.needs_places:
         raise NotLowerable("an extreme behind a filter that reads the time")

@@ -48,7 +48,7 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     if site.realms.is_partition:
         raise NotLowerable("a join in a partition")
     check_target(node.query)
-    selector = SelectorOperator(node.query)
+    selector = SelectorOperator(node.query, orders=True)
     if selector.calls or selector.groups.is_grouped or selector.wanted != CURRENT:
         raise NotLowerable("aggregates, groups or expired rows of a join")
     found, exact = equalities(join.input.on, join.scope, 1)
