@@ -1,0 +1,84 @@
+"""The apps of the simulation: each with a first version and the ones that may follow it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any, Final
+
+STREAM: Final = "In"
+SYMBOLS: Final = ("aa", "bb", "cc")
+
+_IN = "@app:name('{app}') define stream In (n long, symbol string, price double);\n"
+_SINK = "@sink(type='rdbms', table.name='{table}') "
+
+
+def _text(app: str, body: str) -> str:
+    text = _IN.format(app=app) + body
+    return text.replace("SINK", _SINK.format(table="rows"))
+
+
+@dataclass(frozen=True)
+class App:
+    """Versions in the order in which they are deployed."""
+
+    name: str
+    versions: tuple[str, ...]
+
+
+APPS: Final = tuple(
+    App(name, tuple(_text(name, body) for body in bodies))
+    for name, bodies in {
+        "Filter": (
+            "SINK define stream Out (n long, price double);"
+            "from In[price > 20.0] select n, price insert into Out;",
+            "SINK define stream Out (n long, price double);"
+            "from In[price > 50.0] select n, price * 2.0 as price insert into Out;",
+        ),
+        "Sliding": (
+            "SINK define stream Out (n long, symbol string, total double, count long);"
+            "from In#window.time(1500) select n, symbol, sum(price) as total, count() as count"
+            " group by symbol insert all events into Out;",
+            "SINK define stream Out (n long, symbol string, total double, count long);"
+            "from In#window.length(5) select n, symbol, sum(price) as total, count() as count"
+            " group by symbol insert into Out;",
+        ),
+        "Tumbling": (
+            "SINK define stream Out (symbol string, total double, count long);"
+            "from In#window.timeBatch(700) select symbol, sum(price) as total, count() as count"
+            " group by symbol insert into Out;",
+            "SINK define stream Out (symbol string, total double, count long);"
+            "from In[price > 10.0]#window.timeBatch(700) select symbol, sum(price) as total,"
+            " count() as count group by symbol insert into Out;",
+        ),
+        "Pattern": (
+            "SINK define stream Out (first long, second long);"
+            "from every a=In[price > 50.0] -> b=In[symbol == a.symbol and price < 50.0]"
+            " within 3 sec select a.n as first, b.n as second insert into Out;",
+            "SINK define stream Out (first long, second long);"
+            "from every a=In[price > 60.0] -> b=In[symbol == a.symbol and price < 50.0]"
+            " within 3 sec select a.n as first, b.n as second insert into Out;",
+        ),
+        "Table": (
+            "@store(type='rdbms', table.name='totals') @PrimaryKey('symbol')"
+            "define table Totals (symbol string, count long, total double);"
+            "SINK define stream Out (n long, symbol string);"
+            "from In select symbol, count() as count, sum(price) as total group by symbol"
+            " update or insert into Totals on Totals.symbol == symbol;"
+            "from In join Totals on In.symbol == Totals.symbol and Totals.count > 2L"
+            " select In.n as n, In.symbol as symbol insert into Out;",
+        ),
+        "Aggregation": (
+            "define aggregation Sums from In select symbol, sum(price) as total group by symbol"
+            " aggregate every sec ... min;"
+            "SINK define stream Out (n long, total double);"
+            "from In join Sums on In.symbol == Sums.symbol within 0L, 9000000000000L per 'min'"
+            " select In.n as n, total insert into Out;",
+        ),
+    }.items()
+)
+
+
+def event(rng: random.Random, number: int) -> list[Any]:
+    """One event; `n` tells it from all others."""
+    return [number, rng.choice(SYMBOLS), float(rng.randrange(0, 100))]

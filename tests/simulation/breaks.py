@@ -1,0 +1,205 @@
+"""Substitutions at the seams that break one invariant each on purpose: can the checkers see?
+
+Product code knows nothing of them: each puts something else in the place of a part that the
+simulation hands to the services, or of a name in one of their modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from unittest import mock
+
+from lockstep.bus import Accepted, Appended, OutputTail, Refused
+from lockstep.events import ClaimRecord, OutputRecord, OutputRow, Position, UnavailableError
+from lockstep.events.codec import decode_input
+from lockstep.execute.contract import Encoded, EventFault, SliceResult
+from services.processor.envelope import Contents, seal
+from services.processor.outbox import Outbox
+from tests.simulation.bus import SimInputLog, SimOutputLog
+from tests.simulation.carrier import RecordedLog
+from tests.simulation.executor import SimExecutor
+from tests.simulation.network import serving
+
+Patch = Callable[[], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Break:
+    """`seen_as`: the invariants of which at least one must be reported."""
+
+    what: str
+    seen_as: frozenset[str]
+    patched: Patch = nullcontext
+    executor: type[SimExecutor] | None = None
+
+
+NOTHING: Final = Break("nothing is broken", frozenset())
+
+
+async def _append_unchecked(
+    self: SimOutputLog, record: OutputRecord | ClaimRecord, *, expected_sequence: int
+) -> Accepted | Refused:
+    there = self._there
+    outcome: Accepted | Refused = await self._bus.ask(
+        lambda: there.append(record, expected_sequence=there._log.tail.sequence)
+    )
+    return outcome
+
+
+async def _tail_of_no_epoch(self: SimOutputLog) -> OutputTail:
+    tail: OutputTail = await self._bus.ask(self._there.tail)
+    return replace(tail, epoch=0)
+
+
+async def _append_reversed(
+    self: SimOutputLog, record: OutputRecord | ClaimRecord, *, expected_sequence: int
+) -> Accepted | Refused:
+    there, rows = self._there, getattr(record, "rows", ())
+    parts = [OutputRecord(record.epoch, (row,)) for row in reversed(rows)] or [record]
+
+    async def append_all() -> Accepted | Refused:
+        outcome: Accepted | Refused = Accepted(expected_sequence)
+        for part in parts:
+            if isinstance(outcome, Accepted):
+                outcome = await there.append(part, expected_sequence=outcome.sequence)
+        return outcome
+
+    outcome: Accepted | Refused = await self._bus.ask(append_all)
+    return outcome
+
+
+async def _trim_everything(self: SimInputLog, up_to: Position) -> None:
+    await self._bus.ask(lambda: self._there.trim(self._there._log.last))
+
+
+_store = RecordedLog.append
+
+
+def _store_without_id(
+    self: RecordedLog, subject: str, payload: bytes, dedup_id: str | None = None
+) -> Appended:
+    return _store(self, subject, payload, None)
+
+
+async def _append_and_hope(
+    self: SimInputLog, payload: bytes, *, dedup_id: str | None = None
+) -> Appended:
+    bus = self._bus
+    serve = serving(lambda: bus.carrier.log(self._subject).append(self._subject, payload, dedup_id))
+    bus.network.send(bus.host, "bus", serve, lambda _: None, UnavailableError)
+    return Appended(0)
+
+
+class _LeakyOutbox(Outbox):
+    """Holds back one slice and forgets the others."""
+
+    def add(
+        self, position: Position, rows: Sequence[OutputRow], faults: tuple[EventFault, ...] = ()
+    ) -> None:
+        super().add(position, rows if self.is_empty else (), faults)
+
+
+class _ClockFollowsRecords(SimExecutor):
+    """Its clock is what the last record says, be it earlier."""
+
+    def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
+        if entries and self.engine.wall:
+            self.engine.wall = min(self.engine.wall, decode_input(entries[0].payload).clock_ms)
+        return super().run_encoded(entries)
+
+
+class _ForgetsState(SimExecutor):
+    """Restores the position and nothing else."""
+
+    def restore(self, snapshot: bytes) -> None:
+        super().restore(snapshot)
+        position = self._position
+        self._renew()
+        self._position = position
+
+
+def _seal_without_rows(contents: Contents) -> bytes:
+    return seal(Contents(contents.text, contents.snapshot, (), contents.faults))
+
+
+def _always(*_anything: object) -> bool:
+    return True
+
+
+def _put(*there: tuple[str, Any]) -> Patch:
+    """Something else under these names."""
+
+    def patched() -> AbstractContextManager[Any]:
+        stack = ExitStack()
+        for name, other in there:
+            stack.enter_context(mock.patch(name, other))
+        return stack
+
+    return patched
+
+
+_APPEND: Final = "tests.simulation.bus.SimOutputLog.append"
+_MAY_FOLLOW: Final = "lockstep.bus.memory.output_log.may_follow"
+
+BREAKS: Final[dict[str, Break]] = {
+    "fencing": Break(
+        "the output log takes whatever anybody appends",
+        frozenset({"identity", "order", "epoch"}),
+        patched=_put((_APPEND, _append_unchecked), (_MAY_FOLLOW, _always)),
+    ),
+    "epoch": Break(
+        "every leader claims the same epoch",
+        frozenset({"epoch"}),
+        patched=_put(
+            ("tests.simulation.bus.SimOutputLog.tail", _tail_of_no_epoch), (_MAY_FOLLOW, _always)
+        ),
+    ),
+    "order": Break(
+        "rows of a record are appended the wrong way round",
+        frozenset({"order"}),
+        patched=_put((_APPEND, _append_reversed), (_MAY_FOLLOW, _always)),
+    ),
+    "holdback": Break(
+        "a replica holds back one slice and forgets the others",
+        frozenset({"missing"}),
+        patched=_put(("services.processor.engine.Outbox", _LeakyOutbox)),
+    ),
+    "clock": Break(
+        "the clock follows a record back",
+        frozenset({"clock"}),
+        executor=_ClockFollowsRecords,
+    ),
+    "revision": Break(
+        "a restore brings the position back and no state",
+        frozenset({"revision"}),
+        executor=_ForgetsState,
+    ),
+    "held": Break(
+        "revisions are stored without what was held back",
+        frozenset({"revision", "missing"}),
+        patched=_put(("services.processor.revisions.seal", _seal_without_rows)),
+    ),
+    "ack": Break(
+        "the receiver hears 'durable' before the log has the record",
+        frozenset({"input"}),
+        patched=_put(("tests.simulation.bus.SimInputLog.append_encoded", _append_and_hope)),
+    ),
+    "dedup": Break(
+        "the log does not look at ids",
+        frozenset({"input"}),
+        patched=_put(("tests.simulation.carrier.RecordedLog.append", _store_without_id)),
+    ),
+    "trim": Break(
+        "the input log is cut at its end instead of the oldest revision",
+        frozenset({"trim"}),
+        patched=_put(("tests.simulation.bus.SimInputLog.trim", _trim_everything)),
+    ),
+    "cursor": Break(
+        "the database moves a cursor from wherever it is",
+        frozenset({"database"}),
+        patched=_put(("tests.simulation.database.Database.may_move", _always)),
+    ),
+}

@@ -1,0 +1,301 @@
+"""One checker per invariant: each looks at what really happened and tells what should not have."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lockstep.events import (
+    ClaimRecord,
+    EventsRecord,
+    Operation,
+    OutputId,
+    OutputRecord,
+    OutputRow,
+    Position,
+)
+from lockstep.events.codec import decode_input, decode_output
+from services.processor.envelope import unseal
+from tests.simulation.cluster import Cluster
+from tests.simulation.executor import Folds
+from tests.simulation.reference import Reference
+from tests.simulation.store import Taken
+
+SHOWN: Final = 3
+REPLAYED_REVISIONS: Final = 5
+
+
+@dataclass(frozen=True)
+class Violation:
+    """An invariant, and how it was broken."""
+
+    invariant: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant}: {self.what}"
+
+
+def is_settled(cluster: Cluster) -> bool:
+    """Everything that was sent is in the log, everything the log means is published everywhere."""
+    if cluster.around.carrier.log("ingress.>").entries:
+        return False
+    reference = cluster.reference.catch_up()
+    if reference.version + 1 < cluster.deployed + 1:
+        return False
+    rows = reference.rows
+    tail = cluster.output.tail.last_id
+    if rows and tail != rows[-1].id:
+        return False
+    if not _replicas_stand_at_the_end(cluster):
+        return False
+    return not [*database(cluster, reference), *presenter(cluster, reference)]
+
+
+def check_all(cluster: Cluster) -> list[Violation]:
+    """Every violation; the first few of each kind."""
+    reference = cluster.reference.catch_up()
+    found = [
+        *identities(cluster),
+        *completeness(cluster, reference),
+        *epochs(cluster),
+        *clock(cluster, reference),
+        *folding(cluster, reference),
+        *revisions(cluster, reference),
+        *acknowledged(cluster),
+        *database(cluster, reference),
+        *presenter(cluster, reference),
+        *(Violation("trim", fault) for fault in cluster.around.carrier.trim_faults[:SHOWN]),
+        *(Violation("surprise", str(one)) for one in cluster.story.surprises[:SHOWN]),
+    ]
+    return found
+
+
+def published(cluster: Cluster) -> Iterator[tuple[int, str, OutputRecord | ClaimRecord]]:
+    """(time, writer, record) of the output log, from its beginning."""
+    for one in cluster.output.history:
+        yield one.at_ms, one.writer, decode_output(one.stored.payload)
+
+
+def published_rows(cluster: Cluster) -> list[OutputRow]:
+    """All rows."""
+    return [
+        row
+        for _, _, record in published(cluster)
+        if isinstance(record, OutputRecord)
+        for row in record.rows
+    ]
+
+
+def identities(cluster: Cluster) -> Iterator[Violation]:
+    """Each output identity once, and in order."""
+    rows = published_rows(cluster)
+    counts = Counter(row.id for row in rows)
+    twice = [output_id for output_id, count in counts.items() if count > 1]
+    for output_id in twice[:SHOWN]:
+        yield Violation("identity", f"{_shown(output_id)} stands {counts[output_id]} times")
+    pairs = itertools.pairwise(rows)
+    wrong = [(one.id, other.id) for one, other in pairs if other.id < one.id]
+    for one, other in wrong[:SHOWN]:
+        yield Violation("order", f"{_shown(other)} stands behind {_shown(one)}")
+
+
+def completeness(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
+    """What is published is what a single executor makes of the same input, to the last row."""
+    there = {row.id: row for row in published_rows(cluster)}
+    wanted = {row.id: row for row in reference.rows}
+    for output_id in sorted(wanted.keys() - there.keys())[:SHOWN]:
+        yield Violation("missing", f"{_shown(output_id)} is not published: {wanted[output_id]}")
+    for output_id in sorted(there.keys() - wanted.keys())[:SHOWN]:
+        yield Violation("invented", f"{_shown(output_id)} should not be: {there[output_id]}")
+    other = [key for key in sorted(wanted.keys() & there.keys()) if wanted[key] != there[key]]
+    for output_id in other[:SHOWN]:
+        yield Violation("other", f"{there[output_id]} instead of {wanted[output_id]}")
+    if cluster.around.carrier.recorded("dead.>").history:
+        yield Violation("missing", "events were put aside as dead letters")
+
+
+def epochs(cluster: Cluster) -> Iterator[Violation]:
+    """One publisher per epoch; nobody appends behind a later claim."""
+    holders: dict[int, str] = {}
+    latest = 0
+    for at_ms, writer, record in published(cluster):
+        if isinstance(record, ClaimRecord):
+            if record.epoch in holders or record.epoch <= latest:
+                yield Violation(
+                    "epoch", f"{writer} claims epoch {record.epoch} at {at_ms} ms behind {latest}"
+                )
+            holders[record.epoch] = writer
+            latest = max(latest, record.epoch)
+        elif holders.get(record.epoch) != writer or record.epoch != latest:
+            yield Violation(
+                "epoch", f"{writer} appends with epoch {record.epoch} at {at_ms} ms; {latest} is"
+                f" {holders.get(latest)}'s"
+            )  # fmt: skip
+            return
+
+
+def clock(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
+    """The log's clock runs forward, and is the same for everybody at the same position."""
+    for fold in cluster.around.folds.folded:
+        if fold.clock_ms < fold.clock_before_ms:
+            yield Violation(
+                "clock", f"{fold.node} at {fold.position}: back to {fold.clock_ms} from"
+                f" {fold.clock_before_ms}"
+            )  # fmt: skip
+            return
+        wanted = reference.clocks.get((fold.text, fold.position))
+        if wanted is not None and fold.clock_ms != wanted:
+            yield Violation(
+                "clock", f"{fold.node} at {fold.position}: {fold.clock_ms} instead of {wanted}"
+            )
+            return
+
+
+def folding(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
+    """Every replica's fold of any slice, published or not, is the reference's."""
+    shown = 0
+    for fold in cluster.around.folds.folded:
+        wanted = reference.rows_between(fold.text, fold.before, fold.position)
+        if wanted is not None and wanted != list(fold.rows) and shown < SHOWN:
+            shown += 1
+            yield Violation("fold", f"{fold.node}, {fold.before} to {fold.position}, differs")
+
+
+def revisions(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
+    """A counting revision and the log behind it give what never having stopped gives."""
+    counting = [
+        taken
+        for taken in cluster.around.store.archive.taken.values()
+        if taken.counts_since_ms is not None
+    ]
+    step = max(1, len(counting) // REPLAYED_REVISIONS)
+    for taken in [*counting[::step], *counting[-1:]]:
+        for what in _replayed(cluster, reference, taken):
+            yield Violation("revision", f"{taken.revision.id}: {what}")
+
+
+def _replayed(cluster: Cluster, reference: Reference, taken: Taken) -> Iterator[str]:
+    contents = unseal(taken.state)
+    position = taken.revision.position
+    end = reference.end_of(contents.text, position)
+    if end is None:
+        return
+    last = _published_by(cluster, taken.saved_ms)
+    held = {row.id for row in contents.rows}
+    for row in reference.rows:
+        if row.id.position <= position and (last is None or row.id > last) and row.id not in held:
+            yield f"{_shown(row.id)} was not published and is not held back in it"
+            return
+    executor = Folds(kind=cluster.around.folds.kind).executor("checker", contents.text)
+    executor.restore(contents.snapshot)
+    entries = [e for e in cluster.input.encoded() if position < e.position <= end]
+    rows = list(executor.run_encoded(entries).rows) if entries else []
+    if rows != reference.rows_between(contents.text, position, end):
+        yield f"replayed to {end} it gives other rows"
+    elif entries and executor.snapshot() != reference.snapshots.get((contents.text, end)):
+        yield f"replayed to {end} it gives another state"
+
+
+def _published_by(cluster: Cluster, at_ms: int) -> OutputId | None:
+    last = None
+    for when_ms, _, record in published(cluster):
+        if when_ms <= at_ms and isinstance(record, OutputRecord) and record.rows:
+            last = record.rows[-1].id
+    return last
+
+
+def acknowledged(cluster: Cluster) -> Iterator[Violation]:
+    """What a client was told to be accepted is in the log once; what not, at most once."""
+    counts: Counter[int] = Counter()
+    for entry in cluster.input.encoded():
+        record = decode_input(entry.payload)
+        if isinstance(record, EventsRecord):
+            counts.update(event.data[0] for chunk in record.chunks for event in chunk)  # type: ignore[misc]
+    for client in cluster.clients:
+        for message in client.sent:
+            for number in message.numbers:
+                count = counts[number]
+                if count > 1 or (count == 0 and message.accepted):
+                    yield Violation("input", f"event {number} of {client.name} {count} times")
+                    return
+
+
+def database(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
+    """The tables hold what the output log says, in its order."""
+    wanted_rows = [row.data for row in reference.rows if row.stream == "Out"]
+    there = _rows_of(cluster, "rows")
+    if there != wanted_rows:
+        yield Violation(
+            "database", f"rows: {len(there)} instead of {len(wanted_rows)}"
+            if len(there) != len(wanted_rows) else "rows differ"
+        )  # fmt: skip
+    totals: dict[Any, tuple[Any, ...]] = {}
+    for row in reference.rows:
+        if row.stream == "Totals":
+            assert row.operation is Operation.UPSERT
+            totals[row.data[0]] = row.data
+    if sorted(_rows_of(cluster, "totals")) != sorted(totals.values()):
+        yield Violation("database", "totals differ")
+
+
+def presenter(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
+    """The presenter shows the newest row."""
+    node = cluster.nodes.get("presenter-1")
+    wanted = [row.id for row in reference.rows if row.stream == "Out"]
+    if node is None or not node.lives:
+        return
+    parts: Any = node.parts
+    models = parts._feed.models(cluster.app)
+    shown = None if models is None else models.streams["Out"].last_id
+    if wanted and shown != wanted[-1]:
+        yield Violation("presenter", f"shows {shown} as the newest row instead of {wanted[-1]}")
+
+
+def may_trim(cluster: Cluster, subject: str, up_to: Position) -> str | None:
+    """None, or who still needs what is to go."""
+    if subject == cluster.input.name:
+        kept = [r for r, _ in cluster.around.store.shelf.revisions.values() if r.verified]
+        oldest = min((revision.position for revision in kept), default=0)
+        if up_to > oldest:
+            return f"the input log is cut at {up_to}; the oldest counting revision is at {oldest}"
+    elif subject == cluster.output.name:
+        for sink, (_, delivered) in cluster.around.database.cursors.items():
+            stream = sink.rpartition("/")[2].partition(".")[0]
+            if _rows_gone(cluster, stream, delivered, up_to):
+                return f"the output log is cut at {up_to}; sink {sink} stands at {delivered}"
+    return None
+
+
+def _rows_gone(cluster: Cluster, stream: str, after: int, up_to: int) -> bool:
+    """Whether the output log has rows of a stream there."""
+    return any(
+        row.stream == stream
+        for one in cluster.output.history
+        if after < one.stored.position <= up_to
+        and isinstance(record := decode_output(one.stored.payload), OutputRecord)
+        for row in record.rows
+    )
+
+
+def _rows_of(cluster: Cluster, table: str) -> list[tuple[Any, ...]]:
+    found = cluster.around.database.tables.get(table)
+    return [] if found is None else found.rows
+
+
+def _replicas_stand_at_the_end(cluster: Cluster) -> bool:
+    newest: dict[str, Position] = {}
+    for fold in cluster.around.folds.folded:
+        newest[fold.node] = fold.position
+    placed = cluster.around.store.shelf.placements.get(cluster.app, ())
+    return all(newest.get(node) == cluster.input.last for node in placed)
+
+
+def _shown(output_id: OutputId) -> str:
+    return f"{output_id.position}.{output_id.ordinal}"
+
+
+__all__ = ["Violation", "check_all", "is_settled", "may_trim"]

@@ -1,0 +1,207 @@
+"""The simulated cluster: servers, nodes and clients, and what a driver may do to them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any, Final
+
+import msgspec
+
+from lockstep.bus import LogName, input_subject, output_subject
+from lockstep.bus.limits import BusLimits
+from lockstep.events import LockstepError, UnavailableError
+from lockstep.leader.memory import LeaseTable
+from tests.simulation.breaks import Break
+from tests.simulation.bus import SimBus, Switchboard
+from tests.simulation.carrier import RecordedLog, SimCarrier
+from tests.simulation.clients import Client
+from tests.simulation.database import Database
+from tests.simulation.door import Reply, SimDoor, call
+from tests.simulation.executor import Folds
+from tests.simulation.loop import Host, HostClock
+from tests.simulation.network import Network
+from tests.simulation.node import EPOCH_MS, SimNode, Surroundings, base_settings
+from tests.simulation.reference import Reference
+from tests.simulation.scenario import LOAD_UNTIL_MS, Scenario
+from tests.simulation.store import StoreServer
+from tests.simulation.story import Story
+
+INGRESS_REDELIVERY_MS: Final = 2_000
+ASK_TIMEOUT_MS: Final = 6_000
+DEPLOY_PAUSE_MS: Final = 200
+NUMBERS_A_CLIENT: Final = 1_000_000
+COMING_UP_MS: Final = 30
+START_AGAIN_MS: Final = 400
+
+
+class Cluster:
+    """Built inside the loop of `story`."""
+
+    def __init__(self, scenario: Scenario, story: Story, broken: Break) -> None:
+        loop = story.loop
+        self.scenario, self.story, self.loop = scenario, story, loop
+        self.app = scenario.app.name
+        self.deployed = 0
+        self.network = Network(loop, random.Random(f"network {scenario.seed}"))
+        server_clock = HostClock(loop, EPOCH_MS)
+        self.lease_clock = HostClock(loop, EPOCH_MS)
+        limits = BusLimits(
+            ingress_redelivery_ms=INGRESS_REDELIVERY_MS,
+            dedup_window_ms=base_settings().receiver.dedup_window_ms,
+        )
+        self.around = Surroundings(
+            loop=loop,
+            network=self.network,
+            carrier=SimCarrier(clock=server_clock, limits=limits, loop=loop),
+            board=Switchboard(),
+            table=LeaseTable(self.lease_clock),
+            store=StoreServer(loop),
+            database=Database(loop),
+            folds=Folds(),
+            replicas=scenario.replicas,
+        )
+        self.reference = Reference(scenario.app, self.input, self.around.store.archive)
+        self.around.folds.kind = broken.executor
+        self.host = Host("operator")
+        self.clock = server_clock
+        self.skews_ms = dict(zip(scenario.nodes, scenario.skews_ms, strict=True))
+        self.incarnations: dict[str, int] = {}
+        self.nodes: dict[str, SimNode] = {}
+        self.leaving: set[str] = set()
+        self.clients = [self._client(i, mode) for i, mode in enumerate(scenario.clients)]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All nodes that there may be."""
+        return self.scenario.nodes
+
+    @property
+    def input(self) -> RecordedLog:
+        """The app's input log."""
+        return self.around.carrier.recorded(input_subject(LogName(self.app)))
+
+    @property
+    def output(self) -> RecordedLog:
+        """The app's output log."""
+        return self.around.carrier.recorded(output_subject(LogName(self.app)))
+
+    def node(self, name: str) -> SimNode | None:
+        """The node while it lives."""
+        node = self.nodes.get(name)
+        return node if node is not None and node.lives and name not in self.leaving else None
+
+    def start(self, name: str) -> None:
+        """A new process of that name."""
+        number = self.incarnations[name] = self.incarnations.get(name, 0) + 1
+        seed = f"{self.scenario.seed} {name} {number}"
+        self.story.tell("operator", f"starts {name}")
+        node = SimNode(self.around, name, seed=seed, skew_ms=self.skews_ms[name])
+        self.nodes[name] = node
+        node.started.add_done_callback(lambda done: self._mind_start(node, done))
+
+    def _mind_start(self, node: SimNode, done: asyncio.Task[None]) -> None:
+        """A process that cannot start ends; whoever started it tries again."""
+        if done.cancelled() or done.exception() is None or not node.lives:
+            return
+        self.story.tell("operator", f"{node.name} did not start: {done.exception()}")
+        self.crash(node.name)
+        pause_s = START_AGAIN_MS / 1000
+        self.loop.call_later(pause_s, self._start_again, node, context=self.host.context)
+
+    def _start_again(self, node: SimNode) -> None:
+        if self.nodes[node.name] is node:
+            self.start(node.name)
+
+    def crash(self, name: str, *, quietly: bool = False) -> bool:
+        """Gone between two steps, without a word; False when it was gone before."""
+        node = self.nodes.get(name)
+        if node is None or not node.lives or (name in self.leaving and not quietly):
+            return False
+        self.loop.bury(node.host)
+        self.around.board.forget(node.host)
+        return True
+
+    async def sleep_ms(self, duration_ms: int) -> None:
+        """On the virtual clock."""
+        await self.clock.sleep_ms(duration_ms)
+
+    async def sleep_until(self, at_ms: int) -> None:
+        """Until that time since the beginning."""
+        await self.sleep_ms(at_ms - self.loop.now_ms)
+
+    async def boot(self) -> None:
+        """All nodes, and the app's first version."""
+        for name in self.names:
+            self.start(name)
+            await self.sleep_ms(COMING_UP_MS)
+        await self.deploy(self.scenario.app.versions[0])
+
+    async def deploy(self, text: str) -> None:
+        """Tries until it is accepted."""
+        body = msgspec.json.encode({"text": text})
+        while True:
+            try:
+                reply = await self.ask_coordinators("PUT", "/v1/apps", body)
+            except LockstepError:
+                reply = None
+            if reply is not None and reply.status in (200, 201):
+                self.story.tell("operator", f"deployed {reply.body.decode()}")
+                return
+            await self.sleep_ms(DEPLOY_PAUSE_MS)
+
+    async def ask_coordinators(self, method: str, path: str, body: bytes = b"") -> Reply:
+        """The first good answer; UnavailableError when nobody gives one."""
+        last: Reply | None = None
+        for name, node in self.nodes.items():
+            if not name.startswith("coordinator") or not node.lives:
+                continue
+            try:
+                last = await call(
+                    self.network, self.host, node.host, node.door, method, path,
+                    body=body, timeout_ms=ASK_TIMEOUT_MS,
+                    # A coordinator that does not lead says so instead of passing it on.
+                    headers={"Content-Type": "application/json", "X-Lockstep-Forwarded": "1"},
+                )  # fmt: skip
+            except UnavailableError:
+                continue
+            if last.status < 500:
+                return last
+        if last is None:
+            raise UnavailableError("no coordinator answers")
+        return last
+
+    async def heal(self) -> None:
+        """Everything comes up again."""
+        for name in self.names:
+            node = self.nodes.get(name)
+            if node is None or not node.lives:
+                self.start(name)
+            elif node.host.paused:
+                self.loop.resume(node.host)
+
+    def load(self) -> list[Any]:
+        """The clients at work; tasks."""
+        return [
+            self.loop.create_task(
+                client.run(LOAD_UNTIL_MS, self.scenario.every_ms),
+                context=client.host.context.copy(),
+            )
+            for client in self.clients
+        ]
+
+    def _client(self, number: int, mode: str) -> Client:
+        host = Host(f"client-{number}")
+        bus = SimBus(self.network, host, self.around.carrier, self.around.board)
+        return Client(
+            host.name, mode, self.app, self.network, self.clock,
+            random.Random(f"{host.name} {self.scenario.seed}"),
+            self._receivers, bus, (number + 1) * NUMBERS_A_CLIENT,
+        )  # fmt: skip
+
+    def _receivers(self) -> list[tuple[Host, SimDoor]]:
+        return [
+            (node.host, node.door)
+            for name, node in self.nodes.items()
+            if name.startswith("receiver")
+        ]

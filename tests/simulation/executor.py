@@ -1,0 +1,119 @@
+"""The reference executor as the replicas run it, with what each of them folded on record."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+from unittest import mock
+
+from lockstep.events import OutputRow, Position
+from lockstep.execute.contract import Encoded, SliceResult
+from lockstep.execute.reference import ReferenceExecutor
+from lockstep.plan import AppPlan, build
+from lockstep.siddhiql import CheckedApp, check
+
+READERS: Final = (
+    "lockstep.frame.catalogue",
+    "lockstep.execute.reference.executor",
+    "services.processor.engine",
+    "services.coordinator.desired",
+)
+
+
+@functools.cache
+def checked(text: str) -> CheckedApp:
+    """A text is read once per run of many seeds: reading it again would give the same."""
+    return check(text)
+
+
+_plans: dict[int, tuple[CheckedApp, AppPlan]] = {}
+
+
+def planned(app: CheckedApp) -> AppPlan:
+    """The plan of a checked app, made once."""
+    if id(app) not in _plans:
+        _plans[id(app)] = (app, build(app))
+    return _plans[id(app)][1]
+
+
+@contextmanager
+def reading_texts_once() -> Iterator[None]:
+    """Everybody who reads app texts finds what has been read before."""
+    with ExitStack() as stack:
+        for module in READERS:
+            stack.enter_context(mock.patch(f"{module}.check", checked))
+            stack.enter_context(mock.patch(f"{module}.build", planned))
+        yield
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One slice as a replica folded it."""
+
+    node: str
+    text: str
+    before: Position
+    position: Position
+    clock_before_ms: int
+    clock_ms: int
+    rows: tuple[OutputRow, ...]
+
+
+@dataclass
+class Folds:
+    """All slices of all replicas."""
+
+    folded: list[Fold] = field(default_factory=list)
+    kind: type[SimExecutor] | None = None
+
+    def executor(self, node: str, text: str) -> SimExecutor:
+        """An executor for a replica."""
+        return (self.kind or SimExecutor)(self, node, text)
+
+
+@dataclass
+class NodeExecutors:
+    """See `services.processor.wiring.Executors`."""
+
+    folds: Folds
+    node: str
+
+    def open(self) -> None:
+        """Nothing is shared."""
+
+    def make(self, text: str) -> SimExecutor:
+        """An executor for a replica."""
+        return self.folds.executor(self.node, text)
+
+    __call__ = make
+
+    def close(self) -> None:
+        """Nothing is shared."""
+
+
+class SimExecutor(ReferenceExecutor):
+    """Tells what it folds."""
+
+    def __init__(self, folds: Folds, node: str, text: str) -> None:
+        super().__init__(planned(checked(text)))
+        self._folds = folds
+        self._node = node
+        self._text = text
+
+    def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
+        """Folds, and tells."""
+        before, clock_before_ms = self.position, self.engine.wall
+        result = super().run_encoded(entries)
+        fold = Fold(
+            self._node, self._text, before, result.position, clock_before_ms, self.engine.wall,
+            tuple(result.rows),
+        )  # fmt: skip
+        self._folds.folded.append(fold)
+        return result
+
+    def restore(self, snapshot: bytes) -> Any:
+        """As it is."""
+        return super().restore(snapshot)

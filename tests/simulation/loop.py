@@ -1,0 +1,194 @@
+"""An event loop without wall time, threads or sockets: when nothing is left to do now, time jumps.
+
+Every callback runs in the context of a host. A paused host's callbacks wait, as those of a stopped
+process would; a dead host's never run. The same calls give the same order on every machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import heapq
+import itertools
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+MICROSECONDS: Final = 1_000_000
+TURN_LIMIT: Final = 3_000_000
+
+
+class Host:
+    """Something that runs: a process on a machine of its own, a server, a client."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.paused = False
+        self.dead = False
+        self.deferred: list[asyncio.Handle] = []
+        self.context = contextvars.copy_context()
+        self.context.run(HOST.set, self)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+HOST: contextvars.ContextVar[Host | None] = contextvars.ContextVar("host", default=None)
+
+
+class StuckError(Exception):
+    """Nothing will ever happen again, or too much happens."""
+
+
+class SimTask(asyncio.Task[Any]):
+    """A task whose place in a set does not depend on its address."""
+
+    _serials = itertools.count()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._serial = next(self._serials)
+        super().__init__(*args, **kwargs)
+
+    def __hash__(self) -> int:
+        return self._serial
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """Time begins at 0 and is counted in whole microseconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._now_us = 0
+        self._order = itertools.count()
+        self._timers: list[tuple[int, int, asyncio.TimerHandle]] = []
+        self._graveyard: list[object] = []
+        self._turns = 0
+        SimTask._serials = itertools.count()
+        self.set_exception_handler(self._note_error)
+        self.errors: list[BaseException] = []
+
+    def _note_error(self, _loop: object, context: dict[str, Any]) -> None:
+        """An exception that nobody heard of; tasks that are thrown away do not count."""
+        error = context.get("exception")
+        if error is not None and "never retrieved" not in context.get("message", ""):
+            self.errors.append(error)
+
+    @property
+    def now_ms(self) -> int:
+        """Whole milliseconds."""
+        return self._now_us // 1_000
+
+    def time(self) -> float:
+        """Seconds."""
+        return self._now_us / MICROSECONDS
+
+    def call_soon(
+        self,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Handle:
+        """Behind everything that is to be done now."""
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Ties run in the order in which they were asked for."""
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        at_us = round(when * MICROSECONDS)
+        heapq.heappush(self._timers, (at_us, next(self._order), handle))
+        return handle
+
+    def create_task(
+        self,
+        coro: Coroutine[Any, Any, Any],
+        *,
+        name: object = None,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Task[Any]:
+        """A task with a serial number."""
+        return SimTask(coro, loop=self, name=name, context=context)
+
+    def run_in_executor(self, _pool: Any, work: Callable[..., Any], *args: Any) -> Any:
+        """There are no threads here: what was meant for one is done at once."""
+        done = self.create_future()
+        done.set_result(work(*args))
+        return done
+
+    def resume(self, host: Host) -> None:
+        """Whatever waited goes on, in its order."""
+        host.paused = False
+        self._ready.extend(host.deferred)
+        host.deferred = []
+
+    def bury(self, host: Host) -> None:
+        """The host runs no more. Its tasks are kept, so that not even their `finally` runs."""
+        host.dead = True
+        self._graveyard.append(host.deferred)
+        host.deferred = []
+        self._graveyard += [task for task in asyncio.all_tasks(self) if not task.done()]
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """It is passed over when its time comes."""
+
+    def _run_once(self) -> None:
+        ready = self._ready
+        if not ready:
+            self._jump()
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if handle._cancelled:
+                continue
+            host = handle._context.get(HOST)
+            if host is None or not (host.paused or host.dead):
+                self._turns += 1
+                handle._run()
+                if self.errors:
+                    raise self.errors[0]
+            elif host.dead:
+                self._graveyard.append(handle)
+            else:
+                host.deferred.append(handle)
+        if self._turns > TURN_LIMIT:
+            raise StuckError(f"{self._turns} callbacks")
+
+    def _jump(self) -> None:
+        timers = self._timers
+        while timers and timers[0][2]._cancelled:
+            heapq.heappop(timers)
+        if not timers:
+            raise StuckError("nobody waits for anything that could come")
+        at_us = timers[0][0]
+        self._now_us = max(self._now_us, at_us)
+        while timers and timers[0][0] == at_us:
+            self._ready.append(heapq.heappop(timers)[2])
+
+
+class HostClock:
+    """A host's clocks: a wall clock that may be wrong and may jump, a monotonic one that is not."""
+
+    def __init__(self, loop: VirtualLoop, epoch_ms: int) -> None:
+        self._loop = loop
+        self._epoch_ms = epoch_ms
+        self.skew_ms = 0
+        self.ahead_ms = 0
+
+    def now_ms(self) -> int:
+        """As the host believes."""
+        return self._epoch_ms + self._loop.now_ms + self.skew_ms
+
+    def monotonic_ms(self) -> int:
+        """`ahead_ms` lets a server's clock jump, which no process of ours sees of its own."""
+        return self._loop.now_ms + self.ahead_ms
+
+    async def sleep_ms(self, duration_ms: int) -> None:
+        """On the virtual clock."""
+        await asyncio.sleep(max(0, duration_ms) / 1000)

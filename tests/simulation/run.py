@@ -1,0 +1,106 @@
+"""`python -m tests.simulation.run`: many seeds, or one of them told; see `make sim`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from tests.simulation.breaks import BREAKS, NOTHING
+from tests.simulation.scenario import draw
+from tests.simulation.shrink import shrunk, told
+from tests.simulation.simulation import simulate
+
+TOLD_SEEDS: Final = 3
+SEEDS_A_SHARE: Final = 10
+
+
+@dataclass(frozen=True)
+class Share:
+    """What came of some seeds: how many faults there were, and which seeds failed."""
+
+    seeds: int
+    faults: int
+    failed: tuple[int, ...]
+
+
+def run_share(seeds: Sequence[int], broken: str) -> Share:
+    """Runs some seeds in this process."""
+    outcomes = [simulate(draw(seed), BREAKS.get(broken, NOTHING)) for seed in seeds]
+    failed = tuple(one.scenario.seed for one in outcomes if one.violations)
+    return Share(len(seeds), sum(one.faults for one in outcomes), failed)
+
+
+def shares_of(seeds: range, broken: str, workers: int) -> Iterator[Share]:
+    """All seeds, by `workers` processes."""
+    parts = [seeds[i : i + SEEDS_A_SHARE] for i in range(0, len(seeds), SEEDS_A_SHARE)]
+    with ProcessPoolExecutor(workers) as pool:
+        yield from pool.map(partial(run_share, broken=broken), parts)
+
+
+def run_many(seeds: range, broken: str, workers: int) -> int:
+    """Runs seeds, tells the first that fail; the exit code."""
+    done = faults = 0
+    failed: list[int] = []
+    for share in shares_of(seeds, broken, workers):
+        done += share.seeds
+        faults += share.faults
+        failed += share.failed
+        if done % 200 == 0 and done < len(seeds):
+            print(f"sim: {done} seeds, {faults} faults, {len(failed)} violations", flush=True)
+    for seed in failed[:TOLD_SEEDS]:
+        tell(seed, broken)
+    word = "failed" if failed else "ok"
+    if failed:
+        print(f"sim: seeds that fail: {' '.join(map(str, failed[:50]))}")
+    print(f"sim: {word} seeds={done} faults={faults} violations={len(failed)}")
+    return 1 if failed else 0
+
+
+def tell(seed: int, broken: str) -> None:
+    """A failing seed's story, made as short as it can be."""
+    substitution = BREAKS.get(broken, NOTHING)
+    print("\n".join(told(shrunk(simulate(draw(seed), substitution), substitution))))
+
+
+def run_one(seed: int, broken: str, *, whole: bool) -> int:
+    """Replays one seed and tells it; the exit code."""
+    substitution = BREAKS.get(broken, NOTHING)
+    outcome = simulate(draw(seed), substitution)
+    if outcome.violations and not whole:
+        outcome = shrunk(outcome, substitution)
+    print("\n".join(told(outcome)))
+    word = "failed" if outcome.violations else "ok"
+    print(f"sim: {word} seeds=1 faults={outcome.faults} violations={bool(outcome.violations):d}")
+    return 1 if outcome.violations else 0
+
+
+def main() -> int:
+    """As the command line says."""
+    parser = argparse.ArgumentParser(prog="sim", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=200, help="how many seeds, from 0")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--seed", type=int, help="replays one seed and tells its story")
+    parser.add_argument("--whole", action="store_true", help="with all its faults")
+    parser.add_argument("--workers", type=int, default=2, help="processes")
+    parser.add_argument("--break", dest="broken", default="", choices=["", *BREAKS],
+                        help="breaks an invariant on purpose: the seeds have to fail")  # fmt: skip
+    given = parser.parse_args()
+    if given.seed is not None:
+        return run_one(given.seed, given.broken, whole=given.whole)
+    seeds = range(given.first, given.first + given.seeds)
+    return run_many(seeds, given.broken, given.workers)
+
+
+if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        # Sets of names are gone through in an order that depends on it.
+        environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        os.execve(sys.executable, [sys.executable, "-m", "tests.simulation.run", *sys.argv[1:]],
+                  environment)  # fmt: skip
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""What a seed means: a cluster, an app, clients, and the faults that will befall them. Pure."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Final
+
+from tests.simulation.apps import APPS, App
+
+FIRST_FAULT_MS: Final = 1_500
+LAST_FAULT_MS: Final = 9_000
+LOAD_UNTIL_MS: Final = 10_000
+SERVERS: Final = ("bus", "leases", "store", "database")
+MODES: Final = ("any", "failover", "all", "bus")
+
+
+@dataclass(frozen=True, order=True)
+class Fault:
+    """`kind` befalls `target` at a time, for a while; `detail` depends on the kind."""
+
+    at_ms: int
+    kind: str
+    target: str
+    for_ms: int = 0
+    detail: str = ""
+
+    def __str__(self) -> str:
+        how_long = f" for {self.for_ms} ms" if self.for_ms else ""
+        return f"{self.kind} {self.target}{how_long} {self.detail}".strip()
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Everything that is drawn before time begins."""
+
+    seed: int
+    app: App
+    nodes: tuple[str, ...]
+    replicas: int
+    clients: tuple[str, ...]
+    every_ms: int
+    skews_ms: tuple[int, ...]
+    faults: tuple[Fault, ...]
+
+
+def draw(seed: int) -> Scenario:
+    """The scenario of a seed."""
+    rng = random.Random(f"scenario {seed}")
+    processors = rng.choice((2, 2, 3))
+    counts = {
+        "coordinator": rng.choice((1, 2)),
+        "processor": processors,
+        "receiver": 2,
+        "publisher": rng.choice((1, 2)),
+        "presenter": 1,
+    }
+    nodes = tuple(f"{s}-{i}" for s, count in counts.items() for i in range(1, count + 1))
+    skewed = rng.random() < 0.4
+    skews = tuple(rng.randrange(-30_000, 30_000) if skewed else 0 for _ in nodes)
+    clients = tuple(rng.choice(MODES) for _ in range(rng.choice((1, 2, 2))))
+    count = rng.choice((2, 3, 4, 5, 6, 8))
+    faults = tuple(sorted(_fault(rng, nodes) for _ in range(count)))
+    return Scenario(
+        seed=seed,
+        app=rng.choice(APPS),
+        nodes=nodes,
+        replicas=rng.choice((2, processors)),
+        clients=clients,
+        every_ms=rng.choice((80, 150, 300)),
+        skews_ms=skews,
+        faults=faults,
+    )
+
+
+KINDS: Final = {
+    "crash": 8, "pause": 8, "restart": 4, "slow": 3, "skew": 3,
+    "cut": 8, "cut_to": 4, "cut_back": 4, "lossy": 4,
+    "down": 6, "flush_leases": 3, "lease_clock": 3,
+    "full_disk": 2, "torn_write": 3, "rotten_revision": 2, "redeliver": 2,
+    "crash_all": 3, "handover": 5, "snapshot": 3, "deploy": 4,
+}  # fmt: skip
+
+
+def _fault(rng: random.Random, nodes: tuple[str, ...]) -> Fault:
+    kind = rng.choices(list(KINDS), weights=list(KINDS.values()))[0]
+    at_ms = rng.randrange(FIRST_FAULT_MS, LAST_FAULT_MS)
+    for_ms = rng.choice((300, 800, 1_500, 2_500, 4_000))
+    # Processors hold what is hard to keep right.
+    likely = [node for node in nodes if node.startswith("processor")]
+    node = rng.choice(likely if rng.random() < 0.6 else nodes)
+    match kind:
+        case "cut" | "cut_to" | "cut_back" | "lossy":
+            server = rng.choice(SERVERS[:3] if node.startswith("processor") else SERVERS)
+            detail = rng.choice(("0.05", "0.3")) if kind == "lossy" else ""
+            return Fault(at_ms, kind, f"{node}/{server}", for_ms, detail)
+        case "crash" | "pause" | "restart" | "slow":
+            return Fault(at_ms, kind, node, for_ms)
+        case "skew":
+            return Fault(at_ms, kind, node, 0, str(rng.randrange(-60_000, 60_000)))
+        case "down":
+            return Fault(at_ms, kind, rng.choice(SERVERS), for_ms)
+        case "lease_clock":
+            return Fault(at_ms, kind, "leases", 0, str(rng.choice((-5_000, 900, 5_000, 60_000))))
+        case "crash_all":
+            return Fault(at_ms, kind, "everything", for_ms, rng.choice(("", "flush")))
+        case "full_disk" | "torn_write" | "rotten_revision":
+            return Fault(at_ms, kind, "store", for_ms if kind == "full_disk" else 0)
+    return Fault(at_ms, kind, "cluster")

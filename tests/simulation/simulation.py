@@ -1,0 +1,98 @@
+"""Runs one scenario from beginning to end and has everything checked."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from tests.simulation.breaks import NOTHING, Break
+from tests.simulation.checkers import Violation, check_all, is_settled, may_trim
+from tests.simulation.cluster import Cluster
+from tests.simulation.executor import reading_texts_once
+from tests.simulation.faults import befall
+from tests.simulation.loop import StuckError, VirtualLoop
+from tests.simulation.scenario import LOAD_UNTIL_MS, Scenario
+from tests.simulation.story import Moment, Story
+
+SETTLE_EVERY_MS: Final = 500
+SETTLE_LIMIT_MS: Final = 60_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a scenario."""
+
+    scenario: Scenario
+    violations: tuple[Violation, ...]
+    story: tuple[Moment, ...]
+    faults: int
+    virtual_ms: int
+    records: int
+    rows: int
+
+
+def simulate(scenario: Scenario, broken: Break = NOTHING) -> Outcome:
+    """Deterministic: the same scenario gives the same outcome, story included."""
+    loop = VirtualLoop()
+    story = Story(loop)
+    gc.disable()
+    try:
+        with story.listening(), reading_texts_once(), broken.patched():
+            asyncio.set_event_loop(loop)
+            return loop.run_until_complete(_run(scenario, story, broken))
+    finally:
+        asyncio.set_event_loop(None)
+        _throw_away(loop)
+        gc.enable()
+
+
+async def _run(scenario: Scenario, story: Story, broken: Break) -> Outcome:
+    cluster = Cluster(scenario, story, broken)
+    cluster.around.carrier.may_trim = partial(may_trim, cluster)
+    stuck: list[Violation] = []
+    await cluster.boot()
+    load = cluster.load()
+    faults = [asyncio.ensure_future(befall(cluster, fault)) for fault in scenario.faults]
+    await cluster.sleep_until(LOAD_UNTIL_MS)
+    _, late = await asyncio.wait([*load, *faults], timeout=SETTLE_LIMIT_MS / 1000)
+    for task in [*faults, *load]:
+        if task.done():
+            task.result()
+    if late:
+        stuck.append(Violation("liveness", f"{len(late)} clients or faults do not come to an end"))
+    await cluster.heal()
+    story.tell("operator", "everything is healed")
+    deadline_ms = story.loop.now_ms + SETTLE_LIMIT_MS
+    while not is_settled(cluster) and story.loop.now_ms < deadline_ms:
+        await cluster.sleep_ms(SETTLE_EVERY_MS)
+    story.tell("operator", "the end")
+    found = (*stuck, *check_all(cluster))
+    return Outcome(
+        scenario, found, tuple(story.moments), len(scenario.faults), story.loop.now_ms,
+        len(cluster.input.history), len(cluster.output.history),
+    )  # fmt: skip
+
+
+def _throw_away(loop: VirtualLoop) -> None:
+    """What is left of half-done tasks goes without a word."""
+    hook = sys.unraisablehook
+    sys.unraisablehook = _say_nothing
+    try:
+        loop._ready.clear()
+        loop._timers.clear()
+        loop._graveyard.clear()
+        loop.close()
+        gc.collect()
+    finally:
+        sys.unraisablehook = hook
+
+
+def _say_nothing(_unraisable: Any) -> None:
+    """Tasks that are thrown away may not complain."""
+
+
+__all__ = ["Outcome", "StuckError", "simulate"]
