@@ -10,7 +10,11 @@ from lockstep.settings import Settings
 from lockstep.siddhiql import check
 from lockstep.telemetry import Logger, Metrics
 
-WARM_UP_APP = "define stream S (a int); from S select a insert into T;"
+WARM_UP_APP = (
+    "define stream S (a string, b double); "
+    "from S#window.timeBatch(1 sec) select a, sum(b) as b group by a insert into T;"
+)
+"""Its rehearsal loads what most apps use."""
 
 
 class SparkExecutors:
@@ -54,6 +58,7 @@ class SparkExecutors:
         executor = SparkExecutor(
             text,
             dedup_ids_max=self._settings.processor.dedup_max_ids,
+            rehearsed=True,
             options=options,
             on_rebuilt=on_rebuilt,
         )

@@ -63,6 +63,7 @@ class App(msgspec.Struct, array_like=True, frozen=True):
     dedup_ids_max: int
     observe: bool
     columnar: bool = True
+    rehearsed: bool = False
 
 
 class Base(msgspec.Struct, array_like=True, frozen=True):

@@ -21,6 +21,7 @@ from lockstep.execute.columnar import Unfit
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.local import LocalExecutor, open_local
 from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.rehearsal import rehearse
 from lockstep.execute.spark import blocks, garbage, wire
 from lockstep.execute.spark.location import here
 from lockstep.operators import state
@@ -82,6 +83,8 @@ def answer(request: wire.Request) -> wire.Answer:
 def _answered(request: wire.Request, held: Held, parts: Sequence[Any]) -> wire.Answer:
     executor = held.executor
     match request.operation:
+        case "open" if request.app.rehearsed:
+            rehearse(request.app.text, columnar=request.app.columnar)
         case "slice":
             return _slice(request, held, parts[len(parts) - len(request.positions) :])
         case "snapshot":

@@ -1,0 +1,78 @@
+"""A rehearsal: a few made-up events through a copy of an app, so that what is loaded, compiled or
+imported at first use is there before the first real event. The copy is thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lockstep.events import (
+    AttributeType,
+    EventsRecord,
+    InputEvent,
+    LockstepError,
+    Position,
+    StreamSchema,
+    TickRecord,
+)
+from lockstep.events.codec import encode_record
+from lockstep.execute.local import LocalExecutor, open_local
+from lockstep.plan import build
+from lockstep.siddhiql import check
+
+START_MS: Final = 1_600_000_000_000
+TICKS_AFTER_MS: Final = (1_000, 61_000)
+"""Long enough for windows of a second and a minute to close."""
+
+EVENTS: Final = 4
+_VALUES: Final[dict[AttributeType, Any]] = {
+    AttributeType.STRING: "a",
+    AttributeType.INT: 1,
+    AttributeType.LONG: 1,
+    AttributeType.FLOAT: 1.0,
+    AttributeType.DOUBLE: 1.0,
+    AttributeType.BOOL: True,
+    AttributeType.OBJECT: None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    position: Position
+    payload: bytes
+
+
+def rehearse(app_text: str, *, columnar: bool = True) -> None:
+    """Folds made-up events of every input stream, and time passing. What the app makes of them, and
+    whether it takes them at all, does not matter. Raises SiddhiQLError for a text that is none."""
+    plan = build(check(app_text))
+    executor = open_local(app_text, columnar=columnar)
+    try:
+        for number, payload in enumerate(_payloads([plan.schemas[name] for name in plan.inputs])):
+            _fold(executor, _Entry(number + 1, payload))
+    finally:
+        executor.close()
+
+
+def _fold(executor: LocalExecutor, entry: _Entry) -> None:
+    from lockstep.execute.columnar import Unfit
+
+    # The app may not like these events; real ones will be told.
+    with suppress(LockstepError, Unfit):
+        len(executor.run_encoded([entry]).rows)
+
+
+def _payloads(schemas: list[StreamSchema]) -> Iterator[bytes]:
+    yield from (_events(schema, START_MS) for schema in schemas)
+    for after_ms in TICKS_AFTER_MS:
+        yield encode_record(TickRecord(START_MS + after_ms))
+        yield from (_events(schema, START_MS + after_ms + 1) for schema in schemas)
+
+
+def _events(schema: StreamSchema, at_ms: int) -> bytes:
+    event = InputEvent(at_ms, tuple(_VALUES[kind] for kind in schema.types))
+    record = EventsRecord(schema.name, at_ms, ((event,),) * EVENTS, True)
+    return encode_record(record, {schema.name: schema})

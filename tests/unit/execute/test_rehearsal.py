@@ -1,0 +1,72 @@
+"""A rehearsal runs any app's operators and minds nothing of what comes of it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+
+from lockstep.bus import EncodedEntry
+from lockstep.events import EventsRecord, InputEvent
+from lockstep.events.codec import encode_record
+from lockstep.execute.columnar import kernels
+from lockstep.execute.local import open_local
+from lockstep.execute.rehearsal import rehearse
+from lockstep.siddhiql import SiddhiQLError, check
+
+TWO = "define stream A (s string, f float, b bool, o object); define stream B (n int, l long); "
+
+
+@pytest.mark.parametrize("columnar", [True, False])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from A select s, f insert into Out;",
+        "from B#window.time(1 sec) select sum(n) as n, l group by l insert into Out;",
+        "from every a=A -> b=B within 1 sec select a.s as s, b.n as n insert into Out;",
+        "define table T (n int); from B select n insert into T;"
+        " from A join T on A.f == T.n select s insert into Out;",
+        "from B select l / (n - n) as x insert into Out;",
+        "from A select time:timestampInMilliseconds(s, 'yyyy') as t insert into Out;",
+    ],
+)
+def test_whatever_the_app_does(query: str, columnar: bool) -> None:
+    """Also with events that it cannot process."""
+    rehearse(TWO + query, columnar=columnar)
+
+
+def loaded() -> dict[str, int]:
+    """The compiled forms of every kernel that are in memory."""
+    modules = [
+        importlib.import_module(f"{kernels.__name__}.{each.name}")
+        for each in pkgutil.iter_modules(kernels.__path__)
+    ]
+    return {
+        f"{module.__name__}.{name}": len(value.signatures)
+        for module in modules
+        for name, value in vars(module).items()
+        if hasattr(value, "signatures")
+    }
+
+
+def test_the_first_slice_finds_everything_loaded() -> None:
+    """That is what it is for."""
+    text = (
+        "define stream B (n int, l long);"
+        " from B#window.timeBatch(1 sec) select n, sum(l) as l group by n insert into Out;"
+    )
+    rehearse(text)
+    before = loaded()
+    assert any(before.values())
+    events = tuple((InputEvent(at, (at % 3, at)),) for at in range(1, 5_000, 50))
+    payload = encode_record(EventsRecord("B", 5_000, events, True), check(text).streams)
+    executor = open_local(text)
+    executor.run_encoded([EncodedEntry(1, payload)])
+    assert loaded() == before
+
+
+def test_a_text_that_is_no_app() -> None:
+    """Is refused as ever."""
+    with pytest.raises(SiddhiQLError):
+        rehearse("from")
