@@ -96,7 +96,8 @@ class SparkExecutor:
     """An app whose operators run in Spark's Python workers. See execute.contract.Executor.
 
     The worker is started and the app built in it when the executor is made, so that the first slice
-    is not slower than others. `columnar` false keeps the app on the reference operators.
+    is not slower than others; `rehearsed`, made-up events have gone through a copy there as well.
+    `columnar` false keeps the app on the reference operators.
     `on_rebuilt` hears of every state that had to be built again, on the thread of the call that
     found it missing.
     """
@@ -109,13 +110,14 @@ class SparkExecutor:
         dedup_ids_max: int = DEDUP_IDS_MAX,
         observe: bool = False,
         columnar: bool = True,
+        rehearsed: bool = False,
         options: SparkOptions | None = None,
         slices: SparkSlices | None = None,
         replay_min_bytes: int = REPLAY_MIN_BYTES,
         on_rebuilt: Callable[[Rebuilt], None] = _no_matter,
     ) -> None:
         self._schemas = check(app_text).streams
-        self._app = wire.App(app_text, start_ms, dedup_ids_max, observe, columnar)
+        self._app = wire.App(app_text, start_ms, dedup_ids_max, observe, columnar, rehearsed)
         self._observations: list[Observation] = []
         self._slices = slices if slices is not None else open_slices(options or SparkOptions())
         self._on_rebuilt = on_rebuilt
