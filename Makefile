@@ -31,8 +31,8 @@ format: $(VENV)/dev  ## lays the source out and mends what can be mended mechani
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice
-	$(BIN)/python -m tests.e2e.run
+e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover
+	$(BIN)/python -m tests.e2e.$(or $(SCENARIO),run) $(ARGS)
 
 chaos: $(VENV)/dev  ## random faults in real processes and servers under load; MINUTES=20 RATE= SEED= ONLY=a,b EXECUTOR=spark LIST=1
 	$(BIN)/python -m tests.chaos.run $(if $(LIST),--list) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults $(FAULTS)) \

@@ -78,12 +78,16 @@ class AppEngine:
         return cls(text, version, plan, executor, offload, origin, max_sends)
 
     async def successor(
-        self, text: str, version: str, make: MakeExecutor, *, origin: Position
+        self, text: str, version: str, make: MakeExecutor, beside: Offload, *, origin: Position
     ) -> AppEngine:
-        """A fresh engine of another version on the same thread."""
-        return await AppEngine.create(
-            text, version, make, self._offload, origin=origin, max_sends=self.max_sends
+        """A fresh engine of another version on the same thread; made on another one, `beside`, so
+        that this one folds on.
+        """
+        engine = await AppEngine.create(
+            text, version, make, beside, origin=origin, max_sends=self.max_sends
         )
+        engine._offload = self._offload
+        return engine
 
     @property
     def position(self) -> Position:

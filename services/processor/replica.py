@@ -140,6 +140,11 @@ class Replica:
             if beat.node != self.around.node and (group.group, group.partition) == place
         ]
 
+    async def change(self, engine: AppEngine, begun: Stamp) -> None:
+        """Goes on with another engine that stands at the same position; the old one is closed."""
+        old, self.engine, self.begun = self.engine, engine, begun
+        await old.close()
+
     def know(self, last: OutputId | None) -> None:
         """The output log holds every row up to `last`."""
         if last is not None and (self.last_id is None or last > self.last_id):

@@ -14,10 +14,18 @@ from typing import Final
 
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.operators.errors import SnapshotError
+from lockstep.store import Deployment
 from services.processor.engine import AppEngine
 from services.processor.envelope import Contents, EnvelopeError, unseal
 from services.processor.folding import FoldLoop
-from services.processor.origin import is_begun, newest_verified, restoration_of, stamp, stamp_of
+from services.processor.origin import (
+    Stamp,
+    is_begun,
+    newest_verified,
+    restoration_of,
+    stamp,
+    stamp_of,
+)
 from services.processor.publishing import Publishing
 from services.processor.replica import Replica
 from services.processor.revisions import RevisionLoop
@@ -81,49 +89,60 @@ class UpgradeLoop:
             raise RestartReplicaError(f"version {newest.version[:12]} begins at {newest.position}")
 
     async def _cut_over(self) -> None:
-        replica, made_under = self._replica, stamp(self._replica.target.deployment)
+        # What takes long and needs no rest comes first: nobody publishes while folding is paused.
+        wanted = self._replica.target.deployment
+        begun = await self._fresh(wanted)
         self._fold.pause()
+        paused_ms = self._clock.monotonic_ms()
         try:
             await self._fold.at_rest()
-            flushed = await self._publishing.flush(FLUSH_LIMIT_MS)
-            permit = replica.permit
-            if permit is None or not flushed:
+            if self._replica.permit is None or not await self._publishing.flush(FLUSH_LIMIT_MS):
                 return
-            _, contents = await replica.engine.contents()
-            begun = await self._begin(contents)
-            saved = await self._revisions.save(begun, made_under)
-            tail = await replica.output.tail()
-            if saved is None or tail.epoch != permit.epoch or replica.permit is None:
-                await begun.close()
-                return
-            await replica.around.world.store.revisions.mark_verified(saved.id)
-            old, replica.engine, replica.begun = replica.engine, begun, made_under
-            await old.close()
-            self._log.info("begun", version=begun.version[:12], position=saved.position)
+            _, contents = await self._replica.engine.contents()
+            begun = await self._begin(wanted, begun, contents)
+            if await self._made_count(begun, stamp(wanted)):
+                await self._replica.change(begun, stamp(wanted))
+                paused_for_ms = self._clock.monotonic_ms() - paused_ms
+                self._log.info("begun", version=begun.version[:12], position=begun.position,
+                               paused_ms=paused_for_ms)  # fmt: skip
         finally:
             self._fold.resume()
+            if begun is not self._replica.engine:
+                await begun.close()
 
-    async def _begin(self, contents: Contents) -> AppEngine:
+    async def _made_count(self, begun: AppEngine, made_under: Stamp) -> bool:
+        """Stores the beginning as a revision, and makes it count if this replica still leads."""
+        replica = self._replica
+        permit = replica.permit
+        if permit is None:
+            return False
+        saved = await self._revisions.save(begun, made_under)
+        tail = await replica.output.tail()
+        if saved is None or tail.epoch != permit.epoch or replica.permit is None:
+            return False
+        await replica.around.world.store.revisions.mark_verified(saved.id)
+        return True
+
+    async def _begin(self, wanted: Deployment, begun: AppEngine, contents: Contents) -> AppEngine:
         """The wanted version behind the old state's position, with the first state that fits."""
-        async for snapshot in self._states(contents):
-            begun = await self._fresh()
+        async for snapshot in self._states(wanted, contents):
             carried = Contents(begun.text, snapshot, (), (), contents.sends)
             try:
-                await begun.restore(begun.position, carried)
+                await begun.restore(self._replica.engine.position, carried)
             except SnapshotError as error:
                 self._log.warning("a state does not fit", reason=str(error))
                 await begun.close()
+                begun = await self._fresh(wanted)
             else:
                 return begun
         self._log.warning("no state fits: the new version begins empty")
-        begun = await self._fresh()
         begun.remember(contents)
         return begun
 
-    async def _states(self, contents: Contents) -> AsyncIterator[bytes]:
+    async def _states(self, wanted: Deployment, contents: Contents) -> AsyncIterator[bytes]:
         """Of the revision that is to be restored, if one is, then what is there now."""
         replica = self._replica
-        restoration = restoration_of(replica.target.deployment)
+        restoration = restoration_of(wanted)
         if restoration is not None and replica.begun < restoration.made_under:
             try:
                 store = replica.around.world.store
@@ -135,9 +154,12 @@ class UpgradeLoop:
                 self._log.error("not restored", revision=restoration.revision, error=str(error))
         yield contents.snapshot
 
-    async def _fresh(self) -> AppEngine:
-        replica, deployment = self._replica, self._replica.target.deployment
-        return await replica.engine.successor(
-            deployment.text, deployment.version, replica.around.make_executor,
-            origin=replica.engine.position,
-        )  # fmt: skip
+    async def _fresh(self, wanted: Deployment) -> AppEngine:
+        engine, around = self._replica.engine, self._replica.around
+        beside = around.make_offload(f"begin-{wanted.app}")
+        try:
+            return await engine.successor(
+                wanted.text, wanted.version, around.make_executor, beside, origin=engine.position
+            )
+        finally:
+            beside.close()

@@ -1,0 +1,219 @@
+"""Planned moves under load, in processes of their own: hand-overs and rolling upgrades; how long
+nobody publishes, and that no row is lost or doubled.
+
+`make e2e SCENARIO=handover` sends events at a steady rate, hands the lead over ten times and
+replaces the app's text twice, watches the output log, and compares all of it with what has to
+stand there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lockstep.bus import LogName, OutputLog
+from lockstep.cli.client import Client
+from lockstep.cli.processes import running_processes
+from lockstep.cli.replay import send_retrying
+from lockstep.client import EventClient
+from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.events import OutputRecord
+from lockstep.frame import open_world
+
+CLOCK = SystemClock()
+APP = "Planned"
+WINDOW = 100
+TEXT = f"""@app:name('{APP}')
+define stream In (v long);
+from In#window.length({WINDOW}) select v, sum(v) as total, count() as n insert into Out;
+"""
+PLAN = (
+    ("coordinator", "coordinator"),
+    ("processor-1", "processor"),
+    ("processor-2", "processor"),
+    ("presenter", "presenter"),
+    ("receiver", "receiver"),
+)
+BEAT_MS = 10
+POLL_MS = 20
+QUIET_MS = 1_500
+TIMEOUT_MS = 120_000
+BAR_MS = 300
+
+
+@dataclass(slots=True)
+class Watch:
+    """What the output log brought and when this process saw it."""
+
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    ids: list[Any] = field(default_factory=list)
+    times: list[tuple[int, int]] = field(default_factory=list)
+    """(monotonic ms, epoch) of each record with rows."""
+
+    async def follow(self, log: OutputLog) -> None:
+        """Until cancelled."""
+        after = 0
+        while True:
+            entries = await log.read(
+                after, max_records=1_000, max_bytes=10_000_000, wait_ms=POLL_MS
+            )
+            seen_ms = CLOCK.monotonic_ms()
+            for entry in entries:
+                after = entry.sequence
+                if isinstance(entry.record, OutputRecord):
+                    self.rows += (row.data for row in entry.record.rows)
+                    self.ids += (row.id for row in entry.record.rows)
+                    self.times.append((seen_ms, entry.record.epoch))
+
+    def gaps_ms(self) -> list[int]:
+        """Between the last rows of an epoch and the first of the next, one after the other."""
+        pairs = itertools.pairwise(self.times)
+        return [later - earlier for (earlier, old), (later, new) in pairs if new != old]
+
+    def longest_ms(self, since: int) -> int:
+        """The longest silence among the records from a number on."""
+        seen = [at_ms for at_ms, _ in self.times[max(0, since - 1) :]]
+        return max((b - a for a, b in itertools.pairwise(seen)), default=0)
+
+
+@dataclass(slots=True)
+class Feed:
+    """Events 0, 1, 2, … at a steady rate."""
+
+    rate: int
+    sent: int = 0
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self, receiver: str) -> None:
+        """Until `done` is set; all of them are durable then."""
+        async with EventClient([receiver], APP) as client:
+            began_ms = CLOCK.monotonic_ms()
+            while not self.done.is_set():
+                due = (CLOCK.monotonic_ms() - began_ms) * self.rate // 1000
+                while self.sent < due:
+                    await client.put("In", (self.sent,))
+                    self.sent += 1
+                await CLOCK.sleep_ms(BEAT_MS)
+
+
+async def main(rate: int, handovers: int, upgrades: int, executor: str, *, keep_logs: bool) -> int:
+    """Runs it; gives the exit code."""
+    directory = Path(tempfile.mkdtemp(prefix="lockstep-handover-"))
+    overrides = {"LOCKSTEP_PROCESSOR__EXECUTOR": executor}
+    ok = False
+    try:
+        async with running_processes(directory, plan=PLAN, overrides=overrides) as suite:
+            world = await open_world(suite.settings, CLOCK, SystemRandomness())
+            try:
+                async with Client(suite.addresses) as client:
+                    await send_retrying(lambda: client.deploy(TEXT))
+                    await _until(lambda: _both_ready(client), "two ready replicas")
+                    log = await world.bus.output_log(LogName(APP))
+                    ok = await _under_load(client, log, Feed(rate), handovers, upgrades)
+            finally:
+                await world.close()
+        return 0 if ok else 1
+    finally:
+        if ok and not keep_logs:
+            shutil.rmtree(directory, ignore_errors=True)
+        else:
+            print(f"handover: logs in {directory}")
+
+
+async def _under_load(
+    client: Client, log: OutputLog, feed: Feed, handovers: int, upgrades: int
+) -> bool:
+    watch = Watch()
+    following = asyncio.create_task(watch.follow(log))
+    feeding = asyncio.create_task(feed.run(client.addresses.receiver))
+    await _more_rows(watch, feed.rate)
+    for _ in range(handovers):
+        await _until(lambda: _both_ready(client), "two ready replicas")
+        url = f"{client.addresses.coordinator}/v1/apps/{APP}/handover"
+        await client.request("POST", url, json_body={})
+        await _more_rows(watch, feed.rate)
+    gaps = watch.gaps_ms()
+    silences = []
+    for number in range(upgrades):
+        await _until(lambda: _both_ready(client), "two ready replicas")
+        before = len(watch.times)
+        text = TEXT.replace("from In", f"define stream More{number} (x int);\nfrom In")
+        version = (await client.deploy(text))["version"]
+        await _until(lambda version=version: _both_ready(client, version), "the new version")
+        await _more_rows(watch, feed.rate)
+        silences.append(watch.longest_ms(before))
+    feed.done.set()
+    await feeding
+    await _until(lambda: _is(len(watch.rows) >= feed.sent), "all rows")
+    await CLOCK.sleep_ms(QUIET_MS)  # whatever is published twice shows by then
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+    return _judge(watch, feed, gaps, silences, handovers)
+
+
+def _judge(
+    watch: Watch, feed: Feed, gaps: Sequence[int], silences: Sequence[int], handovers: int
+) -> bool:
+    wanted = [_row(i) for i in range(feed.sent)]
+    lost = len(set(wanted) - set(watch.rows))
+    doubled = len(watch.ids) - len(set(watch.ids)) + len(watch.rows) - len(set(watch.rows))
+    right = watch.rows == wanted and len(gaps) == handovers
+    ok = right and max(gaps, default=0) <= BAR_MS
+    print(
+        f"handover: {'ok' if ok else 'FAILED'} handovers={len(gaps)} rate={feed.rate}"
+        f" gap_ms p50={statistics.median(gaps or [0]):.0f} max={max(gaps, default=0)}"
+        f" upgrades={len(silences)} silence_ms max={max(silences, default=0)}"
+        f" sent={feed.sent} published={len(watch.rows)} lost={lost} duplicated={doubled}"
+    )
+    return ok
+
+
+def _row(i: int) -> tuple[int, int, int]:
+    values = range(max(0, i - WINDOW + 1), i + 1)
+    return i, sum(values), len(values)
+
+
+async def _more_rows(watch: Watch, count: int) -> None:
+    """About a second of load behind what is there now."""
+    enough = len(watch.rows) + count
+    await _until(lambda: _is(len(watch.rows) >= enough), "more rows")
+
+
+async def _is(answer: bool) -> bool:
+    return answer
+
+
+async def _both_ready(client: Client, version: str | None = None) -> bool:
+    url = f"{client.addresses.coordinator}/v1/apps/{APP}/status"
+    replicas = (await client.request("GET", url))["replicas"]
+    ready = [r for r in replicas if r["ready"] and version in (None, r["version"])]
+    return len(ready) == 2 and any(r["role"] == "active" for r in ready)
+
+
+async def _until(reached: Callable[[], Awaitable[bool]], what: str) -> None:
+    deadline_ms = CLOCK.monotonic_ms() + TIMEOUT_MS
+    while not await reached():
+        if CLOCK.monotonic_ms() > deadline_ms:
+            raise TimeoutError(f"not within {TIMEOUT_MS} ms: {what}")
+        await CLOCK.sleep_ms(POLL_MS)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rate", type=int, default=1_000, help="events a second")
+    parser.add_argument("--handovers", type=int, default=10)
+    parser.add_argument("--upgrades", type=int, default=2)
+    parser.add_argument("--keep-logs", action="store_true")
+    parser.add_argument("--executor", default="spark", choices=("spark", "reference"))
+    options = parser.parse_args()
+    planned = (options.rate, options.handovers, options.upgrades, options.executor)
+    sys.exit(asyncio.run(main(*planned, keep_logs=options.keep_logs)))
