@@ -21,6 +21,7 @@ from services.publisher.rdbms.sink import RdbmsSink
 from services.publisher.sinks.cursor import StoredCursorSink
 from services.publisher.sinks.file import FileLane
 from services.publisher.sinks.http import HttpSink
+from services.publisher.sinks.kafka import KafkaSink
 from services.publisher.sinks.lanes import Lane, MessageLane
 from services.publisher.sinks.log import LogSink
 from services.publisher.sinks.nats import nats_sink, topic_sink
@@ -90,6 +91,8 @@ class SinkFactory:
         name = known.name if known is not None else kind
         if name == "rdbms":
             return self._rdbms(place, annotation, definition)
+        if name == "kafka":
+            return KafkaSink(place, annotation, self._cursors)
         try:
             distribution = build_distribution(place.schema, annotation)
             lanes = [self._lane(place, name, each) for each in destinations(annotation)]

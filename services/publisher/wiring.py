@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
-from lockstep.bus import LogName
 from lockstep.frame import (
     AppView,
     Beating,
@@ -19,6 +17,7 @@ from lockstep.frame import (
 from services.publisher.build import Refused, SinkFactory
 from services.publisher.pump import Pump
 from services.publisher.rdbms.connections import Connections
+from services.publisher.trimming import Trimmer
 
 FOLLOW_LIMIT_MS = 5_000
 
@@ -29,7 +28,21 @@ class _AppDelivery:
     keeper: LeaseKeeper
     pumps: list[Pump] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
-    log_end: int = 0
+    trimmer: Trimmer = field(init=False)
+
+    @property
+    def log_end(self) -> int:
+        """The last sequence of its output log, as the trimmer saw it."""
+        return self.trimmer.log_end
+
+    def delivered(self) -> list[int] | None:
+        """How far each sink has come; None while one is not open, or another publisher delivers.
+
+        What a sink that cannot be set up shall get is kept until somebody has mended it.
+        """
+        if not self.keeper.held or self.refused or not all(pump.is_open for pump in self.pumps):
+            return None
+        return [pump.cursor for pump in self.pumps]
 
     @property
     def task_names(self) -> list[str]:
@@ -124,31 +137,16 @@ class Publisher:
             delivery.pumps.append(pump)
             context.tasks.supervise(f"pump-{sink.place.key}", pump.run)
         context.tasks.supervise(f"lease-{view.name}", keeper.run)
-        context.tasks.supervise(f"trim-{view.name}", partial(self._trim, delivery))
+        delivery.trimmer = Trimmer(
+            view.name, context.world.bus, context.clock, context.settings, delivery.delivered
+        )
+        context.tasks.supervise(f"trim-{view.name}", delivery.trimmer.run)
         return delivery
 
     async def _end(self, delivery: _AppDelivery) -> None:
         for name in delivery.task_names:
             await self._context.tasks.stop(name)
         await delivery.keeper.release()
-
-    async def _trim(self, delivery: _AppDelivery) -> None:
-        """Forgets records that every sink has and that pages no longer look back on."""
-        settings = self._context.settings.publisher
-        log = await self._context.world.bus.output_log(LogName(delivery.view.name))
-        trimmed = 0
-        while True:
-            await self._context.clock.sleep_ms(settings.trim_interval_ms)
-            if not delivery.keeper.held:
-                continue
-            delivery.log_end = (await log.tail()).sequence
-            if delivery.refused or not all(pump.is_open for pump in delivery.pumps):
-                continue
-            ends = [pump.cursor for pump in delivery.pumps]
-            up_to = min([delivery.log_end - settings.keep_records, *ends])
-            if up_to > trimmed:
-                await log.trim(up_to)
-                trimmed = up_to
 
 
 def wire(context: Context) -> Service:

@@ -112,6 +112,14 @@ class OutputEntry:
     record: OutputLogRecord
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a log holds now; its bytes as its carrier counts them against the log's limit."""
+
+    records: int
+    size_bytes: int
+
+
 class OutputLog(Protocol):
     """The log of what was published; it checks the permit itself (design invariant 4)."""
 
@@ -133,6 +141,9 @@ class OutputLog(Protocol):
         self, after: int, *, max_records: int, max_bytes: int, wait_ms: int
     ) -> Sequence[OutputEntry]:
         """As InputLog.read, by sequence."""
+
+    async def held(self) -> Held:
+        """How much it holds."""
 
     async def trim(self, up_to: int) -> None:
         """Forgets records up to and including sequence `up_to`; the last record always stays, as it

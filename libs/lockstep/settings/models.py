@@ -127,6 +127,7 @@ class PublisherSettings(Section):
     retry_backoff_max_ms: Milliseconds
     max_queue_batches: Count
     keep_records: Count
+    keep_bytes: Bytes
     trim_interval_ms: Milliseconds
 
 

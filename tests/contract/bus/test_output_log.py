@@ -126,7 +126,11 @@ async def test_trimming_keeps_the_tail(world: World) -> None:
     log = await world.bus.output_log(fresh_log())
     for i in range(4):
         await log.append(rows(1, i + 1), expected_sequence=i)
+    whole = await log.held()
     await log.trim(2)
+    rest = await log.held()
+    assert (whole.records, rest.records) == (4, 2)
+    assert 0 < rest.size_bytes < whole.size_bytes
     assert [e.sequence for e in await log.read(0, **READ, wait_ms=1000)] == [3, 4]
     await log.trim(99)
     assert await log.tail() == OutputTail(4, 1, OutputId(4, 0))

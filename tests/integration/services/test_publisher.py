@@ -11,9 +11,11 @@ from typing import Any
 
 import asyncpg
 import nats
+import pytest
 from aiohttp import web
 from nats.js.errors import NotFoundError
 
+from lockstep.bus import LogName
 from lockstep.events import OutputId, OutputRow
 from tests.integration.services.cluster import RANDOM, Cluster, until
 from tests.integration.services.conftest import Start
@@ -295,6 +297,45 @@ async def until_found(look: Callable[[], Awaitable[Any]], what: str) -> None:
             return None
 
     await until(there, what)
+
+
+@pytest.mark.parametrize("sink", ["", "@sink(type='log', priority='DEBUG')"])
+async def test_an_output_log_does_not_fill_up(cluster_of: Start, sink: str) -> None:
+    """Twenty times what the log may hold goes through it, whether anybody wants it or not."""
+    limits = {
+        "LOCKSTEP_BUS__MAX_LOG_BYTES": "400000",
+        "LOCKSTEP_BUS__MAX_MESSAGE_BYTES": "60000",  # a record must fit into the log at all
+        "LOCKSTEP_PUBLISHER__TRIM_INTERVAL_MS": "50",
+    }
+    nodes = ("coordinator", "processor-1", "receiver", "publisher")
+    async with cluster_of(*nodes, **limits) as cluster:
+        text = (
+            "@app:name('Full') define stream In (a int);"
+            f" {sink} define stream Out (a int, t string);"
+            " from In select a, str:repeat('0123456789', 4000) as t insert into Out;"
+        )
+        app = await cluster.deploy(text)
+        log = await cluster.watcher.bus.output_log(LogName(app))
+        status, answer = await cluster.call(
+            "POST",
+            "receiver",
+            f"/v1/apps/{app}/streams/In/events",
+            body="\n".join(f"[{i}]" for i in range(200)),
+            headers={"Content-Type": "application/x-ndjson"},
+        )
+        assert status == 200, answer
+
+        async def through() -> Any:
+            tail = await log.tail()
+            last = OutputId(answer["last_position"], 199)
+            return tail.last_id is not None and tail.last_id >= last
+
+        await until(through, "the last row in the output log")
+
+        async def trimmed() -> Any:
+            return (await log.held()).size_bytes <= 150_000
+
+        await until(trimmed, "a quarter of the limit is left")
 
 
 async def test_a_distributed_sink_sends_each_row_to_its_destination(

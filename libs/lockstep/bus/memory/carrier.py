@@ -59,7 +59,7 @@ class StoredLog:
         self._clock = clock
         self._max_bytes = max_bytes
         self._dedup_window_ms = dedup_window_ms
-        self._size_bytes = 0
+        self.size_bytes = 0
         self._seen: OrderedDict[str, tuple[Position, int]] = OrderedDict()
 
     def append(self, subject: str, payload: bytes, dedup_id: str | None = None) -> Appended:
@@ -69,10 +69,10 @@ class StoredLog:
             self._seen.popitem(last=False)
         if dedup_id is not None and dedup_id in self._seen:
             return Appended(self._seen[dedup_id][0], duplicate=True)
-        if self._size_bytes + len(payload) > self._max_bytes:
+        if self.size_bytes + len(payload) > self._max_bytes:
             raise LogFullError(self.name, self._max_bytes)
         self.last += 1
-        self._size_bytes += len(payload)
+        self.size_bytes += len(payload)
         self.entries.append(Stored(self.last, subject, payload))
         if dedup_id is not None:
             self._seen[dedup_id] = (self.last, now_ms)
@@ -106,7 +106,7 @@ class StoredLog:
     def trim(self, up_to: Position) -> None:
         """Forgets what is not behind a position."""
         start = bisect_right(self.entries, up_to, key=lambda stored: stored.position)
-        self._size_bytes -= sum(len(stored.payload) for stored in self.entries[:start])
+        self.size_bytes -= sum(len(stored.payload) for stored in self.entries[:start])
         del self.entries[:start]
 
     def remove(self, position: Position) -> bool:
@@ -114,7 +114,7 @@ class StoredLog:
         at = bisect_right(self.entries, position, key=lambda stored: stored.position) - 1
         if at < 0 or self.entries[at].position != position:
             return False
-        self._size_bytes -= len(self.entries.pop(at).payload)
+        self.size_bytes -= len(self.entries.pop(at).payload)
         return True
 
 

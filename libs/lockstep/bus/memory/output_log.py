@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.bus.contract import Accepted, OutputEntry, OutputTail, Refused
+from lockstep.bus.contract import Accepted, Held, OutputEntry, OutputTail, Refused
 from lockstep.bus.memory.carrier import StoredLog
 from lockstep.bus.memory.link import Link
 from lockstep.bus.tails import may_follow, pieces, tail_after
@@ -50,6 +50,11 @@ class MemoryOutputLog:
         )
         self._link.send()
         return [OutputEntry(stored.position, decode_output(stored.payload)) for stored in found]
+
+    async def held(self) -> Held:
+        """See the contract."""
+        self._link.send()
+        return Held(len(self._log.entries), self._log.size_bytes)
 
     async def trim(self, up_to: int) -> None:
         """See the contract."""

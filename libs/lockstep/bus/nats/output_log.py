@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from lockstep.bus.contract import Accepted, OutputEntry, OutputTail, Refused
+from lockstep.bus.contract import Accepted, Held, OutputEntry, OutputTail, Refused
 from lockstep.bus.nats.errors import WRONG_LAST_SEQUENCE, ApiError, TailLostError
 from lockstep.bus.nats.jetstream import JetStream, RawMessage, persistently
 from lockstep.bus.nats.reader import LogReader
@@ -74,6 +74,11 @@ class NatsOutputLog:
             after, max_records=max_records, max_bytes=max_bytes, wait_ms=wait_ms
         )
         return [OutputEntry(each.sequence, decode_output(each.payload)) for each in entries]
+
+    async def held(self) -> Held:
+        """See the contract."""
+        state = await self._jetstream.state(self._stream)
+        return Held(int(state["messages"]), int(state["bytes"]))
 
     async def trim(self, up_to: int) -> None:
         """See the contract."""

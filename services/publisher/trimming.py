@@ -1,0 +1,73 @@
+"""When an output log forgets: whatever its sinks are, also if it has none, or it would fill up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from lockstep.bus import Bus, Held, LogName
+from lockstep.clock import Clock
+from lockstep.settings import Settings
+
+SHARE_OF_LOG: Final = 4
+"""Pages look back on no more than this part of what a log may hold; the rest is room for sinks."""
+
+
+def trim_to(
+    end: int, held: Held, delivered: Iterable[int], *, keep_records: int, keep_bytes: int
+) -> int:
+    """The last sequence to forget: what every sink has and pages no longer look back on.
+
+    `end`: the log's last sequence; `delivered`: how far each sink has come.
+    """
+    keep = keep_records
+    if held.size_bytes > keep_bytes:
+        keep = min(keep, held.records * keep_bytes // held.size_bytes)
+    return min([end - keep, *delivered])
+
+
+class Trimmer:
+    """Trims one app's output log. `run` in one supervised task.
+
+    `delivered`: how far each sink has come, or None while that is not known or not to be asked.
+    """
+
+    def __init__(
+        self,
+        app: str,
+        bus: Bus,
+        clock: Clock,
+        settings: Settings,
+        delivered: Callable[[], Iterable[int] | None],
+    ) -> None:
+        self._app = app
+        self._bus = bus
+        self._clock = clock
+        self._interval_ms = settings.publisher.trim_interval_ms
+        self._keep_records = settings.publisher.keep_records
+        self._keep_bytes = min(
+            settings.publisher.keep_bytes, settings.bus.max_log_bytes // SHARE_OF_LOG
+        )
+        self._delivered = delivered
+        self.log_end = 0
+
+    async def run(self) -> None:
+        """Until cancelled; UnavailableError when the bus is away."""
+        log = await self._bus.output_log(LogName(self._app))
+        trimmed = 0
+        while True:
+            await self._clock.sleep_ms(self._interval_ms)
+            self.log_end = (await log.tail()).sequence
+            delivered = self._delivered()
+            if delivered is None:
+                continue
+            up_to = trim_to(
+                self.log_end,
+                await log.held(),
+                delivered,
+                keep_records=self._keep_records,
+                keep_bytes=self._keep_bytes,
+            )
+            if up_to > 0 and up_to != trimmed:
+                await log.trim(up_to)
+                trimmed = up_to
