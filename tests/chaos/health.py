@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from lockstep.clock import SystemClock
+from tests.chaos.archive import Archive
 from tests.chaos.load import Load
 from tests.chaos.site import Site
 
@@ -18,17 +19,19 @@ class NotHealedError(Exception):
     """The suite did not become whole in time: the fault has found something."""
 
 
-async def until_whole(site: Site, load: Load, limit_ms: int) -> int:
+async def until_whole(site: Site, load: Load, archive: Archive, limit_ms: int) -> int:
     """How long it took from now: everybody ready, one leads, a standby is ready, everything that
-    was acknowledged before is settled and folded by both, new events are taken, the sinks have no
+    was acknowledged before is settled and folded by both, new events are taken, new rows are published, the sinks have no
     trouble."""
     began_ms = CLOCK.monotonic_ms()
-    events, position = load.events, load.last_position
+    events, position, arrivals = load.events, load.last_position, len(archive.arrivals)
     while True:
         site.revive()
         missing = await _unready(site)
         if load.events <= events:
             missing.append("no event was taken")
+        if len(archive.arrivals) <= arrivals:
+            missing.append("no row was published")
         missing += _unwell(await site.status(), position)
         took_ms = CLOCK.monotonic_ms() - began_ms
         if not missing:

@@ -129,7 +129,7 @@ async def _run(wish: Wish, directory: Path, story: Story) -> Verdict:
 async def _make_trouble(wish: Wish, site: Site, load: Load, archive: Archive, story: Story) -> None:
     # Compiled code may not be in its cache yet: faults begin once there are rows to miss.
     await archive.rows_after_epoch(0, wish.whole_within_ms)
-    took_ms = await until_whole(site, load, wish.whole_within_ms)
+    took_ms = await until_whole(site, load, archive, wish.whole_within_ms)
     story.say(f"whole for the first time after {took_ms} ms")
     await asyncio.sleep(WARM_UP_S)
     deadline_ms = CLOCK.monotonic_ms() + wish.minutes * 60_000
@@ -140,7 +140,7 @@ async def _make_trouble(wish: Wish, site: Site, load: Load, archive: Archive, st
         began_ms = CLOCK.monotonic_ms()
         try:
             await fault.happen(scene)
-            whole_ms = await until_whole(site, load, wish.whole_within_ms)
+            whole_ms = await until_whole(site, load, archive, wish.whole_within_ms)
         except (NotHealedError, TimeoutError, AssertionError) as error:
             raise NotHealedError(f"{fault.name} ({scene.note}): {error}") from error
         story.failovers_ms += scene.failovers_ms
