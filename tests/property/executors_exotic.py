@@ -66,7 +66,13 @@ def _rated(apps: Apps) -> str:
     by = apps.pick("", " group by s") if aggregated else ""
     value = apps.pick("count()", "sum(i)") if aggregated else "i"
     kind = apps.pick("", "", "all events ", "" if is_snapshot else "expired events ")
-    return f"from S{window} select s, {value} as n{by} {rate} insert {kind}into {apps.name()};"
+    out = apps.name()
+    behind = apps.pick("", "#window.length(2)", "#window.timeBatch(100)", "#window.lengthBatch(2)")
+    again = apps.pick("", " output last every 2 events", " output all every 250 milliseconds")
+    return (
+        f"from S{window} select s, {value} as n{by} {rate} insert {kind}into {out};"
+        f" from {out}{behind} select s, count() as c{again} insert into {apps.name()};"
+    )
 
 
 def _named_window(apps: Apps) -> str:
@@ -108,7 +114,7 @@ def _joined(apps: Apps) -> str:
         "x.s as s, y.i as i, x.d as d",
         "x.s as s, avg(y.d) as a",
     )
-    clauses = apps.pick("", " group by x.s", " group by x.s having s != 'a'")
+    clauses = apps.pick("", " group by x.s", " group by x.s having s != 'a'", " order by s limit 2")
     events = apps.pick("", "all events ", "expired events ")
     other = apps.pick("R", "S")
     return (

@@ -15,10 +15,12 @@ from lockstep.events import LogEntry, Position
 from lockstep.events.codec import decode_columns, encode_record, is_write
 from lockstep.events.outputs import RowsOfColumns
 from lockstep.execute.columnar.convert import fresh_states, from_reference, to_reference
-from lockstep.execute.columnar.folding import Folding
+from lockstep.execute.columnar.folding import Exported, Folding
 from lockstep.execute.columnar.lowering import Lowering, lower
 from lockstep.execute.columnar.observing import Observer
 from lockstep.execute.columnar.pool import StringPool
+from lockstep.execute.columnar.sharding import NotSharded, roles_of
+from lockstep.execute.columnar.shards import Shard
 from lockstep.execute.columnar.slices import Clock, read_slice
 from lockstep.execute.contract import Encoded, SliceResult
 from lockstep.execute.observe import Observation
@@ -45,7 +47,8 @@ class ColumnarExecutor:
 
     Raises NotColumnar when none does. `run_encoded` raises Unfit when a slice
     brings values that have none: then this executor is spoilt, and the owner folds on from the last
-    snapshot with the reference.
+    snapshot with the reference. `shard`: this executor has the partition instances of one share of
+    the keys, and `exported` is what the last call of `run_encoded` brought (sharding.NotSharded).
     """
 
     def __init__(
@@ -55,8 +58,10 @@ class ColumnarExecutor:
         start_ms: int | None = None,
         dedup_ids_max: int = DEDUP_IDS_MAX,
         observe: bool = False,
+        shard: Shard | None = None,
     ) -> None:
         self.plan = plan
+        self._shard = shard
         self._start_ms = start_ms
         self._dedup_ids_max = dedup_ids_max
         self._defaults = fresh_states(plan)
@@ -69,12 +74,30 @@ class ColumnarExecutor:
         self.lowering: Lowering = lower(self.plan, self._pool, self._defaults, observe=observe)
         if not self.lowering.is_columnar:
             raise NotColumnar("; ".join(self.lowering.reasons))
-        self._folding = Folding(self.plan, self.lowering.units, self._observer)
+        self._folding = self._cut()
+        self.exported: list[Exported] = []
         self._clock = Clock(is_playback=self.plan.checked.is_playback)
         self._seen = SeenIds(self._dedup_ids_max)
         self._writes = AppliedWrites(self._dedup_ids_max)
         self._started = False
         self._position: Position = 0
+
+    def _cut(self) -> Folding:
+        """What this shard runs of the app."""
+        parts = self.lowering.units
+        if self._shard is None:
+            return Folding(self.plan, parts, self._observer)
+        own, shared = roles_of(parts).of(self._shard)
+        return Folding(self.plan, own, self._observer, shared)
+
+    @property
+    def splits(self) -> bool:
+        """Whether the app can be cut into shards."""
+        try:
+            roles_of(self.lowering.units)
+        except NotSharded:
+            return False
+        return self._observer is None
 
     @property
     def position(self) -> Position:
@@ -100,6 +123,7 @@ class ColumnarExecutor:
 
     def _written(self, entries: Sequence[Encoded]) -> SliceResult:
         """On-demand writes are rare and touch few rows: the reference applies them."""
+        self.exported = []
         reference = self._as_reference()
         result = reference.run_encoded(entries)
         if self._observer is not None:
@@ -117,7 +141,8 @@ class ColumnarExecutor:
         if not self._started:
             self._start(entries[0])
         found = read_slice(entries, self._clock, self.plan.checked.streams, self._seen)
-        columns = self._folding.run(found)
+        self.exported = self._folding.run(found)
+        columns = [each.columns for each in self.exported]
         self._folding.settle(self._pool)
         return SliceResult(
             self._position, RowsOfColumns(columns), (), self._due_ms(), tuple(columns)

@@ -4,9 +4,11 @@ reads; then the outputs, numbered in the order of the reference's run."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lockstep.events.columns import arrow_schema
@@ -14,21 +16,42 @@ from lockstep.events.outputs import OutputColumns
 from lockstep.execute.columnar.chunks import Chunks, merge, spread
 from lockstep.execute.columnar.hosted.island import Island
 from lockstep.execute.columnar.observing import Observer
-from lockstep.execute.columnar.order import merged
+from lockstep.execute.columnar.order import Order, merged
 from lockstep.execute.columnar.pool import StringPool
 from lockstep.execute.columnar.selector import Output
 from lockstep.execute.columnar.slices import Slice
-from lockstep.execute.columnar.units import Unit
+from lockstep.execute.columnar.units import Started, Unit
 from lockstep.plan import AppPlan
 
 
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """Rows that come out, and where the chunks they came in (of `lengths` rows) stand in the
+    slice."""
+
+    columns: OutputColumns
+    order: Order
+    lengths: npt.NDArray[np.int64]
+
+
 class Folding:
-    """An app's units in an order in which each stands behind those that write what it reads."""
+    """An app's units in an order in which each stands behind those that write what it reads.
+
+    `shares`: the streams of which this is a share of an app; all others, and what the log brings,
+    are somebody else's. None: it is the whole app, or the share that has all else.
+    """
 
     def __init__(
-        self, plan: AppPlan, units: Sequence[Unit | Island], observer: Observer | None
+        self,
+        plan: AppPlan,
+        units: Sequence[Unit | Island],
+        observer: Observer | None,
+        shares: frozenset[str] | None = None,
     ) -> None:
         self._plan = plan
+        self._shares = shares
+        exported = (*plan.exported, *plan.stored)
+        self._exports = [name for name in exported if shares is None or name in shares]
         self._observer = observer
         self.parts = units
         self._units = [unit for unit in units if not isinstance(unit, Island)]
@@ -36,12 +59,13 @@ class Folding:
 
     def start(self, clock_ms: int) -> None:
         """The app starts with the next slice."""
-        for island in self._islands:
-            island.start(clock_ms)
+        for part in self.parts:
+            if isinstance(part, Island | Started):
+                part.start(clock_ms)
 
-    def run(self, found: Slice) -> list[OutputColumns]:
+    def run(self, found: Slice) -> list[Exported]:
         """The rows of exported streams and stored tables."""
-        streams = _Streams(found)
+        streams = _Streams(found.streams, self._shares or frozenset())
         outputs: dict[str, Output] = {}
         for part in self.parts:
             if isinstance(part, Island):
@@ -53,8 +77,7 @@ class Folding:
                 streams.add(part.writes, output)
         if self._observer is not None:
             self._observe(self._observer, found, outputs)
-        names = (*self._plan.exported, *self._plan.stored)
-        return self._exported(streams.whole(names), streams.operations, found)
+        return self._exported(streams.whole(self._exports), streams.operations, found)
 
     def _observe(self, observer: Observer, found: Slice, outputs: Mapping[str, Output]) -> None:
         observed = [seen for island in self._islands for seen in island.take_observed()]
@@ -62,7 +85,7 @@ class Folding:
 
     def _exported(
         self, streams: dict[str, Chunks], operations: Mapping[str, Any], found: Slice
-    ) -> list[OutputColumns]:
+    ) -> list[Exported]:
         """The rows, numbered in their common order."""
         names = [name for name, chunks in streams.items() if len(chunks)]
         if not names:
@@ -71,16 +94,18 @@ class Folding:
         owner = np.repeat(np.arange(len(chunks)), [each.count for each in chunks])
         lengths = np.concatenate([np.diff(each.starts) for each in chunks])
         arranged = merged([each.order for each in chunks]) if len(chunks) > 1 else None
-        ordinals, positions = _identities(chunks, lengths, arranged, found)
-        columns = []
+        moments = np.concatenate([each.order.moments for each in chunks])
+        ordinals, positions = identities(found.positions_at(moments), lengths, arranged)
+        exported = []
         for i, (name, each) in enumerate(zip(names, chunks, strict=True)):
             own = np.repeat(owner, lengths) == i if len(chunks) > 1 else slice(None)
             schema = self._plan.checked.schemas[name]
             arrays = [column.to_arrow() for column in each.columns]
             batch = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))
             ids = positions[own], ordinals[own], np.asarray(each.times)
-            columns.append(OutputColumns(name, *ids, batch, operations.get(name)))
-        return columns
+            columns = OutputColumns(name, *ids, batch, operations.get(name))
+            exported.append(Exported(columns, each.order, np.diff(each.starts)))
+        return exported
 
     def settle(self, pool: StringPool) -> None:
         """The slice is done: what nobody reads any more is forgotten."""
@@ -95,6 +120,7 @@ class Folding:
     def due_ms(self, *, is_playback: bool) -> int | None:
         """The wall time at which a tick is due."""
         due = [island.next_due_ms() for island in self._islands]
+        due += [unit.wall_due_ms() for unit in self._units if isinstance(unit, Started)]
         if not is_playback:
             due += [unit.due_ms() for unit in self._units]
         return min((each for each in due if each is not None), default=None)
@@ -103,8 +129,8 @@ class Folding:
 class _Streams:
     """What a slice has brought so far, by stream (or table)."""
 
-    def __init__(self, found: Slice) -> None:
-        self._parts: dict[str, list[Chunks]] = {name: [own] for name, own in found.streams.items()}
+    def __init__(self, found: Mapping[str, Chunks], without: frozenset[str]) -> None:
+        self._parts = {name: [own] for name, own in found.items() if name not in without}
         self._whole: dict[str, Chunks] = {}
         self.operations: dict[str, Any] = {}
 
@@ -131,14 +157,12 @@ def _run_island(island: Island, streams: _Streams, found: Slice) -> None:
             streams.add(name, output)
 
 
-def _identities(
-    chunks: Sequence[Chunks], lengths: Any, arranged: Any, found: Slice
-) -> tuple[Any, Any]:
-    """(ordinal, position) of every row of all exported streams, one behind the other."""
-    moments = np.concatenate([each.order.moments for each in chunks])
+def identities(chunk_positions: Any, lengths: Any, arranged: Any) -> tuple[Any, Any]:
+    """(ordinal, position) of every row of chunks, one behind the other; `arranged` brings the
+    chunks in their common order (None: they stand in it)."""
     if arranged is None:
         arranged = slice(None)
-    positions = np.repeat(found.positions_at(moments[arranged]), lengths[arranged])
+    positions = np.repeat(chunk_positions[arranged], lengths[arranged])
     count = len(positions)
     firsts = np.flatnonzero(np.append(True, positions[1:] != positions[:-1]))
     run_lengths = np.diff(np.append(firsts, count))
@@ -157,4 +181,7 @@ def _identities(
 
 def _is_due(unit: Unit, found: Slice) -> bool:
     due_ms = unit.due_ms()
-    return due_ms is not None and due_ms <= found.moves.last
+    if due_ms is not None and due_ms <= found.moves.last:
+        return True
+    wall_ms = unit.wall_due_ms() if isinstance(unit, Started) else None
+    return wall_ms is not None and wall_ms <= found.walls.last

@@ -3,23 +3,25 @@ instances at once (semantics 15)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from lockstep.execute.columnar.chunks import Chunks
+from lockstep.execute.columnar.column import Array
 from lockstep.execute.columnar.expressions import Evaluate
-from lockstep.execute.columnar.keys import partition_names
+from lockstep.execute.columnar.keys import Ids, partition_names
 from lockstep.execute.columnar.realms import Realms
 from lockstep.execute.columnar.selector import Output
+from lockstep.execute.columnar.shards import Shard
 from lockstep.execute.columnar.slices import Moves
 from lockstep.execute.columnar.units import States
 
 
 class Router:
     """Cuts the chunks of one stream at key changes and tells each part's instance; events with a
-    null key are dropped."""
+    null key are dropped, and with a key of another shard, where the app is cut into shards."""
 
     shows_timers = False
     is_observed = False
@@ -33,6 +35,7 @@ class Router:
         self.writes = routed(partition, source)
         self._key = key
         self._realms = realms
+        self.shard: Shard | None = None
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
         """See Unit."""
@@ -42,16 +45,23 @@ class Router:
             present = ~column.nulls
             chunks, column = chunks.keep(present), column.keep(present)
         codes, keys = partition_names(column)
-        realm = self._realms.keys.assign(codes, keys) if len(column) else np.zeros(0, np.int64)
+        realm = self._assign(codes, keys) if len(column) else np.zeros(0, np.int64)
         chunk_of = chunks.chunk_of
         changes = (chunk_of[1:] != chunk_of[:-1]) | (realm[1:] != realm[:-1])
         firsts = np.flatnonzero(np.append(np.ones(min(len(realm), 1), np.bool_), changes))
         source = chunk_of[firsts]
         starts = np.append(firsts, len(realm)).astype(np.int64)
         order = chunks.order.take(source).below(self.place, np.arange(len(firsts), dtype=np.int64))
-        return Output(
-            Chunks(chunks.columns, chunks.times, starts, order, chunks.now[source], realm[firsts])
+        routed = Chunks(
+            chunks.columns, chunks.times, starts, order, chunks.now[source], realm[firsts]
         )
+        # Places were given to all, so that they compare between shards.
+        return Output(routed if self.shard is None else routed.keep(realm >= 0))
+
+    def _assign(self, codes: Array, keys: Sequence[Hashable]) -> Ids:
+        if self.shard is None:
+            return self._realms.keys.assign(codes, keys)
+        return self.shard.assign(self._realms.keys, codes, keys)
 
     def settle(self) -> None:
         """See Unit."""
@@ -71,7 +81,8 @@ class Router:
     def load(self, states: States) -> None:
         """See Unit."""
         for key, _ in states.operators[self._realms.instances_path]:
-            self._realms.keys.id_of(key)
+            if self.shard is None or self.shard.owns(key):
+                self._realms.keys.id_of(key)
 
     def text_columns(self) -> list[Any]:
         """See Unit."""

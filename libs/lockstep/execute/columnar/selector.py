@@ -137,8 +137,11 @@ class SelectorOperator:
     ) -> None:
         selector = query.query.selector
         if query.query.rate is not None and not limited:
-            raise NotLowerable("an output rate")
-        self.wanted = wanted_kind(query.query.action)
+            raise NotLowerable("an output rate here")
+        # Every row of a snapshot is a row of its own, whatever came together.
+        rate = query.query.rate
+        self._each = rate is not None and rate.kind is ast.RateKind.SNAPSHOT
+        self.wanted = ALL_KINDS if self._each else wanted_kind(query.query.action)
         expressions = [item.expression for item in query.selection]
         having = [] if selector.having is None else [selector.having]
         functions = query.scope.functions
@@ -271,7 +274,7 @@ class SelectorOperator:
         self, flow: Flow, group: Ids | None, passing: Mask | None
     ) -> tuple[Index | None, npt.NDArray[np.int64] | None]:
         """(the events that become rows, how many per chunk); None for all."""
-        reduces = bool(self.calls) or self.groups.is_grouped
+        reduces = (bool(self.calls) or self.groups.is_grouped) and not self._each
         single = flow.count == len(flow)
         if not reduces or single:
             if passing is None:

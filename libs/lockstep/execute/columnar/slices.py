@@ -36,13 +36,20 @@ class Moves:
     """When the app clock moved: to `clock` at (even) `moments`, ascending in both.
 
     Timers that are due fire there. `leaps` (playback): they all look at the clock moved to; else
-    each looks at its own due time. `before` is the clock in front of the slice.
+    each looks at its own due time. `before` is the clock in front of the slice. `walls` (playback)
+    are the moves of the wall clock.
     """
 
     moments: Longs
     clock: Longs
     leaps: bool
     before: int
+    walls: Moves | None = None
+
+    @property
+    def wall(self) -> Moves:
+        """The moves of the wall clock."""
+        return self if self.walls is None else self.walls
 
     @property
     def last(self) -> int:
@@ -110,17 +117,18 @@ def read_slice(
         if isinstance(record, EventColumns):
             _add(reading, record)
     empty = np.zeros(0, np.int64)
-    moves = Moves(
-        np.concatenate([empty, *reading.move_moments]),
-        np.concatenate([empty, *reading.move_clocks]),
-        clock.is_playback,
-        before,
-    )
     walls = Moves(
         np.array(reading.wall_moments, np.int64),
         np.array(reading.wall_clocks, np.int64),
         leaps=False,
         before=wall_before,
+    )
+    moves = Moves(
+        np.concatenate([empty, *reading.move_moments]),
+        np.concatenate([empty, *reading.move_clocks]),
+        clock.is_playback,
+        before,
+        walls if clock.is_playback else None,
     )
     positions = np.array([entry.position for entry in entries], np.int64)
     streams = {name: _chunks(parts) for name, parts in reading.parts.items()}

@@ -14,12 +14,13 @@ from lockstep.execute.columnar.column import Column, Mask
 from lockstep.execute.columnar.flow import RESET, Flow, passing
 from lockstep.execute.columnar.frame import Frame, Rows
 from lockstep.execute.columnar.keys import Ids
+from lockstep.execute.columnar.rates.contract import Limiter
 from lockstep.execute.columnar.realms import Realms
 from lockstep.execute.columnar.selector import Output, SelectorOperator
 from lockstep.execute.columnar.selector_state import SelectorState
 from lockstep.execute.columnar.slices import Moves
 from lockstep.execute.columnar.units import States, Timer
-from lockstep.execute.columnar.windows.contract import ColumnarWindow, Longs, Step
+from lockstep.execute.columnar.windows.contract import ColumnarWindow, Longs, RecallsTimers, Step
 from lockstep.plan import QueryNode
 
 Condition = Callable[[Frame], Mask]
@@ -40,6 +41,7 @@ class StreamQuery:
         window: tuple[str, ColumnarWindow] | None,
         behind: Sequence[Condition],
         selector: SelectorOperator,
+        limiter: Limiter | None = None,
     ) -> None:
         self.name = node.name
         self.place = place
@@ -53,10 +55,16 @@ class StreamQuery:
         self._behind = behind
         self._selector = selector
         self._selecting = SelectorState(self.name, realms, selector)
-        self.shows_timers = self._window is not None and self._window.shows_timers
+        self._limiter = limiter
+        self.shows_timers = (self._window is not None and self._window.shows_timers) or (
+            limiter is not None and limiter.goes_by_wall
+        )
         self.is_observed = not realms.is_partition
         self._keeps_realms = not realms.is_partition or node.writes.startswith("#")
         self._grouped = selector.groups.is_grouped
+        self.is_stateless = not (
+            self._window or self._grouped or selector.calls or self._limiter is not None
+        )
 
     # --- folding ---------------------------------------------------------------------------------
 
@@ -76,6 +84,9 @@ class StreamQuery:
                 group = group[mask]
             flow = flow.keep(mask)
         output = self._selector.run(flow, group)
+        if self._limiter is not None:
+            keys = self._selector.groups.space.keys
+            output = self._limiter.run(self._limiter.keys.limited(output, keys), moves)
         return output if self._keeps_realms else output.without_realms()
 
     def _flow(self, chunks: Chunks, moves: Moves) -> tuple[Flow, Ids | None]:
@@ -126,6 +137,15 @@ class StreamQuery:
         """See Unit."""
         return None if self._window is None else self._window.due_ms()
 
+    def start(self, clock_ms: int) -> None:
+        """See Started."""
+        if self._limiter is not None:
+            self._limiter.start(clock_ms)
+
+    def wall_due_ms(self) -> int | None:
+        """See Started."""
+        return None if self._limiter is None else self._limiter.due_ms()
+
     # --- state -----------------------------------------------------------------------------------
 
     def text_columns(self) -> list[Any]:
@@ -143,6 +163,11 @@ class StreamQuery:
                 states.timers += [Timer(due_ms, window_path) for due_ms in due]
             stored = self._selecting.stored(realm, self._by_group(realm))
             states.operators[f"{path}/selector"] = stored
+            if self._limiter is not None:
+                states.operators[f"{path}/rate"] = self._limiter.store()
+                wall_ms = self._limiter.due_ms()
+                if wall_ms is not None:
+                    states.timers.append(Timer(wall_ms, f"{path}/rate", wall=True))
 
     def _by_group(self, realm: int) -> Callable[[int], Frame | None]:
         """The held rows of each group, where an aggregator's state is made of them."""
@@ -177,7 +202,12 @@ class StreamQuery:
             if self._window is not None:
                 state = states.operators[f"{path}/{self._window_path}"]
                 self._window.load(realm, state, self._groups_of)
+                if isinstance(self._window, RecallsTimers):
+                    self._window.load_timers(_due(states, f"{path}/{self._window_path}"))
                 self._refeed(realm)
+            if self._limiter is not None:
+                due = _due(states, f"{path}/rate")
+                self._limiter.load(states.operators[f"{path}/rate"], next(iter(due), None))
         self._selecting.reserve()
 
     def _groups_of(self, columns: Sequence[Column], times: Longs, realm: int) -> Ids:
@@ -196,6 +226,10 @@ class StreamQuery:
         aggregates.reserve(max(len(groups), 1), groups.realms, len(held.times))
         kinds, realms = np.zeros(len(places), np.int8), np.full(len(places), realm, np.int64)
         aggregates.refeed(Feed(kinds, group, realms, places), frame_of(held, places))
+
+
+def _due(states: States, path: str) -> list[int]:
+    return [timer.due_ms for timer in states.timers if timer.path == path]
 
 
 def frame_of(held: Any, places: Longs) -> Rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from lockstep.execute.columnar.chunks import Chunks
 from lockstep.execute.columnar.selector import Output
@@ -30,6 +30,17 @@ class States:
 
     operators: dict[str, Any]
     timers: list[Timer] = field(default_factory=list)
+
+
+@runtime_checkable
+class Started(Protocol):
+    """A unit with a timer on the wall clock from the start of the app."""
+
+    def start(self, clock_ms: int) -> None:
+        """The app starts with the next slice."""
+
+    def wall_due_ms(self) -> int | None:
+        """When its timer fires next, or None."""
 
 
 class Part(Protocol):

@@ -248,6 +248,20 @@ def enter(i: int, p: int, n: int, chain: Any, newer: Any, kind: Any, row: Any, p
 
 
 @kernel
+def ask(due: int, pending: Any, count: int) -> int:
+    """Adds a due time to ascending ones, if it is not among them; gives how many there are."""
+    at = count
+    while at > 0 and pending[at - 1] >= due:
+        if pending[at - 1] == due:
+            return count
+        at -= 1
+    for i in range(count, at, -1):
+        pending[i] = pending[i - 1]
+    pending[at] = due
+    return count + 1
+
+
+@kernel
 def slide_by_timers(
     starts: Any,
     moments: Any,
@@ -262,22 +276,26 @@ def slide_by_timers(
     leaps: bool,
     chain: Any,
     newer: Any,
+    pending: Any,
+    asked: int,
 ) -> Any:
     """time(t) where what leaves by a timer is seen: chunks of timers between those of events.
 
-    One key. `chain` holds head, tail and count; `before` is the clock before the slice. Gives
-    also, per chunk of the flow, the chunk of the slice (-1 for a timer's), its moment, when the
-    timer was due and the clock at it.
+    One key. `chain` holds head, tail and count; `before` is the clock before the slice. `pending`
+    holds the `asked` due times that timers wait for, ascending, and has room for one per event
+    more: who enters an empty window asks, and an old request stands although its event has left.
+    Gives also, per chunk of the flow, the chunk of the slice (-1 for a timer's), its moment, when
+    the timer was due and the clock at it; and how many timers wait behind the slice.
     """
     room = 2 * len(places) + inside
     kind, row = np.empty(room, np.int8), np.empty(room, np.int64)
     place, time = np.empty(room, np.int64), np.empty(room, np.int64)
     chunks = len(starts) - 1
     offsets = np.empty(chunks + room + 1, np.int64)
-    source = np.empty(chunks + room, np.int64)
-    moment = np.empty(chunks + room, np.int64)
-    due = np.empty(chunks + room, np.int64)
-    clock = np.empty(chunks + room, np.int64)
+    source = np.empty(chunks + room + 1, np.int64)
+    moment = np.empty(chunks + room + 1, np.int64)
+    due = np.empty(chunks + room + 1, np.int64)
+    clock = np.empty(chunks + room + 1, np.int64)
     n = 0
     out = 0
     move = 0
@@ -285,14 +303,20 @@ def slide_by_timers(
         until = moments[chunk] if chunk < chunks else np.iinfo(np.int64).max
         while move < len(move_moments) and move_moments[move] < until:
             target = move_clock[move]
-            while chain[0] != -1 and times[chain[0]] + length_ms <= target:
+            while asked > 0 and pending[0] <= target:
                 # Timers look at their own due time, or (playback) at the clock that leapt there.
-                at = target if leaps else max(times[chain[0]] + length_ms, before)
+                at = target if leaps else max(pending[0], before)
                 offsets[out], source[out] = n, -1
-                moment[out], clock[out] = move_moments[move], at
-                due[out] = times[chain[0]] + length_ms
-                out += 1
-                n = leave(at - length_ms, at, n, times, chain, newer, kind, row, place, time)
+                moment[out], due[out], clock[out] = move_moments[move], pending[0], at
+                asked -= 1
+                for i in range(asked):
+                    pending[i] = pending[i + 1]
+                m = leave(at - length_ms, at, n, times, chain, newer, kind, row, place, time)
+                if m > n:
+                    out += 1
+                    n = m
+                if chain[0] != -1:
+                    asked = ask(times[chain[0]] + length_ms, pending, asked)
             before = max(before, target)
             move += 1
         if chunk == chunks:
@@ -303,6 +327,8 @@ def slide_by_timers(
         for i in range(starts[chunk], starts[chunk + 1]):
             last = now[chunk] - length_ms
             n = leave(last, now[chunk], n, times, chain, newer, kind, row, place, time)
+            if chain[0] == -1:
+                asked = ask(times[places[i]] + length_ms, pending, asked)
             n = enter(i, places[i], n, chain, newer, kind, row, place)
     offsets[out] = n
     return (
@@ -315,4 +341,5 @@ def slide_by_timers(
         moment[:out],
         due[:out],
         clock[:out],
+        asked,
     )

@@ -9,6 +9,7 @@ from typing import Any
 from lockstep.events import AttributeType
 from lockstep.execute.columnar.expressions import Compiler, NotLowerable
 from lockstep.execute.columnar.flow import CURRENT
+from lockstep.execute.columnar.rates import limiter_of
 from lockstep.execute.columnar.rules.contract import Site
 from lockstep.execute.columnar.selector import SelectorOperator, wanted_kind
 from lockstep.execute.columnar.stream_query import Condition, StreamQuery
@@ -127,7 +128,14 @@ def build(
         resets=own is not None and own.resets,
         by_realm=site.realms.is_partition,
         orders=True,
+        limited=True,
     )
+    is_siddhi_5_1 = "compat" in site.plan.checked.annotations
+    limiter = limiter_of(query, site.place, is_siddhi_5_1=is_siddhi_5_1)
+    if limiter is not None and site.realms.is_partition:
+        raise NotLowerable("an output rate in a partition")
+    if limiter is not None and limiter.goes_by_wall and own is not None and own.shows_timers:
+        raise NotLowerable("an output rate by time behind a window whose timers are seen")
     if changes and selector.aggregates.needs_places:
         raise NotLowerable("an extreme behind a filter that reads the time")
     types = stream.source_schema.types
@@ -142,6 +150,7 @@ def build(
         window,
         behind,
         selector,
+        limiter,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,14 @@ class Setup:
     wants_expired: bool
     aggregates: bool
     keyed: bool
+
+
+@runtime_checkable
+class RecallsTimers(Protocol):
+    """A window whose pending timers do not follow from what it holds."""
+
+    def load_timers(self, due: Sequence[int]) -> None:
+        """Takes over what `timers` gave."""
 
 
 class ColumnarWindow(Protocol):

@@ -7,6 +7,8 @@ slice.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from lockstep.execute.columnar.flow import Flow
@@ -100,28 +102,35 @@ class TimerTimeWindow(Chained):
     def __init__(self, setup: Setup, length_ms: int) -> None:
         super().__init__(setup)
         self._length_ms = length_ms
+        self._pending = np.zeros(0, np.int64)
 
     def flow(self, step: Step) -> Flow:
         """See ColumnarWindow."""
         inside = int(self.count[0])
         places, starts, _ = self.enter(step)
+        pending = np.append(self._pending, np.zeros(len(places) + 1, np.int64))
         chunks, moves = step.chunks, step.moves
         chain = np.array([self.head[0], self.tail[0], self.count[0]], np.int64)
-        kind, row, place, time, offsets, source, moment, due, clock = sliding.slide_by_timers(
-            starts,
-            plain(chunks.order.moments, np.int64),
-            plain(chunks.now, np.int64),
-            places,
-            self._length_ms,
-            self.held.times,
-            inside,
-            plain(moves.moments, np.int64),
-            plain(moves.clock, np.int64),
-            moves.before,
-            moves.leaps,
-            chain,
-            self.newer,
+        kind, row, place, time, offsets, source, moment, due, clock, asked = (
+            sliding.slide_by_timers(
+                starts,
+                plain(chunks.order.moments, np.int64),
+                plain(chunks.now, np.int64),
+                places,
+                self._length_ms,
+                self.held.times,
+                inside,
+                plain(moves.moments, np.int64),
+                plain(moves.clock, np.int64),
+                moves.before,
+                moves.leaps,
+                chain,
+                self.newer,
+                pending,
+                len(self._pending),
+            )
         )
+        self._pending = pending[:asked].copy()
         self.head[0], self.tail[0], self.count[0] = chain
         self._left.append(place[kind == 1])
         order = timed_order(chunks.order, source, moment, due, step.place)
@@ -133,8 +142,12 @@ class TimerTimeWindow(Chained):
 
     def timers(self, realm: int) -> list[int]:
         """See ColumnarWindow."""
-        head = int(self.head[realm])
-        return [] if head == -1 else [int(self.held.times[head]) + self._length_ms]
+        pending: list[int] = self._pending.tolist()
+        return pending
+
+    def load_timers(self, due: Sequence[int]) -> None:
+        """See RecallsTimers."""
+        self._pending = np.array(sorted(due), np.int64)
 
 
 def timed_order(order: Order, source: Longs, moments: Longs, due: Longs, place: int) -> Order:
