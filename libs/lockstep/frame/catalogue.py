@@ -57,11 +57,12 @@ class AppView:
         return self.plan.checked
 
     def definition(self, name: str) -> ast.StreamDefinition | ast.TableDefinition | None:
-        """The definition of a stream or table, or None for an inferred stream."""
+        """The definition of a stream or table (also of a stored aggregation's), or None for an
+        inferred stream."""
         for one in self.checked.app.definitions:
             if isinstance(one, ast.StreamDefinition | ast.TableDefinition) and one.name == name:
                 return one
-        return None
+        return self.checked.bucket_tables.get(name)
 
 
 class Catalogue:

@@ -131,4 +131,5 @@ def _exported(checked: CheckedApp, nodes: list[PlanNode]) -> list[str]:
 
 
 def _stored(checked: CheckedApp) -> list[str]:
-    return [name for name, definition in checked.tables.items() if _has(definition, "store")]
+    tables = [name for name, definition in checked.tables.items() if _has(definition, "store")]
+    return [*tables, *checked.bucket_tables]

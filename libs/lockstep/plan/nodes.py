@@ -48,8 +48,8 @@ class AppPlan:
     """A whole app, ready to be set in motion.
 
     `inputs` are the streams that events can be sent to; `exported` those whose events are outputs;
-    `stored` the tables whose changes are outputs (@store). `applied` names the rewrite rules that
-    changed something, in order.
+    `stored` the tables whose changes are outputs (@store), those of aggregations among them.
+    `applied` names the rewrite rules that changed something, in order.
     """
 
     checked: CheckedApp

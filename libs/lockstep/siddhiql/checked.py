@@ -6,12 +6,16 @@ parameters are right. `siddhiql.typing.infer(expression, scope)` gives the type 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from lockstep.events import StreamSchema
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
+
+UTC = "UTC"
+"""The calendar of aggregations that ask for no other."""
 
 
 class SourceKind(Enum):
@@ -156,7 +160,9 @@ class CheckedPartition:
 class CheckedAggregation:
     """An aggregation: its input, the granularities finest first (ranges spelled out), its schema.
 
-    `schema` is what readers see: AGG_TIMESTAMP long, then the select names.
+    `schema` is what readers see: AGG_TIMESTAMP long, then the select names. `tables` are those that
+    it has in its @store, `shard` what SHARD_ID is in them (None: no such column). `time_zone` names
+    the calendar that its buckets follow.
     """
 
     definition: ast.AggregationDefinition
@@ -164,6 +170,9 @@ class CheckedAggregation:
     granularities: tuple[ast.Granularity, ...]
     scope: Scope
     schema: StreamSchema
+    tables: Mapping[ast.Granularity, ast.TableDefinition] = field(default_factory=dict)
+    shard: str | None = None
+    time_zone: str = UTC
 
 
 @dataclass(frozen=True)
@@ -182,6 +191,12 @@ class CheckedApp:
     aggregations: dict[str, CheckedAggregation]
     schemas: dict[str, StreamSchema]
     execution: tuple[CheckedQuery | CheckedPartition, ...]
+
+    @property
+    def bucket_tables(self) -> dict[str, ast.TableDefinition]:
+        """The tables of aggregations in their stores, by name: written, never read."""
+        of_all = (a.tables.values() for a in self.aggregations.values())
+        return {table.name: table for tables in of_all for table in tables}
 
     @property
     def is_playback(self) -> bool:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from lockstep.events import Attribute, StreamSchema
 from lockstep.operators.aggregations.buckets import Buckets, Group
-from lockstep.operators.aggregations.calendar import GMT, Bucketing
+from lockstep.operators.aggregations.calendar import Bucketing
 from lockstep.operators.aggregations.columns import Columns
+from lockstep.operators.aggregations.export import BucketExport, BucketRow
 from lockstep.operators.aggregations.ranges import time_ms
 from lockstep.operators.aggregations.retention import Retention
 from lockstep.operators.contract import CURRENT, Emit, PlainState, StreamEvent
@@ -26,9 +28,7 @@ from lockstep.siddhiql.checked import CheckedAggregation
 class Aggregation:
     """One aggregation. `granularities` are those that `per` may ask for."""
 
-    def __init__(
-        self, checked: CheckedAggregation, context: EngineContext, time_zone: str = GMT
-    ) -> None:
+    def __init__(self, checked: CheckedAggregation, context: EngineContext) -> None:
         definition = checked.definition
         self.schema = checked.schema
         self.granularities = checked.granularities
@@ -41,12 +41,17 @@ class Aggregation:
         self._group = _group_of(definition.selector.group_by, checked, context)
         self.group_places = _group_places(checked, selection)
         self._parts = [
-            (Bucketing(granularity, time_zone), Buckets(self._columns.new))
+            (Bucketing(granularity, checked.time_zone), Buckets(self._columns.new))
             for granularity in checked.granularities
         ]
         self._buckets = {
             granularity: buckets
             for granularity, (_, buckets) in zip(checked.granularities, self._parts, strict=True)
+        }
+        self.exports = {
+            granularity: _export(checked, granularity, buckets, self._columns)
+            for granularity, buckets in self._buckets.items()
+            if granularity in checked.tables
         }
         self._retention = Retention(definition.annotations, checked.granularities)
         self._chain = Chain(checked.input, context.child("input"))
@@ -68,6 +73,15 @@ class Aggregation:
             values, group = self._arguments(event, []), self._group(event)
             for bucketing, buckets in self._parts:
                 add(buckets.state(bucketing.start(at_ms), group), at_ms, values)
+            if self.exports:
+                self._touched(at_ms, group)
+        for export in self.exports.values():
+            export.flush()
+
+    def _touched(self, at_ms: int, group: Group) -> None:
+        """Tells the stored tables what changed."""
+        for (bucketing, _), export in zip(self._parts, self.exports.values(), strict=True):
+            export.touched(bucketing.start(at_ms), group)
 
     # --- out -------------------------------------------------------------------------------------
 
@@ -93,17 +107,29 @@ class Aggregation:
         """Drops what is older than its granularity is kept."""
         assert self._retention.interval_ms is not None
         for granularity, kept_ms in self._retention.kept_ms.items():
+            if granularity in self.exports:
+                self.exports[granularity].purge(due_ms - kept_ms)
             self._buckets[granularity].purge(due_ms - kept_ms)
         self._context.schedule(self, due_ms + self._retention.interval_ms, wall=True)
 
     def snapshot(self) -> PlainState:
-        """The buckets by granularity."""
-        return [(granularity.value, b.snapshot()) for granularity, b in self._buckets.items()]
+        """The buckets by granularity, with what is not in the store yet."""
+        return [
+            (granularity.value, buckets.snapshot(), self._unwritten(granularity))
+            for granularity, buckets in self._buckets.items()
+        ]
+
+    def _unwritten(self, granularity: Granularity) -> PlainState:
+        export = self.exports.get(granularity)
+        return [] if export is None else export.snapshot()
 
     def restore(self, state: PlainState) -> None:
         """See snapshot."""
-        for name, saved in state:
+        for name, saved, *unwritten in state:
             self._buckets[Granularity(name)].restore(saved)
+            export = self.exports.get(Granularity(name))
+            if export is not None:
+                export.restore(unwritten[0] if unwritten else [])
 
 
 def selected(checked: CheckedAggregation) -> tuple[ast.OutputAttribute, ...]:
@@ -161,8 +187,14 @@ def _group_places(
     return tuple(places)
 
 
-def build_aggregation(
-    checked: CheckedAggregation, context: EngineContext, time_zone: str = GMT
-) -> Aggregation:
-    """The aggregation, registered for snapshots. `time_zone`: whose calendar it follows."""
-    return Aggregation(checked, context, time_zone)
+def _export(
+    checked: CheckedAggregation, granularity: Granularity, buckets: Buckets, columns: Columns
+) -> BucketExport:
+    table = checked.tables[granularity]
+    schema = StreamSchema(table.name, tuple(Attribute(a.name, a.type) for a in table.attributes))
+    return BucketExport(table.name, BucketRow(checked, schema, columns, selected(checked)), buckets)
+
+
+def build_aggregation(checked: CheckedAggregation, context: EngineContext) -> Aggregation:
+    """The aggregation, registered for snapshots."""
+    return Aggregation(checked, context)

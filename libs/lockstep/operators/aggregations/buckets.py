@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lockstep.operators.aggregations.columns import State
@@ -44,6 +44,16 @@ class Buckets:
                     yield start, state
             elif group in groups:
                 yield start, groups[group]
+
+    @property
+    def newest(self) -> int | None:
+        """Where the latest bucket starts."""
+        return self._starts[-1] if self._starts else None
+
+    def before(self, end_ms: int) -> Iterator[tuple[int, Iterable[Group]]]:
+        """(start, groups) of the buckets that start earlier, oldest first."""
+        for start in self._starts[: bisect_left(self._starts, end_ms)]:
+            yield start, self._groups[start]
 
     def purge(self, before_ms: int) -> None:
         """Drops the buckets that start earlier."""

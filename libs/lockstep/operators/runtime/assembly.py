@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lockstep.operators.contract import Emit
-from lockstep.operators.errors import EventError
+from lockstep.operators.placing import placed
 from lockstep.operators.runtime.context import EngineContext
 from lockstep.operators.runtime.query import QueryRuntime
 from lockstep.plan import PartitionNode, QueryNode
-from lockstep.siddhiql import ast
-from lockstep.siddhiql.errors import SiddhiQLError
 
 if TYPE_CHECKING:
     from lockstep.operators.runtime.engine import Engine
@@ -33,18 +30,6 @@ def assemble(engine: Engine) -> None:
                 _query(engine, node)
             case PartitionNode():
                 _partition(engine, node)
-
-
-@contextmanager
-def placed(at: ast.Place) -> Iterator[None]:
-    """A constant that no event can be processed with, such as a pattern that is none, is the app's
-    mistake, at this place."""
-    try:
-        yield
-    except EventError as error:
-        raise SiddhiQLError(
-            error.message, line=at.line, column=at.column, hint=error.hint
-        ) from error
 
 
 def _query(engine: Engine, node: QueryNode) -> None:
@@ -101,6 +86,8 @@ def _aggregations(engine: Engine) -> None:
         with placed(checked.definition.at):
             runtime = build_aggregation(checked, EngineContext(engine, f"aggregation/{name}"))
         engine.aggregations[name] = runtime
+        for granularity, export in runtime.exports.items():
+            engine.tables[checked.tables[granularity].name] = export
         receivers: list[tuple[str, Emit]] = list(runtime.receivers())
         for source, receive in receivers:
             engine.subscribe(source, receive, f"aggregation/{name}")

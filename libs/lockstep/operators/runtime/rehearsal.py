@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from lockstep.operators.functions.script import check_script
 from lockstep.operators.mapping import check_rim
-from lockstep.operators.runtime.assembly import placed
+from lockstep.operators.placing import placed
 from lockstep.operators.runtime.context import EngineContext
 from lockstep.operators.runtime.engine import Engine
 from lockstep.operators.runtime.junction import Junction

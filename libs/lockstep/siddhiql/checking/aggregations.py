@@ -8,6 +8,7 @@ from lockstep.events import Attribute, AttributeType, StreamSchema
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedAggregation, SourceKind
 from lockstep.siddhiql.checking.annotations import single, switch
+from lockstep.siddhiql.checking.bucket_tables import bucket_tables
 from lockstep.siddhiql.checking.expressions import has_aggregator, normalise
 from lockstep.siddhiql.checking.ranges import PER_NAMES
 from lockstep.siddhiql.checking.selection import everything, name_of
@@ -60,12 +61,20 @@ def check_aggregation(
         scope.resolve(variable)
     _check_time(definition, scope)
     granularities = _granularities(definition)
-    _check_annotations(definition, granularities)
+    shard = _check_annotations(definition, granularities, symbols.shard)
     made = replace(definition, input=stream.input, selector=replace(selector, attributes=items))
     schema = StreamSchema(
         definition.name, (Attribute(AGG_TIMESTAMP, AttributeType.LONG), *attributes)
     )
-    return CheckedAggregation(made, stream, granularities, scope, schema)
+    tables = bucket_tables(definition, items, granularities, scope, has_shards=shard is not None)
+    for name in (table.name for table in tables.values()):
+        if name in symbols.schemas:
+            raise positioned(
+                definition.at, f"the stored buckets need the name {name!r}", "rename what has it"
+            )
+    return CheckedAggregation(
+        made, stream, granularities, scope, schema, tables, shard, symbols.time_zone
+    )
 
 
 def _check_names(items: tuple[ast.OutputAttribute, ...]) -> None:
@@ -147,14 +156,16 @@ def _granularities(definition: ast.AggregationDefinition) -> tuple[ast.Granulari
 
 
 def _check_annotations(
-    definition: ast.AggregationDefinition, kept: tuple[ast.Granularity, ...]
-) -> None:
+    definition: ast.AggregationDefinition, kept: tuple[ast.Granularity, ...], shard: str | None
+) -> str | None:
+    """The shard's id when the buckets are stored by shard."""
     shards = single(definition.annotations, "partitionbyid")
-    if shards is not None and switch(shards, "enable") is not False:
+    by_shard = shards is not None and switch(shards, "enable") is not False
+    if shards is not None and by_shard and shard is None:
         raise positioned(
             shards.at,
-            "@PartitionById needs a shard id, and none is configured",
-            "remove it: an app is spread over nodes with @dist",
+            "@PartitionById needs a shard id, and the app has none",
+            "write @app:shardId('node-1') at the beginning, or remove it",
         )
     persisted = single(definition.annotations, "persistedaggregation")
     if persisted is not None and switch(persisted, "enable"):
@@ -167,12 +178,12 @@ def _check_annotations(
     if key is not None:
         raise positioned(key.at, "the tables of an aggregation have keys of their own", "remove it")
     purge = single(definition.annotations, "purge")
-    if purge is None or switch(purge, "enable") is False:
-        return
-    annotation_ms(purge, "interval")
-    for retention in purge.nested("retentionPeriod"):
-        for element in retention.elements:
-            _check_retention(retention, element, kept)
+    if purge is not None and switch(purge, "enable") is not False:
+        annotation_ms(purge, "interval")
+        for retention in purge.nested("retentionPeriod"):
+            for element in retention.elements:
+                _check_retention(retention, element, kept)
+    return shard if by_shard else None
 
 
 def _check_retention(

@@ -7,15 +7,16 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lockstep.events import StreamSchema
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import CheckedApp, CheckedPartition, CheckedQuery
+from lockstep.siddhiql.checked import UTC, CheckedApp, CheckedPartition, CheckedQuery
 from lockstep.siddhiql.checking.annotations import info_name
-from lockstep.siddhiql.checking.app_annotations import check_app_annotations
+from lockstep.siddhiql.checking.app_annotations import check_app_annotations, value_of
 from lockstep.siddhiql.checking.compatibility import as_siddhi_5_1
 from lockstep.siddhiql.checking.definitions import check_definitions
 from lockstep.siddhiql.checking.partitions import OpenPartition
 from lockstep.siddhiql.checking.queries import check_query, sources_of
-from lockstep.siddhiql.checking.symbols import Symbols
+from lockstep.siddhiql.checking.symbols import Symbols, schema_of
 from lockstep.siddhiql.syntax.parser import parse_app
 from lockstep.siddhiql.typing import positioned
 
@@ -40,7 +41,11 @@ def check(app: str | ast.App) -> CheckedApp:
 
 
 def _checked(tree: ast.App, annotations: dict[str, ast.Annotation]) -> CheckedApp:
-    symbols = Symbols()
+    zone, shard = annotations.get("aggtimezone"), annotations.get("shardid")
+    symbols = Symbols(
+        time_zone=UTC if zone is None else value_of(zone),
+        shard=None if shard is None else value_of(shard),
+    )
     check_definitions(tree.definitions, symbols)
     done: dict[int, CheckedQuery | CheckedPartition] = {}
     partitions: dict[int, OpenPartition] = {}
@@ -58,9 +63,18 @@ def _checked(tree: ast.App, annotations: dict[str, ast.Annotation]) -> CheckedAp
         symbols.triggers,
         symbols.functions,
         symbols.aggregations,
-        symbols.schemas,
+        symbols.schemas | _bucket_schemas(symbols),
         tuple(done[position] for position in sorted(done)),
     )
+
+
+def _bucket_schemas(symbols: Symbols) -> dict[str, StreamSchema]:
+    """What the outputs know of the aggregations' stored buckets."""
+    return {
+        table.name: schema_of(table.name, table.attributes)
+        for aggregation in symbols.aggregations.values()
+        for table in aggregation.tables.values()
+    }
 
 
 def _name(tree: ast.App, annotations: dict[str, ast.Annotation]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checking.annotations import positive, single
 from lockstep.siddhiql.durations import annotation_ms
 from lockstep.siddhiql.typing import positioned
 
-_ONCE = ("name", "playback", "statistics", "enforceorder", "compat", "ha")
+_ONCE = ("name", "playback", "statistics", "enforceorder", "compat", "ha", "aggtimezone", "shardid")
 _PLAYBACK = ("idle.time", "increment")
 
 STANDBY = ("hot", "warm")
@@ -37,6 +39,10 @@ def check_app_annotations(annotations: tuple[ast.Annotation, ...]) -> dict[str, 
                 _compat(annotation)
             case "ha":
                 _availability(annotation)
+            case "aggtimezone":
+                _time_zone(annotation)
+            case "shardid":
+                value_of(annotation)
         known.setdefault(name, annotation)
     return known
 
@@ -68,6 +74,24 @@ def _availability(annotation: ast.Annotation) -> None:
             f"@app:ha knows no standby {standby!r}",
             f"there is {' and '.join(STANDBY)}",
         )
+
+
+def value_of(annotation: ast.Annotation) -> str:
+    """The one value of an annotation such as @app:shardId('a')."""
+    value = next((element.value for element in annotation.elements), "").strip()
+    if not value:
+        raise positioned(annotation.at, f"@{annotation.name} is empty", f"@{annotation.name}('…')")
+    return value
+
+
+def _time_zone(annotation: ast.Annotation) -> None:
+    name = value_of(annotation)
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise positioned(
+            annotation.at, f"there is no time zone {name!r}", "write 'Europe/Berlin' or 'UTC'"
+        ) from error
 
 
 def _compat(annotation: ast.Annotation) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from lockstep.events import Attribute, AttributeType, StreamSchema
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import CheckedAggregation, SourceKind
+from lockstep.siddhiql.checked import UTC, CheckedAggregation, SourceKind
 from lockstep.siddhiql.scope import Scope, Shape, Source
 from lockstep.siddhiql.suggestions import did_you_mean
 from lockstep.siddhiql.typing import positioned
@@ -35,7 +35,10 @@ def schema_of(name: str, attributes: tuple[ast.AttributeDefinition, ...]) -> Str
 
 @dataclass
 class Symbols:
-    """The names of an app that is being checked; inferred streams come in as queries are done."""
+    """The names of an app that is being checked; inferred streams come in as queries are done.
+
+    `time_zone` and `shard` are the app's, for its aggregations.
+    """
 
     streams: dict[str, StreamSchema] = field(default_factory=dict)
     inferred: set[str] = field(default_factory=set)
@@ -47,6 +50,8 @@ class Symbols:
     schemas: dict[str, StreamSchema] = field(default_factory=dict)
     function_types: dict[str, AttributeType] = field(default_factory=dict)
     table_schemas: dict[str, StreamSchema] = field(default_factory=dict)
+    time_zone: str = UTC
+    shard: str | None = None
 
     def kind_of(self, name: str) -> SourceKind | None:
         """What a name (without `#`) is, or None."""
