@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lockstep.events.columns import load_arrow
 from lockstep.frame import Beating, Catalogue, Context, HeartbeatWatch, Service
 from services.receiver.accept import Acceptor
 from services.receiver.gate import Gate
@@ -40,6 +41,7 @@ class Receiver:
 
     async def start(self) -> None:
         """Knows the apps, then takes events."""
+        await self._context.offload.run(load_arrow)
         await self._catalogue.refresh()
         tasks = self._context.tasks
         self._catalogue.start(tasks)

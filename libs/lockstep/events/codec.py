@@ -22,10 +22,12 @@ from lockstep.events.columns import (
     LETTERS,
     ChunkLengths,
     EventColumns,
+    column_of,
     columns_of,
     conformed,
     default_names,
     lengths_array,
+    numbers,
 )
 from lockstep.events.envelope import (
     FORMAT_VERSION,
@@ -273,16 +275,16 @@ def _encode_columns(columns: OutputColumns) -> tuple[StreamRows, pa.Buffer]:
         raise ValueError("the rows of an output record ascend in identity")
     batch = columns.batch
     extras = {
-        "position": pa.array(columns.positions),
-        "ordinal": pa.array(columns.ordinals),
-        "timestamp": pa.array(columns.timestamps_ms),
+        "position": column_of(columns.positions),
+        "ordinal": column_of(columns.ordinals),
+        "timestamp": column_of(columns.timestamps_ms),
     }
     operation: int | None = int(Operation.EVENT)
     if columns.operations is not None:
         operation = int(columns.operations[0])
         if (columns.operations != operation).any():
             operation = None
-            extras["operation"] = pa.array(columns.operations)
+            extras["operation"] = column_of(columns.operations)
     codes = "".join(LETTERS[kind] for kind in batch.schema.types)
     names = tuple(batch.schema.names)
     named = names != default_names(len(names))
@@ -295,14 +297,14 @@ def _output_columns(
 ) -> OutputColumns:
     operations: npt.NDArray[np.int8] | None = None
     if part.operation is None:
-        operations = extras["operation"].to_numpy()
+        operations = numbers(extras["operation"])
     elif part.operation != Operation.EVENT:
         operations = np.full(part.batch.rows, part.operation, np.int8)
     return OutputColumns(
         part.stream,
-        extras["position"].to_numpy(),
-        extras["ordinal"].to_numpy(),
-        extras["timestamp"].to_numpy(),
+        numbers(extras["position"]),
+        numbers(extras["ordinal"]),
+        numbers(extras["timestamp"]),
         batch,
         operations,
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -236,3 +239,15 @@ def test_records_of_the_other_log_are_refused() -> None:
         decode_input(encode_record(ClaimRecord(1, "a", 5)))
     with pytest.raises(CodecError):
         decode_output(encode_record(TickRecord(1)))
+
+
+def test_reading_and_writing_output_records_loads_nothing_heavy() -> None:
+    """Whoever only follows a log needs no pandas: 40 MB, and a second without anything else."""
+    payload = encode_record(OutputRecord(1, (OutputRow(OutputId(1, 0), "A", 3, ("x", 1)),)))
+    program = (
+        "import sys; from lockstep.events.codec import decode_output, encode_record\n"
+        f"found = decode_output({payload!r})\n"
+        "assert encode_record(found) == "
+        f"{payload!r} and found.rows[0].data == ('x', 1) and 'pandas' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

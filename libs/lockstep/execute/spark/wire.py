@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from lockstep.events import Event, Operation, OutputId, OutputRow
+from lockstep.events.columns import numbers
 from lockstep.events.objects import decode_object, encode_object
 from lockstep.events.outputs import OutputColumns, RowsOfColumns
 from lockstep.execute.contract import EventFault, SliceResult, WriteOutcome
@@ -245,7 +246,7 @@ def decode_columns(head: ColumnsHead, part: Any) -> OutputColumns:
         batch = reader.read_next_batch()
     has_operations = batch.schema.names[-1] == _IDENTITY[-1]
     width = batch.num_columns - len(_IDENTITY) + (not has_operations)
-    extras = [batch.column(i).to_numpy() for i in range(width, batch.num_columns)]
+    extras = [numbers(batch.column(i)) for i in range(width, batch.num_columns)]
     positions, ordinals, times = extras[:3]
     operations = extras[3] if has_operations else None
     own = batch.select(range(width))
