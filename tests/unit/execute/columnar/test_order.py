@@ -1,0 +1,69 @@
+"""Places in the run: what stands in front of what."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lockstep.execute.columnar.chunks import merge
+from lockstep.execute.columnar.labels import LATE, firing_of, label
+from lockstep.execute.columnar.order import BEHIND, Order, merged, places_of
+from tests.unit.execute.columnar.flows import chunks, longs
+
+
+def test_what_came_of_a_chunk_stands_in_front_of_it() -> None:
+    """And in the order of the receivers."""
+    stream = Order(longs(1, 3))
+    first, second = stream.below(0, 0), stream.below(1, 0)
+    assert merged([stream, second, first]).tolist() == [4, 2, 0, 5, 3, 1]
+
+
+def test_levels_that_a_stream_was_filled_up_with_do_not_count() -> None:
+    """A chunk from two levels down that shares its stream with one from four, and what a receiver
+    of lower place made of both."""
+    filled = Order(longs(1, 1), (longs(0, 3), longs(0, 0), longs(BEHIND, 1), longs(BEHIND, 0)))
+    made = filled.below(1, 0)
+    deeper = Order(longs(1), (0, 0, 2, 0))
+    # made of the first chunk by place 1, then what place 2 made of it, then the chunk.
+    assert merged([filled, made, deeper]).tolist() == [2, 4, 0, 3, 1]
+    assert places_of(made) == [(0, 0, 1, 0), (3, 0, 1, 0, 1, 0)]
+
+
+def test_streams_with_several_writers() -> None:
+    """Their chunks arrive in order."""
+    one, other = chunks([1], [2], first_moment=1), chunks([3], first_moment=3)
+    whole = merge([one, other])
+    assert whole.order.moments.tolist() == [1, 3, 3]
+    assert whole.columns[0].to_pylist() == [1, 2, 3]
+
+
+def test_firings_in_the_order_of_one_queue() -> None:
+    """By due time, then by the owner's rank, then as they come."""
+    first = label(100, 2, ())
+    assert first == (100, 2, 0)
+    assert label(100, 2, first) == (100, 2, 1)
+    assert label(100, 3, first) == (100, 3, 0)
+    assert label(200, 0, first) == (200, 0, 0)
+
+
+def test_a_timer_asked_for_too_late() -> None:
+    """It fires right behind the firing that asked, and those behind it likewise."""
+    asked = label(100, 2, ())
+    late = label(50, 4, asked)
+    assert late == (100, 2, 0, LATE, 50, 4, 0)
+    assert label(60, 1, late) == (100, 2, 0, LATE, 60, 1, 0)
+    assert label(40, 1, late) == (100, 2, 0, LATE, 50, 4, 0, LATE, 40, 1, 0)
+    assert label(100, 2, late) == (100, 2, 1)
+    # Behind all that the firing itself brought, in front of the next one.
+    assert (100, 2, 0, 7, 0) < late < (100, 2, 1)
+
+
+def test_the_firing_of_what_it_brought() -> None:
+    """Whatever stands below it."""
+    assert firing_of((100, 2, 0, 5, 0, 6, 1)) == (100, 2, 0)
+    assert firing_of((100, 2, 0, LATE, 50, 4, 0, 5, 0)) == (100, 2, 0, LATE, 50, 4, 0)
+
+
+def test_no_chunks() -> None:
+    """Nothing to arrange."""
+    assert merged([Order(np.zeros(0, np.int64))]).tolist() == []
+    assert places_of(Order(longs(1))) == [()]

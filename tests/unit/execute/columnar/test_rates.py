@@ -1,0 +1,133 @@
+"""Output rates on columns: which rows leave, in which chunk, and what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lockstep.execute.columnar.chunks import Chunks
+from lockstep.execute.columnar.rates.by_number import AllByNumber, FirstByNumber, LastByNumber
+from lockstep.execute.columnar.rates.by_time import AllByTime, FirstByTime, LastByTime
+from lockstep.execute.columnar.rates.contract import Limiter, Rated
+from lockstep.execute.columnar.rates.rows import last_by_group
+from lockstep.execute.columnar.rates.snapshot import LastRows
+from lockstep.execute.columnar.selector import Output
+from lockstep.execute.columnar.slices import Moves
+from tests.unit.execute.columnar.flows import INT, chunks, longs, moves
+
+RATED = Rated("q", 5, (INT,))
+KEYS = ["a", "b"]
+
+
+def run(
+    limiter: Limiter,
+    stream: Chunks,
+    groups: Sequence[int] | None = None,
+    clock: Moves | None = None,
+) -> list[list[int]]:
+    """The values that leave, a list per chunk; `groups` are places in KEYS."""
+    output = Output(stream, groups=None if groups is None else longs(*groups))
+    made = limiter.run(limiter.keys.limited(output, KEYS), clock or moves(stream)).chunks
+    values = made.columns[0].to_pylist()
+    assert made.count == len(made.order) == len(made.now)
+    return [values[a:b] for a, b in zip(made.starts[:-1], made.starts[1:], strict=True)]
+
+
+def test_all_by_number() -> None:
+    """Whole groups leave with the chunk that fills them; the rest waits for the next slice."""
+    limiter = AllByNumber(RATED, 2)
+    assert run(limiter, chunks([1], [2, 3], [4, 5, 6])) == [[1, 2], [3, 4, 5, 6]]
+    assert run(limiter, chunks([7])) == []
+    assert run(limiter, chunks([8])) == [[7, 8]]
+
+
+def test_first_by_number() -> None:
+    """Counted by group."""
+    limiter = FirstByNumber(RATED, 2)
+    assert run(limiter, chunks([1, 2, 3], [4]), groups=[0, 1, 0, 0]) == [[1, 2], [4]]
+    assert run(limiter, chunks([5, 6]), groups=[0, 1]) == []
+    assert limiter.store() == [("a", 0), ("b", 0)]
+
+
+def test_last_by_number() -> None:
+    """All rows count; the last of each group leaves, in the order of the groups' first rows."""
+    limiter = LastByNumber(RATED, 3)
+    assert run(limiter, chunks([1, 2], [3, 4]), groups=[1, 0, 1, 0]) == [[3, 2]]
+    assert run(limiter, chunks([5, 6, 7, 8, 9]), groups=[1, 1, 0, 0, 0]) == [[4, 6, 9]]
+
+
+def test_last_by_number_without_groups() -> None:
+    """Every Nth row."""
+    assert run(LastByNumber(RATED, 2), chunks([1, 2, 3], [4, 5])) == [[2], [4]]
+
+
+def test_all_by_time() -> None:
+    """At the end of a period of the wall clock, where the timer stands."""
+    limiter = AllByTime(RATED, 150)
+    limiter.start(50)
+    assert limiter.due_ms() == 200
+    stream = chunks([1], [2], [3])
+    output = limiter.run(limiter.keys.limited(Output(stream), KEYS), moves(stream, until=500))
+    made = output.chunks
+    assert made.columns[0].to_pylist() == [1, 2, 3]
+    assert made.starts.tolist() == [0, 1, 3]
+    assert made.now.tolist() == [200, 350]
+    # The timer at 200 fires in front of the event at 200, that at 350 with the last move.
+    assert made.order.moments.tolist() == [2, 6]
+    assert made.order.levels[1:] == (5, 0)
+    assert made.times.tolist() == [100, 200, 300]
+    assert limiter.due_ms() == 650
+
+
+def test_last_by_time() -> None:
+    """By group; nothing leaves when nothing came."""
+    limiter = LastByTime(RATED, 100)
+    limiter.start(0)
+    stream = chunks([1, 2, 3], at=[50])
+    assert run(limiter, stream, [0, 1, 0], moves(stream, until=90)) == []
+    stream = chunks([4], at=[250])
+    assert run(limiter, stream, [1], moves(stream)) == [[3, 2]]
+    assert limiter.due_ms() == 300
+
+
+def test_first_by_time() -> None:
+    """By the clock of the app since the last that passed."""
+    limiter = FirstByTime(RATED, 100)
+    assert run(limiter, chunks([1, 2], [3], [4], at=[100, 150, 200]), [0, 1, 0, 0]) == [[1, 2], [4]]
+    assert limiter.store() == [("a", 200), ("b", 100)]
+
+
+def test_snapshot_without_a_window() -> None:
+    """The last row of each group again and again, in the order of the groups."""
+    limiter = LastRows(RATED, 100)
+    limiter.start(0)
+    stream = chunks([1, 2], [3], at=[50, 150])
+    assert run(limiter, stream, [1, 0, 0], moves(stream, until=300)) == [[1, 2], [1, 3], [1, 3]]
+
+
+@pytest.mark.parametrize(
+    "make", [AllByNumber, FirstByNumber, LastByNumber, AllByTime, LastByTime, FirstByTime, LastRows]
+)
+def test_what_a_limiter_stores_it_takes_back(make: Any) -> None:
+    """Cut anywhere, the same rows leave."""
+    streams = [chunks([i, i + 1], at=[40 * i]) for i in range(1, 12)]
+    whole, cut = make(RATED, 5), make(RATED, 5)
+    for limiter in (whole, cut):
+        limiter.start(0)
+    for stream in streams:
+        expected = run(whole, stream, [0, 1])
+        other = make(RATED, 5)
+        other.load(cut.store(), cut.due_ms())
+        cut = other
+        assert run(cut, stream, [0, 1]) == expected
+
+
+def test_last_by_group() -> None:
+    """Of each span, groups in the order of their first row."""
+    rows, spans = last_by_group(longs(0, 0, 0, 1, 1), longs(1, 0, 1, 0, 0))
+    assert rows.tolist() == [2, 1, 4]
+    assert spans.tolist() == [0, 0, 1]
+    assert last_by_group(np.zeros(0, np.int64), np.zeros(0, np.int64))[0].tolist() == []
