@@ -24,6 +24,12 @@ class App:
 
     name: str
     versions: tuple[str, ...]
+    is_warm: bool = False
+
+    def warm(self) -> App:
+        """The same with standbys that restore when they are needed."""
+        versions = tuple("@app:ha(standby='warm') " + text for text in self.versions)
+        return App(self.name, versions, is_warm=True)
 
 
 APPS: Final = tuple(

@@ -44,6 +44,7 @@ class Cluster:
         self.app = scenario.app.name
         self.deployed = 0
         self.network = Network(loop, random.Random(f"network {scenario.seed}"))
+        self.network.stall_share = scenario.stall_share
         server_clock = HostClock(loop, EPOCH_MS)
         self.lease_clock = HostClock(loop, EPOCH_MS)
         limits = BusLimits(

@@ -7,7 +7,7 @@ from typing import Final
 
 from lockstep.events import LockstepError
 from tests.simulation.cluster import Cluster
-from tests.simulation.scenario import Fault
+from tests.simulation.scenario import SERVERS, Fault
 
 Befall = Callable[[Cluster, Fault], Awaitable[None]]
 
@@ -29,13 +29,13 @@ async def _crash(cluster: Cluster, fault: Fault) -> None:
 
 
 async def _crash_all(cluster: Cluster, fault: Fault) -> None:
-    for server in ("bus", "leases", "store", "database"):
+    for server in SERVERS:
         cluster.network.server(server).down += 1
     gone = [name for name in cluster.names if cluster.crash(name)]
     if fault.detail == "flush":
         cluster.around.table.flush()
     await cluster.sleep_ms(fault.for_ms)
-    for server in ("bus", "leases", "store", "database"):
+    for server in SERVERS:
         cluster.network.server(server).down -= 1
     for name in gone:
         cluster.start(name)
@@ -91,6 +91,18 @@ async def _cut(cluster: Cluster, fault: Fault) -> None:
     await cluster.sleep_ms(fault.for_ms)
     way.cut_to -= to
     way.cut_back -= back
+
+
+async def _isolate(cluster: Cluster, fault: Fault) -> None:
+    """From every server, so that it can do nothing but wait."""
+    ways = [cluster.network.way(fault.target, server) for server in SERVERS]
+    for way in ways:
+        way.cut_to += 1
+        way.cut_back += 1
+    await cluster.sleep_ms(fault.for_ms)
+    for way in ways:
+        way.cut_to -= 1
+        way.cut_back -= 1
 
 
 async def _lossy(cluster: Cluster, fault: Fault) -> None:
@@ -172,6 +184,7 @@ async def _deploy(cluster: Cluster, _fault: Fault) -> None:
 _KINDS: Final[dict[str, Befall]] = {
     "crash": _crash, "pause": _pause, "restart": _restart, "slow": _slow, "skew": _skew,
     "cut": _cut, "cut_to": _cut, "cut_back": _cut, "lossy": _lossy,
+    "isolate": _isolate,
     "down": _down, "flush_leases": _flush_leases, "lease_clock": _lease_clock,
     "full_disk": _full_disk, "torn_write": _torn_write, "rotten_revision": _rotten_revision,
     "redeliver": _redeliver, "crash_all": _crash_all, "handover": _handover,

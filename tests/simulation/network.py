@@ -20,7 +20,6 @@ Answer = Callable[[Any], None]
 Serve = Callable[[Answer], None]
 """Takes effect at the server and answers, now or later, with a value or an exception."""
 
-STALL_SHARE: Final = 0.002
 STALL_MS: Final = (50, 2_500)
 HOP_MS: Final = (0.1, 1.2)
 
@@ -54,6 +53,7 @@ class Network:
     ways: dict[tuple[str, str], Way] = field(default_factory=dict)
     servers: dict[str, Server] = field(default_factory=dict)
     repeat_share: float = 0.01
+    stall_share: float = 0.0
 
     def server(self, name: str) -> Server:
         """A server of that name."""
@@ -143,7 +143,7 @@ class Network:
         return way.lossy > 0 and self.random.random() < way.lossy
 
     def _hop_s(self, way: Way) -> float:
-        if self.random.random() < STALL_SHARE * way.slow:
+        if self.random.random() < self.stall_share:
             return self.random.uniform(*STALL_MS) / 1000
         return self.random.uniform(*HOP_MS) * way.slow / 1000
 

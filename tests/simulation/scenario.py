@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tests.simulation.apps import APPS, App
@@ -11,6 +11,10 @@ from tests.simulation.apps import APPS, App
 FIRST_FAULT_MS: Final = 1_500
 LAST_FAULT_MS: Final = 9_000
 LOAD_UNTIL_MS: Final = 10_000
+STORM_SHARE: Final = 0.5
+STORM_MS: Final = 900
+WARM_SHARE: Final = 0.15
+DURATIONS_MS: Final = (150, 300, 800, 1_200, 1_500, 2_500, 4_000)
 SERVERS: Final = ("bus", "leases", "store", "database")
 MODES: Final = ("any", "failover", "all", "bus")
 
@@ -41,6 +45,7 @@ class Scenario:
     clients: tuple[str, ...]
     every_ms: int
     skews_ms: tuple[int, ...]
+    stall_share: float
     faults: tuple[Fault, ...]
 
 
@@ -59,23 +64,35 @@ def draw(seed: int) -> Scenario:
     skewed = rng.random() < 0.4
     skews = tuple(rng.randrange(-30_000, 30_000) if skewed else 0 for _ in nodes)
     clients = tuple(rng.choice(MODES) for _ in range(rng.choice((1, 2, 2))))
-    count = rng.choice((2, 3, 4, 5, 6, 8))
-    faults = tuple(sorted(_fault(rng, nodes) for _ in range(count)))
+    app = rng.choice(APPS)
     return Scenario(
         seed=seed,
-        app=rng.choice(APPS),
+        app=app.warm() if rng.random() < WARM_SHARE else app,
         nodes=nodes,
         replicas=rng.choice((2, processors)),
         clients=clients,
         every_ms=rng.choice((80, 150, 300)),
         skews_ms=skews,
-        faults=faults,
+        stall_share=rng.choice((0.0, 0.001, 0.001, 0.005)),
+        faults=_faults(rng, nodes),
     )
+
+
+def _faults(rng: random.Random, nodes: tuple[str, ...]) -> tuple[Fault, ...]:
+    """Some at any time, some close behind another: what is half done is easily hurt."""
+    found: list[Fault] = []
+    for _ in range(rng.choice((2, 3, 4, 5, 6, 8, 10))):
+        fault = _fault(rng, nodes)
+        if found and rng.random() < STORM_SHARE:
+            at_ms = rng.choice(found).at_ms + rng.randrange(STORM_MS)
+            fault = replace(fault, at_ms=min(at_ms, LAST_FAULT_MS))
+        found.append(fault)
+    return tuple(sorted(found))
 
 
 KINDS: Final = {
     "crash": 8, "pause": 8, "restart": 4, "slow": 3, "skew": 3,
-    "cut": 8, "cut_to": 4, "cut_back": 4, "lossy": 4,
+    "cut": 8, "cut_to": 4, "cut_back": 4, "lossy": 4, "isolate": 4,
     "down": 6, "flush_leases": 3, "lease_clock": 3,
     "full_disk": 2, "torn_write": 3, "rotten_revision": 2, "redeliver": 2,
     "crash_all": 3, "handover": 5, "snapshot": 3, "deploy": 4,
@@ -85,7 +102,7 @@ KINDS: Final = {
 def _fault(rng: random.Random, nodes: tuple[str, ...]) -> Fault:
     kind = rng.choices(list(KINDS), weights=list(KINDS.values()))[0]
     at_ms = rng.randrange(FIRST_FAULT_MS, LAST_FAULT_MS)
-    for_ms = rng.choice((300, 800, 1_500, 2_500, 4_000))
+    for_ms = rng.choice(DURATIONS_MS)
     # Processors hold what is hard to keep right.
     likely = [node for node in nodes if node.startswith("processor")]
     node = rng.choice(likely if rng.random() < 0.6 else nodes)
@@ -94,7 +111,7 @@ def _fault(rng: random.Random, nodes: tuple[str, ...]) -> Fault:
             server = rng.choice(SERVERS[:3] if node.startswith("processor") else SERVERS)
             detail = rng.choice(("0.05", "0.3")) if kind == "lossy" else ""
             return Fault(at_ms, kind, f"{node}/{server}", for_ms, detail)
-        case "crash" | "pause" | "restart" | "slow":
+        case "crash" | "pause" | "restart" | "slow" | "isolate":
             return Fault(at_ms, kind, node, for_ms)
         case "skew":
             return Fault(at_ms, kind, node, 0, str(rng.randrange(-60_000, 60_000)))
