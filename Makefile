@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test check format e2e chaos bench golden up down lock clean
+.PHONY: help demo test check format e2e chaos sim bench golden up down lock clean
 
 help:  ## what can be done here
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ e2e: $(VENV)/dev  ## separate processes; the active processor is killed three ti
 chaos: $(VENV)/dev  ## random faults in real processes and servers under load; MINUTES=20 RATE= SEED= ONLY=a,b EXECUTOR=spark LIST=1
 	$(BIN)/python -m tests.chaos.run $(if $(LIST),--list) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults $(FAULTS)) \
 	  $(if $(RATE),--rate $(RATE)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) $(if $(EXECUTOR),--executor $(EXECUTOR)) $(ARGS)
+
+sim: $(VENV)/dev  ## the services on a virtual clock under seeded faults, every invariant checked; SEEDS=2000 SEED=n BREAK=fencing
+	PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation.run --workers $(WORKERS) $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
+	    $(if $(BREAK),--break $(BREAK)) $(ARGS)
 
 bench: $(VENV)/dev  ## throughput and latency, on both executors
 	$(BIN)/python -m tests.bench.run $(ARGS)
