@@ -14,6 +14,7 @@ from lockstep.events import Fault, LockstepError, OutputId, Position, TickRecord
 from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
 from services.processor.replica import Replica
+from services.processor.slicing import SliceSize
 
 IDLE_WAIT_MS: Final = 500
 FULL_WAIT_MS: Final = 200
@@ -33,6 +34,9 @@ class FoldLoop:
         self._replica = replica
         self._settings = replica.around.settings.processor
         self._clock = replica.around.clock
+        self._size = SliceSize(
+            limit=self._settings.slice_max_events, target_ms=self._settings.slice_target_ms
+        )
         self._pauses = 0
         self._busy = asyncio.Lock()
         self.on_rows: Callable[[OutputId], None] = lambda up_to: None
@@ -82,7 +86,7 @@ class FoldLoop:
         replica = self._replica
         entries = await log.read_encoded(
             position,
-            max_records=self._settings.slice_max_events,
+            max_records=self._size.records,
             max_bytes=self._settings.slice_max_bytes,
             wait_ms=self._patience_ms(),
         )
@@ -98,9 +102,12 @@ class FoldLoop:
     async def _fold(self, entries: Sequence[EncodedEntry]) -> None:
         replica, labels = self._replica, self._replica.labels
         started_ms = self._clock.monotonic_ms()
+        replica.folding_since_ms = started_ms
         folded = await replica.engine.fold(entries)
+        replica.folding_since_ms = None
         result, events = folded.result, folded.events
         took_ms = self._clock.monotonic_ms() - started_ms
+        self._size.took(took_ms, len(entries))
         replica.log_end = max(replica.log_end, result.position)
         if result.writes:
             self.on_writes(result.writes)

@@ -88,6 +88,7 @@ class Replica:
     trouble: str | None = None
     draining: bool = False
     is_promoted: bool = False
+    folding_since_ms: int | None = None
     to_publish: Signal = field(default_factory=Signal)
     space: Signal = field(default_factory=Signal)
     lease_due: Signal = field(default_factory=Signal)
@@ -184,10 +185,18 @@ class Replica:
             published=None if last is None else f"{last.position}.{last.ordinal}",
             held_rows=len(self.engine.outbox),
             ready=self.is_ready,
-            trouble=self.trouble,
+            trouble=self._slow() or self.trouble,
             generation=self.begun.generation,
             standby=self.standby,
         )
+
+    def _slow(self) -> str | None:
+        """What to say about a slice that does not end."""
+        since_ms = self.folding_since_ms
+        took_ms = 0 if since_ms is None else self.around.clock.monotonic_ms() - since_ms
+        if took_ms <= self.around.settings.processor.slice_slow_ms:
+            return None
+        return f"the slice behind position {self.engine.position} has taken {took_ms} ms so far"
 
     def _role(self) -> str:
         if self.is_active:

@@ -55,6 +55,10 @@ class Sink(Protocol):
     def waits_for_ever(self) -> bool:
         """True when giving up is impossible, since the cursor lives in the destination itself."""
 
+    @property
+    def takes_again(self) -> bool:
+        """Rows out of the error store can come between others; else they are part of an order."""
+
     async def open(self) -> int:
         """Takes the destination over; gives the sequence of the last delivered record."""
 

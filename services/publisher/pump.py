@@ -7,19 +7,19 @@ itself: then it waits.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
-from lockstep.bus import Bus, DeadLetter, LogName, OutputEntry, OutputLog
+from lockstep.bus import Bus, LogName, OutputEntry, OutputLog
 from lockstep.clock import Clock
-from lockstep.events import FencedError, OutputRecord, UnavailableError
+from lockstep.events import FencedError, OutputRecord, OutputRow, UnavailableError
 from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns, joined
 from lockstep.frame import LeaseKeeper, SinkStatus
 from lockstep.settings import PublisherSettings
 from lockstep.telemetry import Logger, Metrics
 from services.publisher.contract import Batch, RefusedRow, RowsRefusedError, Sink
+from services.publisher.letters import letter_of
 
 READ_MAX_BYTES: Final = 4_194_304
 READ_WAIT_MS: Final = 500
@@ -50,6 +50,7 @@ class Pump:
         self._log = log.bind(app=sink.place.app, sink=sink.place.name)
         self._node = node
         self._moved_ms = 0
+        self._delivering = asyncio.Lock()
         self.cursor = 0
         self.trouble: str | None = None
         self.is_open = False
@@ -81,11 +82,27 @@ class Pump:
                     wait_ms=READ_WAIT_MS,
                 )
                 for batch in self._batches(entries):
-                    await self._take(batch)
+                    async with self._delivering:
+                        await self._take(batch)
         except FencedError as error:
             self._log.warning("another publisher delivers", error=str(error))
         finally:
             self.is_open = False
+
+    async def again(self, rows: Sequence[OutputRow]) -> None:
+        """Delivers rows of the error store, between batches; the cursor stays. Errors:
+        UnavailableError, RowsRefusedError, FencedError.
+        """
+        if not self.sink.takes_again:
+            place = self.sink.place
+            raise RowsRefusedError(
+                [RefusedRow(row, "this sink takes rows in their order alone") for row in rows],
+                where=place.key,
+            )
+        async with self._delivering:
+            if not self.is_open:
+                raise UnavailableError("the sink is not open", where=self.sink.place.key)
+            await self.sink.deliver(Batch(self.cursor, rows))
 
     async def _open(self, log: OutputLog) -> None:
         attempt = 0
@@ -184,20 +201,9 @@ class Pump:
         """Into the error store, each row once: durable before the sink's cursor moves over them."""
         place = self.sink.place
         for one in refused:
-            row_id = place.row_id(one.row)
-            event = dict(zip(place.schema.names, one.row.data, strict=True))
-            body = {"id": row_id, "operation": one.row.operation.name, "event": event}
-            letter = DeadLetter(
-                app=place.app,
-                stream=place.schema.name,
-                reason=f"sink {place.name}: {one.reason}",
-                payload=msgspec.json.encode(body, enc_hook=str),
-                content_type="application/json",
-                clock_ms=self._clock.now_ms(),
-                origin=f"publisher/{self._node}",
-                position=one.row.id.position,
-            )
-            await self._bus.dead_letters.append(letter, dedup_id=f"{row_id}@{place.name}")
+            letter = letter_of(place, one, clock_ms=self._clock.now_ms(), node=self._node)
+            dedup_id = f"{place.row_id(one.row)}@{place.name}"
+            await self._bus.dead_letters.append(letter, dedup_id=dedup_id)
         self._metrics.count(
             "lockstep_publisher_failed_total",
             len(refused),

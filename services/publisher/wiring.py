@@ -14,6 +14,7 @@ from lockstep.frame import (
     Service,
     SinkStatus,
 )
+from services.publisher.again import Again
 from services.publisher.build import Refused, SinkFactory
 from services.publisher.pump import Pump
 from services.publisher.rdbms.connections import Connections
@@ -48,7 +49,7 @@ class _AppDelivery:
     def task_names(self) -> list[str]:
         app = self.view.name
         pumps = [f"pump-{pump.sink.place.key}" for pump in self.pumps]
-        return [*pumps, f"trim-{app}", f"lease-{app}"]
+        return [*pumps, f"trim-{app}", f"again-{app}", f"lease-{app}"]
 
 
 class Publisher:
@@ -137,6 +138,8 @@ class Publisher:
             delivery.pumps.append(pump)
             context.tasks.supervise(f"pump-{sink.place.key}", pump.run)
         context.tasks.supervise(f"lease-{view.name}", keeper.run)
+        again = Again(view.name, context.world.bus, keeper, delivery.pumps, context.clock)
+        context.tasks.supervise(f"again-{view.name}", again.run)
         delivery.trimmer = Trimmer(
             view.name, context.world.bus, context.clock, context.settings, delivery.delivered
         )

@@ -79,6 +79,12 @@ class Watch:
         pairs = itertools.pairwise(self.times)
         return [later - earlier for (earlier, old), (later, new) in pairs if new != old]
 
+    def usual_ms(self) -> int:
+        """99 of 100 pauses between records of one epoch are not longer."""
+        pairs = itertools.pairwise(self.times)
+        pauses = sorted(later - earlier for (earlier, old), (later, new) in pairs if new == old)
+        return pauses[len(pauses) * 99 // 100] if pauses else 0
+
     def longest_ms(self, since: int) -> int:
         """The longest silence among the records from a number on."""
         seen = [at_ms for at_ms, _ in self.times[max(0, since - 1) :]]
@@ -141,7 +147,7 @@ async def _under_load(
         url = f"{client.addresses.coordinator}/v1/apps/{APP}/handover"
         await client.request("POST", url, json_body={})
         await _more_rows(watch, feed.rate)
-    gaps = watch.gaps_ms()
+    gaps, usual_ms = watch.gaps_ms(), watch.usual_ms()
     silences = []
     for number in range(upgrades):
         await _until(lambda: _both_ready(client), "two ready replicas")
@@ -157,6 +163,7 @@ async def _under_load(
     await CLOCK.sleep_ms(QUIET_MS)  # whatever is published twice shows by then
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
+    print(f"handover: between other records p99={usual_ms} ms")
     return _judge(watch, feed, gaps, silences, handovers)
 
 

@@ -16,9 +16,12 @@ from lockstep.frame.control import (
     HeartbeatWatch,
     OnDemandAnswer,
     OnDemandQuestion,
+    Redelivered,
+    Redelivery,
     SinkStatus,
     command_subject,
     question_subject,
+    redelivery_subject,
 )
 from lockstep.frame.health import Readiness
 from lockstep.frame.keeper import LeaseKeeper
@@ -50,6 +53,8 @@ __all__ = [
     "Problem",
     "Process",
     "Readiness",
+    "Redelivered",
+    "Redelivery",
     "Running",
     "Service",
     "SinkStatus",
@@ -61,6 +66,7 @@ __all__ = [
     "open_world",
     "problem_response",
     "question_subject",
+    "redelivery_subject",
     "run_service",
     "run_side_by_side",
     "run_together",

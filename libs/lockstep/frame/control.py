@@ -35,6 +35,11 @@ def command_subject(app: str) -> str:
     return control_subject("command", app)
 
 
+def redelivery_subject(app: str) -> str:
+    """Where the publisher that delivers an app takes rows of the error store again."""
+    return control_subject("redeliver", app)
+
+
 class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     """How one replica of one (app, group, partition) is doing.
 
@@ -122,6 +127,19 @@ class Command(msgspec.Struct, frozen=True):
 
     name: str
     node: str | None = None
+
+
+class Redelivery(msgspec.Struct, frozen=True):
+    """Numbers of dead letters whose rows shall go to their sinks again."""
+
+    sequences: list[int]
+
+
+class Redelivered(msgspec.Struct, frozen=True):
+    """Those delivered, gone from the error store, and why the others were not."""
+
+    delivered: list[int]
+    refused: dict[int, str] = {}
 
 
 class CommandAnswer(msgspec.Struct, frozen=True):

@@ -91,8 +91,8 @@ class ProcessorSettings(Section):
     executor: Literal["spark", "reference"]
     slice_max_events: Count
     slice_max_bytes: Bytes
-    slice_max_wait_ms: Milliseconds
-    max_inflight_slices: Count
+    slice_target_ms: Milliseconds
+    slice_slow_ms: Milliseconds
     snapshot_interval_ms: Milliseconds
     revisions_to_keep: Count
     hold_back_max_outputs: Count

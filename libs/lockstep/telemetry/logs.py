@@ -94,4 +94,6 @@ def _rendering(log_format: str, target: TextIO) -> list[structlog.typing.Process
             structlog.processors.EventRenamer("message"),
             structlog.processors.JSONRenderer(default=str),
         ]
-    return [structlog.dev.ConsoleRenderer(colors=target.isatty())]
+    # Likewise; and laying out a large app's variables takes seconds, in which nobody is served.
+    plain = structlog.dev.plain_traceback
+    return [structlog.dev.ConsoleRenderer(colors=target.isatty(), exception_formatter=plain)]

@@ -46,6 +46,7 @@ class RdbmsSink:
     """One table. `key` is empty for streams: every row is inserted."""
 
     waits_for_ever = True
+    takes_again = True
 
     def __init__(
         self, place: SinkPlace, table: str, key: tuple[str, ...], connections: Connections

@@ -13,6 +13,7 @@ from lockstep.events import OutputId, OutputRow, UnavailableError
 from lockstep.operators.mapping import Distribution
 from lockstep.store import Cursors
 from services.publisher.contract import Batch, RefusedRow, RowsRefusedError, SinkPlace
+from services.publisher.sinks.file import FileLane
 from services.publisher.sinks.lanes import Lane, chunks
 
 
@@ -35,6 +36,11 @@ class StoredCursorSink:
         self._lanes = lanes
         self._routes: dict[OutputId, set[int]] = {}
         self._turn = 0  # as the store has it
+
+    @property
+    def takes_again(self) -> bool:
+        """See Sink: a file remembers the last identity it holds."""
+        return not any(isinstance(lane, FileLane) for lane in self._lanes)
 
     async def open(self) -> int:
         """The last delivered sequence."""

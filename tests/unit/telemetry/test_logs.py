@@ -73,3 +73,21 @@ def test_exceptions_are_text_without_local_variables(stream: io.StringIO) -> Non
         logger.exception("failed")
     assert "RuntimeError: no luck" in str(_lines(stream)[0]["exception"])
     assert password not in stream.getvalue()
+
+
+def test_an_error_on_the_console_shows_no_variables() -> None:
+    """They may hold secrets, and are slow to lay out."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    captured = io.StringIO()
+    configure_logging(service="x", log_format="console", clock=VirtualClock(5), stream=captured)
+    try:
+        secret = "hunter2-" + "x" * 8
+        raise ValueError(len(secret))
+    except ValueError:
+        get_logger().exception("failed")
+    finally:
+        root.handlers[:], root.level = handlers, level
+        structlog.reset_defaults()
+    assert "ValueError: 16" in captured.getvalue()
+    assert "hunter2-x" not in captured.getvalue()

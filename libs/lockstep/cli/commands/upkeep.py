@@ -9,7 +9,8 @@ import typer
 from lockstep.cli.client import Client
 from lockstep.cli.commands.apps import AppName
 from lockstep.cli.commands.options import AsJson, with_client
-from lockstep.cli.output import console, print_json, show
+from lockstep.cli.output import Exit, console, fail, print_json, reported, show
+from lockstep.cli.times import parsed_ms
 
 ERROR_COLUMNS = ("sequence", "stream", "reason", "payload", "origin", "position")
 REVISION_COLUMNS = ("revision", "version", "position", "size_bytes", "verified", "epoch")
@@ -25,28 +26,61 @@ def errors(
     replay: Sequences = None,
     purge: Sequences = None,
     after: Annotated[int, typer.Option(min=0, help="Only behind this number.")] = 0,
+    last: Annotated[int | None, typer.Option(min=1, help="Only up to this number.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only from this time on (ISO 8601).")] = None,
+    until: Annotated[str | None, typer.Option(help="Only up to this time (ISO 8601).")] = None,
+    replay_all: Annotated[
+        bool, typer.Option("--replay-all", help="Send all again that the other options leave.")
+    ] = False,
+    purge_all: Annotated[
+        bool, typer.Option("--purge-all", help="Forget all that the other options leave.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, max=1_000)] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """List the events that were refused and why; send some again, or forget them."""
+    """List the events that were refused, by a stream or by a sink, and why; send some again, or
+    forget them.
+    """
+    chosen = [bool(one) for one in (replay, purge, replay_all, purge_all)]
+    if sum(chosen) > 1:
+        fail("only one of --replay, --purge, --replay-all, --purge-all", Exit.USAGE)
+    with reported():
+        limits: dict[str, Any] = {
+            "last": last,
+            "since_ms": since and parsed_ms(since),
+            "until_ms": until and parsed_ms(until),
+            "stream": stream,
+        }
+    given = {name: value for name, value in limits.items() if value is not None}
 
     async def action(client: Client) -> Any:
         url = f"{client.addresses.coordinator}/v1/apps/{app}/errors"
-        if replay or purge:
-            verb, numbers = ("replay", replay) if replay else ("purge", purge)
-            return await client.request("POST", f"{url}/{verb}", json_body={"sequences": numbers})
-        params = {"after": str(after), "limit": str(limit)} | ({"stream": stream} if stream else {})
-        return await client.request("GET", url, params=params)
+        if not any(chosen):
+            params = {"after": str(after), "limit": str(limit)}
+            params |= {name: str(value) for name, value in given.items()}
+            return await client.request("GET", url, params=params)
+        verb = "replay" if replay or replay_all else "purge"
+        wanted = {"sequences": replay or purge} if replay or purge else {"first": after + 1}
+        return await client.request("POST", f"{url}/{verb}", json_body=wanted | given)
 
     answer = with_client(context, action)
     if as_json:
         print_json(answer)
     elif "errors" in answer:
         show(answer["errors"], ERROR_COLUMNS, as_json=False, title="refused events")
-    elif replay:
-        console.print(f"sent again: {len(answer['replayed'])}")
     else:
+        _tell(answer)
+
+
+def _tell(answer: Any) -> None:
+    if "removed" in answer:
         console.print(f"forgotten: {answer['removed']}")
+    else:
+        console.print(f"sent again: {len(answer['replayed'])}")
+        for number, why in answer["refused"].items():
+            console.print(f"not sent again: {number}: {why}", markup=False)
+    if answer["more"]:
+        console.print("there are more: repeat the command")
 
 
 def handover(context: typer.Context, app: AppName, as_json: AsJson = False) -> None:

@@ -1,0 +1,126 @@
+"""The error store: inputs and outputs that were refused, listed, sent again and forgotten by
+number, range and time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.conftest import Start
+
+NODES = ("coordinator", "processor-1", "receiver", "publisher")
+
+
+async def letters(cluster: Cluster, app: str, query: str = "") -> list[dict[str, Any]]:
+    """The list of the error store."""
+    status, answer = await cluster.call("GET", "coordinator", f"/v1/apps/{app}/errors{query}")
+    assert status == 200, answer
+    return list(answer["errors"])
+
+
+async def ask(cluster: Cluster, app: str, verb: str, **selection: Any) -> Any:
+    """Replays or purges."""
+    path = f"/v1/apps/{app}/errors/{verb}"
+    status, answer = await cluster.call("POST", "coordinator", path, json=selection)
+    assert status == 200, answer
+    return answer
+
+
+async def test_inputs_are_listed_replayed_and_purged(cluster_of: Start) -> None:
+    """By number, by range and by time; what is replayed is taken once the app can take it."""
+    async with cluster_of(*NODES) as cluster:
+        text = "@app:name('Inputs') define stream In (v {t}); from In select v insert into Out;"
+        app = await cluster.deploy(text.format(t="int"))
+        ingress = cluster.watcher.bus.ingress
+        for value in ("a", "b", "c", "d", "e"):
+            await ingress.publish(app, "In", f'{{"v": "{value}"}}'.encode())
+
+        async def five() -> Any:
+            found = await letters(cluster, app)
+            return found if len(found) == 5 else None
+
+        found = await until(five, "five dead letters")
+        numbers = [one["sequence"] for one in found]
+        assert [one["sequence"] for one in await letters(cluster, app, f"?last={numbers[1]}")] == (
+            numbers[:2]
+        )
+        assert await letters(cluster, app, f"?since_ms={found[-1]['clock_ms'] + 1}") == []
+        assert len(await letters(cluster, app, f"?until_ms={found[-1]['clock_ms']}")) == 5
+        status, _ = await cluster.call(
+            "POST", "coordinator", f"/v1/apps/{app}/errors/purge", json={}
+        )
+        assert status == 400
+        assert (await ask(cluster, app, "purge", sequences=[numbers[2]]))["removed"] == 1
+        await cluster.deploy(text.format(t="string"))
+
+        async def knows() -> Any:
+            path = f"/v1/apps/{app}/streams/In/events"
+            status, _ = await cluster.call("POST", "receiver", path, json={"v": "first"})
+            return status == 200
+
+        await until(knows, "the receiver knows the new version")
+        answer = await ask(cluster, app, "replay", first=numbers[0], last=numbers[3])
+        assert answer["replayed"] == [numbers[0], numbers[1], numbers[3]]
+        rows = await cluster.published_count(app, 4)
+        assert sorted(row.data[0] for row in rows[1:]) == ["a", "b", "d"]
+        assert [one["sequence"] for one in await letters(cluster, app)] == [numbers[4]]
+        assert (await ask(cluster, app, "purge", since_ms=0))["removed"] == 1
+
+
+async def test_outputs_go_to_their_sink_again(cluster_of: Start) -> None:
+    """A webhook that was away: its rows wait in the error store, and come with the same ids."""
+    seen: list[tuple[str, int]] = []
+    away = True
+
+    async def receive(request: web.Request) -> web.Response:
+        body = await request.json()
+        if away:
+            return web.Response(status=503)
+        if body["event"]["a"] == 2:
+            return web.Response(status=422, text="never")
+        seen.append((request.headers["Idempotency-Key"], body["event"]["a"]))
+        return web.Response()
+
+    server = web.Application()
+    server.router.add_post("/hook", receive)
+    runner = web.AppRunner(server)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook"
+    try:
+        async with cluster_of(*NODES) as cluster:
+            text = (
+                "@app:name('Outputs') define stream In (a int);"
+                f" @sink(type='http', publisher.url='{url}', @map(type='json'))"
+                " define stream Out (a int); from In select a insert into Out;"
+            )
+            app = await cluster.deploy(text)
+            await cluster.send(app, "In", [[1], [2], [3]])
+
+            async def three() -> Any:
+                found = await letters(cluster, app)
+                return found if len(found) == 3 else None
+
+            found = await until(three, "three rows in the error store")
+            away = False
+            answer = await ask(cluster, app, "replay", stream="Out")
+            numbers = {one["sequence"]: one["position"] for one in found}
+            assert len(answer["replayed"]) == 2
+            assert [value for _, value in seen] == [1, 3]
+            assert all(key.startswith("Outputs/main/0/") for key, _ in seen)
+            assert len({key for key, _ in seen}) == 2
+            (left,) = answer["refused"].items()
+            assert int(left[0]) in numbers
+            assert "422: never" in left[1]
+            assert [str(one["sequence"]) for one in await letters(cluster, app)] == [left[0]]
+            await cluster.send(app, "In", [4])
+
+            async def next_one() -> Any:
+                return [value for _, value in seen] == [1, 3, 4]
+
+            await until(next_one, "delivery goes on where it was")
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,112 @@
+"""Apps in one processor: a heavy one and one that fails again and again stop nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from lockstep.execute.contract import Executor
+from lockstep.execute.reference import ReferenceExecutor
+from lockstep.frame import Context, Service, ThreadOffload
+from services.processor.wiring import Processor
+from tests.integration.services import cluster as harness
+from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.conftest import Start
+from tests.integration.services.test_processor import COUNT, expected, feed
+
+NODES = ("coordinator", "processor-1", "receiver")
+HEAVY = """
+@app:name('Heavy')
+define function work[python] return long { return sum(i for i in range(data[0])) };
+define stream In (n long);
+from In select work(n) as total insert into Out;
+"""
+BROKEN = "@app:name('Broken') define stream In (v int); from In select v insert into Out;"
+
+
+@pytest.fixture
+def plain_errors() -> Iterator[None]:
+    """As the product shows them: what structlog does unasked takes longer than the test."""
+    renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[structlog.stdlib.add_log_level, renderer])
+    yield
+    structlog.reset_defaults()
+
+
+async def replica(cluster: Cluster, app: str) -> dict[str, Any] | None:
+    """The status of an app's only replica."""
+    found = (await cluster.status(app))["replicas"]
+    return found[0] if found else None
+
+
+async def test_a_heavy_app_takes_short_turns_beside_its_neighbours(cluster_of: Start) -> None:
+    """While it is far behind, a neighbour's rows are published, under the same leader; its slow
+    slices show, and it gets done.
+    """
+    limits = {
+        "LOCKSTEP_PROCESSOR__SLICE_TARGET_MS": "50",
+        "LOCKSTEP_PROCESSOR__SLICE_SLOW_MS": "20",
+    }
+    async with cluster_of(*NODES, **limits) as cluster:
+        heavy = await cluster.deploy(HEAVY)
+        light = await cluster.deploy(COUNT.format(name="Light"))
+        before = (await replica(cluster, light) or {})["epoch"]
+        keys = [{"Idempotency-Key": f"h{i}"} for i in range(30)]  # a record each
+        load = {"n": 1_000_000}
+        await asyncio.gather(*(cluster.send(heavy, "In", load, **key) for key in keys))
+        await feed(cluster, light, 0, 30)
+        rows = await cluster.published_count(light, 30)
+        assert [row.data for row in rows] == expected(30)
+        behind = await replica(cluster, heavy)
+        assert behind is not None
+        assert behind["lag"] > 0
+        assert (await replica(cluster, light) or {})["epoch"] == before
+
+        async def shown() -> Any:
+            one = await replica(cluster, heavy)
+            return one is not None and "the slice behind position" in (one["trouble"] or "")
+
+        await until(shown, "the slow slice in the status")
+        await cluster.published_count(heavy, 30)
+
+
+async def test_an_app_whose_executor_fails_stops_nobody(
+    cluster_of: Start, monkeypatch: pytest.MonkeyPatch, plain_errors: None
+) -> None:
+    """It begins again with growing pauses; its neighbour neither waits nor changes its leader."""
+    failures = 0
+
+    class Failing(ReferenceExecutor):
+        """Dies of its first slice."""
+
+        def run_encoded(self, entries: Any) -> Any:
+            nonlocal failures
+            failures += 1
+            raise RuntimeError("broken on purpose")
+
+    def make(text: str) -> Executor:
+        return Failing(text) if "Broken" in text else ReferenceExecutor(text)
+
+    def wire(context: Context) -> Service:
+        return Processor(context, make, ThreadOffload)
+
+    monkeypatch.setattr(harness, "WIRES", {**harness.WIRES, "processor": wire})
+    async with cluster_of(*NODES) as cluster:
+        light = await cluster.deploy(COUNT.format(name="Beside"))
+        before = (await replica(cluster, light) or {})["epoch"]
+        status, answer = await cluster.call("PUT", "coordinator", "/v1/apps", json={"text": BROKEN})
+        assert status == 201, answer
+        await feed(cluster, light, 0, 20)
+
+        async def failed_often() -> Any:
+            return failures >= 3
+
+        await until(failed_often, "three failures of the broken app")
+        await feed(cluster, light, 20, 20)
+        rows = await cluster.published_count(light, 40)
+        assert [row.data for row in rows] == expected(40)
+        assert (await replica(cluster, light) or {})["epoch"] == before
