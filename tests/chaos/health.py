@@ -21,8 +21,8 @@ class NotHealedError(Exception):
 
 async def until_whole(site: Site, load: Load, archive: Archive, limit_ms: int) -> int:
     """How long it took from now: everybody ready, one leads, a standby is ready, everything that
-    was acknowledged before is settled and folded by both, new events are taken, new rows are published, the sinks have no
-    trouble."""
+    was acknowledged before is settled and folded by both, new events are taken and new rows
+    published, the sinks have no trouble."""
     began_ms = CLOCK.monotonic_ms()
     events, position, arrivals = load.events, load.last_position, len(archive.arrivals)
     while True:

@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import contextlib
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Coroutine, Iterator
@@ -48,6 +49,7 @@ FAULTS_PER_MINUTE = 3
 WARM_UP_S = 2.0
 OPEN_LIMIT_S = 60
 END_LIMIT_MS = 120_000
+FOUND = (NotHealedError, GapError, TimeoutError, AssertionError)
 FAILOVER_BAR_MS = 2_000
 HANDOVER_BAR_MS = 300
 
@@ -72,6 +74,7 @@ async def main(wish: Wish) -> int:
     directory.chmod(0o711)
     # The story tells of the outages; this process's own connections need not.
     configure_logging(service="chaos", level="error", log_format="console", clock=CLOCK)
+    _stop_in_good_order()
     story = Story()
     story.say(f"seed={wish.seed} rate={wish.rate} executor={wish.executor} in {directory}")
     ok = False
@@ -81,7 +84,7 @@ async def main(wish: Wish) -> int:
             print(f"chaos: {line}")
         ok = verdict.ok and bool(story.happened)
         print(_last_line(ok, story, verdict))
-    except (NotHealedError, GapError, TimeoutError, AssertionError) as error:
+    except (*FOUND, asyncio.CancelledError) as error:
         print(f"chaos: {type(error).__name__}: {error}")
         print(f"chaos: FAILED faults={len(story.happened)} seed={wish.seed}")
     finally:
@@ -90,6 +93,13 @@ async def main(wish: Wish) -> int:
         else:
             print(f"chaos: logs in {directory}", file=sys.stderr)
     return 0 if ok else 1
+
+
+def _stop_in_good_order() -> None:
+    """SIGTERM ends it like Ctrl-C: servers stopped, nothing left mounted."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 async def _run(wish: Wish, directory: Path, story: Story) -> Verdict:
@@ -141,7 +151,7 @@ async def _make_trouble(wish: Wish, site: Site, load: Load, archive: Archive, st
         try:
             await fault.happen(scene)
             whole_ms = await until_whole(site, load, archive, wish.whole_within_ms)
-        except (NotHealedError, TimeoutError, AssertionError) as error:
+        except FOUND as error:
             raise NotHealedError(f"{fault.name} ({scene.note}): {error}") from error
         story.failovers_ms += scene.failovers_ms
         story.handovers_ms += scene.handovers_ms
