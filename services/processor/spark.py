@@ -59,6 +59,7 @@ class SparkExecutors:
             text,
             dedup_ids_max=self._settings.processor.dedup_max_ids,
             rehearsed=True,
+            shards=spark.parallelism,
             options=options,
             on_rebuilt=on_rebuilt,
         )

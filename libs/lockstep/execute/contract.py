@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 
 import msgspec
@@ -59,6 +60,18 @@ class SliceResult:
     next_due_ms: int | None
     columns: tuple[OutputColumns, ...] = ()
     writes: tuple[WriteOutcome, ...] = ()
+
+
+def joined_results(results: Sequence[SliceResult]) -> SliceResult:
+    """The result of runs that follow one another."""
+    last = results[-1]
+    return SliceResult(
+        last.position,
+        tuple(chain.from_iterable(result.rows for result in results)),
+        tuple(chain.from_iterable(result.faults for result in results)),
+        last.next_due_ms,
+        writes=tuple(chain.from_iterable(result.writes for result in results)),
+    )
 
 
 class Encoded(Protocol):

@@ -27,14 +27,20 @@ def open_local(
     dedup_ids_max: int = DEDUP_IDS_MAX,
     observe: bool = False,
     columnar: bool = True,
+    shard: tuple[int, int] = (0, 1),
 ) -> LocalExecutor:
-    """The quickest executor that folds this app exactly."""
+    """The quickest executor that folds this app exactly; `shard`: (which, of how many) of an app
+    that splits."""
     plan = build(check(app_text))
     if columnar:
-        from lockstep.execute.columnar import ColumnarExecutor, NotColumnar
+        from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Shard
 
         with suppress(NotColumnar):
             return ColumnarExecutor(
-                plan, start_ms=start_ms, dedup_ids_max=dedup_ids_max, observe=observe
+                plan,
+                start_ms=start_ms,
+                dedup_ids_max=dedup_ids_max,
+                observe=observe,
+                shard=Shard(*shard) if shard[1] > 1 else None,
             )
     return ReferenceExecutor(plan, start_ms=start_ms, dedup_ids_max=dedup_ids_max, observe=observe)

@@ -3,5 +3,6 @@ would."""
 
 from lockstep.execute.columnar.column import Unfit
 from lockstep.execute.columnar.executor import ColumnarExecutor, NotColumnar, lowering_of
+from lockstep.execute.columnar.shards import Shard
 
-__all__ = ["ColumnarExecutor", "NotColumnar", "Unfit", "lowering_of"]
+__all__ = ["ColumnarExecutor", "NotColumnar", "Shard", "Unfit", "lowering_of"]

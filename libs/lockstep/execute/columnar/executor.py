@@ -8,7 +8,7 @@ their place in the reference's depth-first run, and exported rows are numbered i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 from lockstep.events import LogEntry, Position
@@ -22,7 +22,7 @@ from lockstep.execute.columnar.pool import StringPool
 from lockstep.execute.columnar.sharding import NotSharded, roles_of
 from lockstep.execute.columnar.shards import Shard
 from lockstep.execute.columnar.slices import Clock, read_slice
-from lockstep.execute.contract import Encoded, SliceResult
+from lockstep.execute.contract import Encoded, SliceResult, joined_results
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.reference.deduplication import SeenIds
@@ -119,7 +119,7 @@ class ColumnarExecutor:
         runs = [(writes, list(part)) for writes, part in parts]
         if not any(writes for writes, _ in runs):
             return self._run(entries)
-        return _joined([self._written(p) if writes else self._run(p) for writes, p in runs])
+        return joined_results([self._written(p) if writes else self._run(p) for writes, p in runs])
 
     def _written(self, entries: Sequence[Encoded]) -> SliceResult:
         """On-demand writes are rare and touch few rows: the reference applies them."""
@@ -205,18 +205,6 @@ class ColumnarExecutor:
     def take_observations(self) -> list[Observation]:
         """What was observed since the last call, in order."""
         return [] if self._observer is None else self._observer.take()
-
-
-def _joined(results: Sequence[SliceResult]) -> SliceResult:
-    """The result of runs that follow one another."""
-    last = results[-1]
-    return SliceResult(
-        last.position,
-        tuple(chain.from_iterable(result.rows for result in results)),
-        tuple(chain.from_iterable(result.faults for result in results)),
-        last.next_due_ms,
-        writes=tuple(chain.from_iterable(result.writes for result in results)),
-    )
 
 
 class _Entry:

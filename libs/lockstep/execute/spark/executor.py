@@ -13,18 +13,20 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import msgspec
 
 from lockstep.events import LogEntry, Position
-from lockstep.events.codec import encode_record
-from lockstep.execute.contract import Encoded, SliceResult
+from lockstep.events.codec import encode_record, is_write
+from lockstep.execute.columnar.joined_shards import joined_snapshots
+from lockstep.execute.contract import Encoded, SliceResult, joined_results
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX
 from lockstep.execute.spark import blocks, wire, worker
-from lockstep.execute.spark.rebuilding import Base
 from lockstep.execute.spark.location import Location
+from lockstep.execute.spark.rebuilding import Base
 from lockstep.execute.spark.session import (
     SparkFailedError,
     SparkOptions,
@@ -98,6 +100,8 @@ class SparkExecutor:
     The worker is started and the app built in it when the executor is made, so that the first slice
     is not slower than others; `rehearsed`, made-up events have gone through a copy there as well.
     `columnar` false keeps the app on the reference operators.
+    `shards`: into how many parts, each in a task of its own, an app is cut that keeps its state by
+    partition key (columnar.sharding); others stay whole.
     `on_rebuilt` hears of every state that had to be built again, on the thread of the call that
     found it missing.
     """
@@ -111,6 +115,7 @@ class SparkExecutor:
         observe: bool = False,
         columnar: bool = True,
         rehearsed: bool = False,
+        shards: int = 1,
         options: SparkOptions | None = None,
         slices: SparkSlices | None = None,
         replay_min_bytes: int = REPLAY_MIN_BYTES,
@@ -125,8 +130,20 @@ class SparkExecutor:
         self._instance = f"{os.getpid()}-{next(_instances)}"
         self._incarnation = 0
         self._position: Position = 0
-        self._base = Base(1, replay_min_bytes)
+        self._base = Base(replay_min_bytes)
         self._shards = [_Shard(0, self._slices.acquire())]
+        ((answer, _),) = self._ask("open")
+        if answer.splits:
+            self._split(min(shards, self._slices.slots))
+
+    def _split(self, shards: int) -> None:
+        """From one worker to one for each shard."""
+        if shards < 2:
+            return
+        for index in range(1, shards):
+            used = [shard.slot for shard in self._shards]
+            self._shards.append(_Shard(index, self._slices.acquire(used)))
+        self._incarnation += 1
         self._ask("open")
 
     @property
@@ -151,27 +168,36 @@ class SparkExecutor:
         )
 
     def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
-        """Folds entries in one Spark job; their bytes go to the worker as they are."""
-        ((answer, parts),) = self._ask("slice", entries=entries)
-        result = wire.decode_result(answer, parts)
+        """Folds entries in one Spark job; their bytes go to the workers as they are."""
+        if len(self._shards) == 1:
+            return self._fold(entries)
+        # A write is no matter of order within a slice: the reference applies it in between.
+        runs = [list(run) for _, run in groupby(entries, key=lambda each: is_write(each.payload))]
+        results = [self._fold(run) for run in runs or [[]]]
+        return results[0] if len(results) == 1 else joined_results(results)
+
+    def _fold(self, entries: Sequence[Encoded]) -> SliceResult:
+        result = wire.joined(self._ask("slice", entries=entries))
         self._position = result.position
         self._base.add(entries)
         if self._base.is_long:
-            self.snapshot()
+            self._base.begin(self._snapshots())
         return result
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
         """Reads the state in the worker; see the contract."""
-        ((_, parts),) = self._ask("query", text=text)
+        # What can be asked for stands outside of partitions, so the first shard has it.
+        ((_, parts),) = self._ask("query", text=text, first_only=True)
         rows: list[tuple[Any, ...]] = state.decode(bytes(parts[wire.DATA]))
         return rows
 
     def snapshot(self) -> bytes:
-        """The worker's state; from here on rebuilding starts with it."""
-        ((_, parts),) = self._ask("snapshot")
-        data = bytes(parts[wire.SNAPSHOT])
-        self._base.begin([data])
-        return data
+        """The state in the workers; from here on rebuilding starts with it."""
+        self._base.begin(self._snapshots())
+        return joined_snapshots(self._base.snapshots)
+
+    def _snapshots(self) -> list[bytes]:
+        return [bytes(parts[wire.SNAPSHOT]) for _, parts in self._ask("snapshot")]
 
     def restore(self, snapshot: bytes) -> None:
         """Takes over a snapshot; the position is the snapshot's. Raises SnapshotError."""
@@ -201,23 +227,32 @@ class SparkExecutor:
 
     def close(self) -> None:
         """Forgets the state, here at once and in the workers with their next tasks."""
-        for shard in self._shards:
+        self._release(self._shards)
+        self._shards = []
+        self._base.begin([])
+
+    def _release(self, shards: Sequence[_Shard]) -> None:
+        for shard in shards:
             self._slices.release(shard.slot, self._instance)
             shard.sent.close()
-        self._shards.clear()
-        self._base.begin([])
 
     # --- asking the workers ----------------------------------------------------------------------
 
     def _ask(
-        self, operation: str, *, entries: Sequence[Encoded] = (), text: str | None = None
+        self,
+        operation: str,
+        *,
+        entries: Sequence[Encoded] = (),
+        text: str | None = None,
+        first_only: bool = False,
     ) -> list[Reply]:
         """A reply per shard; the base is sent along where the worker wants it."""
         assert self._shards, "the executor is closed"
+        shards = self._shards[:1] if first_only else self._shards
         replies: dict[int, Reply] = {}
         with_base = {shard.index for shard in self._shards if operation == "open"}
         for _ in range(ASK_ATTEMPTS):
-            asked = [shard for shard in self._shards if shard.index not in replies]
+            asked = [shard for shard in shards if shard.index not in replies]
             requests = [
                 self._request(shard, operation, entries, text, with_base=shard.index in with_base)
                 for shard in asked
@@ -228,7 +263,7 @@ class SparkExecutor:
                     raise _error(answer)
                 if answer.status == "unfit":
                     self._leave_columns(answer)
-                    return self._ask(operation, entries=entries, text=text)
+                    return self._ask(operation, entries=entries, text=text, first_only=first_only)
                 reply = _reply(answer)
                 if reply is None:
                     with_base.add(shard.index)
@@ -236,22 +271,24 @@ class SparkExecutor:
                 replies[shard.index] = reply
                 if shard.index in with_base and operation != "open":
                     self._tell(answer.location, LOST)
-            if len(replies) == len(self._shards):
-                return self._taken(replies)
+            if len(replies) == len(shards):
+                return self._taken([replies[shard.index] for shard in shards])
         raise SparkFailedError(f"no worker could {operation} after {ASK_ATTEMPTS} attempts")
 
-    def _taken(self, replies: dict[int, Reply]) -> list[Reply]:
-        ordered = [replies[shard.index] for shard in self._shards]
-        for _, parts in ordered:
+    def _taken(self, replies: list[Reply]) -> list[Reply]:
+        for _, parts in replies:
             self._observations += wire.decode_observations(parts[wire.OBSERVATIONS])
-        return ordered
+        return replies
 
     def _tell(self, location: Location, why: str) -> None:
         self._rebuilds += 1
         self._on_rebuilt(Rebuilt(location, self._position, self._base.entries, why))
 
     def _leave_columns(self, answer: wire.Answer) -> None:
-        """Values have no columnar form: the reference folds on, from the base."""
+        """Values have no columnar form: the reference folds on, in one worker, from the base."""
+        self._base.join()
+        self._release(self._shards[1:])
+        del self._shards[1:]
         self._app = msgspec.structs.replace(self._app, columnar=False)
         self._incarnation += 1
         self._tell(answer.location, answer.message)
@@ -281,6 +318,8 @@ class SparkExecutor:
             base,
             self._slices.gone(shard.slot),
             self._incarnation + 1,
+            shard.index,
+            len(self._shards),
         )
 
     def _send(

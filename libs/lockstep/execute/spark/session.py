@@ -163,6 +163,11 @@ class SparkSlices:
         return source.rdd().partitions()[0].iterator().toSeq()
 
     @property
+    def slots(self) -> int:
+        """How many there are."""
+        return len(self._slots)
+
+    @property
     def is_gone(self) -> bool:
         """Whether Spark has stopped: by itself (its master gave the application up), or with its
         JVM."""

@@ -17,6 +17,9 @@ from lockstep.events import Event, Operation, OutputId, OutputRow
 from lockstep.events.columns import numbers
 from lockstep.events.objects import decode_object, encode_object
 from lockstep.events.outputs import OutputColumns, RowsOfColumns
+from lockstep.execute.columnar.folding import Exported
+from lockstep.execute.columnar.joined_shards import joined_rows
+from lockstep.execute.columnar.order import Order
 from lockstep.execute.contract import EventFault, SliceResult, WriteOutcome
 from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
 from lockstep.execute.spark.blocks import Block
@@ -107,14 +110,21 @@ class ColumnsHead(msgspec.Struct, array_like=True, frozen=True):
     stream: str
 
 
+class PlacesHead(msgspec.Struct, array_like=True, frozen=True):
+    """Of an order (columnar.order): levels that are one number for all chunks; None where each
+    chunk has its own, in the part of the block."""
+
+    levels: list[int | None]
+
+
 class Answer(msgspec.Struct, array_like=True, frozen=True):
     """What a worker answers.
 
     `status`: done, need_base (the worker holds no state at the position), unfit (values that have
     no columnar form: to be folded by the reference from the base), or refused (`kind` text: a
     user's error with `line` and `column`; `kind` event: values that do not fit; `kind` snapshot).
-    The block's parts: rows, observations, data, snapshot, then one per `columns`. `splits`: the app
-    can be cut into shards.
+    The block's parts: rows, observations, data, snapshot, then one per `columns`, then one per
+    `places`, which a shard tells of its columns. `splits`: the app can be cut into shards.
     """
 
     status: str
@@ -126,6 +136,7 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
     columns: list[ColumnsHead] = []
     writes: list[WriteOutcome] = []
     splits: bool = False
+    places: list[PlacesHead] = []
     kind: str = ""
     message: str = ""
     line: int = 1
@@ -260,6 +271,55 @@ def decode_result(answer: Answer, parts: Sequence[Any]) -> SliceResult:
     faults = decode_faults(answer.faults)
     writes = tuple(answer.writes)
     return SliceResult(answer.position, rows, faults, answer.next_due_ms, columns, writes)
+
+
+def joined(replies: Sequence[tuple[Answer, Sequence[Any]]]) -> SliceResult:
+    """The slice's result in the answers of all shards."""
+    first = decode_result(*replies[0])
+    if len(replies) == 1:
+        return first
+    exported = [_exported(answer, parts) for answer, parts in replies]
+    dues = [answer.next_due_ms for answer, _ in replies if answer.next_due_ms is not None]
+    columns = joined_rows(exported)
+    return SliceResult(
+        first.position,
+        RowsOfColumns(columns) if columns else first.rows,
+        first.faults,
+        min(dues, default=None),
+        columns,
+        first.writes,
+    )
+
+
+def head_of(exported: Exported) -> PlacesHead:
+    """See PlacesHead."""
+    return PlacesHead([each if isinstance(each, int) else None for each in exported.order.levels])
+
+
+def encode_places(exported: Exported) -> pa.Buffer:
+    """Lengths, moments and levels of chunks as an Arrow stream."""
+    order = exported.order
+    arrays = [exported.lengths, order.moments]
+    arrays += [each for each in order.levels if not isinstance(each, int)]
+    names = [str(i) for i in range(len(arrays))]
+    batch = pa.RecordBatch.from_arrays([pa.array(each) for each in arrays], names=names)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def _exported(answer: Answer, parts: Sequence[Any]) -> list[Exported]:
+    count = len(answer.columns)
+    found = []
+    for i, (head, places) in enumerate(zip(answer.columns, answer.places, strict=True)):
+        columns = decode_columns(head, parts[COLUMNS + i])
+        with pa.ipc.open_stream(pa.py_buffer(parts[COLUMNS + count + i])) as reader:
+            arrays = iter([each.to_numpy() for each in reader.read_next_batch().columns])
+        lengths, moments = next(arrays), next(arrays)
+        levels = tuple(next(arrays) if each is None else each for each in places.levels)
+        found.append(Exported(columns, Order(moments, levels), lengths))
+    return found
 
 
 def encode_observations(observations: Sequence[Observation]) -> bytes:

@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 
 from lockstep.events import LockstepError, Position
-from lockstep.execute.columnar import Unfit
+from lockstep.execute.columnar import ColumnarExecutor, Unfit
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.local import LocalExecutor, open_local
 from lockstep.execute.reference import ReferenceExecutor
@@ -128,6 +128,7 @@ def _rebuilt(request: wire.Request, base: wire.Base, parts: Sequence[Any]) -> Lo
         dedup_ids_max=app.dedup_ids_max,
         observe=app.observe,
         columnar=app.columnar,
+        shard=(request.shard, request.shards),
     )
     if base.has_snapshot:
         executor.restore(bytes(parts[0]))
@@ -157,6 +158,9 @@ def _done(
     rows = b"" if result is None or columns else wire.encode_rows(result.rows)
     observations = wire.encode_observations(executor.take_observations())
     parts = [rows, observations, data, snapshot, *map(wire.encode_columns, columns)]
+    exported = executor.exported if isinstance(executor, ColumnarExecutor) else []
+    if request.shards > 1 and columns:
+        parts += [wire.encode_places(each) for each in exported]
     return wire.Answer(
         "done",
         held.answered.put(parts, shared=request.shares_memory),
@@ -166,6 +170,10 @@ def _done(
         faults=[] if result is None else wire.encode_faults(result.faults),
         writes=[] if result is None else list(result.writes),
         columns=[wire.ColumnsHead(each.stream) for each in columns],
+        places=[wire.head_of(each) for each in exported] if request.shards > 1 else [],
+        splits=request.operation == "open"
+        and isinstance(executor, ColumnarExecutor)
+        and executor.splits,
     )
 
 
