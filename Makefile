@@ -18,6 +18,7 @@ demo: $(VENV)/runtime  ## the whole suite on real input, with its answers checke
 
 test: $(VENV)/dev  ## all tests but e2e and bench, on real servers; WORKERS=n, ARGS='-k …'
 	scripts/browser
+	scripts/kafka $(VENV)/kafka
 	$(PYTEST) tests --ignore=tests/e2e --ignore=tests/bench -n $(WORKERS) --dist loadgroup $(ARGS)
 
 check: $(VENV)/dev  ## format, lint, strict types, layers, sizes

@@ -50,7 +50,6 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         "websubhub": _SEND,
     },
     ExtensionKind.SINK: {
-        "kafka": _BRIDGE,
         "kafkaMultiDC": _BRIDGE,
         "kafka-replay-request": "replay what was sent before into the stream: lockstep replay",
         "mqtt": "NATS servers speak MQTT themselves: use type='nats', with dots for slashes",

@@ -212,6 +212,20 @@ EXTENSIONS: tuple[Extension, ...] = (
             option("add.line.separator", _BOOL),
         ),
     ),
+    _extension(
+        ExtensionKind.SINK,
+        "kafka",
+        "A record per message, in one transaction with the place in the output log.",
+        (
+            option("bootstrap.servers", needed=True),
+            dynamic("topic", needed=True),
+            dynamic("partition.no"),
+            dynamic("key"),
+            option("sequence.id"),
+            option("optional.configuration"),
+            *_without_meaning("is.binary.message is.synchronous"),
+        ),
+    ),
     _extension(ExtensionKind.SINK, "rdbms", "A row per event.", Overload(_RDBMS, check=_database)),
     _extension(
         ExtensionKind.STORE,

@@ -1,0 +1,92 @@
+"""A real Kafka broker for tests: one node, its own controller, loopback only, small."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from lockstep.clock import Clock, Randomness
+from lockstep.embedded import Server, free_port, java_home
+from lockstep.embedded.process import Command
+from lockstep.embedded.server import HOST
+
+JARS = Path(sys.prefix) / "kafka"
+
+_CONFIGURATION = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@{host}:{controller_port}
+listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
+advertised.listeners=PLAINTEXT://{host}:{port}
+controller.listener.names=CONTROLLER
+log.dirs={data}
+num.partitions=1
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+group.initial.rebalance.delay.ms=0
+"""
+_CLUSTER_ID = "bG9ja3N0ZXAtdGVzdHMtMA"
+
+
+class KafkaBroker(Server):
+    """Its jars come from `scripts/kafka`; port and data survive a kill."""
+
+    name = "kafka"
+
+    def __init__(self, directory: Path, *, clock: Clock, randomness: Randomness) -> None:
+        super().__init__(directory, clock=clock, randomness=randomness)
+        self._controller_port = free_port()
+        self._java = java_home() / "bin" / "java"
+
+    @property
+    def url(self) -> str:
+        """As `bootstrap.servers` takes it."""
+        return f"{HOST}:{self.port}"
+
+    async def _prepare(self) -> None:
+        data = self.directory / "data"
+        if data.exists():
+            return
+        self._properties.write_text(
+            _CONFIGURATION.format(
+                host=HOST, port=self.port, controller_port=self._controller_port, data=data
+            )
+        )
+        arguments = ["format", "--cluster-id", _CLUSTER_ID, "--config", str(self._properties)]
+        await asyncio.to_thread(
+            subprocess.run,
+            self._program("kafka.tools.StorageTool", *arguments),
+            check=True,
+            capture_output=True,
+        )
+
+    def _command(self) -> Command:
+        arguments = self._program("kafka.Kafka", str(self._properties))
+        return Command(arguments, self.directory / "log")
+
+    async def _answers(self) -> bool:
+        return await asyncio.to_thread(_lists_itself, self.url)
+
+    @property
+    def _properties(self) -> Path:
+        return self.directory / "server.properties"
+
+    def _program(self, main: str, *arguments: str) -> list[str]:
+        heap = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        return [str(self._java), *heap, "-cp", f"{JARS}/*", main, *arguments]
+
+
+def _lists_itself(address: str) -> bool:
+    try:
+        admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+        return bool(admin.list_topics(timeout=1).brokers)
+    except KafkaException:
+        return False
