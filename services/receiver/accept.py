@@ -6,9 +6,10 @@ Used by the HTTP door and by the bus's ingress alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from typing import Any
 
 from lockstep.bus import Bus, DeadLetter
 from lockstep.clock import Clock, Randomness
@@ -21,14 +22,18 @@ from services.receiver.columns import ColumnReader
 from services.receiver.decode import (
     ARROW,
     NDJSON,
+    MalformedBodyError,
     Refusal,
+    UnknownFormatError,
     decode_text,
     media_type,
 )
 from services.receiver.intake import Receipt
 from services.receiver.intakes import Intakes
+from services.receiver.mapped import MessageReader
 from services.receiver.mixed import decode_mixed
 from services.receiver.runs import AnyRun, BatchRun, Run, own_ids, stamped
+from services.receiver.sources import Source, SourceBook, source_number, with_source
 from services.receiver.values import EventReader, did_you_mean
 
 MAX_REFUSED_LINES = 1_000
@@ -49,12 +54,16 @@ class Sending:
     """How a sender wants its body understood.
 
     Content type, default time, its id, and whether the rows of an Arrow batch are chunks each.
+    `source`: the stream's source in whose form it is, None for the suite's own; `properties`: what
+    the transport says about it (`trp:name`).
     """
 
     content_type: str
     timestamp_ms: int | None = None
     key: str | None = None
     row_chunks: bool = False
+    source: int | None = None
+    properties: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +104,7 @@ class Acceptor:
         self._node = node
         self._intakes = intakes
         self._readers: dict[tuple[str, str, str], _Readers] = {}
+        self.sources = SourceBook(catalogue)
 
     async def view(self, app: str) -> AppView:
         """The deployed app; UnknownNameError with the nearest name."""
@@ -107,10 +117,48 @@ class Acceptor:
     async def accept(self, app: str, stream: str, body: bytes, sending: Sending) -> Accepted:
         """Events of one stream. Errors: Problem, MalformedBodyError, UnavailableError."""
         view = await self.view(app)
+        number = sending.source
+        if number is None:
+            number = source_number(sending.content_type)
+        if number is not None:
+            source = self.sources.numbered(view, stream, number)
+            if source is None:
+                raise UnknownNameError(f"stream '{stream}' of app '{app}' has no source {number}")
+            if source.reader is not None:
+                return await self._accept_mapped(view, source, source.reader, body, sending)
         readers = self._readers_of(view, stream)
+        try:
+            runs, refused = self._read(readers, body, sending)
+        except (MalformedBodyError, UnknownFormatError) as error:
+            # The stream's own http source may have said that it comes in another form.
+            found = self.sources.http(view, stream) if number is None else None
+            if found is None or found.reader is None:
+                raise
+            try:
+                return await self._accept_mapped(view, found, found.reader, body, sending)
+            except MalformedBodyError as second:
+                second.hint = f"nor is it in the suite's own form: {error.message}"
+                raise
+        return await self._finish(view, stream, runs, refused, sending)
+
+    async def _accept_mapped(
+        self, view: AppView, source: Source, reader: MessageReader, body: bytes, sending: Sending
+    ) -> Accepted:
+        """A message in the form of a source; what is refused of it says so, to be sent again."""
+        decoded = reader.read(body, sending.properties)
+        self._check_chunk(max(map(len, decoded.chunks), default=0))
+        kept = replace(sending, content_type=with_source(sending.content_type, source.number))
+        schema = view.streams[source.stream]
+        run = Run(schema, decoded.chunks, len(body))
+        runs = [stamped(run, sending.timestamp_ms)] if decoded.chunks else []
+        return await self._finish(view, source.stream, runs, decoded.refused, kept)
+
+    def _read(
+        self, readers: _Readers, body: bytes, sending: Sending
+    ) -> tuple[Sequence[AnyRun], Sequence[Refusal]]:
+        """A body in the suite's own form."""
         reader = readers.rows
         kind = media_type(sending.content_type)
-        runs: list[AnyRun]
         if kind == ARROW:
             batches = decode_arrow(
                 body,
@@ -118,18 +166,15 @@ class Acceptor:
                 row_chunks=sending.row_chunks,
                 timestamp_ms=sending.timestamp_ms,
             )
-            runs = [BatchRun(reader.schema, batches)]
-            return await self._finish(view, stream, runs, (), sending)
+            return [BatchRun(reader.schema, batches)], ()
         draft = readers.columns.read(kind, body, sending.timestamp_ms)
         if draft is not None:
             self._check_chunk(int(draft.chunk_lengths[0]))
-            runs = [BatchRun(reader.schema, [draft])]
-            return await self._finish(view, stream, runs, (), sending)
+            return [BatchRun(reader.schema, [draft])], ()
         decoded = decode_text(kind, body, reader, max_refused=MAX_REFUSED_LINES)
         self._check_chunk(max(map(len, decoded.chunks), default=0))
         run = Run(reader.schema, decoded.chunks, len(body))
-        runs = [stamped(run, sending.timestamp_ms)] if decoded.chunks else []
-        return await self._finish(view, stream, runs, decoded.refused, sending)
+        return [stamped(run, sending.timestamp_ms)] if decoded.chunks else [], decoded.refused
 
     async def accept_mixed(self, app: str, body: bytes, sending: Sending) -> Accepted:
         """NDJSON lines `{"stream": …, "event": …}`, of several streams in order."""
@@ -141,9 +186,10 @@ class Acceptor:
         return await self._finish(view, "*", ready, refused, sending)
 
     async def bury(
-        self, app: str, stream: str, refused: Sequence[Refusal], content_type: str, key: str
+        self, app: str, stream: str, refused: Sequence[Refusal], content_type: str, key: str | None
     ) -> None:
         """Dead letters for refused pieces; a repeated key stores them once."""
+        key = key or self._randomness.uuid_hex()
         for refusal in refused:
             letter = DeadLetter(
                 app, stream, refusal.reason, refusal.payload, content_type,
@@ -173,8 +219,7 @@ class Acceptor:
             self._metrics.observe("lockstep_receiver_append_ms", took_ms, app=app)
             self._count(app, runs, receipt)
         if refused:
-            key = sending.key or self._randomness.uuid_hex()
-            await self.bury(app, stream, refused, sending.content_type, key)
+            await self.bury(app, stream, refused, sending.content_type, sending.key)
             self._metrics.count(
                 "lockstep_receiver_events_refused_total", len(refused),
                 app=app, stream=stream, reason="invalid",

@@ -102,7 +102,7 @@ def _decode_json(body: bytes, reader: EventReader) -> Chunk:
         events = reader.fast_objects(body)
         if events:
             return tuple(events)
-    value = _parse(body)
+    value = parse_json(body)
     if isinstance(value, list) and (
         not value or all(isinstance(item, list | dict) for item in value)
     ):
@@ -162,12 +162,13 @@ def _decode_lines(body: bytes, reader: EventReader, max_refused: int) -> Decoded
 
 def _read_line(text: bytes, reader: EventReader) -> RawEvent | list[FieldError]:
     try:
-        return reader.read(_parse(text))
+        return reader.read(parse_json(text))
     except MalformedBodyError as error:
         return [FieldError(None, error.message)]
 
 
-def _parse(body: bytes) -> Any:
+def parse_json(body: bytes) -> Any:
+    """A JSON document; MalformedBodyError."""
     if not body.strip():
         raise MalformedBodyError("the body is empty")
     try:

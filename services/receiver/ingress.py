@@ -1,7 +1,6 @@
 """The bus's front door: messages of ingress.<app>.<stream> become records exactly once.
 
-A message is acknowledged after its record (or its dead letter) is durable; its id is the record's
-key, so a message delivered again finds the record there. While the processors lag, nothing is read.
+While the processors lag, nothing is read.
 """
 
 from __future__ import annotations
@@ -12,12 +11,8 @@ from typing import Final
 
 from lockstep.bus import Bus, IngressMessage
 from lockstep.clock import Clock
-from lockstep.events import Fault, LockstepError
-from lockstep.telemetry import Logger
-from services.receiver.accept import Acceptor, Sending
-from services.receiver.decode import JSON, Refusal
 from services.receiver.gate import Gate
-from services.receiver.values import FieldError
+from services.receiver.messages import BusMessage, Transfer
 
 READ_WAIT_MS: Final = 1_000
 MAX_MESSAGES: Final = 256
@@ -27,12 +22,11 @@ PAUSE_MS: Final = 200
 class IngressReader:
     """Transfers messages until told to stop."""
 
-    def __init__(self, bus: Bus, acceptor: Acceptor, gate: Gate, clock: Clock, log: Logger) -> None:
+    def __init__(self, bus: Bus, take: Transfer, gate: Gate, clock: Clock) -> None:
         self._bus = bus
-        self._acceptor = acceptor
+        self._take = take
         self._gate = gate
         self._clock = clock
-        self._log = log
         self._stopping = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -62,37 +56,12 @@ class IngressReader:
     async def _transfer(self, app: str, messages: Sequence[IngressMessage]) -> None:
         while self._gate.is_behind(app) and not self._stopping:
             await self._clock.sleep_ms(PAUSE_MS)
-        # Started in order, they reach the intake in order.
-        outcomes = await asyncio.gather(
-            *(self._one(message) for message in messages), return_exceptions=True
-        )
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
-
-    async def _one(self, message: IngressMessage) -> None:
-        content_type = message.headers.get("Content-Type", JSON)
-        key = f"ingress/{message.id}"
-        sending = Sending(content_type, _timestamp(message), key)
-        try:
-            await self._acceptor.accept(message.app, message.stream, message.payload, sending)
-        except LockstepError as error:
-            if error.fault is not Fault.USER:
-                raise
-            await self._bury(message, error, content_type, key)
-        await message.acknowledge()
-
-    async def _bury(
-        self, message: IngressMessage, error: LockstepError, content_type: str, key: str
-    ) -> None:
-        found = getattr(error, "errors", None) or [FieldError(None, error.message)]
-        refusal = Refusal(0, tuple(found), message.payload)
-        await self._acceptor.bury(message.app, message.stream, [refusal], content_type, key)
-        self._log.warning(
-            "ingress message refused", app=message.app, stream=message.stream, why=refusal.reason
-        )
-
-
-def _timestamp(message: IngressMessage) -> int | None:
-    given = message.headers.get("Timestamp-Ms", "")
-    return int(given) if given.isdigit() else None
+        await self._take.all(
+            [
+                BusMessage(
+                    each.app, each.stream, each.payload, each.headers, f"ingress/{each.id}",
+                    each.acknowledge,
+                )
+                for each in messages
+            ]
+        )  # fmt: skip

@@ -6,10 +6,11 @@ import gzip
 import io
 import zlib
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
-from aiohttp import web
+from aiohttp import web, web_urldispatcher
 
 from lockstep.frame.problems import Problem, problem_response
 from services.receiver.accept import Accepted, Acceptor, Sending
@@ -22,6 +23,21 @@ MAX_KEY_CHARACTERS = 200
 SHOWN_REFUSALS = 1_000
 
 Take = Callable[[str, bytes, Sending], Awaitable[Accepted]]
+Resolved = tuple[web_urldispatcher.UrlMappingMatchInfo | None, set[str]]
+
+
+class ClaimedPaths(web_urldispatcher.DynamicResource):
+    """Every path that somebody claims at the time of the request; the others are not here."""
+
+    def __init__(self, is_claimed: Callable[[str], bool]) -> None:
+        super().__init__("/{path:.+}")
+        self._is_claimed = is_claimed
+
+    async def resolve(self, request: web.Request) -> Resolved:
+        """See Resource."""
+        if request.method != "POST" or not self._is_claimed(request.path):
+            return None, set()
+        return await super().resolve(request)
 
 
 class Routes:
@@ -36,22 +52,43 @@ class Routes:
         """The paths."""
         router.add_post("/v1/apps/{app}/streams/{stream}/events", self._one_stream)
         router.add_post("/v1/apps/{app}/events", self._many_streams)
+        # Where the apps' own http sources want to be found.
+        claimed = ClaimedPaths(lambda path: self._acceptor.sources.at_path(path) is not None)
+        router.register_resource(claimed)
+        claimed.add_route("POST", self._by_path)
         # The address form of the older products' HTTP sources.
-        router.add_post("/{app}/{stream}", self._one_stream)
+        router.add_post("/{app}/{stream}", self._by_name)
 
     async def _one_stream(self, request: web.Request) -> web.Response:
-        stream = request.match_info["stream"]
+        app, stream = request.match_info["app"], request.match_info["stream"]
+        return await self._take(request, app, self._into(stream), JSON)
 
+    async def _by_path(self, request: web.Request) -> web.Response:
+        source = self._acceptor.sources.at_path(request.path)
+        if source is None:
+            raise web.HTTPNotFound
+        take = self._into(source.stream, source.number)
+        return await self._take(request, source.app, take, JSON)
+
+    async def _by_name(self, request: web.Request) -> web.Response:
+        app, stream = request.match_info["app"], request.match_info["stream"]
+        source = self._acceptor.sources.http(await self._acceptor.view(app), stream)
+        take = self._into(stream, None if source is None else source.number)
+        return await self._take(request, app, take, JSON)
+
+    def _into(self, stream: str, source: int | None = None) -> Take:
         async def take(app: str, body: bytes, sending: Sending) -> Accepted:
-            return await self._acceptor.accept(app, stream, body, sending)
+            return await self._acceptor.accept(app, stream, body, replace(sending, source=source))
 
-        return await self._take(request, take, JSON)
+        return take
 
     async def _many_streams(self, request: web.Request) -> web.Response:
-        return await self._take(request, self._acceptor.accept_mixed, NDJSON)
-
-    async def _take(self, request: web.Request, take: Take, default_type: str) -> web.Response:
         app = request.match_info["app"]
+        return await self._take(request, app, self._acceptor.accept_mixed, NDJSON)
+
+    async def _take(
+        self, request: web.Request, app: str, take: Take, default_type: str
+    ) -> web.Response:
         await self._acceptor.view(app)
         announced = request.content_length or 0
         if announced > self._max_body_bytes:
@@ -82,7 +119,7 @@ def _sending(request: web.Request, default_type: str) -> Sending:
         raise Problem(HTTPStatus.BAD_REQUEST, f"{KEY_HEADER}: 1 to {MAX_KEY_CHARACTERS} characters")
     content_type = request.headers.get("Content-Type", default_type)
     row_chunks = request.query.get("chunk", "batch") == "row"
-    return Sending(content_type, timestamp_ms, key, row_chunks)
+    return Sending(content_type, timestamp_ms, key, row_chunks, properties=request.headers)
 
 
 def _unpacked(request: web.Request, body: bytes, limit: int) -> bytes:

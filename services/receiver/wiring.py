@@ -5,10 +5,12 @@ from __future__ import annotations
 from lockstep.events.columns import load_arrow
 from lockstep.frame import Beating, Catalogue, Context, HeartbeatWatch, Service
 from services.receiver.accept import Acceptor
+from services.receiver.feeds import SourceFeeds
 from services.receiver.gate import Gate
 from services.receiver.ingress import IngressReader
 from services.receiver.intakes import Intakes
 from services.receiver.lag import LagWatch
+from services.receiver.messages import Transfer
 from services.receiver.routes import Routes
 
 DRAIN_POLL_MS = 20
@@ -34,7 +36,11 @@ class Receiver:
         )  # fmt: skip
         lag = LagWatch(self._watch, self._intakes.last_position)
         gate = Gate(settings.receiver, lag.lag, context.metrics)
-        self._ingress = IngressReader(bus, self._acceptor, gate, context.clock, context.log)
+        take = Transfer(self._acceptor, context.log)
+        self._ingress = IngressReader(bus, take, gate, context.clock)
+        self._feeds = SourceFeeds(
+            bus, self._catalogue, self._acceptor.sources, take, gate, context.tasks, context.clock
+        )
         Routes(self._acceptor, gate, max_body_bytes=settings.receiver.max_body_bytes).add_to(
             context.router
         )
@@ -48,9 +54,12 @@ class Receiver:
         tasks.supervise("heartbeats", self._watch.run)
         tasks.supervise("heartbeat", self._beating.run)
         tasks.supervise("ingress", self._ingress.run)
+        await self._feeds.follow_catalogue()
+        tasks.supervise("sources", self._feeds.run)
 
     async def drain(self) -> None:
         """What was taken becomes durable."""
+        await self._feeds.stop()
         await self._ingress.drain()
         while not self._intakes.is_idle:
             await self._context.clock.sleep_ms(DRAIN_POLL_MS)

@@ -212,6 +212,29 @@ class Ingress(Protocol):
         """Messages nobody has acknowledged, shared among all receivers; redelivered later."""
 
 
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """A message of a mailbox. `id`: stable across redeliveries, or given by its sender; None: it
+    has none, and comes once. `acknowledge` when it need not come again."""
+
+    subject: str
+    payload: bytes
+    headers: Mapping[str, str]
+    id: str | None
+    acknowledge: Callable[[], Awaitable[None]]
+
+
+class Mailbox(Protocol):
+    """Messages of a subject, shared among all who have opened the mailbox of that name."""
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Mail]:
+        """What has come and nobody has acknowledged; waits up to `wait_ms` for the first."""
+
+    async def close(self) -> Sequence[Mail]:
+        """Reads no more; what is kept for the name stays. Gives what had come already and cannot be
+        given back to the carrier; idempotent."""
+
+
 class Subscription(Protocol):
     """A live subscription to a topic."""
 
@@ -272,6 +295,11 @@ class Bus(Protocol):
     @property
     def ingress(self) -> Ingress:
         """The bus clients' front door."""
+
+    async def mailbox(self, pattern: str, name: str) -> Mailbox:
+        """Messages of a subject (it may hold `*` and `>`), from now on; of a name seen before, from
+        where its readers stopped. Where a stream of the carrier keeps all of the subject, a message
+        comes until it is acknowledged; else at most once, to whoever is there."""
 
     @property
     def topics(self) -> Topics:

@@ -109,5 +109,16 @@ def matches(pattern: str, subject: str) -> bool:
     return len(wanted) == len(found)
 
 
+def covers(wide: str, narrow: str) -> bool:
+    """Whether every subject that fits the pattern `narrow` fits the pattern `wide`."""
+    outer, inner = wide.split("."), narrow.split(".")
+    for i, token in enumerate(outer):
+        if token == ">":
+            return len(inner) > i
+        if i >= len(inner) or inner[i] == ">" or token not in ("*", inner[i]):
+            return False
+    return len(outer) == len(inner)
+
+
 def _log_tokens(log: LogName) -> str:
     return f"{escaped(log.app)}.{escaped(log.group)}.{log.partition}"

@@ -125,6 +125,35 @@ async def test_a_subject_that_nobody_keeps_is_sent_once(world: World) -> None:
     await subscription.close()
 
 
+async def test_a_mailbox_is_shared_by_name(world: World) -> None:
+    """Each message to one of its readers, with headers and the sender's id; closed, to the other.
+    Another name has them all."""
+    root = uuid.uuid4().hex
+    first = await world.bus.mailbox(f"{root}.*", "m")
+    second = await world.other.mailbox(f"{root}.*", "m")
+    third = await world.other.mailbox(f"{root}.>", "n")
+    for i in range(20):
+        headers = {ID_HEADER: f"{root}{i}", "X-Kind": "k"}
+        await world.bus.topics.publish(f"{root}.a", b"%d" % i, headers=headers)
+    seen: list[tuple[str | None, bytes]] = []
+    while len(seen) < 20:
+        for mailbox in (first, second):
+            for mail in await mailbox.read(max_messages=5, wait_ms=100):
+                assert (mail.subject, mail.headers["X-Kind"]) == (f"{root}.a", "k")
+                seen.append((mail.id, mail.payload))
+                await mail.acknowledge()
+    assert sorted(seen) == sorted((f"{root}{i}", b"%d" % i) for i in range(20))
+    copies = 0
+    while copies < 20:
+        copies += len(await third.read(max_messages=100, wait_ms=WAIT_MS))
+    assert list(await first.close()) == []
+    await world.bus.topics.publish(f"{root}.b", b"x")
+    (mail,) = await second.read(max_messages=5, wait_ms=WAIT_MS)
+    assert mail.payload == b"x"
+    for mailbox in (second, third):
+        await mailbox.close()
+
+
 async def test_topics_reach_every_subscriber(world: World) -> None:
     """With wildcards; in order; not those of other subjects."""
     root = uuid.uuid4().hex

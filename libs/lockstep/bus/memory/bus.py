@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from lockstep.bus.contract import DeadLetters, Ingress, InputLog, LogName, OutputLog, Topics
+from lockstep.bus.contract import (
+    DeadLetters,
+    Ingress,
+    InputLog,
+    LogName,
+    Mailbox,
+    OutputLog,
+    Topics,
+)
 from lockstep.bus.memory.carrier import MemoryCarrier
 from lockstep.bus.memory.dead_letters import MemoryDeadLetters
 from lockstep.bus.memory.ingress import MemoryIngress
@@ -43,6 +51,10 @@ class MemoryBus:
         self.link.send()
         self._carrier.remove(input_subject(name))
         self._carrier.remove(output_subject(name))
+
+    async def mailbox(self, pattern: str, name: str) -> Mailbox:
+        """See the contract."""
+        return self._topics.open_mailbox(pattern, name)
 
     @property
     def dead_letters(self) -> DeadLetters:

@@ -10,6 +10,7 @@ from lockstep.bus.contract import Ingress, Subscription
 from lockstep.bus.errors import RecordTooLargeError
 from lockstep.bus.memory.carrier import MemoryCarrier
 from lockstep.bus.memory.link import Link
+from lockstep.bus.memory.mailbox import MemoryMailbox
 from lockstep.bus.subjects import INGRESS_ALL, ingress_names, matches
 from lockstep.bus.subscriptions import QueuedSubscription
 from lockstep.events import UnavailableError
@@ -20,6 +21,14 @@ class _Listener:
     pattern: str
     link: Link
     subscription: QueuedSubscription
+
+
+@dataclass(frozen=True)
+class _Box:
+    pattern: str
+    name: str
+    link: Link
+    mailbox: MemoryMailbox
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,31 @@ class MemoryTopics:
                 and matches(listener.pattern, subject)
             ):
                 listener.subscription.offer(subject, payload)
+        self._into_boxes(subject, payload, headers or {})
+
+    def _into_boxes(self, subject: str, payload: bytes, headers: Mapping[str, str]) -> None:
+        """One of the readers of each mailbox, each in turn."""
+        served: set[tuple[str, str]] = set()
+        for key, box in list(self._carrier.listeners.items()):
+            if not isinstance(box, _Box) or not box.link.reachable:
+                continue
+            if matches(box.pattern, subject) and (box.name, box.pattern) not in served:
+                served.add((box.name, box.pattern))
+                box.mailbox.offer(subject, payload, headers)
+                self._carrier.listeners[key] = self._carrier.listeners.pop(key)
+
+    def open_mailbox(self, pattern: str, name: str) -> MemoryMailbox:
+        """See the contract of Bus.mailbox."""
+        self._link.send()
+        key = self._carrier.next_key()
+        mailbox = MemoryMailbox(
+            self._carrier.clock,
+            self._carrier.limits.subscription_queue_messages,
+            lambda: self._carrier.listeners.pop(key, None),
+        )
+        self._carrier.listeners[key] = _Box(pattern, name, self._link, mailbox)
+        self._keys.append(key)
+        return mailbox
 
     async def publish_kept(
         self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from lockstep.bus.contract import DeadLetters, Ingress, InputLog, LogName, OutputLog, Topics
+from lockstep.bus.contract import (
+    DeadLetters,
+    Ingress,
+    InputLog,
+    LogName,
+    Mailbox,
+    OutputLog,
+    Topics,
+)
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.address import parse_address
 from lockstep.bus.nats.connection import Connection
@@ -11,6 +19,7 @@ from lockstep.bus.nats.in_flight import InFlight
 from lockstep.bus.nats.ingress import NatsIngress
 from lockstep.bus.nats.input_log import NatsInputLog
 from lockstep.bus.nats.jetstream import JetStream, stream_config
+from lockstep.bus.nats.mailbox import open_mailbox
 from lockstep.bus.nats.output_log import NatsOutputLog
 from lockstep.bus.nats.topics import NatsTopics
 from lockstep.bus.subjects import (
@@ -78,6 +87,10 @@ class NatsBus:
         """See the contract."""
         await self._jetstream.delete_stream(stream_name(input_subject(name)))
         await self._jetstream.delete_stream(stream_name(output_subject(name)))
+
+    async def mailbox(self, pattern: str, name: str) -> Mailbox:
+        """See the contract."""
+        return await open_mailbox(self._jetstream, pattern, name)
 
     @property
     def dead_letters(self) -> DeadLetters:

@@ -1,6 +1,7 @@
 """Source and sink mappers: bytes or text to rows, rows to payloads (semantics 22)."""
 
 from lockstep.operators.mapping.contract import (
+    BadField,
     MappingError,
     Properties,
     Reading,
@@ -18,6 +19,7 @@ from lockstep.operators.mapping.rim import annotated, check_rim, map_of
 from lockstep.operators.mapping.templates import Template, grouped
 
 __all__ = [
+    "BadField",
     "Distribution",
     "MappingError",
     "MessageWriter",

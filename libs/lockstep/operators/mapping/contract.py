@@ -10,10 +10,36 @@ from lockstep.events import Event, Fault, LockstepError, StreamSchema
 from lockstep.siddhiql import ast
 
 
+@dataclass(frozen=True, slots=True)
+class BadField:
+    """What is wrong with the value of one attribute; None: with the event as a whole."""
+
+    attribute: str | None
+    message: str
+
+
 class MappingError(LockstepError):
-    """A payload, or a part of one, that does not map to the stream: the sender's fault."""
+    """A payload, or a part of one, that does not map to the stream: the sender's fault.
+
+    `fields`: all that is wrong; the message and `where` are the first of them. `item`: which event
+    of the payload it was, from 1, or 0 for the payload as a whole. `piece`: that event alone as a
+    payload of its own, where the format has such pieces.
+    """
 
     fault = Fault.USER
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str | None = None,
+        hint: str | None = None,
+        fields: Sequence[BadField] = (),
+    ) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.fields = tuple(fields) or (BadField(where, message),)
+        self.item = 0
+        self.piece: bytes | None = None
 
 
 @dataclass

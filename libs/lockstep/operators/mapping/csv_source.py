@@ -56,12 +56,23 @@ class CsvSource:
         reading = read_rows(
             lines, lambda line: self._row(line, properties), now_ms, as_one_chunk=True
         )
+        for error in reading.refused:
+            error.piece = self._text([lines[error.item - 1]])
         if rest:
             hint = "event.grouping.enabled='true' reads them all"
-            reading.refused.append(
-                MappingError(f"{len(rest)} more lines in one message", hint=hint)
-            )
+            more = MappingError(f"{len(rest)} more lines in one message", hint=hint)
+            more.item, more.piece = 2, self._text(rest)
+            reading.refused.append(more)
         return reading
+
+    def _text(self, lines: list[list[str]]) -> bytes:
+        """Lines as a payload that brings them again."""
+        out = io.StringIO()
+        writer = csv.writer(out, delimiter=self._delimiter, lineterminator="\n")
+        if self._groups and self._awaits_header:
+            writer.writerow(["header"])
+        writer.writerows(lines)
+        return out.getvalue().encode()
 
     def _lines(self, text: str) -> list[list[str]]:
         try:

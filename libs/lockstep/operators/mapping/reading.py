@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from lockstep.events import Event, LockstepError
-from lockstep.operators.mapping.contract import MappingError, Properties, Reading
+from lockstep.operators.mapping.contract import BadField, MappingError, Properties, Reading
 from lockstep.operators.mapping.options import Column
 from lockstep.operators.mapping.values import lenient
 
@@ -22,28 +22,34 @@ def row_of(
     fails_on_missing: bool,
     convert: Callable[[Any, Any], Any] = lenient,
 ) -> tuple[Any, ...]:
-    """The values of one event; MappingError names the attribute that is missing or does not fit."""
+    """The values of one event; MappingError names every attribute that is missing or unfit."""
     values = []
+    bad: list[BadField] = []
     for column in columns:
-        attribute = column.attribute
-        if column.is_transport:
-            found = column.property_of(properties)
-            values.append(_fitted(lenient, found, column))
-            continue
-        found = look_up(column)
-        if found is ABSENT:
-            if fails_on_missing:
-                raise MappingError(f"there is no {column.path!r}", where=attribute.name)
-            found = None
-        values.append(_fitted(convert, found, column))
+        try:
+            values.append(_value(column, look_up, properties, fails_on_missing, convert))
+        except MappingError as error:
+            bad.append(BadField(column.attribute.name, error.message))
+    if bad:
+        raise MappingError(bad[0].message, where=bad[0].attribute, fields=bad)
     return tuple(values)
 
 
-def _fitted(convert: Callable[[Any, Any], Any], value: Any, column: Column) -> Any:
-    try:
-        return convert(value, column.attribute.type)
-    except MappingError as error:
-        raise MappingError(error.message, where=column.attribute.name) from error
+def _value(
+    column: Column,
+    look_up: Callable[[Column], Any],
+    properties: Properties | None,
+    fails_on_missing: bool,
+    convert: Callable[[Any, Any], Any],
+) -> Any:
+    if column.is_transport:
+        return lenient(column.property_of(properties), column.attribute.type)
+    found = look_up(column)
+    if found is ABSENT:
+        if fails_on_missing:
+            raise MappingError(f"there is no {column.path!r}")
+        found = None
+    return convert(found, column.attribute.type)
 
 
 def read_rows(
@@ -56,11 +62,13 @@ def read_rows(
     """The events of the items that can be read, as one chunk or each as its own."""
     reading = Reading()
     events: list[Event] = []
-    for item in items:
+    for number, item in enumerate(items, start=1):
         try:
             events.append(Event(now_ms, read(item)))
         except LockstepError as error:
-            reading.refused.append(refusal(error))
+            refused_item = refusal(error)
+            refused_item.item = number
+            reading.refused.append(refused_item)
     if as_one_chunk:
         if events:
             reading.chunks.append(events)

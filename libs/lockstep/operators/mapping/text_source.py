@@ -55,9 +55,13 @@ class TextSource:
             text = text_of(payload)
         except LockstepError as error:
             return refused(error)
-        return read_rows(
-            self._events(text), lambda part: self._row(part, properties), now_ms, as_one_chunk=False
+        parts = self._events(text)
+        reading = read_rows(
+            parts, lambda part: self._row(part, properties), now_ms, as_one_chunk=False
         )
+        for error in reading.refused:
+            error.piece = parts[error.item - 1].encode()
+        return reading
 
     def _events(self, text: str) -> list[str]:
         if not self._groups:

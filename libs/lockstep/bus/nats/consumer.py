@@ -1,0 +1,119 @@
+"""A durable consumer with several readers: each message to one of them, until acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Mapping
+from typing import Any, Final
+
+from nats.aio.msg import Msg
+
+from lockstep.bus.nats.connection import Connection
+from lockstep.bus.nats.jetstream import JetStream
+from lockstep.bus.nats.puller import Puller
+from lockstep.bus.subjects import ID_HEADER
+from lockstep.events import UnavailableError
+
+_MAX_PULL_BYTES: Final = 16_777_216
+_NS_PER_MS: Final = 1_000_000
+_PAUSE_S: Final = 0.05
+
+
+class SharedConsumer:
+    """One reader of a durable consumer, which is made at the first reading."""
+
+    def __init__(
+        self, jetstream: JetStream, stream: str, consumer: str, config: Mapping[str, Any]
+    ) -> None:
+        self._jetstream = jetstream
+        self._stream = stream
+        self._consumer = consumer
+        self._config = config
+        self._lock = asyncio.Lock()
+        self._puller: Puller | None = None
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> list[Msg]:
+        """Messages nobody has acknowledged; waits for the first. Errors: UnavailableError."""
+        deadline = asyncio.get_running_loop().time() + wait_ms / 1000
+        async with self._lock:
+            for failures in itertools.count(1):
+                try:
+                    return await self._read(max_messages, deadline)
+                except UnavailableError:
+                    await self._drop()
+                    # A lost consumer is made anew at once, whatever time is left.
+                    if failures > 1 and asyncio.get_running_loop().time() >= deadline:
+                        raise
+                    await asyncio.sleep(0 if failures == 1 else _PAUSE_S)
+        raise AssertionError("unreachable")
+
+    async def open(self) -> None:
+        """Makes the consumer now: what is stored from now on will come. UnavailableError."""
+        async with self._lock:
+            await self._open()
+
+    async def release(self) -> None:
+        """Gives back what has come and was not read, so that others need not wait for it."""
+        puller = self._puller
+        while puller is not None and puller.buffered() is not None:
+            with contextlib.suppress(UnavailableError):
+                await self._jetstream.connection.publish(puller.take().reply, b"-NAK")
+
+    async def close(self) -> None:
+        """Releases, and listens no more; idempotent."""
+        await self.release()
+        await self._drop()
+
+    async def _read(self, max_messages: int, deadline: float) -> list[Msg]:
+        puller = await self._open()
+        remaining = max(0.0, deadline - asyncio.get_running_loop().time())
+        await puller.wait(remaining, max_messages=max_messages, max_bytes=_MAX_PULL_BYTES)
+        taken: list[Msg] = []
+        fresh_s = self._jetstream.limits.ingress_redelivery_ms / 1000
+        while len(taken) < max_messages and puller.buffered() is not None:
+            stale = puller.waited_s() >= fresh_s
+            message = puller.take()
+            if not stale:  # else somebody else has been given it by now
+                taken.append(message)
+        return taken
+
+    async def _open(self) -> Puller:
+        if self._puller is None:
+            limits = self._jetstream.limits
+            config = {
+                "durable_name": self._consumer,
+                "ack_policy": "explicit",
+                "ack_wait": limits.ingress_redelivery_ms * _NS_PER_MS,
+                "max_ack_pending": limits.ingress_max_unacknowledged,
+                "replay_policy": "instant",
+                **self._config,
+            }
+            puller = Puller(self._jetstream.connection, self._stream, self._consumer)
+            await puller.open()
+            self._puller = puller
+            await self._jetstream.call(
+                f"CONSUMER.DURABLE.CREATE.{self._stream}.{self._consumer}",
+                {"stream_name": self._stream, "config": config},
+            )
+        return self._puller
+
+    async def _drop(self) -> None:
+        puller, self._puller = self._puller, None
+        if puller is not None:
+            await puller.close()
+
+
+def message_id(message: Msg) -> str:
+    """The sender's id, or one made of the stream's sequence: the same at each delivery."""
+    tokens = message.reply.split(".")
+    shift = 0 if len(tokens) == 9 else 2
+    # Sequence and time of storing: also unique when the stream has been made anew.
+    own = (message.headers or {}).get(ID_HEADER)
+    return own or f"{tokens[5 + shift]}-{tokens[7 + shift]}"
+
+
+async def acknowledge(connection: Connection, message: Msg) -> None:
+    """Lost, it means one redelivery, which the message's id makes harmless."""
+    await connection.publish(message.reply, b"+ACK")

@@ -1,0 +1,130 @@
+"""Mailboxes: a subject's messages shared by name, durable where a stream keeps the subject."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from nats.aio.msg import Msg
+
+from lockstep.bus.contract import Mail, Mailbox
+from lockstep.bus.nats.connection import Connection
+from lockstep.bus.nats.consumer import SharedConsumer, acknowledge, message_id
+from lockstep.bus.nats.jetstream import JetStream, persistently
+from lockstep.bus.subjects import ID_HEADER, covers
+from lockstep.telemetry import get_logger
+
+_NS_PER_MS: Final = 1_000_000
+
+
+async def open_mailbox(jetstream: JetStream, pattern: str, name: str) -> Mailbox:
+    """See the contract. Errors: UnavailableError."""
+    consumer = f"lockstep-{hashlib.sha256(f'{name} {pattern}'.encode()).hexdigest()[:24]}"
+    answer = await persistently(
+        lambda: jetstream.call("STREAM.LIST", {"subject": pattern}), jetstream.limits
+    )
+    for stream in answer.get("streams") or ():
+        config = stream["config"]
+        if any(covers(kept, pattern) for kept in config.get("subjects") or ()):
+            # A work queue hands everything out; any other stream begins with what is new.
+            policy = "all" if config.get("retention") == "workqueue" else "new"
+            shared = SharedConsumer(
+                jetstream,
+                str(config["name"]),
+                consumer,
+                {
+                    "deliver_policy": policy,
+                    "filter_subject": pattern,
+                    # Who has not come back for so long will not; the stream need not wait for it.
+                    "inactive_threshold": jetstream.limits.max_log_age_ms * _NS_PER_MS,
+                },
+            )
+            await shared.open()
+            return KeptMailbox(jetstream, shared)
+    live = LiveMailbox(jetstream.connection)
+    await live.open(pattern, consumer)
+    return live
+
+
+class KeptMailbox:
+    """A stream keeps what has not been acknowledged."""
+
+    def __init__(self, jetstream: JetStream, shared: SharedConsumer) -> None:
+        self._jetstream = jetstream
+        self._shared = shared
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Mail]:
+        """See the contract."""
+        found = await self._shared.read(max_messages=max_messages, wait_ms=wait_ms)
+        connection = self._jetstream.connection
+        return [
+            Mail(
+                message.subject,
+                message.data,
+                dict(message.headers or {}),
+                message_id(message),
+                partial(acknowledge, connection, message),
+            )
+            for message in found
+        ]
+
+    async def close(self) -> Sequence[Mail]:
+        """See the contract."""
+        await self._shared.close()
+        return ()
+
+
+class LiveMailbox:
+    """Core NATS with a queue group: at most once. Over its limit the newest is lost and told."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._waiting: deque[Msg] = deque()
+        self._arrived = asyncio.Event()
+        self._key: int | None = None
+        self._log = get_logger()
+
+    async def open(self, pattern: str, queue: str) -> None:
+        """Listens."""
+        self._key = await self._connection.subscribe(pattern, self._take, queue=queue)
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Mail]:
+        """See the contract."""
+        if not self._waiting:
+            self._arrived.clear()
+            try:
+                async with asyncio.timeout(wait_ms / 1000):
+                    await self._arrived.wait()
+            except TimeoutError:
+                return ()
+        count = min(max_messages, len(self._waiting))
+        return [_mail(self._waiting.popleft()) for _ in range(count)]
+
+    async def close(self) -> Sequence[Mail]:
+        """See the contract."""
+        key, self._key = self._key, None
+        if key is not None:
+            await self._connection.unsubscribe(key)
+        left = [_mail(message) for message in self._waiting]
+        self._waiting.clear()
+        return left
+
+    async def _take(self, message: Msg) -> None:
+        if len(self._waiting) >= self._connection.limits.subscription_queue_messages:
+            self._log.warning("a message was lost: its reader lags", subject=message.subject)
+            return
+        self._waiting.append(message)
+        self._arrived.set()
+
+
+def _mail(message: Msg) -> Mail:
+    headers = dict(message.headers or {})
+    return Mail(message.subject, message.data, headers, headers.get(ID_HEADER), _nothing)
+
+
+async def _nothing() -> None:
+    """Nobody waits to hear of it."""

@@ -1,0 +1,122 @@
+"""Sources on the bus: the messages of their subjects, shared by all receivers.
+
+Where a stream of the bus keeps a subject, a message comes until its record is durable; else at most
+once, to whichever receiver is there. Whether one does is looked at again and again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from lockstep.bus import Bus, Mail, Mailbox
+from lockstep.clock import Clock
+from lockstep.frame import Catalogue, Tasks
+from services.receiver.gate import Gate
+from services.receiver.messages import BusMessage, Transfer
+from services.receiver.sources import Source, SourceBook
+
+READ_WAIT_MS: Final = 1_000
+MAX_MESSAGES: Final = 256
+PAUSE_MS: Final = 200
+FOLLOW_LIMIT_MS: Final = 5_000
+LOOK_AGAIN_MS: Final = 30_000
+"""After so long a source's mailbox is opened anew, in case a stream keeps its subject now."""
+
+
+class SourceFeeds:
+    """Starts and stops a task per source as the catalogue changes."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        catalogue: Catalogue,
+        book: SourceBook,
+        take: Transfer,
+        gate: Gate,
+        tasks: Tasks,
+        clock: Clock,
+    ) -> None:
+        self._bus = bus
+        self._catalogue = catalogue
+        self._book = book
+        self._take = take
+        self._gate = gate
+        self._tasks = tasks
+        self._clock = clock
+        self._running: dict[str, Source] = {}
+        self._under_way: set[asyncio.Future[None]] = set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        seen = -1
+        while True:
+            seen = await self._catalogue.changed(seen, limit_ms=FOLLOW_LIMIT_MS)
+            await self.follow_catalogue()
+
+    async def follow_catalogue(self) -> None:
+        """Brings the tasks in line with what is deployed now."""
+        wanted = {each.name: each for each in self._book.all() if each.subject is not None}
+        for name, source in list(self._running.items()):
+            if wanted.get(name) != source:
+                await self._tasks.stop(f"source-{name}")
+                del self._running[name]
+        for name, source in wanted.items():
+            if name not in self._running:
+                self._running[name] = source
+                self._tasks.supervise(f"source-{name}", partial(self._feed, source))
+
+    async def stop(self) -> None:
+        """Takes no more, and ends what it has begun."""
+        await self._tasks.stop("sources")
+        for name in list(self._running):
+            await self._tasks.stop(f"source-{name}")
+        self._running.clear()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+
+    async def _feed(self, source: Source) -> None:
+        mailbox = await self._open(source)
+        try:
+            while True:
+                look_again_ms = self._clock.monotonic_ms() + LOOK_AGAIN_MS
+                while self._clock.monotonic_ms() < look_again_ms:
+                    while self._gate.is_behind(source.app):
+                        await self._clock.sleep_ms(PAUSE_MS)
+                    found = await mailbox.read(max_messages=MAX_MESSAGES, wait_ms=READ_WAIT_MS)
+                    await self._transfer(source, found)
+                # The next one listens before this one stops.
+                before, mailbox = mailbox, await self._open(source)
+                await self._transfer(source, await before.close())
+        finally:
+            self._begin(source, await mailbox.close())
+
+    async def _open(self, source: Source) -> Mailbox:
+        return await self._bus.mailbox(source.subject or "", source.mailbox)
+
+    async def _transfer(self, source: Source, found: Sequence[Mail]) -> None:
+        """What has been taken is not given up when this task is cancelled."""
+        if found:
+            await asyncio.shield(self._begin(source, found))
+
+    def _begin(self, source: Source, found: Sequence[Mail]) -> asyncio.Future[None]:
+        work = asyncio.ensure_future(self._take.all(_messages(source, found)))
+        self._under_way.add(work)
+        work.add_done_callback(self._under_way.discard)
+        return work
+
+
+def _messages(source: Source, found: Sequence[Mail]) -> list[BusMessage]:
+    return [
+        BusMessage(
+            source.app,
+            source.stream,
+            mail.payload,
+            mail.headers,
+            None if mail.id is None else f"{source.name}/{mail.id}",
+            mail.acknowledge,
+            source.number,
+        )
+        for mail in found
+    ]

@@ -1,0 +1,208 @@
+"""Messages in the form of a source: chunks, and every bad field told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from multidict import CIMultiDict
+
+from lockstep.siddhiql import ast, check
+from services.receiver.decode import MalformedBodyError
+from services.receiver.mapped import message_reader
+from services.receiver.sources import source_number, with_source
+
+STREAM = "define stream S (room string, celsius double, at long);"
+
+
+def reader(mapping: str, stream: str = STREAM) -> Any:
+    """What reads the messages of `@source(type='http', @map(…))`."""
+    checked = check(f"@source(type='http', {mapping}) {stream}")
+    definition = checked.app.definitions[0]
+    assert isinstance(definition, ast.StreamDefinition)
+    return message_reader(checked.streams["S"], definition.annotations[0])
+
+
+def chunks(mapping: str, body: str | bytes, **headers: str) -> list[list[tuple[Any, ...]]]:
+    """The values that a message brings, chunk by chunk; nothing may be refused."""
+    raw = body.encode() if isinstance(body, str) else body
+    decoded = reader(mapping).read(raw, CIMultiDict(headers))
+    assert not decoded.refused
+    return [[event.data for event in chunk] for chunk in decoded.chunks]
+
+
+def errors(mapping: str, body: str) -> list[tuple[str | None, str]]:
+    """All that is wrong with a message that is refused as a whole."""
+    with pytest.raises(MalformedBodyError) as refused:
+        reader(mapping).read(body.encode(), {})
+    return [(error.field, error.message) for error in refused.value.errors]
+
+
+PATHS = "@map(type='json', @attributes(room='$.where.room', celsius='t', at='$.when'))"
+TEXT = (
+    r"@map(type='text', regex.A='(\w+) is at ([-.\d]+)', "
+    "@attributes(room='A[1]', celsius='A[2]', at='A[2]'))"
+)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "body", "expected"),
+    [
+        (PATHS, '{"where":{"room":"a"},"t":21,"when":"7"}', [[("a", 21.0, 7)]]),
+        (
+            PATHS,
+            '[{"where":{"room":"a"},"t":1.5,"when":7},{"where":{"room":null},"t":"2","when":8}]',
+            [[("a", 1.5, 7), (None, 2.0, 8)]],
+        ),
+        (
+            "@map(type='json', enclosing.element='$.readings', @attributes("
+            "room='r', celsius='c', at='a'))",
+            '{"readings":[{"r":"x","c":1.0,"a":1},{"r":"y","c":2.0,"a":2}]}',
+            [[("x", 1.0, 1), ("y", 2.0, 2)]],
+        ),
+        (
+            "@map(type='json', enclosing.element='$.readings')",
+            '{"readings":[{"room":"x","celsius":1,"at":1},'
+            '{"event":{"room":"y","celsius":2,"at":2}}]}',
+            [[("x", 1.0, 1), ("y", 2.0, 2)]],
+        ),
+        (
+            "@map(type='json', fail.on.missing.attribute='false')",
+            '[{"room":"x"},{"event":{"at":2}}]',
+            [[("x", None, None), (None, None, 2)]],
+        ),
+        (
+            "@map(type='json', event.grouping.enabled='false', @attributes("
+            "room='r', celsius='c', at='a'))",
+            '[{"r":"x","c":1.0,"a":1},{"r":"y","c":2.0,"a":2}]',
+            [[("x", 1.0, 1)], [("y", 2.0, 2)]],
+        ),
+        (
+            "@map(type='xml')",
+            "<events><event><room>x</room><celsius>1.5</celsius><at>7</at></event></events>",
+            [[("x", 1.5, 7)]],
+        ),
+        ("@map(type='csv')", "x,1.5,7\n", [[("x", 1.5, 7)]]),
+        (
+            "@map(type='csv', delimiter=';', header.present='true', event.grouping.enabled='true',"
+            " @attributes(room='2', celsius='1', at='0'))",
+            "at;celsius;room\n1;1.5;x\n2;2.5;y\n",
+            [[("x", 1.5, 1), ("y", 2.5, 2)]],
+        ),
+        ("@map(type='text')", 'room:"x",\ncelsius:1.5,\nat:7', [[("x", 1.5, 7)]]),
+        (TEXT.replace("at='A[2]'", "at='B'").replace("regex.A", "regex.B='#(.)', regex.A"),
+         "attic is at -3.5 #7", [[("attic", -3.5, 7)]]),
+        ("@map(type='keyvalue')", "room=a+b&celsius=1.5&at=7", [[("a b", 1.5, 7)]]),
+        ("@map(type='keyvalue')", '{"room":"a","celsius":1.5,"at":7}', [[("a", 1.5, 7)]]),
+        (
+            "@map(type='keyvalue', @attributes(room='r', celsius='c', at='t'))",
+            "r=&c=1&t=7",
+            [[("", 1.0, 7)]],
+        ),
+    ],
+)  # fmt: skip
+def test_forms(mapping: str, body: str, expected: list[Any]) -> None:
+    """As the language page has them; what belongs together stays one chunk."""
+    assert chunks(mapping, body) == expected
+
+
+def test_transport_properties() -> None:
+    """Headers, named in any case."""
+    mapping = "@map(type='json', @attributes(room='trp:X-Room', celsius='c', at='trp:at'))"
+    assert chunks(mapping, '{"c":1}', **{"x-room": "hall", "At": "7"}) == [[("hall", 1.0, 7)]]
+    assert errors(mapping, '{"c":1}') == [
+        ("room", "the transport brought no property 'X-Room'"),
+        ("at", "the transport brought no property 'at'"),
+    ]
+
+
+@pytest.mark.parametrize("mapping", ["", "@map(type='passThrough')", "@map(type='json')"])
+def test_the_suites_own_form_needs_no_reader(mapping: str) -> None:
+    """Plain JSON by names is read by the quick way, as everywhere else."""
+    text = mapping or "receiver.url='http://h/p'"
+    assert reader(text) is None
+
+
+@pytest.mark.parametrize(
+    ("mapping", "body", "expected"),
+    [
+        (PATHS, "{", [(None, "malformed")]),
+        (PATHS, "", []),
+        (
+            PATHS,
+            '{"where":{},"t":"warm","when":1.5}',
+            [("room", "no '$.where.room'"), ("celsius", "warm is no double"), ("at", "1.5")],
+        ),
+        (
+            PATHS,
+            '[{"where":{"room":"a"},"t":1,"when":1},{"where":{"room":"a"},"t":"x","when":"y"}]',
+            [("[1].celsius", "x is no double"), ("[1].at", "y is no long")],
+        ),
+        (PATHS, "[5]", [(None, "must be a JSON object")]),
+        (
+            "@map(type='json', enclosing.element='$.readings')",
+            '{"readings":[{"room":"x","celsius":1,"at":1},{"room":5,"celsius":"x","at":1}]}',
+            [("[1].room", "expected string"), ("[1].celsius", "expected double")],
+        ),
+        ("@map(type='json', enclosing.element='$.readings')", "{}", []),
+        ("@map(type='xml')", "<events>", [(None, "")]),
+        (
+            "@map(type='xml')",
+            "<events><event><room>x</room><celsius>warm</celsius></event></events>",
+            [("celsius", "warm is no double"), ("at", "no 'at'")],
+        ),
+        ("@map(type='csv')", "x,warm", [("celsius", "warm is no double"), ("at", "no '2'")]),
+        (TEXT, "nothing", [("room", "no 'A[1]'"), ("celsius", "no 'A[2]'"), ("at", "no 'A[2]'")]),
+        ("@map(type='keyvalue')", "room=a&celsius=x&at=1", [("celsius", "x is no double")]),
+        ("@map(type='keyvalue')", "no form", [(None, "no form")]),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit(mapping: str, body: str, expected: list[tuple[str | None, str]]) -> None:
+    """The message is refused as a whole, and each bad field is named."""
+    if mapping.startswith("@map(type='keyvalue')") and body == "no form":
+        with pytest.raises(MalformedBodyError, match="no form"):
+            reader(mapping).read(body.encode(), {})
+        return
+    found = errors(mapping, body)
+    if expected and expected[0][1] == "malformed":
+        assert found == [] or "JSON" in found[0][1]
+        return
+    assert [field for field, _ in found] == [field for field, _ in expected]
+    for (_, message), (_, part) in zip(found, expected, strict=True):
+        assert part in message
+
+
+def test_lines_of_csv_are_refused_one_by_one() -> None:
+    """The others pass; each refused one is a message of its own, to be sent again."""
+    mapping = (
+        "@map(type='csv', delimiter=';', header.present='true', event.grouping.enabled='true')"
+    )
+    csv = reader(mapping)
+    decoded = csv.read(b"r;c;a\nx;1.5;7\ny;warm;8\nz;2.5;soon\n", {})
+    assert [[event.data for event in chunk] for chunk in decoded.chunks] == [[("x", 1.5, 7)]]
+    assert [(one.line, one.reason) for one in decoded.refused] == [
+        (2, "celsius: warm is no double"),
+        (3, "at: soon is no long"),
+    ]
+    mended = decoded.refused[0].payload.replace(b"warm", b"3.5")
+    again = csv.read(mended, {})
+    assert [[event.data for event in chunk] for chunk in again.chunks] == [[("y", 3.5, 8)]]
+
+
+def test_groups_of_text_are_refused_one_by_one() -> None:
+    """Events of a group are chunks of one."""
+    text = reader("@map(type='text', event.grouping.enabled='true')")
+    good = 'room:"x",\ncelsius:1.5,\nat:7'
+    decoded = text.read(f"{good}\n~~~~~~~~~~\nroom:'y'\n~~~~~~~~~~\n{good}".encode(), {})
+    assert len(decoded.chunks) == 2
+    (refused,) = decoded.refused
+    assert [error.field for error in refused.errors] == ["celsius", "at"]
+    assert refused.payload.strip() == b"room:'y'"
+
+
+def test_a_content_type_may_name_the_source() -> None:
+    """So that a refused message can be sent again in its own form."""
+    assert source_number("text/csv") is None
+    assert source_number("text/csv; source=x") is None
+    assert source_number(with_source("text/csv; charset=utf-8", 3)) == 3
+    assert with_source("text/csv; source=1", 3) == "text/csv; source=1"
