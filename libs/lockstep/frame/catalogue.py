@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from lockstep.bus import Topics
 from lockstep.clock import Clock
@@ -65,6 +66,9 @@ class AppView:
         return self.checked.bucket_tables.get(name)
 
 
+ANY_APP: Final = "define stream S (a int); from S select a insert into T;"
+
+
 class Catalogue:
     """All deployed apps. `changes` counts changed views; wait for the next with `changed`."""
 
@@ -87,6 +91,7 @@ class Catalogue:
         self._views: dict[str, AppView] = {}
         self._placements: dict[str, tuple[str, ...]] = {}
         self._refused: dict[str, str] = {}
+        self._has_parser = False
         self._nudged = asyncio.Event()
         self._changed = asyncio.Event()
         self.changes = 0
@@ -138,7 +143,13 @@ class Catalogue:
         return self.changes
 
     async def refresh(self) -> None:
-        """Reads the store now; UnavailableError when it is away (the view stays)."""
+        """Reads the store now; UnavailableError when it is away (the view stays).
+
+        The first call also makes the parser, half a second that a first deployment would wait for.
+        """
+        if not self._has_parser:
+            await self._offload.run(lambda: check(ANY_APP))
+            self._has_parser = True
         found = await self._deployments.list()
         views: dict[str, AppView] = {}
         for deployment in found:
