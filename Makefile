@@ -43,7 +43,7 @@ sim: $(VENV)/dev  ## the services on a virtual clock under seeded faults, every 
 	PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation.run --workers $(WORKERS) $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
 	    $(if $(BREAK),--break $(BREAK)) $(ARGS)
 
-bench: $(VENV)/dev  ## throughput and latency, on both executors
+bench: $(VENV)/dev  ## throughput, latency and memory of engine and suite; ARGS='--part suite --only 5,000'
 	$(BIN)/python -m tests.bench.run $(ARGS)
 
 golden: $(VENV)/dev  ## the language's examples on both executors, whole and cut; REWRITE=1 accepts what comes out

@@ -1,1 +1,1 @@
-"""Figures of the engine: throughput, window growth, latency, memory. Run by `make bench`."""
+"""Figures of the engine and of the suite: throughput, latency, memory. Run by `make bench`."""

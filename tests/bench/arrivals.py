@@ -56,7 +56,9 @@ def _numbers(rows: Sequence[Any]) -> Longs:
     if columns is None:
         wanted = [row.data[NUMBER_COLUMN] for row in rows if row.stream == LARGE]
         return np.array(wanted, dtype=np.int64)
-    parts = [part.batch.column(NUMBER_COLUMN).to_numpy() for part in columns if part.stream == LARGE]
+    parts = [
+        part.batch.column(NUMBER_COLUMN).to_numpy() for part in columns if part.stream == LARGE
+    ]
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
@@ -90,7 +92,8 @@ def judged(arrivals: Arrivals, sent: Sent, *, from_batch: int) -> Judged:
         max_ms=round(float(took_ms.max(initial=0.0)), 1),
         rows=len(numbers),
         lost=int((wanted & (counts[: len(wanted)] == 0)).sum()),
-        duplicated=int(counts.sum() - np.count_nonzero(counts)) + int((~wanted & (counts[: len(wanted)] > 0)).sum()),
+        duplicated=int(counts.sum() - np.count_nonzero(counts))
+        + int((~wanted & (counts[: len(wanted)] > 0)).sum()),
     )
 
 

@@ -1,4 +1,4 @@
-"""Load for the suite: numbered events in bodies of one size, sent at a set rate whatever comes back.
+"""Load for the suite: numbered events in bodies of one size, at a set rate whatever comes back.
 
 Every event's price follows from its number, so that whoever reads the outputs knows which of them
 there must be. A batch's time is the one it was due at, not the one it was sent at, so that waiting
@@ -32,6 +32,12 @@ from Trade#window.timeBatch(1 sec) select symbol, avg(price) as average, count()
 group by symbol insert into Seconds;
 """
 """Half of the events come out as rows of their own, and all of them in aggregates."""
+
+HOUR: Final = """from Trade#window.time(1 hour)
+select symbol, avg(price) as average, max(price) as highest, count() as trades
+group by symbol output last every 1 sec insert into Hour;
+"""
+"""To be added to TEXT: a window that holds everything that a run brings."""
 
 FIRST: Final = 1_000_000_000  # ten digits from the first number on, so that all rows are as long
 NDJSON: Final = "application/x-ndjson"

@@ -58,6 +58,17 @@ def peak_mib(root: int | None = None) -> dict[str, int]:
     return {kind: kib // 1024 for kind, kib in peaks.items()}
 
 
+def resident_mib(root: int) -> int:
+    """Resident memory of a process and what it started, now."""
+    pages = 0
+    for pid in _family(root):
+        try:
+            pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        except OSError:
+            continue
+    return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
+
+
 def cpu_seconds(root: int) -> float:
     """Processor time that a process and its living children have used so far."""
     ticks = 0

@@ -1,7 +1,10 @@
-"""Measures the engine: `python -m tests.bench.run [--only TEXT] [--runs N]`.
+"""Measures: `python -m tests.bench.run [--part engine|suite|volume] [--only TEXT] …`.
 
-Prints a table and writes results.json beside this file. A figure under its bar is marked `below`.
-Times are wall times on a machine that should have nothing else to do.
+The engine from log slices in memory to output columns, the suite end to end in processes of its
+own, and how much memory many events take. Prints tables and writes results.json beside this file
+(what was not measured this time stays there). A figure under its bar is marked `below`. Times are
+wall times on a machine that should have nothing else to do; a fixed piece of NumPy work is timed
+beside them.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from lockstep.plan import build
 from lockstep.siddhiql import check
 from tests.bench import memory
 from tests.bench.queries import BENCHES, CHAIN, GROWTH, Bench, summed_over
+from tests.bench.suite import suite_figures, volume_figures
 from tests.bench.workload import RECORD_EVENTS, Entry, Log, numpy_seconds, slices_of
 
 EVENTS = 1_000_000
@@ -31,6 +35,7 @@ LATENCY_EVENTS = 1_000
 RESULTS = Path(__file__).with_name("results.json")
 
 Row = dict[str, Any]
+Results = dict[str, Any]
 
 
 def log_of(text: str, *, two_streams: bool = False) -> tuple[Log, Log]:
@@ -147,27 +152,74 @@ def show(title: str, rows: Sequence[Row]) -> None:
         )
 
 
-def main() -> None:
-    """Runs what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="measure only what has this in its name")
-    parser.add_argument("--runs", type=int, default=5)
-    options = parser.parse_args()
+def events_of(text: str) -> int:
+    """A number of events: 250000, 500k, 10m."""
+    unit = {"k": 1_000, "m": 1_000_000}.get(text[-1:].lower(), 1)
+    return round(float(text.rstrip("kKmM")) * unit)
+
+
+def engine_part(options: argparse.Namespace) -> Results:
+    """Throughput of each query, and, unless some were chosen, growth, latency and the reference."""
     prepare_spark_environment()
-    found: dict[str, Any] = {"numpy_ms_before": round(1000 * numpy_seconds(), 1)}
     wanted = [bench for bench in BENCHES if options.only in bench.name]
     engine = [throughput(lambda b=b: SparkExecutor(b.text), b, options.runs) for b in wanted]  # type: ignore[misc]
     show("Engine, through Spark", engine)
-    found["engine"] = engine
+    found: Results = {"engine": engine}
     if not options.only:
         found["growth"], found["latency"] = growth(options.runs), latency()
         for row in (found["growth"], found["latency"]):
             print({key: value for key, value in row.items() if key != "below" or value})
         found["reference"] = reference(min(options.runs, 3))
         show("Reference executor, one core", found["reference"])
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
-        print(f"\nwritten to {RESULTS}")
     close_slices()
+    return found
+
+
+def suite_part(options: argparse.Namespace) -> Results:
+    """The suite at set rates."""
+    return {"suite": suite_figures(options.only, options.seconds, keep=options.keep)}
+
+
+def volume_part(options: argparse.Namespace) -> Results:
+    """Many events, and where memory goes."""
+    return {"volume": volume_figures(options.only, options.events, keep=options.keep)}
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
+    "engine": engine_part,
+    "suite": suite_part,
+    "volume": volume_part,
+}
+
+
+def remember(found: Results) -> None:
+    """Into results.json, row by row: what was not measured this time stays."""
+    known: Results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for part, rows in found.items():
+        if isinstance(rows, list):
+            old = {row["name"]: row for row in known.get(part, [])}
+            known[part] = list({**old, **{row["name"]: row for row in rows}}.values())
+        else:
+            known[part] = rows
+    RESULTS.write_text(json.dumps(known, indent=1) + "\n")
+    print(f"\nwritten to {RESULTS}")
+
+
+def main() -> None:
+    """Runs what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
+    parser.add_argument("--only", default="", help="measure only what has this in its name")
+    parser.add_argument("--runs", type=int, default=5, help="of each engine figure")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="of sustained load on the suite"
+    )
+    parser.add_argument("--events", type=events_of, default="10m", help="of the volume part")
+    parser.add_argument("--keep", action="store_true", help="keep the processes' logs")
+    options = parser.parse_args()
+    for name, part in PARTS.items():
+        if options.part in (name, "all"):
+            remember({"numpy_ms": round(1000 * numpy_seconds(), 1), **part(options)})
 
 
 if __name__ == "__main__":
