@@ -123,7 +123,7 @@ class Grouped:
 
     def _at(self, group: int, *names: str) -> list[Any]:
         """The group's values as Python numbers; zeros when it was emptied."""
-        if not self.fresh()[group]:
+        if self.emptied[group] != self.epochs[self.realm_of[group]]:
             return [self.arrays[name].dtype.type(0).item() for name in names]
         return [self.arrays[name][group].item() for name in names]
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,13 +96,10 @@ class Groups:
         """The group of a key within a realm."""
         return self.space.id_of((realm, key) if self.by_realm else key)
 
-    def of_realm(self, realm: int) -> Iterator[tuple[int, Any]]:
-        """(group, key) of a realm's groups."""
-        for group, key in enumerate(self.space.keys):
-            if not self.by_realm:
-                yield group, key
-            elif key[0] == realm:  # type: ignore[index]
-                yield group, key[1]  # type: ignore[index]
+    def named(self, group: int) -> tuple[int, Any]:
+        """(realm, key) of a group."""
+        key: Any = self.space.keys[group]
+        return (key[0], key[1]) if self.by_realm else (0, key)
 
     def assign(self, frame: Frame, realm: Ids | None) -> Ids:
         """The group of each row."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from lockstep.execute.columnar.frame import Frame
 from lockstep.execute.columnar.realms import Realms
 from lockstep.execute.columnar.selector import SelectorOperator
@@ -22,11 +24,18 @@ class SelectorState:
         self._realms = realms
         self._groups = selector.groups
         self._aggregates = selector.aggregates
+        self._of_realm: dict[int, list[tuple[int, Any]]] = {}
 
     def prepare(self) -> None:
         """Before `stored`: makes room for instances that nothing was fed to."""
         self._groups.realms = max(self._groups.realms, len(self._realms.keys))
         self.reserve()
+        self._of_realm = {}
+        if len(self._aggregates) and self._groups.is_grouped:
+            live = self._aggregates.live(len(self._groups))
+            for group in np.flatnonzero(live).tolist():
+                realm, key = self._groups.named(group)
+                self._of_realm.setdefault(realm, []).append((group, key))
 
     def reserve(self) -> None:
         """Makes room for all groups."""
@@ -40,11 +49,9 @@ class SelectorState:
             return fresh
         if not groups.is_grouped:
             return (aggregates.store(realm, rows(realm)), [])
-        live = aggregates.live(len(groups))
         stored = [
             (key, aggregates.store(group, rows(group)))
-            for group, key in groups.of_realm(realm)
-            if live[group]
+            for group, key in self._of_realm.get(realm, ())
         ]
         return (fresh[0], stored)
 

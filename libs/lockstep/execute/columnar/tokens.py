@@ -122,7 +122,7 @@ class Tokens:
         """The tokens that wait at a state, oldest first."""
         if realm >= self.head.shape[1]:
             return np.zeros(0, np.int64)
-        found: Longs = matching.waiting(self.head[state, realm], self.following, len(self.first))
+        found: Longs = matching.waiting(self.head[state, realm], self.following)
         return found
 
 

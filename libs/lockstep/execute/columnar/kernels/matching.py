@@ -275,13 +275,16 @@ def match_chain(
 
 
 @kernel
-def waiting(head: Any, following: Any, count: int) -> Any:
-    """The tokens of a list, oldest first; `count` is an upper bound of their number."""
-    out = np.empty(count, np.int64)
+def waiting(head: Any, following: Any) -> Any:
+    """The tokens of a list, oldest first."""
     n = 0
     t = head
     while t != -1:
-        out[n] = t
         n += 1
         t = following[t]
-    return out[:n]
+    out = np.empty(n, np.int64)
+    t = head
+    for i in range(n):
+        out[i] = t
+        t = following[t]
+    return out
