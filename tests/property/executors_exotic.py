@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _windows(apps: Apps) -> str:
-    """Windows that no rule lowers, and what reads them."""
+    """Windows that the reference holds in front of columns, and what reads them."""
     out, after = apps.name(), apps.name()
     window = apps.pick(
         "sort(3, i)",
@@ -34,8 +34,13 @@ def _windows(apps: Apps) -> str:
     where = "[not (s is null) and not (i is null)]"
     behind = apps.pick("", "#window.length(2)", "#window.timeBatch(100)", "#window.time(150)")
     wanted = apps.pick("", "all events ")
+    select = apps.pick("s, i, d", "s, i, d", f"s, {apps.aggregate()} as i, sum(d) as d")
+    clauses = apps.pick("", " group by s", " group by s having s != 'c'") if "(" in select else ""
+    rate = apps.pick("", "", " output all every 2 events", " output last every 300 milliseconds")
+    passing = apps.pick("", "", "[i > 0]")
     return (
-        f"from S{where}#window.{window} select s, i, d insert {kind}into {out};"
+        f"from S{where}#window.{window}{passing} select {select}{clauses}{rate}"
+        f" insert {kind}into {out};"
         f" from {out}{behind} select s, count() as c, sum(i) as n insert {wanted}into {after};"
     )
 

@@ -66,15 +66,18 @@ def test_queries_on_the_reference_in_the_midst_of_columns(seed: int) -> None:
 
 
 def keeping(plan: AppPlan, random: Random, share: float) -> tuple[Rule, ...]:
-    """The rules, behind one that refuses a share of the app's queries."""
+    """The rules, without a share of the app's queries."""
     queries = [query for node in plan.nodes for query in getattr(node, "queries", (node,))]
     refused = {
         query.name for query in queries if query.writes != "Keep" and random.random() < share
     }
 
-    def refuse(node: QueryNode, site: Site) -> Unit | None:
-        if node.name in refused:
-            raise NotLowerable("kept on the reference")
-        return None
+    def unless_refused(rule: Rule) -> Rule:
+        def lower(node: QueryNode, site: Site) -> Unit | None:
+            if node.name in refused:
+                raise NotLowerable("kept on the reference")
+            return rule.lower(node, site)
 
-    return (Rule("keeping", refuse), *RULES)
+        return Rule(rule.name, lower)
+
+    return tuple(map(unless_refused, RULES))

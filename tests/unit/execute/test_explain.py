@@ -31,7 +31,7 @@ def test_one_query_without_a_rule_keeps_to_itself() -> None:
     """Those in front of it and behind it run in columns."""
     found = explained(
         "@info(name='a') from S[i > 1] select s, i insert into A;"
-        "@info(name='b') from A#window.sort(2, i) select s, i insert into B;"
+        "@info(name='b') from A#pol2Cart(1.0, 2.0) select s, i insert into B;"
         "@info(name='c') from B select s, sum(i) as n group by s insert into C;"
     )
     assert engines(found) == {"a": "columns", "b": "reference", "c": "columns"}
@@ -65,15 +65,20 @@ def test_a_circle_is_one_place() -> None:
 
 
 def test_clocks_behind_clocks() -> None:
-    """The second of two batches by time; not one that only counts."""
+    """The second of two batches by time takes the reference's window, where that can be; not one
+    that only counts."""
     found = explained(
         "@info(name='a') from S#window.timeBatch(1 sec) select s, i insert into A;"
         "@info(name='b') from A#window.timeBatch(2 sec) select s insert into B;"
         "@info(name='c') from A#window.lengthBatch(2) select s insert into C;"
         "@info(name='d') from S#window.timeBatch(1 sec) select s insert into D;"
+        "@info(name='e') from A select s output last every 1 sec insert into E;"
     )
-    assert engines(found) == {"a": "columns", "b": "reference", "c": "columns", "d": "columns"}
-    assert found.queries[1].reason == "goes by timers of its own behind those of a"
+    rules = [query.rule for query in found.queries]
+    assert rules[0] == rules[2] == rules[3] == "tumbling window"
+    assert rules[1] == "window of the reference, the rest in columns"
+    assert rules[4] is None
+    assert found.queries[4].reason == "goes by timers of its own behind those of a"
 
 
 def test_queries_between_what_shares_state_go_along() -> None:

@@ -3,7 +3,7 @@ with the reason why none does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from lockstep.events import AttributeType
@@ -13,6 +13,7 @@ from lockstep.execute.columnar.partitions import Router
 from lockstep.execute.columnar.pool import StringPool
 from lockstep.execute.columnar.realms import Defaults, Realms
 from lockstep.execute.columnar.rules import RULES, Site
+from lockstep.execute.columnar.rules.hosted_windows import HOSTED_WINDOWS
 from lockstep.execute.columnar.rules.table_access import table_units
 from lockstep.execute.columnar.settling import Parts, Settling
 from lockstep.execute.columnar.sharing import Item, definitions_of, item_of, touched
@@ -58,6 +59,7 @@ def lower(
     the reference keeps what tests want to see."""
     parts: Parts = {}
     refused: dict[Item, str] = {}
+    seconds: dict[Item, Callable[[], Unit | None]] = {}
     choices: list[Choice] = []
     outside = Realms(defaults)
     tables = table_units(plan, Site(plan, 0, outside, pool))
@@ -68,7 +70,9 @@ def lower(
             site = Site(plan, place, realms, pool, tables, node.name)
             own = _lower_partition(node, site, units)
         else:
-            own = [_lower_query(node, Site(plan, place, outside, pool, tables), units)]
+            site = Site(plan, place, outside, pool, tables)
+            own = [_lower_query(node, site, units)]
+            seconds[item_of(node)] = _second(node, site)
         choices += own
         why = next((f"{each.query}: {each.reason}" for each in own if each.rule is None), None)
         if why is None:
@@ -79,9 +83,9 @@ def lower(
     reasons = app_reasons(plan)
     if reasons or not any(item_of(node) in parts for node in plan.nodes):
         return Lowering((), tuple(choices), tuple(reasons or refused.values()), tuple(reasons))
-    settling = Settling(plan, parts, refused, observe)
+    settling = Settling(plan, parts, refused, seconds, observe)
     settled = settling.settled()
-    choices = [_chosen(choice, item, refused) for choice, item in _by_item(plan, choices)]
+    choices = [_chosen(choice, item, settling) for choice, item in _by_item(plan, choices)]
     if not any(item_of(node) in parts for node in plan.nodes):
         return Lowering((), tuple(choices), tuple(dict.fromkeys(refused.values())))
     return Lowering(tuple(settled), tuple(choices), ())
@@ -108,23 +112,37 @@ def _by_item(plan: AppPlan, choices: Iterable[Choice]) -> Iterator[tuple[Choice,
             yield next(rest), item_of(node)
 
 
-def _chosen(choice: Choice, item: Item, refused: Mapping[Item, str]) -> Choice:
+def _chosen(choice: Choice, item: Item, settling: Settling) -> Choice:
     """What became of a query in the end."""
-    if choice.rule is None or item not in refused:
+    if item in settling.exchanged:
+        choice = Choice(choice.query, HOSTED_WINDOWS.name)
+    if choice.rule is None or item not in settling.refused:
         return choice
-    return Choice(choice.query, None, refused[item], choice.rule)
+    return Choice(choice.query, None, settling.refused[item], choice.rule)
+
+
+def _second(node: QueryNode, site: Site) -> Callable[[], Unit | None]:
+    def make() -> Unit | None:
+        try:
+            return HOSTED_WINDOWS.lower(node, site)
+        except NotLowerable:
+            return None
+
+    return make
 
 
 def _lower_query(node: QueryNode, site: Site, units: list[Unit]) -> Choice:
-    try:
-        for rule in RULES:
+    reason: str | None = None
+    for rule in RULES:
+        try:
             unit = rule.lower(node, site)
-            if unit is not None:
-                units.append(unit)
-                return Choice(node.name, rule.name)
-    except NotLowerable as why:
-        return Choice(node.name, None, str(why))
-    return Choice(node.name, None, _unknown(node))
+        except NotLowerable as why:
+            reason = reason or str(why)
+            continue
+        if unit is not None:
+            units.append(unit)
+            return Choice(node.name, rule.name)
+    return Choice(node.name, None, reason or _unknown(node))
 
 
 def _unknown(node: QueryNode) -> str:

@@ -76,6 +76,15 @@ def places_of(order: Order) -> list[tuple[int, ...]]:
     return list(rows)
 
 
+def levels_from(places: Sequence[tuple[int, ...]]) -> tuple[Level, ...]:
+    """The levels of chunks at such places: the reverse of `places_of`."""
+    depth = max(map(len, places), default=0)
+    matrix = np.full((depth, len(places)), BEHIND, np.int64)
+    for number, each in enumerate(places):
+        matrix[: len(each), number] = each
+    return tuple(matrix)
+
+
 def level_of(order: Order, level: int) -> npt.NDArray[np.int64]:
     """A level as numbers; chunks that have no such level stand behind all that do."""
     if level >= len(order.levels):

@@ -6,14 +6,15 @@ A part may run in columns when a rule lowered it. It still goes to the reference
 - when it stands in a circle of streams that feed each other: columns take a slice stream by stream,
   which a circle does not allow. What lies between parts on one island makes a circle too;
 - when it goes by a clock of its own and reads what timers brought: columns know when each timer
-  fired, but their kernels take timers and events of timers at different moments only.
+  fired, but their kernels take timers and events of timers at different moments only. Where the
+  window can be the reference's with columns behind it, that is enough.
 
 What is left has an order in which each part stands behind those whose streams it reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lockstep.execute.columnar.hosted.island import Island, Members
@@ -38,12 +39,15 @@ CIRCLE = "stands in a circle of streams that feed each other"
 @dataclass(slots=True)
 class Settling:
     """Decides for a plan. `parts` are the units that rules made; `refused` tells why there are none
-    for an item, and in the end why any item is hosted."""
+    for an item, and in the end why any item is hosted. `seconds` make the units of items that may
+    stand behind others' timers instead, if there are such; `exchanged` tells whose were taken."""
 
     plan: AppPlan
     parts: Parts
     refused: dict[Item, str]
+    seconds: dict[Item, Callable[[], Unit | None]] = field(default_factory=dict)
     observe: bool = False
+    exchanged: set[Item] = field(default_factory=set)
     _together: Together = field(default_factory=Together)
     _islands: dict[frozenset[Item], Island] = field(default_factory=dict)
 
@@ -131,14 +135,24 @@ class Settling:
             part = vertices[name]
             behind = next((timed[read] for read in part.reads if read in timed), None)
             if behind is not None and not isinstance(part, Island) and hears_timers(part):
-                items = self._items_of(name, vertices)
-                reason = f"goes by timers of its own behind those of {behind}"
-                changed |= self._host(items, reason)
+                for item in self._items_of(name, vertices):
+                    reason = f"goes by timers of its own behind those of {behind}"
+                    changed |= self._exchange(item) or self._host([item], reason)
             own = part.shows_timers
             if behind is not None or own:
                 for written in _writes(part):
                     timed.setdefault(written, behind or name)
         return changed
+
+    def _exchange(self, item: Item) -> bool:
+        """Takes the second form of a part, if there is one."""
+        make = self.seconds.pop(item, None)
+        unit = None if make is None else make()
+        if unit is None:
+            return False
+        self.parts[item] = [unit]
+        self.exchanged.add(item)
+        return True
 
     # --- the graph -------------------------------------------------------------------------------
 
@@ -174,7 +188,7 @@ class Settling:
 
 def hears_timers(unit: Unit) -> bool:
     """Whether it makes a difference to a unit what is first, its timer or an event of another's."""
-    return unit.shows_timers or bool(getattr(unit, "hears_timers", False))
+    return bool(getattr(unit, "hears_timers", unit.shows_timers))
 
 
 def members(plan: AppPlan, items: Sequence[Item]) -> Members:

@@ -57,9 +57,9 @@ class Unit(Protocol):
     """One query (or several that share state) in columns.
 
     `place` is its place among the receivers of its streams. `reads` and `writes` are stream names.
-    `shows_timers`: timers make rows come out. A unit with `hears_timers` goes by timers that nobody
-    sees, such as those of the windows of a join. `is_observed`: observers hear of it (the reference
-    lets them hear of queries outside partitions).
+    `shows_timers`: timers make rows come out. A unit may have `hears_timers` when that is not the
+    same: whether it has to stand in front of others' timers. `is_observed`: observers hear of it
+    (the reference lets them hear of queries outside partitions).
     """
 
     @property

@@ -11,6 +11,7 @@ from lockstep.execute.columnar.column import Unfit
 from lockstep.execute.columnar.hosted.records import Records
 from lockstep.execute.columnar.labels import Levels, label
 from lockstep.execute.columnar.order import BEHIND
+from lockstep.execute.columnar.units import Timer
 from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
 from lockstep.operators.contract import EXPIRED, Emit, StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS, describe
@@ -222,6 +223,25 @@ class HostedEngine(Engine):
         if app is None or (wall is not None and wall < app):
             return wall, self.wall_timers
         return app, self.app_timers
+
+    def pending(self, paths: Mapping[int, str]) -> list[Timer]:
+        """The timers that wait; `paths` are those of operators by id."""
+        return [
+            Timer(due_ms, paths[id(target)], sequence, wall)
+            for scheduler, wall in ((self.app_timers, False), (self.wall_timers, True))
+            for due_ms, sequence, target in scheduler.pending()
+        ]
+
+    def refill(self, timers: Sequence[Timer]) -> None:
+        """Puts back what `pending` gave."""
+        self.sequence = max((timer.sequence for timer in timers), default=0)
+        for scheduler, wall in ((self.app_timers, False), (self.wall_timers, True)):
+            chosen: list[Any] = [
+                (timer.due_ms, timer.sequence, self.operators[timer.path])
+                for timer in timers
+                if timer.wall is wall
+            ]
+            scheduler.refill(chosen)
 
     def arrive(self, stream: str, number: int, at: tuple[int, Levels], chunk: Any) -> None:
         """Hands a chunk that stands at a moment and levels to a stream's receiver."""

@@ -17,12 +17,13 @@ from lockstep.events import AttributeType
 from lockstep.execute.columnar.chunks import Chunks
 from lockstep.execute.columnar.hosted.clocks import keeps_time
 from lockstep.execute.columnar.hosted.engine import HostedEngine, Observed
+from lockstep.execute.columnar.hosted.moving import Moving
 from lockstep.execute.columnar.hosted.records import Records
-from lockstep.execute.columnar.labels import Levels, firing_of
+from lockstep.execute.columnar.labels import Levels
 from lockstep.execute.columnar.order import merged, places_of
 from lockstep.execute.columnar.selector import Output
 from lockstep.execute.columnar.slices import Slice
-from lockstep.execute.columnar.units import States, Timer
+from lockstep.execute.columnar.units import States
 from lockstep.operators import state
 from lockstep.operators.contract import StreamEvent
 from lockstep.operators.runtime.ranks import owner_of, owners_of, ranks_of
@@ -134,9 +135,7 @@ class Island:
         if self._start_ms is not None:
             engine.start(self._start_ms)
             self._start_ms = None
-        engine.wall = max(engine.wall, found.walls.before)
-        engine.now = max(engine.now, found.moves.before)
-        moving = _Moving(engine, found)
+        moving = Moving(engine, found.moves)
         events = {name: _events(chunks) for name, chunks in streams.items()}
         for each in self._arrivals(streams):
             moving.to(each.moment, each.levels)
@@ -185,11 +184,7 @@ class Island:
         for path, operator in engine.operators.items():
             if path not in _APP_WIDE:
                 states.operators[path] = operator.snapshot()
-        for scheduler, wall in ((engine.app_timers, False), (engine.wall_timers, True)):
-            for due_ms, sequence, target in scheduler.pending():
-                path = paths[id(target)]
-                if path not in _APP_WIDE:
-                    states.timers.append(Timer(due_ms, path, sequence, wall))
+        states.timers += [each for each in engine.pending(paths) if each.path not in _APP_WIDE]
 
     def load(self, states: States) -> None:
         """Takes over its state from the reference's form."""
@@ -199,66 +194,7 @@ class Island:
                 # What a columnar operator packed comes as lists here.
                 engine.operators[path].restore(state.decode(state.encode(saved)))
         own = [timer for timer in states.timers if owner_of(timer.path) in self._owners]
-        engine.sequence = max((timer.sequence for timer in own), default=0)
-        for scheduler, wall in ((engine.app_timers, False), (engine.wall_timers, True)):
-            scheduler.refill(
-                [
-                    (timer.due_ms, timer.sequence, engine.operators[timer.path])  # type: ignore[misc]
-                    for timer in own
-                    if timer.wall is wall
-                ]
-            )
-
-
-class _Moving:
-    """The clock on its way through a slice: moves of the wall clock, and in playback those of the
-    app's."""
-
-    def __init__(self, engine: HostedEngine, found: Slice) -> None:
-        self._engine = engine
-        parts = [(found.walls, True)]
-        if engine.is_playback:
-            parts.append((found.moves, False))
-        self._moves = sorted(
-            (moment, clock, wall)
-            for moves, wall in parts
-            for moment, clock in zip(moves.moments.tolist(), moves.clock.tolist(), strict=True)
-        )
-        self._next = 0
-        self._behind: Levels = ()
-
-    def to(self, moment: int, levels: Levels) -> None:
-        """Everything in front of a place."""
-        moves = self._moves
-        while self._next < len(moves) and moves[self._next][0] < moment:
-            self._finish()
-        if self._next == len(moves) or moves[self._next][0] != moment:
-            return
-        # What comes is itself a timer's: ours that are due before that one go first.
-        engine = self._engine
-        _, clock, wall = moves[self._next]
-        if not wall:
-            engine.now = max(engine.now, clock)
-        engine.fire(moment, clock, self._behind, levels, wall=wall)
-        self._behind = firing_of(levels)
-        if wall:
-            engine.reach(levels[0])
-
-    def _finish(self) -> None:
-        moment, clock, wall = self._moves[self._next]
-        engine = self._engine
-        if not wall:
-            engine.now = max(engine.now, clock)
-        engine.fire(moment, clock, self._behind, None, wall=wall)
-        if wall:
-            engine.reach(clock)
-        self._behind = ()
-        self._next += 1
-
-    def to_the_end(self) -> None:
-        """The moves that are left."""
-        while self._next < len(self._moves):
-            self._finish()
+        engine.refill(own)
 
 
 def _written(plan: AppPlan) -> Iterator[str]:

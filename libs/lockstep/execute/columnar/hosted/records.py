@@ -10,7 +10,7 @@ from lockstep.events import AttributeType, Operation
 from lockstep.execute.columnar.chunks import Chunks
 from lockstep.execute.columnar.column import from_values
 from lockstep.execute.columnar.labels import Levels
-from lockstep.execute.columnar.order import BEHIND, Level, Order, merged
+from lockstep.execute.columnar.order import Order, levels_from, merged
 from lockstep.execute.columnar.selector import Output
 from lockstep.operators.contract import StreamEvent
 
@@ -64,7 +64,7 @@ class Records:
             columns,
             np.array([event.timestamp_ms for event in events], np.int64),
             starts,
-            Order(np.array(self._moments, np.int64), _by_level(self._levels)),
+            Order(np.array(self._moments, np.int64), levels_from(self._levels)),
             np.array(self._now, np.int64),
         )
         operations = np.array(self._operations, np.int8) if self._operations else None
@@ -74,11 +74,3 @@ class Records:
             # What came of a chunk that feeds its own stream stands in front of it.
             chunks = chunks.arranged(arranged)
         return Output(chunks, operations=operations)
-
-
-def _by_level(levels: Sequence[Levels]) -> tuple[Level, ...]:
-    depth = max(map(len, levels), default=0)
-    matrix = np.full((depth, len(levels)), BEHIND, np.int64)
-    for number, each in enumerate(levels):
-        matrix[: len(each), number] = each
-    return tuple(matrix)

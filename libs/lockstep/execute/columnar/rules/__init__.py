@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockstep.execute.columnar.rules.contract import Rule, Site
+from lockstep.execute.columnar.rules.hosted_windows import HOSTED_WINDOWS
 from lockstep.execute.columnar.rules.pattern_chains import PATTERN_CHAINS
 from lockstep.execute.columnar.rules.running import RUNNING
 from lockstep.execute.columnar.rules.sliding_windows import SLIDING_WINDOWS
@@ -19,6 +20,7 @@ RULES: Sequence[Rule] = (
     TABLE_JOIN,
     WINDOW_JOINS,
     PATTERN_CHAINS,
+    HOSTED_WINDOWS,
 )
 """In the order in which they are asked."""
 

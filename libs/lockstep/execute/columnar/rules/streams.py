@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lockstep.events import AttributeType
 from lockstep.execute.columnar.expressions import Compiler, NotLowerable
 from lockstep.execute.columnar.flow import CURRENT
-from lockstep.execute.columnar.rates import limiter_of
+from lockstep.execute.columnar.rates import Limiter, limiter_of
+from lockstep.execute.columnar.realms import Realms
 from lockstep.execute.columnar.rules.contract import Site
 from lockstep.execute.columnar.selector import SelectorOperator, wanted_kind
 from lockstep.execute.columnar.stream_query import Condition, StreamQuery
@@ -93,65 +94,138 @@ def window_of(stream: CheckedStream) -> ast.FunctionCall | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """How events leave a window: see aggregates.Aggregates."""
+
+    slides: bool = False
+    in_order: bool = True
+    resets: bool = False
+
+    @classmethod
+    def of(cls, window: ColumnarWindow | None) -> Leaving:
+        """That of a window on columns."""
+        return cls() if window is None else cls(window.slides, window.in_order, window.resets)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a query on one stream is made of; in the order in which StreamQuery takes it."""
+
+    node: QueryNode
+    writes: str
+    place: int
+    reads: str
+    realms: Realms
+    types: Sequence[AttributeType]
+    before: Sequence[Condition]
+    window: tuple[str, ColumnarWindow] | None
+    behind: Sequence[Condition]
+    selector: SelectorOperator
+    limiter: Limiter | None
+
+    def positional(self) -> tuple[Any, ...]:
+        """Them all."""
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+
 def build(
     node: QueryNode, site: Site, stream: CheckedStream, windows: Mapping[str, MakeWindow]
 ) -> StreamQuery:
     """The unit of a query on one stream whose window, if any, is one of `windows`."""
-    query = node.query
-    writes = site.target(node.writes)
-    if query.target_kind is SourceKind.TABLE:
-        from lockstep.execute.columnar.rules.table_access import add_writer
+    return StreamQuery(*parts_of(node, site, stream, windows).positional())
 
-        writes = add_writer(node, site)
-    else:
-        check_target(query)
-    before: list[Condition] = []
-    behind: list[Condition] = []
-    changes = False
-    window: tuple[str, ColumnarWindow] | None = None
-    for index, checked in enumerate(stream.handlers):
-        match checked.handler:
-            case ast.Filter(condition=condition):
-                compiler, compiled = condition_of(checked, condition)
-                (before if window is None else behind).append(compiled)
-                changes |= window is not None and compiler.reads_time
-            case ast.WindowHandler(call=call):
-                made = windows[call.name](WindowCall(checked, call), _setup(query, stream, site))
-                window = (f"handler_{index}/window", made)
-            case _:
-                raise NotLowerable("a stream function")
-    own = window[1] if window is not None else None
+
+def parts_of(
+    node: QueryNode,
+    site: Site,
+    stream: CheckedStream,
+    windows: Mapping[str, MakeWindow],
+    leaving: Leaving | None = None,
+) -> Parts:
+    """The parts of a query on one stream. A window that is none of `windows` is the caller's, who
+    says how events are `leaving` it."""
+    query = node.query
+    writes = _target(node, site)
+    handlers = _Handlers(query, stream, site, windows)
+    own = None if handlers.window is None else handlers.window[1]
+    left = leaving or Leaving.of(own)
     selector = SelectorOperator(
         query,
-        slides=own is not None and own.slides,
-        in_order=own is None or own.in_order,
-        resets=own is not None and own.resets,
+        slides=left.slides,
+        in_order=left.in_order,
+        resets=left.resets,
         by_realm=site.realms.is_partition,
         orders=True,
         limited=True,
     )
-    is_siddhi_5_1 = "compat" in site.plan.checked.annotations
-    limiter = limiter_of(query, site.place, is_siddhi_5_1=is_siddhi_5_1)
-    if limiter is not None and site.realms.is_partition:
-        raise NotLowerable("an output rate in a partition")
-    if limiter is not None and limiter.goes_by_wall and own is not None and own.shows_timers:
-        raise NotLowerable("an output rate by time behind a window whose timers are seen")
-    if changes and selector.aggregates.needs_places:
+    if handlers.changes and selector.aggregates.needs_places:
         raise NotLowerable("an extreme behind a filter that reads the time")
-    types = stream.source_schema.types
-    return StreamQuery(
+    shows_timers = leaving is not None or (own is not None and own.shows_timers)
+    return Parts(
         node,
         writes,
         site.place,
         site.stream(node.reads[0]),
         site.realms,
-        types,
-        before,
-        window,
-        behind,
+        stream.source_schema.types,
+        handlers.before,
+        handlers.window,
+        handlers.behind,
         selector,
-        limiter,
+        _limiter(query, site, shows_timers=shows_timers),
     )
+
+
+class _Handlers:
+    """A stream's filters in front of its window and behind it, and the window if it is one of
+    those given. `changes`: what passes behind the window hangs on the time."""
+
+    def __init__(
+        self,
+        query: CheckedQuery,
+        stream: CheckedStream,
+        site: Site,
+        windows: Mapping[str, MakeWindow],
+    ) -> None:
+        self.before: list[Condition] = []
+        self.behind: list[Condition] = []
+        self.changes = False
+        self.window: tuple[str, ColumnarWindow] | None = None
+        passed = False
+        for index, checked in enumerate(stream.handlers):
+            match checked.handler:
+                case ast.Filter(condition=condition):
+                    compiler, compiled = condition_of(checked, condition)
+                    (self.behind if passed else self.before).append(compiled)
+                    self.changes |= passed and compiler.reads_time
+                case ast.WindowHandler(call=call):
+                    passed = True
+                    if call.name in windows:
+                        setup = _setup(query, stream, site)
+                        made = windows[call.name](WindowCall(checked, call), setup)
+                        self.window = (f"handler_{index}/window", made)
+                case _:
+                    raise NotLowerable("a stream function")
+
+
+def _target(node: QueryNode, site: Site) -> str:
+    if node.query.target_kind is SourceKind.TABLE:
+        from lockstep.execute.columnar.rules.table_access import add_writer
+
+        return add_writer(node, site)
+    check_target(node.query)
+    return site.target(node.writes)
+
+
+def _limiter(query: CheckedQuery, site: Site, *, shows_timers: bool) -> Limiter | None:
+    is_siddhi_5_1 = "compat" in site.plan.checked.annotations
+    limiter = limiter_of(query, site.place, is_siddhi_5_1=is_siddhi_5_1)
+    if limiter is not None and site.realms.is_partition:
+        raise NotLowerable("an output rate in a partition")
+    if limiter is not None and limiter.goes_by_wall and shows_timers:
+        raise NotLowerable("an output rate by time behind a window whose timers are seen")
+    return limiter
 
 
 def condition_of(checked: CheckedHandler, expression: ast.Expression) -> tuple[Compiler, Condition]:
