@@ -1,0 +1,160 @@
+"""Sources against real servers: HTTP in an app's own forms, subjects of the bus, chained apps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nats
+import pytest
+
+from tests.integration.services.cluster import RANDOM, Cluster, until
+from tests.integration.services.conftest import Start
+
+NODES = ("coordinator", "processor-1", "receiver")
+OUT = (
+    "define stream Out (room string, celsius double); from In select room, celsius insert into Out;"
+)
+HTTP = (
+    "@app:name('Doors')"
+    " @source(type='http', receiver.url='http://0.0.0.0:8006/weather/in/',"
+    " @map(type='json', enclosing.element='$.readings',"
+    " @attributes(room='$.where.room', celsius='t')))"
+    " @source(type='http', receiver.url='http://0.0.0.0:8006/lines',"
+    " @map(type='csv', event.grouping.enabled='true'))"
+    f" define stream In (room string, celsius double); {OUT}"
+)
+
+
+def nats_app(name: str, destination: str) -> str:
+    """An app that listens to a subject, with a header as one of its attributes."""
+    return (
+        f"@app:name('{name}') @source(type='nats', destination='{destination}',"
+        " @map(type='json', @attributes(room='trp:X-Room', celsius='$.c')))"
+        f" define stream In (room string, celsius double); {OUT}"
+    )
+
+
+async def values(cluster: Cluster, app: str, count: int) -> list[Any]:
+    """So many published rows' values."""
+    return [row.data for row in await cluster.published_count(app, count)]
+
+
+async def test_http_sources_have_addresses_and_forms_of_their_own(cluster_of: Start) -> None:
+    """By the path of receiver.url, by app and stream, and at the suite's own address."""
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(HTTP)
+
+        async def post(path: str, body: str, content_type: str) -> Any:
+            headers = {"Content-Type": content_type}
+            return await cluster.call("POST", "receiver", path, body=body, headers=headers)
+
+        one = '{"readings": {"where": {"room": "%s"}, "t": "21"}}'
+        v1 = "/v1/apps/Doors/streams/In/events"
+        for room, path in (("a", "/weather/in"), ("b", "/Doors/In"), ("c", v1)):
+            status, answer = await post(path, one % room, "application/json")
+            assert (status, answer["accepted"]) == (200, 1), answer
+        assert (await cluster.send(app, "In", {"room": "d", "celsius": 4}))["accepted"] == 1
+
+        bad = '{"readings": [{"where": {}, "t": "warm"}, {"where": {"room": "x"}, "t": 1}]}'
+        status, answer = await post("/weather/in", bad, "application/json")
+        assert status == 400
+        assert answer["errors"] == [
+            {"field": "[0].room", "message": "there is no '$.where.room'"},
+            {"field": "[0].celsius", "message": "warm is no double"},
+        ]
+        assert (await post("/weather/out", one, "application/json"))[0] == 404
+
+        status, answer = await post("/lines", "e,5\nf,warm\ng,7\n", "text/csv")
+        assert (status, answer["accepted"], answer["chunks"]) == (207, 2, 1)
+        assert answer["refused"] == [
+            {"line": 2, "errors": [{"field": "celsius", "message": "warm is no double"}]}
+        ]
+        assert await values(cluster, app, 6) == [
+            ("a", 21.0), ("b", 21.0), ("c", 21.0), ("d", 4.0), ("e", 5.0), ("g", 7.0),
+        ]  # fmt: skip
+        (letter,) = await cluster.watcher.bus.dead_letters.read(app)
+        assert letter.letter.payload == b"f,warm\n"
+        assert letter.letter.content_type == "text/csv; source=1"
+
+        mended = {"Content-Type": letter.letter.content_type}
+        await cluster.watcher.bus.ingress.publish(app, "In", b"f,6\n", headers=mended)
+        assert (await values(cluster, app, 7))[-1] == ("f", 6.0)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+async def test_subjects_of_the_bus_are_shared_by_the_receivers(
+    cluster_of: Start, kept: bool
+) -> None:
+    """Each message becomes one event, whoever of the receivers takes it; what does not fit is put
+    aside with its reason. Kept by a stream, messages wait for a receiver."""
+    async with cluster_of(*NODES[:2], "receiver-1", "receiver-2") as cluster:
+        root = RANDOM.uuid_hex()
+        client = await nats.connect(cluster.settings.bus.url.get_secret_value())
+        if kept:
+            await client.jetstream().add_stream(name=root, subjects=[f"{root}.>"])
+        app = await cluster.deploy(nats_app(f"Bus{kept}", f"{root}.*"))
+
+        async def publish(number: int, body: bytes | None = None) -> None:
+            headers = {"X-Room": f"r{number}", "Nats-Msg-Id": f"{root}{number}"}
+            await client.publish(f"{root}.a", body or b'{"c": %d}' % number, headers=headers)
+            await client.flush()
+
+        async def listening() -> Any:
+            await publish(0)
+            return await cluster.published(app)
+
+        await until(listening, "a receiver that listens")
+        for number in range(1, 30):
+            await publish(number)
+            await publish(number)  # a repeated id is one event
+        await publish(30, b'{"c": "warm"}')
+        found = await values(cluster, app, 30)
+        assert sorted(found) == sorted((f"r{n}", float(n)) for n in range(30))
+
+        async def put_aside() -> Any:
+            return await cluster.watcher.bus.dead_letters.read(app)
+
+        (letter,) = await until(put_aside, "the dead letter")
+        assert letter.letter.reason == "celsius: warm is no double"
+        assert letter.letter.content_type == "application/json; source=0"
+        if kept:
+            for name in ("receiver-1", "receiver-2"):
+                await cluster.crash(name)
+            (consumer,) = await client.jetstream().consumers_info(root)
+
+            async def nobody_asks() -> Any:
+                # Else the server may hand the message to who is gone already, and wait for long.
+                found = await client.jetstream().consumer_info(root, consumer.name)
+                return found.num_waiting == 0 and found.num_ack_pending == 0
+
+            await until(nobody_asks, "the server has noticed")
+            await publish(31)
+            await cluster.start("receiver-3")
+            assert ("r31", 31.0) in await values(cluster, app, 31)
+            await client.jetstream().delete_stream(root)
+        await client.close()
+
+
+async def test_in_memory_topics_chain_apps(cluster_of: Start) -> None:
+    """What one app's in-memory sink sends, another app's in-memory source takes."""
+    async with cluster_of(*NODES, "publisher") as cluster:
+        topic = RANDOM.uuid_hex()
+        first = (
+            "@app:name('First') define stream In (room string, celsius double);"
+            f" @sink(type='inMemory', topic='{topic}', @map(type='json'))"
+            " define stream Hot (room string, celsius double);"
+            " from In[celsius > 30.0] select room, celsius insert into Hot;"
+        )
+        second = (
+            f"@app:name('Second') @source(type='inMemory', topic='{topic}', @map(type='json'))"
+            f" define stream In (room string, celsius double); {OUT}"
+        )
+        await cluster.deploy(second)
+        await cluster.deploy(first)
+
+        async def heard() -> Any:
+            await cluster.send("First", "In", [["attic", 31.0], ["hall", 20.0]])
+            return await cluster.published("Second")
+
+        rows = await until(heard, "a row of the second app")
+        assert rows[0].data == ("attic", 31.0)
