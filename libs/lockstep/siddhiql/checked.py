@@ -157,6 +157,16 @@ class CheckedPartition:
 
 
 @dataclass(frozen=True)
+class Retention:
+    """How long buckets are kept, by granularity (others for ever), and how often that is looked at;
+    `interval_ms` None: never.
+    """
+
+    interval_ms: int | None
+    kept_ms: Mapping[ast.Granularity, int]
+
+
+@dataclass(frozen=True)
 class CheckedAggregation:
     """An aggregation: its input, the granularities finest first (ranges spelled out), its schema.
 
@@ -170,6 +180,7 @@ class CheckedAggregation:
     granularities: tuple[ast.Granularity, ...]
     scope: Scope
     schema: StreamSchema
+    retention: Retention
     tables: Mapping[ast.Granularity, ast.TableDefinition] = field(default_factory=dict)
     shard: str | None = None
     time_zone: str = UTC

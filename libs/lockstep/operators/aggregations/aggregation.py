@@ -14,7 +14,6 @@ from lockstep.operators.aggregations.calendar import Bucketing
 from lockstep.operators.aggregations.columns import Columns
 from lockstep.operators.aggregations.export import BucketExport, BucketRow
 from lockstep.operators.aggregations.ranges import time_ms
-from lockstep.operators.aggregations.retention import Retention
 from lockstep.operators.contract import CURRENT, Emit, PlainState, StreamEvent
 from lockstep.operators.errors import EventError
 from lockstep.operators.expressions import compile_row
@@ -53,7 +52,7 @@ class Aggregation:
             for granularity, buckets in self._buckets.items()
             if granularity in checked.tables
         }
-        self._retention = Retention(definition.annotations, checked.granularities)
+        self._retention = checked.retention
         self._chain = Chain(checked.input, context.child("input"))
         context.register("buckets", self)
 

@@ -10,15 +10,7 @@ from typing import Any
 from lockstep.operators.errors import EventError
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.ast import Granularity
-
-_NAMES: dict[str, Granularity] = {
-    **dict.fromkeys(("sec", "second", "seconds"), Granularity.SECONDS),
-    **dict.fromkeys(("min", "minute", "minutes"), Granularity.MINUTES),
-    **dict.fromkeys(("hour", "hours"), Granularity.HOURS),
-    **dict.fromkeys(("day", "days"), Granularity.DAYS),
-    **dict.fromkeys(("month", "months"), Granularity.MONTHS),
-    **dict.fromkeys(("year", "years"), Granularity.YEARS),
-}
+from lockstep.siddhiql.checking.ranges import PER_NAMES
 
 _TIME = re.compile(
     r"(\d{4})-(\d\d|\*\*)-(\d\d|\*\*)\s(\d\d|\*\*):(\d\d|\*\*):(\d\d|\*\*)(?:\s([+-])(\d\d):(\d\d))?"
@@ -28,9 +20,9 @@ _HINT = "write yyyy-MM-dd HH:mm:ss, with ** from the right for what is open, and
 
 def granularity_named(text: str) -> Granularity:
     """The granularity of a `per` value. Raises EventError."""
-    found = _NAMES.get(text.strip().lower())
+    found = PER_NAMES.get(text.strip().lower())
     if found is None:
-        raise EventError(f"{text!r} is no granularity", hint=f"one of {', '.join(_NAMES)}")
+        raise EventError(f"{text!r} is no granularity", hint=f"one of {', '.join(PER_NAMES)}")
     return found
 
 

@@ -10,11 +10,10 @@ from lockstep.siddhiql.checked import CheckedAggregation, SourceKind
 from lockstep.siddhiql.checking.annotations import single, switch
 from lockstep.siddhiql.checking.bucket_tables import bucket_tables
 from lockstep.siddhiql.checking.expressions import has_aggregator, normalise
-from lockstep.siddhiql.checking.ranges import PER_NAMES
+from lockstep.siddhiql.checking.retention import retention_of
 from lockstep.siddhiql.checking.selection import everything, name_of
 from lockstep.siddhiql.checking.streams import check_stream, stream_scope
 from lockstep.siddhiql.checking.symbols import Symbols
-from lockstep.siddhiql.durations import annotation_ms
 from lockstep.siddhiql.scope import Scope
 from lockstep.siddhiql.typing import infer, is_aggregator, positioned
 
@@ -26,15 +25,6 @@ GRANULARITIES = (_G.SECONDS, _G.MINUTES, _G.HOURS, _G.DAYS, _G.MONTHS, _G.YEARS)
 
 _AGGREGATORS = ("sum", "count", "avg", "min", "max", "distinctCount")
 _INTEGERS = (AttributeType.INT, AttributeType.LONG)
-
-_MIN_RETENTION_MS = {
-    _G.SECONDS: 120_000,
-    _G.MINUTES: 120 * 60_000,
-    _G.HOURS: 25 * 3_600_000,
-    _G.DAYS: 32 * 86_400_000,
-    _G.MONTHS: 13 * 2_592_000_000,
-    _G.YEARS: 0,
-}
 
 
 def check_aggregation(
@@ -61,7 +51,8 @@ def check_aggregation(
         scope.resolve(variable)
     _check_time(definition, scope)
     granularities = _granularities(definition)
-    shard = _check_annotations(definition, granularities, symbols.shard)
+    shard = _check_annotations(definition, symbols.shard)
+    retention = retention_of(definition.annotations, granularities)
     made = replace(definition, input=stream.input, selector=replace(selector, attributes=items))
     schema = StreamSchema(
         definition.name, (Attribute(AGG_TIMESTAMP, AttributeType.LONG), *attributes)
@@ -73,7 +64,7 @@ def check_aggregation(
                 definition.at, f"the stored buckets need the name {name!r}", "rename what has it"
             )
     return CheckedAggregation(
-        made, stream, granularities, scope, schema, tables, shard, symbols.time_zone
+        made, stream, granularities, scope, schema, retention, tables, shard, symbols.time_zone
     )
 
 
@@ -155,9 +146,7 @@ def _granularities(definition: ast.AggregationDefinition) -> tuple[ast.Granulari
     return GRANULARITIES[finest : coarsest + 1]
 
 
-def _check_annotations(
-    definition: ast.AggregationDefinition, kept: tuple[ast.Granularity, ...], shard: str | None
-) -> str | None:
+def _check_annotations(definition: ast.AggregationDefinition, shard: str | None) -> str | None:
     """The shard's id when the buckets are stored by shard."""
     shards = single(definition.annotations, "partitionbyid")
     by_shard = shards is not None and switch(shards, "enable") is not False
@@ -177,32 +166,4 @@ def _check_annotations(
     key = single(definition.annotations, "primarykey")
     if key is not None:
         raise positioned(key.at, "the tables of an aggregation have keys of their own", "remove it")
-    purge = single(definition.annotations, "purge")
-    if purge is not None and switch(purge, "enable") is not False:
-        annotation_ms(purge, "interval")
-        for retention in purge.nested("retentionPeriod"):
-            for element in retention.elements:
-                _check_retention(retention, element, kept)
     return shard if by_shard else None
-
-
-def _check_retention(
-    retention: ast.Annotation, element: ast.Element, kept: tuple[ast.Granularity, ...]
-) -> None:
-    granularity = PER_NAMES.get((element.key or "").lower())
-    if granularity not in kept or granularity is None:
-        raise positioned(
-            retention.at,
-            f"the aggregation does not keep {element.key!r}",
-            f"it keeps {', '.join(g.value for g in kept)}",
-        )
-    if element.value.strip().lower() == "all":
-        return
-    kept_ms = annotation_ms(retention, element.key or "")
-    assert kept_ms is not None
-    if kept_ms < _MIN_RETENTION_MS[granularity]:
-        raise positioned(
-            retention.at,
-            f"{element.value!r} is too short to keep {granularity.value}",
-            f"keep at least {_MIN_RETENTION_MS[granularity] // 60_000} minutes",
-        )
