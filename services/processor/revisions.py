@@ -15,9 +15,9 @@ from services.processor.engine import AppEngine
 from services.processor.envelope import seal, unseal
 from services.processor.origin import Stamp, forgettable, revision_id, stamp
 from services.processor.replica import MakeOffload, Replica
-from services.processor.standby import ACTIVE, HOT
+from services.processor.standby import HOT, takers
 
-NOTHING_NEW: Final = "nothing new since the last revision"
+REFUSED: Final = "refused: "
 
 
 class UnverifiedError(LockstepError):
@@ -33,7 +33,8 @@ class RevisionLoop:
         self._settings = replica.around.settings.processor
         self._revisions = replica.around.world.store.revisions
         self._log = replica.around.log.bind(**replica.labels)
-        self._last: Position = -1
+        self._last: tuple[Position, Stamp] | None = None
+        self._last_id = ""
 
     async def run(self) -> None:
         """Until cancelled; a store that is away is waited for."""
@@ -48,18 +49,19 @@ class RevisionLoop:
                 self._log.warning("no revision taken", error=str(error))
 
     async def take(self) -> str:
-        """The id of a new verified revision, or why there is none."""
+        """The id of a verified revision of the present position, or `REFUSED` and why."""
         replica = self._replica
         if replica.is_old:
-            return "refused: the app is just going over to another state"
-        if replica.engine.position == self._last:
-            return NOTHING_NEW
+            return f"{REFUSED}the app is just going over to another state"
+        taken = (replica.engine.position, replica.begun)
+        if taken == self._last:
+            return self._last_id
         started_ms = self._clock.monotonic_ms()
         saved = await self.save(replica.engine, stamp(replica.target.deployment))
         if saved is None:
-            return "refused: a newer leader has written"
+            return f"{REFUSED}a newer leader has written"
         await self._revisions.mark_verified(saved.id)
-        self._last = saved.position
+        self._last, self._last_id = (saved.position, replica.begun), saved.id
         took_ms = self._clock.monotonic_ms() - started_ms
         metrics = replica.around.metrics
         metrics.observe("lockstep_processor_snapshot_ms", took_ms, **replica.labels)
@@ -105,14 +107,7 @@ class RevisionLoop:
     def _is_taker(self) -> bool:
         """The first ready hot standby by name; the leader when there is none, however far it is."""
         replica = self._replica
-        standbys = [
-            beat.node
-            for beat, group in replica.others()
-            if group.ready
-            and group.role != ACTIVE
-            and group.standby == HOT
-            and group.version == replica.engine.version
-        ]
+        standbys = takers(replica.others(), replica.engine.version)
         if replica.is_active:
             return not standbys
         is_candidate = replica.is_ready and replica.standby == HOT

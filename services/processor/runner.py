@@ -11,17 +11,17 @@ from typing import Final
 
 from lockstep.bus import LogName
 from lockstep.events import UnavailableError
-from lockstep.frame import AppView, Command, CommandAnswer, GroupStatus, run_side_by_side
+from lockstep.frame import AppView, GroupStatus, run_side_by_side
 from lockstep.leader.protocol import facts
 from services.processor.answering import Answers
 from services.processor.beginning import begin
+from services.processor.commands import Commands
 from services.processor.folding import FoldLoop
 from services.processor.following import FollowLoop
 from services.processor.leadership import Leadership
 from services.processor.publishing import Publishing
 from services.processor.replica import Replica, Surroundings
 from services.processor.revisions import RevisionLoop
-from services.processor.standby import candidates
 from services.processor.upgrading import RestartReplicaError, UpgradeLoop
 from services.processor.warming import WarmLoop
 from services.processor.writing import Writes
@@ -45,7 +45,6 @@ class GroupRunner:
         self._publishing: Publishing | None = None
         self._leadership: Leadership | None = None
         self._fold: FoldLoop | None = None
-        self._revisions: RevisionLoop | None = None
 
     def want(self, view: AppView, nodes: tuple[str, ...]) -> None:
         """The desired version and placement from now on."""
@@ -98,7 +97,7 @@ class GroupRunner:
         fold = FoldLoop(replica)
         revisions = RevisionLoop(replica)
         writes = Writes(replica)
-        answers = Answers(replica, writes, self._carry_out)
+        answers = Answers(replica, writes, lambda command: commands.carry_out(command))
         publishing = Publishing(replica)
         leadership = Leadership(
             replica,
@@ -108,6 +107,7 @@ class GroupRunner:
             on_end=answers.close,
         )
         upgrade = UpgradeLoop(replica, fold, publishing, revisions)
+        commands = Commands(replica, fold, publishing, leadership, revisions)
         follow = FollowLoop(replica, leadership.tell)
         warm = WarmLoop(replica, fold, leadership.tell)
         fold.on_writes = writes.folded
@@ -115,13 +115,12 @@ class GroupRunner:
         if (last := replica.engine.outbox.last_id) is not None:
             leadership.tell(facts.RowsHeld(last))
         self._replica, self._fold, self._publishing = replica, fold, publishing
-        self._leadership, self._revisions, self._upgrade = leadership, revisions, upgrade
-        self._warm = warm
+        self._leadership, self._upgrade, self._warm = leadership, upgrade, warm
         self._log.info("folding", position=replica.engine.position, version=replica.engine.version)
         try:
             await run_side_by_side(
                 fold.run, publishing.bury, follow.run, leadership.run, revisions.run, upgrade.run,
-                warm.run,
+                warm.run, commands.run,
             )  # fmt: skip
         finally:
             await answers.close()
@@ -141,29 +140,3 @@ class GroupRunner:
             await self._warm.take_newest()
         except UnavailableError as error:
             self._log.warning("no newer revision", error=str(error))
-
-    async def _carry_out(self, command: Command) -> CommandAnswer:
-        if command.name == "snapshot" and self._revisions is not None:
-            return CommandAnswer(True, await self._revisions.take())
-        if command.name == "hand_over":
-            return await self._hand_over(command.node)
-        return CommandAnswer(False, f"unknown command '{command.name}'")
-
-    async def _hand_over(self, node: str | None) -> CommandAnswer:
-        replica, fold, publishing = self._replica, self._fold, self._publishing
-        if replica is None or fold is None or publishing is None or self._leadership is None:
-            return CommandAnswer(False, "this replica is just beginning")
-        ready = candidates(replica.others())
-        if node is not None and node not in ready:
-            return CommandAnswer(False, f"'{node}' is no ready standby")
-        if not ready:
-            return CommandAnswer(False, "there is no ready standby")
-        chosen = node or ready[0]
-        fold.pause()
-        try:
-            await fold.at_rest()
-            await publishing.flush(FLUSH_LIMIT_MS)
-            handed = await self._leadership.hand_over(chosen)
-        finally:
-            fold.resume()
-        return CommandAnswer(handed, f"handed over to {chosen}" if handed else "the lease was lost")

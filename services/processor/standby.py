@@ -42,6 +42,15 @@ def candidates(others: Sequence[tuple[Heartbeat, GroupStatus]]) -> list[str]:
     return [node for _, node in sorted(found)]
 
 
+def takers(others: Sequence[tuple[Heartbeat, GroupStatus]], version: str) -> list[str]:
+    """The nodes that can take a revision in the leader's place: ready hot standbys, by name."""
+    return sorted(
+        beat.node
+        for beat, one in others
+        if one.ready and one.role != ACTIVE and one.standby == HOT and one.version == version
+    )
+
+
 def defers(others: Sequence[GroupStatus], *, leaderless_ms: int, patience_ms: int) -> bool:
     """Whether a replica that is not ready leaves the lead to one of the others.
 

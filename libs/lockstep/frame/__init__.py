@@ -22,6 +22,7 @@ from lockstep.frame.control import (
     command_subject,
     question_subject,
     redelivery_subject,
+    snapshot_subject,
 )
 from lockstep.frame.health import Readiness
 from lockstep.frame.keeper import LeaseKeeper
@@ -70,5 +71,6 @@ __all__ = [
     "run_service",
     "run_side_by_side",
     "run_together",
+    "snapshot_subject",
     "wait_set",
 ]

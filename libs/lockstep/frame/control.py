@@ -35,6 +35,11 @@ def command_subject(app: str) -> str:
     return control_subject("command", app)
 
 
+def snapshot_subject(app: str, node: str) -> str:
+    """Where a replica takes a revision for its leader."""
+    return control_subject("snapshot", app, node)
+
+
 def redelivery_subject(app: str) -> str:
     """Where the publisher that delivers an app takes rows of the error store again."""
     return control_subject("redeliver", app)
@@ -123,10 +128,13 @@ class OnDemandAnswer(msgspec.Struct, frozen=True):
 
 
 class Command(msgspec.Struct, frozen=True):
-    """Something an operator asks of a leader: `hand_over` (to a node) or `snapshot`."""
+    """Something an operator asks of a leader: `hand_over` (to a node) or `snapshot`, which a leader
+    asks of a standby that has folded up to `position`.
+    """
 
     name: str
     node: str | None = None
+    position: int = 0
 
 
 class Redelivery(msgspec.Struct, frozen=True):

@@ -104,3 +104,36 @@ async def test_a_standby_that_lags_is_not_ready_and_not_promoted(cluster_of: Sta
         rows = await cluster.published_count(app, 25)
         assert [row.data for row in rows] == expected(25)
         assert await cluster.active(app) not in (leader, "processor-3")
+
+
+async def snapshots(cluster: Cluster, node: str, app: str) -> int:
+    """How many revisions of an app a node has taken."""
+    async with cluster.session.get(f"{cluster.nodes[node].url}/metrics") as response:
+        text = await response.text()
+    name = "lockstep_processor_snapshot_ms_count"
+    lines = [line for line in text.splitlines() if line.startswith(name) and app in line]
+    return sum(int(float(line.split()[-1])) for line in lines)
+
+
+async def test_a_revision_on_demand_is_taken_by_the_standby(cluster_of: Start) -> None:
+    """At the leader's position or behind it; by the leader when the standby has gone."""
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(COUNT.format(name="Demand"), replicas=2)
+        await feed(cluster, app, 0, 10)
+        await cluster.published_count(app, 10)
+        leader = await replica(cluster, app, active=True)
+        standby = await replica(cluster, app, active=False)
+        path = f"/v1/apps/{app}/snapshot"
+        status, answer = await cluster.call("POST", "coordinator", path)
+        assert status == 200, answer
+        found = await cluster.watcher.store.revisions.list(app, "main", 0)
+        assert [one.id for one in found] == [answer["message"]]
+        assert found[0].position >= leader["position"]
+        taken = [await snapshots(cluster, one["node"], app) for one in (leader, standby)]
+        assert taken == [0, 1]
+        await cluster.crash(standby["node"])
+        await feed(cluster, app, 10, 1)
+        await cluster.published_count(app, 11)
+        status, answer = await cluster.call("POST", "coordinator", path)
+        assert status == 200, answer
+        assert await snapshots(cluster, leader["node"], app) == 1

@@ -14,7 +14,17 @@ from lockstep.cli.output import console, print_json, print_table, show
 
 AppName = Annotated[str, typer.Argument(help="Name of the app.")]
 AppFile = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A .siddhi file.")]
-STATUS_COLUMNS = ("node", "role", "ready", "position", "published", "epoch", "lag")
+STATUS_COLUMNS = (
+    "node",
+    "role",
+    "standby",
+    "ready",
+    "position",
+    "published",
+    "epoch",
+    "lag",
+    "trouble",
+)
 
 
 def deploy(

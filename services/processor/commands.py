@@ -1,0 +1,116 @@
+"""What operators ask of an app: the leader carries it out, or has a standby do it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import msgspec
+
+from lockstep.events import LockstepError, Position, UnavailableError
+from lockstep.frame import Command, CommandAnswer, snapshot_subject
+from services.processor.folding import FoldLoop
+from services.processor.leadership import Leadership
+from services.processor.publishing import Publishing
+from services.processor.replica import Replica
+from services.processor.revisions import REFUSED, RevisionLoop
+from services.processor.standby import candidates, takers
+
+FLUSH_LIMIT_MS: Final = 10_000
+STANDBY_LIMIT_MS: Final = 8_000
+POLL_MS: Final = 20
+
+
+class Commands:
+    """`carry_out` as the leader; `run` in one task, for what a leader asks of a standby."""
+
+    def __init__(
+        self,
+        replica: Replica,
+        fold: FoldLoop,
+        publishing: Publishing,
+        leadership: Leadership,
+        revisions: RevisionLoop,
+    ) -> None:
+        self._replica = replica
+        self._fold = fold
+        self._publishing = publishing
+        self._leadership = leadership
+        self._revisions = revisions
+        self._clock = replica.around.clock
+        self._topics = replica.around.world.bus.topics
+
+    async def carry_out(self, command: Command) -> CommandAnswer:
+        """What came of it."""
+        if command.name == "snapshot":
+            return await self._snapshot()
+        if command.name == "hand_over":
+            return await self._hand_over(command.node)
+        return CommandAnswer(False, f"unknown command '{command.name}'")
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        subject = snapshot_subject(self._replica.name.app, self._replica.around.node)
+        answering = await self._topics.respond(subject, self._asked_by_leader)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await answering.close()
+
+    async def _snapshot(self) -> CommandAnswer:
+        """By a standby if there is one, so that nothing pauses here."""
+        replica = self._replica
+        standbys = takers(replica.others(), replica.engine.version)
+        if standbys:
+            wish = Command("snapshot", position=replica.engine.position)
+            subject = snapshot_subject(replica.name.app, standbys[0])
+            try:
+                raw = await self._topics.request(
+                    subject, msgspec.json.encode(wish), timeout_ms=STANDBY_LIMIT_MS
+                )
+                answer = msgspec.json.decode(raw, type=CommandAnswer)
+                if answer.done:
+                    return answer
+            except UnavailableError:
+                pass  # it has just gone: then this replica takes the revision itself
+        return await self._take()
+
+    async def _take(self) -> CommandAnswer:
+        taken = await self._revisions.take()
+        return CommandAnswer(not taken.startswith(REFUSED), taken)
+
+    async def _asked_by_leader(self, payload: bytes) -> bytes:
+        command = msgspec.json.decode(payload, type=Command)
+        try:
+            if await self._has_folded(command.position):
+                answer = await self._take()
+            else:
+                answer = CommandAnswer(False, f"not at position {command.position} yet")
+        except LockstepError as error:
+            answer = CommandAnswer(False, str(error))
+        return msgspec.json.encode(answer)
+
+    async def _has_folded(self, position: Position) -> bool:
+        """What the leader had folded when it was asked, its revision shall hold as well."""
+        deadline_ms = self._clock.monotonic_ms() + STANDBY_LIMIT_MS // 2
+        while self._replica.engine.position < position:
+            if self._clock.monotonic_ms() > deadline_ms:
+                return False
+            await self._clock.sleep_ms(POLL_MS)
+        return True
+
+    async def _hand_over(self, node: str | None) -> CommandAnswer:
+        ready = candidates(self._replica.others())
+        if node is not None and node not in ready:
+            return CommandAnswer(False, f"'{node}' is no ready standby")
+        if not ready:
+            return CommandAnswer(False, "there is no ready standby")
+        chosen = node or ready[0]
+        self._fold.pause()
+        try:
+            await self._fold.at_rest()
+            await self._publishing.flush(FLUSH_LIMIT_MS)
+            handed = await self._leadership.hand_over(chosen)
+        finally:
+            self._fold.resume()
+        return CommandAnswer(handed, f"handed over to {chosen}" if handed else "the lease was lost")
