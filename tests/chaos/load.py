@@ -1,7 +1,8 @@
-"""The load: events at a steady rate to all receivers, each sent until it is acknowledged.
+"""The load: events at a steady rate to all receivers, and some by the bus, each sent until it is
+acknowledged.
 
 Every event has a number. A request keeps its number range and its idempotency key until a receiver
-has acknowledged it, whichever that is: the client's part of exactly once.
+(or the bus) has acknowledged it, whichever that is: the client's part of exactly once.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from random import Random
 
 import aiohttp
 
+from lockstep.bus import Bus
+from lockstep.bus.subjects import ID_HEADER
 from lockstep.clock import SystemClock
+from lockstep.events import UnavailableError
 from tests.chaos.app import APP, STREAM, SYMBOLS
 
 CLOCK = SystemClock()
 LANES = 4
 REQUESTS_PER_SECOND = 8  # of each lane
+BUS_SHARE = 20  # one in so many events comes by the bus
 TIMEOUT_S = 5.0
 PAUSE_S = 0.1
 BEHIND_MS = 1_000
@@ -28,7 +33,8 @@ BEHIND_MS = 1_000
 
 @dataclass(slots=True)
 class Load:
-    """What was acknowledged: (first number, count) of each request, and the furthest position."""
+    """What was acknowledged: (first number, count) of each request; how many `events` receivers
+    have taken over HTTP, and their furthest position."""
 
     acknowledged: list[tuple[int, int]] = field(default_factory=list)
     events: int = 0
@@ -40,16 +46,19 @@ class Load:
 
 
 @contextlib.asynccontextmanager
-async def under_load(receivers: Sequence[str], rate: int, seed: int) -> AsyncIterator[Load]:
+async def under_load(
+    receivers: Sequence[str], bus: Bus, rate: int, seed: int
+) -> AsyncIterator[Load]:
     """Sends within the block. After it every number that was begun is acknowledged."""
     load = Load()
     numbers = itertools.count()
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
     async with aiohttp.ClientSession(timeout=timeout) as session:
-        lanes = [
+        lanes: list[_Lane | _BusLane] = [
             _Lane(load, session, receivers, rate, numbers, Random(f"{seed}/{lane}"), lane)
             for lane in range(LANES)
         ]
+        lanes.append(_BusLane(load, bus, rate // BUS_SHARE, numbers, Random(f"{seed}/bus")))
         sending = [asyncio.create_task(lane.run()) for lane in lanes]
         try:
             yield load
@@ -86,7 +95,7 @@ class _Lane:
 
     async def _deliver(self, size: int) -> None:
         chosen = list(itertools.islice(self.numbers, size))
-        body = "\n".join(self._event(number) for number in chosen).encode()
+        body = "\n".join(_event(self.random, number) for number in chosen).encode()
         began_ms = CLOCK.monotonic_ms()
         while not await self._accepted(body, f"chaos-{chosen[0]}", size):
             self.load.retries += 1
@@ -114,7 +123,39 @@ class _Lane:
             pass
         return False
 
-    def _event(self, number: int) -> str:
-        draw = self.random
-        symbol, price, volume = draw.randrange(SYMBOLS), draw.random() * 100, draw.randrange(1_000)
-        return f'{{"seq":{number},"symbol":"S{symbol}","price":{price:.2f},"volume":{volume}}}'
+
+@dataclass(slots=True)
+class _BusLane:
+    """A sender that speaks to NATS alone: its events are durable there before a receiver sees
+    them."""
+
+    load: Load
+    bus: Bus
+    rate: int
+    numbers: itertools.count[int]
+    random: Random
+
+    async def run(self) -> None:
+        """Until the load stops."""
+        size = max(1, self.rate // REQUESTS_PER_SECOND)
+        while not self.load.stopping:
+            await asyncio.sleep(1 / REQUESTS_PER_SECOND)
+            chosen = list(itertools.islice(self.numbers, size))
+            body = "[" + ",".join(_event(self.random, number) for number in chosen) + "]"
+            while not await self._stored(body.encode(), f"chaos-bus-{chosen[0]}"):
+                self.load.retries += 1
+                await asyncio.sleep(PAUSE_S)
+            self.load.acknowledged.append((chosen[0], size))
+
+    async def _stored(self, body: bytes, key: str) -> bool:
+        headers = {ID_HEADER: key, "Content-Type": "application/json"}
+        try:
+            await self.bus.ingress.publish(APP, STREAM, body, headers=headers)
+        except UnavailableError:
+            return False
+        return True
+
+
+def _event(draw: Random, number: int) -> str:
+    symbol, price, volume = draw.randrange(SYMBOLS), draw.random() * 100, draw.randrange(1_000)
+    return f'{{"seq":{number},"symbol":"S{symbol}","price":{price:.2f},"volume":{volume}}}'

@@ -115,9 +115,9 @@ async def _run(wish: Wish, directory: Path, story: Story) -> Verdict:
             async with Client(site.addresses) as client:
                 await send_retrying(lambda: client.deploy(TEXT))
             receivers = [each.url for each in site.of("receiver")]
-            async with under_load(receivers, wish.rate, wish.seed) as load:
+            async with under_load(receivers, bus, wish.rate, wish.seed) as load:
                 await _unless_ended(copying, _make_trouble(wish, site, load, archive, story))
-            settled = await _unless_ended(copying, _settle(site, load, archive, bus))
+            settled = await _unless_ended(copying, _settle(site, archive, bus))
         finally:
             copying.cancel()
             await asyncio.gather(copying, return_exceptions=True)
@@ -128,9 +128,10 @@ async def _run(wish: Wish, directory: Path, story: Story) -> Verdict:
         for surprise in load.surprises[:5]:
             story.say(f"an answer that no client should get: {surprise}")
         rows = await read_rows(site.servers.postgres_dsn, TABLE, TABLE_COLUMNS)
+        sent = sum(count for _, count in load.acknowledged)
         seconds = (CLOCK.monotonic_ms() - story.began_ms) / 1_000
         story.say(
-            f"judging {load.events} events ({load.events / seconds:.0f}/s over all, "
+            f"judging {sent} events ({sent / seconds:.0f}/s over all, "
             f"{load.retries} requests repeated, longest wait {load.longest_wait_ms} ms)"
         )
         return await asyncio.to_thread(judge, archive, load.acknowledged, settled, rows)
@@ -173,22 +174,26 @@ def _deck(wish: Wish) -> Iterator[Fault]:
         yield from deck
 
 
-async def _settle(site: Site, load: Load, archive: Archive, bus: Bus) -> int:
+async def _settle(site: Site, archive: Archive, bus: Bus) -> int:
     """Everything acknowledged is published and delivered, then the processors stop, so that the
     logs end, and both are copied to their ends. Gives the settled position."""
-    await until_delivered(site, load.last_position, archive.output_sequence, END_LIMIT_MS)
+    name = LogName(APP)
+    inputs, outputs = await bus.input_log(name), await bus.output_log(name)
+    async with asyncio.timeout(END_LIMIT_MS / 1_000):
+        while await site.waiting_at_ingress() != 0:
+            await asyncio.sleep(0.2)
+    _, settled = await inputs.bounds()
+    await until_delivered(site, settled, archive.output_sequence, END_LIMIT_MS)
     processors = site.of("processor")
     site.down |= {each.node for each in processors}
     await asyncio.gather(*(each.stop() for each in processors))
-    name = LogName(APP)
-    inputs, outputs = await bus.input_log(name), await bus.output_log(name)
     _, last_input = await inputs.bounds()
     last_output = (await outputs.tail()).sequence
     async with asyncio.timeout(END_LIMIT_MS / 1_000):
         while archive.input_position < last_input or archive.output_sequence < last_output:
             await asyncio.sleep(0.1)
     await _delivered(site, last_output)
-    return load.last_position
+    return settled
 
 
 async def _delivered(site: Site, sequence: int) -> None:

@@ -17,7 +17,7 @@ import aiohttp
 import nats
 
 from lockstep.bus import LogName
-from lockstep.bus.subjects import output_subject, stream_name
+from lockstep.bus.subjects import INGRESS_STREAM, output_subject, stream_name
 from lockstep.cli.addresses import Addresses
 from lockstep.cli.processes import ServiceProcess
 from lockstep.clock import SystemClock
@@ -117,16 +117,26 @@ class Site:
 
     async def log_leader(self) -> int | None:
         """Which NATS node leads the app's output log."""
-        stream = stream_name(output_subject(LogName(APP)))
+        found = await self._stream(stream_name(output_subject(LogName(APP))))
+        leader = found.get("cluster", {}).get("leader")
+        return int(leader[1:]) if leader else None
+
+    async def waiting_at_ingress(self) -> int | None:
+        """How many messages the bus holds that no receiver has acknowledged; None: unknown."""
+        found = await self._stream(INGRESS_STREAM)
+        messages: int | None = found.get("state", {}).get("messages")
+        return messages
+
+    async def _stream(self, stream: str) -> dict[str, Any]:
         client = await nats.connect(self.cluster.url.split(","), connect_timeout=2)
         try:
             answer = await client.request(f"$JS.API.STREAM.INFO.{stream}", timeout=2)
         except nats.errors.Error:
-            return None
+            return {}
         finally:
             await client.close()
-        leader = json.loads(answer.data).get("cluster", {}).get("leader")
-        return int(leader[1:]) if leader else None
+        found: dict[str, Any] = json.loads(answer.data)
+        return found
 
 
 @contextlib.asynccontextmanager
