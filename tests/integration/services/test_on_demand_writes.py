@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Any
 
+from typer.testing import CliRunner
+
 from lockstep.bus import LogName
+from lockstep.cli.command import app as command
 from lockstep.events import WriteRecord
 from tests.integration.services.cluster import Cluster
 from tests.integration.services.conftest import Start
@@ -94,3 +99,25 @@ async def test_a_write_is_applied_once_whoever_leads(cluster_of: Start) -> None:
         assert await rows(cluster, app) == [["a", 211]]
         assert await changed(cluster, app, add, "second") == 1
         assert await rows(cluster, app) == [["a", 211]]
+
+
+async def test_lockstep_query_writes(cluster_of: Start) -> None:
+    """The command says how many rows changed; the same --id changes them once."""
+    async with cluster_of("coordinator", "processor-1", "receiver", "presenter") as cluster:
+        app = await cluster.deploy(TEXT.format(name="Command"))
+        addresses = [f"--{s}={cluster.url(s)}" for s in ("receiver", "presenter", "coordinator")]
+
+        async def lockstep(*words: str) -> str:
+            run = await asyncio.to_thread(
+                CliRunner().invoke, command, [*addresses, "query", *words]
+            )
+            assert run.exit_code == 0, run.output
+            return run.output
+
+        insert = "select 'a' as k, 1 as v insert into T"
+        assert "changed 1 rows" in await lockstep(app, insert)
+        add = "update T set T.v = T.v + 1 on T.k == 'a'"
+        for _ in range(2):
+            told = json.loads(await lockstep(app, add, "--id", "one", "--json"))
+            assert told["changed"] == 1
+        assert json.loads(await lockstep(app, "from T select v", "--json"))["records"] == [[2]]
