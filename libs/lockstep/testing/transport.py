@@ -9,9 +9,11 @@ from lockstep.events import Event, StreamSchema
 from lockstep.operators.mapping import (
     MappingError,
     Template,
+    annotated,
     build_distribution,
     destinations,
     grouped,
+    map_of,
     sink_mapper,
     source_mapper,
 )
@@ -22,18 +24,13 @@ Message = tuple[str, Any]
 """(topic, payload)."""
 
 
-def _map_of(annotation: ast.Annotation) -> ast.Annotation | None:
-    maps = annotation.nested("map")
-    return maps[0] if maps else None
-
-
 class MemorySource:
     """One `@source(type='inMemory', topic=…)`."""
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
         self.stream = schema.name
         self.topic = annotation.get("topic") or ""
-        self._mapper = source_mapper(schema, _map_of(annotation))
+        self._mapper = source_mapper(schema, map_of(annotation))
         self.refused: list[MappingError] = []
 
     def read(self, payload: Any, now_ms: int) -> list[list[Event]]:
@@ -47,7 +44,7 @@ class MemorySink:
     """One `@sink(type='inMemory', topic=…)`, possibly distributed over several topics."""
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
-        self._mapper = sink_mapper(schema, _map_of(annotation))
+        self._mapper = sink_mapper(schema, map_of(annotation))
         self._distribution = build_distribution(schema, annotation)
         self._topics = [
             Template(place.get("topic") or "", schema, place) for place in destinations(annotation)
@@ -74,20 +71,18 @@ class MemoryTransport:
         self.sources: list[MemorySource] = []
         self.published: list[Message] = []
         self._sinks: dict[str, list[MemorySink]] = {}
-        for definition in plan.checked.app.definitions:
-            if isinstance(definition, ast.StreamDefinition):
-                self._add(definition, plan.checked.streams[definition.name])
-
-    def _add(self, definition: ast.StreamDefinition, schema: StreamSchema) -> None:
-        for annotation in definition.annotations:
-            if (annotation.get("type") or "").lower() != "inmemory":
-                continue
-            if annotation.name.lower() == "source":
-                self.sources.append(MemorySource(schema, annotation))
-            elif annotation.name.lower() == "sink":
-                self._sinks.setdefault(definition.name, []).append(MemorySink(schema, annotation))
+        for schema, _, source in annotated(plan.checked, "source"):
+            if _is_ours(source):
+                self.sources.append(MemorySource(schema, source))
+        for schema, _, sink in annotated(plan.checked, "sink"):
+            if _is_ours(sink):
+                self._sinks.setdefault(schema.name, []).append(MemorySink(schema, sink))
 
     def carried(self, stream: str, events: Sequence[Event]) -> None:
         """A stream has carried a chunk: its sinks publish."""
         for sink in self._sinks.get(stream, ()):
             self.published += sink.messages(events)
+
+
+def _is_ours(annotation: ast.Annotation) -> bool:
+    return (annotation.get("type") or "").lower() == "inmemory"
