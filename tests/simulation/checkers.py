@@ -44,7 +44,7 @@ def is_settled(cluster: Cluster) -> bool:
     if cluster.around.carrier.log("ingress.>").entries:
         return False
     reference = cluster.reference.catch_up()
-    if reference.version + 1 < cluster.deployed + 1:
+    if reference.version < cluster.deployed:
         return False
     rows = reference.rows
     tail = cluster.output.tail.last_id
@@ -287,11 +287,15 @@ def _rows_of(cluster: Cluster, table: str) -> list[tuple[Any, ...]]:
 
 
 def _replicas_stand_at_the_end(cluster: Cluster) -> bool:
-    newest: dict[str, Position] = {}
-    for fold in cluster.around.folds.folded:
-        newest[fold.node] = fold.position
-    placed = cluster.around.store.shelf.placements.get(cluster.app, ())
-    return all(newest.get(node) == cluster.input.last for node in placed)
+    for name in cluster.around.store.shelf.placements.get(cluster.app, ()):
+        node = cluster.nodes.get(name)
+        if node is None or not node.lives:
+            return False
+        parts: Any = node.parts
+        positions = [status.position for status in parts._statuses()]
+        if positions != [cluster.input.last]:
+            return False
+    return True
 
 
 def _shown(output_id: OutputId) -> str:

@@ -26,14 +26,14 @@ class Reference:
     ends: dict[str, Position] = field(default_factory=dict)
     begins: dict[str, Position] = field(default_factory=dict)
     _executor: SimExecutor | None = None
-    _begun_at: Position | None = None
+    _beginnings: dict[int, Position] = field(default_factory=dict)
     _done: Position = 0
 
     def catch_up(self) -> Reference:
         """Folds what has been appended; all anew when a version turns out to have begun before."""
-        begun_at = self._beginning()
-        if self._executor is None or begun_at != self._begun_at:
-            self._begin_anew(begun_at)
+        beginnings = self._found_beginnings()
+        if self._executor is None or beginnings != self._beginnings:
+            self._begin_anew(beginnings)
         for entry in self.log.encoded()[self._done :]:
             self._fold_one(entry)
         self._change_version_here()
@@ -58,9 +58,9 @@ class Reference:
     def _is_of(self, text: str, after: Position, up_to: Position) -> bool:
         return text in self.ends and self.begins[text] <= after <= up_to <= self.ends[text]
 
-    def _begin_anew(self, begun_at: Position | None) -> None:
+    def _begin_anew(self, beginnings: dict[int, Position]) -> None:
         first = self.app.versions[0]
-        self.version, self._begun_at, self._done = 0, begun_at, 0
+        self.version, self._beginnings, self._done = 0, beginnings, 0
         self._executor = SimExecutor(Folds(), "reference", first)
         for table in (self.rows, self.clocks, self.snapshots, self.ends):
             table.clear()
@@ -75,14 +75,17 @@ class Reference:
         self.clocks[text, self._done] = executor.engine.wall
 
     def _change_version_here(self) -> None:
-        if self._done != self._begun_at or self.version > 0:
-            return
+        for version in sorted(self._beginnings):
+            if version > self.version and self._beginnings[version] == self._done:
+                self._change_version(version)
+
+    def _change_version(self, version: int) -> None:
         old, text = self._executor, self.app.versions[self.version]
         assert old is not None
         snapshot = self.snapshots[text, self._done] = old.snapshot()
         self.ends[text] = self._done
-        self.version += 1
-        following = self.app.versions[self.version]
+        self.version = version
+        following = self.app.versions[version]
         self.begins[following] = self._done
         self._executor = SimExecutor(Folds(), "reference", following)
         try:
@@ -90,16 +93,14 @@ class Reference:
         except SnapshotError:
             self._executor = SimExecutor(Folds(), "reference", following)
 
-    def _beginning(self) -> Position | None:
-        """Where the second version begins; None while it does not."""
-        first = self.app.versions[0]
-        begun = [
-            taken
-            for taken in self.archive.taken.values()
-            if taken.counts_since_ms is not None and taken.text != first
+    def _found_beginnings(self) -> dict[int, Position]:
+        """Where the first revision of each later version counts; some may have been skipped."""
+        counting = [
+            taken for taken in self.archive.taken.values() if taken.counts_since_ms is not None
         ]
-        if not begun:
-            return None
-        return min(
-            begun, key=lambda taken: (taken.counts_since_ms, taken.revision.position)
-        ).revision.position
+        found: dict[int, Position] = {}
+        for taken in sorted(counting, key=lambda taken: taken.order):
+            version = self.app.versions.index(taken.text)
+            if version > 0:
+                found.setdefault(version, taken.revision.position)
+        return found

@@ -95,7 +95,7 @@ KINDS: Final = {
     "cut": 8, "cut_to": 4, "cut_back": 4, "lossy": 4, "isolate": 4,
     "down": 6, "flush_leases": 3, "lease_clock": 3,
     "full_disk": 2, "torn_write": 3, "rotten_revision": 2, "redeliver": 2,
-    "crash_all": 3, "handover": 5, "snapshot": 3, "deploy": 4,
+    "crash_all": 3, "handover": 5, "snapshot": 3, "deploy": 6,
 }  # fmt: skip
 
 

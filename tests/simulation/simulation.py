@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
+import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -85,11 +86,13 @@ def _throw_away(loop: VirtualLoop) -> None:
     hook = sys.unraisablehook
     sys.unraisablehook = _say_nothing
     try:
-        loop._ready.clear()
-        loop._timers.clear()
-        loop._graveyard.clear()
-        loop.close()
-        gc.collect()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            loop._ready.clear()
+            loop._timers.clear()
+            loop._graveyard.clear()
+            loop.close()
+            gc.collect()
     finally:
         sys.unraisablehook = hook
 

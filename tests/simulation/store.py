@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from lockstep.events import UnavailableError
@@ -34,10 +35,15 @@ class Taken:
     saved_ms: int
     counts_since_ms: int | None = None
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The app's text in it."""
         return unseal(self.state).text
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """When it began to count, then where it stands."""
+        return self.counts_since_ms or 0, self.revision.position
 
 
 @dataclass
