@@ -208,18 +208,28 @@ def _table(apps: Apps) -> str:
     out = apps.name()
     read = apps.pick("join", "left outer join")
     write = apps.pick(
-        "insert into T ;", "update or insert into T on T.s == s;", "update T on T.s == s;"
+        "insert into T ;",
+        "update or insert into T on T.s == s;",
+        "update T on T.s == s;",
+        "update T set T.i = i on T.s == s;",
+        "update or insert into T set T.d = d on T.s == s;",
     )
     delete = apps.pick("", f"from S{_KNOWN} select s delete T on T.s == s;")
+    part = apps.pick(
+        "",
+        f"from S{_KNOWN} select s, d update T on T.s == s;",
+        f"from S{_KNOWN} select d, i, s update or insert into T on T.s == s;",
+    )
     return (
-        f"from R{_KNOWN} select s, i, d {write} {delete}"
+        f"from R{_KNOWN} select s, i, d {write} {delete} {part}"
         f" from S {read} T as y on S.s == y.s select S.s as s, y.i as i, y.d as d insert into {out};"  # noqa: E501
     )
 
 
 def _stored(apps: Apps) -> str:
+    more = apps.pick("", "set U.d = d ")
     return (
-        f"from R{_KNOWN} select s, i, d update or insert into U on U.s == s and U.i == i;"
+        f"from R{_KNOWN} select s, i, d update or insert into U {more}on U.s == s and U.i == i;"
         f" from S{_KNOWN} select s, i, d insert into U ;"
     )
 

@@ -122,6 +122,13 @@ class HeldRows:
         """The values of all attributes in places."""
         return tuple(self.column(i, places) for i in range(len(self.types)))
 
+    def copy(self, i: int, source: Longs, target: Longs) -> None:
+        """An attribute of some places into others."""
+        self._values[i][target] = self._values[i][source]
+        nulls = self._nulls[i]
+        if nulls is not None:
+            nulls[target] = nulls[source]
+
     def raw(self, i: int) -> Array:
         """An attribute's array by place, as it lies in memory."""
         return self._values[i]

@@ -35,13 +35,21 @@ _NONE = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A query that writes: what it does, and where its output has the table's attributes.
+    """A query that writes: what it does, and where its output has what.
 
-    For deletions only the places of the key are there.
+    `key`: the places of the primary key's attributes. `places`: those of the table's attributes,
+    None for a null; nothing for deletions. `keeps`: which attributes a row that is there already
+    keeps.
     """
 
     kind: int
-    places: tuple[int, ...]
+    key: tuple[int, ...]
+    places: tuple[int | None, ...] = ()
+    keeps: tuple[bool, ...] = ()
+
+    def keeps_attribute(self, attribute: int) -> bool:
+        """Whether a row that is there keeps its value."""
+        return bool(self.keeps) and self.keeps[attribute]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +106,18 @@ class TableStore:
         self.writes = Writes(key, np.where(kind == tables.DELETE, -1, place), previous, order)
         self._count(kind, previous)
         return previous  # type: ignore[no-any-return]
+
+    def keep(
+        self, attribute: int, keeps: npt.NDArray[np.bool_], place: Longs, previous: Longs
+    ) -> None:
+        """Rows that were there keep an attribute, write by write; `previous` is what `write`
+        gave."""
+        if not keeps.any():
+            return
+        origin = np.arange(len(self.held.times), dtype=np.int64)
+        tables.find_origins(keeps, place, previous, origin)
+        changed = place[keeps & (previous >= 0)]
+        self.held.copy(attribute, origin[changed], changed)
 
     def _count(self, kind: Longs, previous: Longs) -> None:
         steps = np.where(previous == -1, 1, 0) - ((kind == tables.DELETE) & (previous >= 0))
@@ -212,24 +232,25 @@ class TableUnit:
         place = np.concatenate([self._places(writer, chunks) for writer, chunks in parts])
         order = joined_orders([chunks.order.take(chunks.chunk_of) for _, chunks in parts])
         now = np.concatenate([chunks.per_event(chunks.now) for _, chunks in parts])
-        kind, order = kind[index], order.take(index)
-        previous = self.state.write(kind, key[index], place[index], order)
-        return self._changes(kind, place[index], previous, order, now[index])
+        kind, place, order = kind[index], place[index], order.take(index)
+        previous = self.state.write(kind, key[index], place, order)
+        for attribute in range(len(self.state.schema.names)):
+            keeps = [np.full(len(c), w.keeps_attribute(attribute)) for w, c in parts]
+            self.state.keep(attribute, np.concatenate(keeps)[index], place, previous)
+        return self._changes(kind, place, previous, order, now[index])
 
     def _keys(self, writer: Writer, chunks: Chunks) -> Ids:
-        if writer.kind == tables.DELETE:
-            columns = [chunks.columns[i] for i in writer.places]
-            for column in columns:
-                if column.nulls is not None and column.nulls.any():
-                    raise Unfit("a null key")
-        else:
-            columns = [chunks.columns[writer.places[i]] for i in self.state.primary]
+        columns = [chunks.columns[i] for i in writer.key]
         return key_ids(self.state.keys, columns, create=True)
 
     def _places(self, writer: Writer, chunks: Chunks) -> Longs:
         if writer.kind == tables.DELETE:
             return np.full(len(chunks), -1, np.int64)
-        columns = [chunks.columns[i] for i in writer.places]
+        nowhere = np.full(len(chunks), -1, np.int64)
+        columns = [
+            self.state.held.column(i, nowhere) if place is None else chunks.columns[place]
+            for i, place in enumerate(writer.places)
+        ]
         return self.state.held.add(columns, chunks.times)
 
     def _changes(

@@ -54,3 +54,12 @@ def read(key: Any, before: Any, op_key: Any, op_place: Any, previous: Any, lates
             latest[op_key[j]] = op_place[j]
         j += 1
     return found
+
+
+@kernel
+def find_origins(keeps: Any, place: Any, previous: Any, origin: Any) -> None:
+    """Where each place has a value from that rows keep when they are written again: changes
+    `origin`, which begins as each place itself."""
+    for i in range(len(place)):
+        if keeps[i] and previous[i] >= 0 and place[i] >= 0:
+            origin[place[i]] = origin[previous[i]]

@@ -66,20 +66,57 @@ def add_writer(node: QueryNode, site: Site) -> str:
 def _writer(query: CheckedQuery, table: TableStore) -> Writer:
     action = query.query.action
     if isinstance(action, ast.InsertInto):
-        return Writer(operations.INSERT, tuple(range(len(table.schema.names))))
+        return Writer(operations.INSERT, table.primary, tuple(range(len(table.schema.names))))
+    assert isinstance(action, ast.UpdateTable | ast.UpdateOrInsert | ast.DeleteFrom)
+    key = _key_places(query, table, action.on)
     if isinstance(action, ast.DeleteFrom):
-        return Writer(operations.DELETE, _key_places(query, table, action.on))
+        return Writer(operations.DELETE, key)
+    values = _set_places(query, table)
+    inserted = _insert_places(query, table)
+    for attribute, type_ in enumerate(table.schema.types):
+        for place in (values[attribute], inserted[attribute]):
+            if place is not None and query.output.types[place] is not type_:
+                raise NotLowerable("an update with values of another type")
+    for attribute, place in zip(table.primary, key, strict=True):
+        if values[attribute] not in (None, place):
+            raise NotLowerable("an update that may change the primary key")
+    keeps = tuple(value is None for value in values)
+    if isinstance(action, ast.UpdateTable):
+        return Writer(operations.UPDATE, key, tuple(values), keeps)
+    if tuple(inserted[attribute] for attribute in table.primary) != key:
+        raise NotLowerable("an insert of another primary key than was looked for")
+    if any(value not in (None, new) for value, new in zip(values, inserted, strict=True)):
+        raise NotLowerable("an update that sets other values than it inserts")
+    return Writer(operations.UPSERT, key, tuple(inserted), keeps)
+
+
+def _set_places(query: CheckedQuery, table: TableStore) -> list[int | None]:
+    """For each attribute of the table, where the output has what an update gives it; None: it
+    stays (operators.tables.actions)."""
+    action = query.query.action
     assert isinstance(action, ast.UpdateTable | ast.UpdateOrInsert)
-    if action.set is not None:
-        raise NotLowerable("an update with set")
+    if action.set is None:
+        return [query.output.index_of(name) for name in table.schema.names]
+    places: list[int | None] = [None] * len(table.schema.names)
+    assert query.action_scope is not None
+    for item in action.set:
+        attribute = table.schema.index_of(item.attribute.name)
+        assert attribute is not None
+        if not isinstance(item.value, ast.Variable):
+            raise NotLowerable("a set that is computed")
+        ref = query.action_scope.resolve(item.value)
+        if ref.slot != 0 or ref.type is not table.schema.types[attribute]:
+            raise NotLowerable("a set of the table's own values, or of another type")
+        places[attribute] = ref.attribute
+    return places
+
+
+def _insert_places(query: CheckedQuery, table: TableStore) -> list[int | None]:
+    """For each attribute of a row that is inserted, where the output has it; None: null."""
     places = [query.output.index_of(name) for name in table.schema.names]
-    if None in places:
-        raise NotLowerable("an update of some of the attributes")
-    by_key = _key_places(query, table, action.on)
-    if by_key != tuple(places[i] for i in table.primary):
-        raise NotLowerable("an update that may change the primary key")
-    kind = operations.UPSERT if isinstance(action, ast.UpdateOrInsert) else operations.UPDATE
-    return Writer(kind, tuple(p for p in places if p is not None))
+    if len(query.output.names) == len(places) and None in places:
+        return list(range(len(places)))
+    return places
 
 
 def _key_places(
