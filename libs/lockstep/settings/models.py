@@ -121,11 +121,9 @@ class PublisherSettings(Section):
     """How deliveries are batched and tried again."""
 
     batch_max_rows: Count
-    batch_max_wait_ms: Milliseconds
     retry_max_attempts: Count
     retry_backoff_ms: Milliseconds
     retry_backoff_max_ms: Milliseconds
-    max_queue_batches: Count
     keep_records: Count
     keep_bytes: Bytes
     trim_interval_ms: Milliseconds
