@@ -23,7 +23,7 @@ from lockstep.settings import Settings
 from lockstep.telemetry import Logger, MetricName, Metrics
 from services.processor.engine import AppEngine, MakeExecutor
 from services.processor.origin import NEVER, Stamp, is_begun
-from services.processor.standby import ACTIVE, HOT, ready_lag, standby_of
+from services.processor.standby import ACTIVE, HOT, Place, is_ready, standby_of
 
 PASSIVE = "passive"
 BACKUP = "backup"
@@ -93,6 +93,9 @@ class Replica:
     space: Signal = field(default_factory=Signal)
     lease_due: Signal = field(default_factory=Signal)
 
+    def __post_init__(self) -> None:
+        self._goal = self.log_end
+
     @property
     def labels(self) -> dict[str, str]:
         """For metrics and logs."""
@@ -113,14 +116,19 @@ class Replica:
         return not is_begun(self.engine.version, self.begun, self.target.deployment)
 
     @property
+    def place(self) -> Place:
+        """Where it stands in the input log."""
+        return Place(self.engine.position, self.log_end, self._goal)
+
+    @property
     def lag(self) -> int:
         """Records behind the input log's end, as last seen."""
-        return max(0, self.log_end - self.engine.position)
+        return self.place.lag
 
     @property
     def is_ready(self) -> bool:
-        """Close enough to the end to take over soon."""
-        return self.lag <= ready_lag(self.standby, self.around.settings.processor)
+        """It could take over soon."""
+        return is_ready(self.standby, self.place, self.around.settings.processor)
 
     @property
     def standby(self) -> str:

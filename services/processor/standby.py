@@ -7,6 +7,7 @@ is promoted, which costs one restore per revision instead of the work of a leade
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from lockstep.events import Position
@@ -27,11 +28,29 @@ def standby_of(view: AppView, settings: ProcessorSettings) -> str:
     return WARM if given.lower() == WARM else HOT
 
 
-def ready_lag(standby: str, settings: ProcessorSettings) -> Position:
-    """Up to how many records behind the log's end a standby counts as ready."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a replica stands in the input log: `goal` is the log's end when it began."""
+
+    position: Position
+    log_end: Position
+    goal: Position
+
+    @property
+    def lag(self) -> int:
+        """Records behind the log's end, as last seen."""
+        return max(0, self.log_end - self.position)
+
+
+def is_ready(standby: str, place: Place, settings: ProcessorSettings) -> bool:
+    """Whether a standby could take over soon.
+
+    A hot one has folded what was there when it began, however little that is: until then it is
+    still on its way, and would publish nothing new before it had come to the present.
+    """
     if standby == WARM:
-        return settings.warm_ready_lag_positions
-    return settings.ready_lag_positions
+        return place.lag <= settings.warm_ready_lag_positions
+    return place.position >= place.goal and place.lag <= settings.ready_lag_positions
 
 
 def candidates(others: Sequence[tuple[Heartbeat, GroupStatus]]) -> list[str]:

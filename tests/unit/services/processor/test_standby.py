@@ -1,7 +1,8 @@
 """Who is meant to lead, and who waits."""
 
 from lockstep.frame import GroupStatus, Heartbeat
-from services.processor.standby import candidates, defers
+from lockstep.settings import load_settings
+from services.processor.standby import Place, candidates, defers, is_ready
 
 
 def status(role: str, *, ready: bool, standby: str = "hot") -> GroupStatus:
@@ -28,3 +29,21 @@ def test_a_lead_is_handed_to_a_hot_standby_before_a_warm_one() -> None:
         status("syncing", ready=False),
     ]
     assert candidates(list(zip(beats, groups, strict=True))) == ["c", "a"]
+
+
+def test_a_hot_standby_is_ready_once_it_has_been_at_the_end_it_began_with() -> None:
+    """However little that is; later it may be behind by as much as the settings allow."""
+    settings = load_settings({"LOCKSTEP_PROCESSOR__READY_LAG_POSITIONS": "100"}).processor
+    began_at, goal = 900, 950
+    assert not is_ready("hot", Place(began_at, goal, goal), settings)
+    assert not is_ready("hot", Place(goal - 1, goal + 20, goal), settings)
+    assert is_ready("hot", Place(goal, goal + 100, goal), settings)
+    assert not is_ready("hot", Place(goal, goal + 101, goal), settings)
+    assert is_ready("hot", Place(5_000, 5_000, goal), settings)
+
+
+def test_a_warm_standby_is_ready_where_its_revision_is() -> None:
+    """It folds nothing before it is promoted."""
+    settings = load_settings({"LOCKSTEP_PROCESSOR__WARM_READY_LAG_POSITIONS": "100"}).processor
+    assert is_ready("warm", Place(900, 1_000, 1_000), settings)
+    assert not is_ready("warm", Place(899, 1_000, 1_000), settings)
