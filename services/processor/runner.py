@@ -128,13 +128,20 @@ class GroupRunner:
 
     async def _prepare(self) -> None:
         """Before leading: has somebody begun a version that this node has not heard of yet? And a
-        warm standby goes on from the newest revision.
+        warm standby goes on from the newest revision. UnavailableError: not with this state.
         """
+        replica = self._replica
         try:
             # The app must not wait for a store that hangs: the look is a courtesy to an upgrade.
             async with asyncio.timeout(LOOK_LIMIT_MS / 1000):
                 await self._upgrade.look_for_beginning()
         except (UnavailableError, TimeoutError) as error:
+            if replica is not None and replica.is_old:
+                # The wanted state may have begun, and published: the old one must not go on there.
+                raise UnavailableError(
+                    f"whether the wanted state has begun cannot be seen: {error}",
+                    where=self._name.app,
+                ) from error
             self._log.warning("revisions cannot be looked at", error=str(error))
         try:
             await self._warm.take_newest()

@@ -7,6 +7,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
+from lockstep.events import UnavailableError
 from tests.integration.services.cluster import Cluster, until
 from tests.integration.services.conftest import Start
 
@@ -123,3 +126,50 @@ async def test_what_cannot_be_restored_is_said(cluster_of: Start) -> None:
             return (await cluster.status(app))["replicas"][0]["generation"] == 3
 
         await until(there, "the generation in the status")
+
+
+async def test_an_old_state_does_not_lead_while_nobody_can_say_whether_the_new_one_has_begun(
+    cluster_of: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The leader has gone over and dies; the standby knows that it is to go over, and its store is
+    away: it gives the lead up until it can see. No row of the old version behind the new one's.
+    """
+    text = "@app:name('Blind') define stream In (v int); from In select {v} as v insert into Out;"
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(text.format(v="v"), replicas=2)
+        for i in range(3):
+            await cluster.send(app, "In", {"v": i})
+        await cluster.published_count(app, 3)
+        leader = await cluster.active(app)
+        (standby,) = {"processor-1", "processor-2"} - {leader}
+
+        async def away(*_: Any) -> Any:
+            raise UnavailableError("the store is cut off on purpose")
+
+        with monkeypatch.context() as patch:
+            revisions = type(cluster.nodes[standby].world.store.revisions)
+            real, sees = revisions.list, cluster.nodes[leader].world.store.revisions
+
+            async def one_sided(self: Any, *where: Any) -> Any:
+                return await (real if self is sees else away)(self, *where)
+
+            patch.setattr(revisions, "list", one_sided)
+            await cluster.call(
+                "PUT", "coordinator", "/v1/apps", json={"text": text.format(v="v + 1000")}
+            )
+
+            async def gone_over() -> Any:
+                found = {r["node"]: r for r in (await cluster.status(app))["replicas"]}
+                return found.get(leader, {}).get("generation") == 2 and standby in found
+
+            await until(gone_over, "the leader runs the new version")
+            await cluster.crash(leader)
+            for i in range(3, 6):
+                await cluster.send(app, "In", {"v": i})
+
+            async def gave_up() -> Any:
+                return (await cluster.status(app))["replicas"] == []
+
+            await until(gave_up, "the standby begins again")
+        rows = await cluster.published_count(app, 6)
+        assert [row.data[0] for row in rows] == [0, 1, 2, 1003, 1004, 1005]
