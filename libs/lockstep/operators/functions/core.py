@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lockstep.events import AttributeType
+from lockstep.events import NUMERIC_TYPES, AttributeType
 from lockstep.operators.contract import Context
 from lockstep.operators.errors import EventError
 from lockstep.operators.functions.convert import converter
@@ -21,7 +21,12 @@ def _named(argument: Argument) -> AttributeType:
 
 
 def _cast(arguments: Sequence[Argument], context: Context) -> Function:
-    # Values are re-typed, not converted: a wrong one fails where it is used.
+    own, wanted = arguments[0].type, _named(arguments[1])
+    if own in NUMERIC_TYPES and wanted in NUMERIC_TYPES:
+        # A column of doubles holds doubles: an int left behind would be one to one executor only.
+        change = converter(own, wanted)
+        return lambda value, _type: None if value is None else change(value)
+    # Other values are re-typed, not converted: a wrong one fails where it is used.
     return lambda value, _type: value
 
 
