@@ -11,13 +11,15 @@ from typing import Final
 
 from lockstep.bus import EncodedEntry, InputLog
 from lockstep.events import Fault, LockstepError, OutputId, Position, TickRecord
+from lockstep.events.codec import summary_of
 from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
 from services.processor.replica import Replica
-from services.processor.slicing import SliceSize
+from services.processor.slicing import SliceSize, gather_ms
 
 IDLE_WAIT_MS: Final = 500
 FULL_WAIT_MS: Final = 200
+READ_MAX_RECORDS: Final = 4_096
 
 
 class TrimmedAwayError(LockstepError):
@@ -37,6 +39,8 @@ class FoldLoop:
         self._size = SliceSize(
             limit=self._settings.slice_max_events, target_ms=self._settings.slice_target_ms
         )
+        self._ahead: Sequence[EncodedEntry] = ()  # read already, behind the position `_behind`
+        self._behind: Position = 0
         self._pauses = 0
         self._busy = asyncio.Lock()
         self.on_rows: Callable[[OutputId], None] = lambda up_to: None
@@ -71,22 +75,34 @@ class FoldLoop:
         """One slice, or one tick that is due, or a wait for either."""
         replica = self._replica
         position = replica.engine.position
-        entries = await self._read(replica.input, position)
+        if not self._ahead or self._behind != position:
+            self._ahead, self._behind = await self._read(replica.input, position), position
         async with self._busy:
             if self._pauses or replica.draining or not replica.may_fold:
                 return
             if replica.engine.position != position:
                 return  # a revision was restored meanwhile
-            if entries:
-                await self._fold(entries)
-            elif replica.is_active:
-                await self._keep_time()
+            if not self._ahead:
+                if replica.is_active:
+                    await self._keep_time()
+                return
+            taken = self._size.fit(map(_events_in, self._ahead))
+            entries, self._ahead = self._ahead[:taken], self._ahead[taken:]
+            await self._fold(entries, has_more=bool(self._ahead))
+            self._behind = replica.engine.position
+        pause_ms = gather_ms(
+            is_active=replica.is_active,
+            has_more=bool(self._ahead),
+            standby_gather_ms=self._settings.standby_gather_ms,
+        )
+        if pause_ms:
+            await self._clock.sleep_ms(pause_ms)
 
     async def _read(self, log: InputLog, position: Position) -> Sequence[EncodedEntry]:
         replica = self._replica
         entries = await log.read_encoded(
             position,
-            max_records=self._size.records,
+            max_records=min(self._size.events, READ_MAX_RECORDS),
             max_bytes=self._settings.slice_max_bytes,
             wait_ms=self._patience_ms(),
         )
@@ -99,7 +115,7 @@ class FoldLoop:
                 )
         return entries
 
-    async def _fold(self, entries: Sequence[EncodedEntry]) -> None:
+    async def _fold(self, entries: Sequence[EncodedEntry], *, has_more: bool) -> None:
         replica, labels = self._replica, self._replica.labels
         started_ms = self._clock.monotonic_ms()
         replica.folding_since_ms = started_ms
@@ -107,7 +123,7 @@ class FoldLoop:
         replica.folding_since_ms = None
         result, events = folded.result, folded.events
         took_ms = self._clock.monotonic_ms() - started_ms
-        self._size.took(took_ms, len(entries))
+        self._size.took(took_ms, max(events, len(entries)), has_more=has_more)
         replica.log_end = max(replica.log_end, result.position)
         if result.writes:
             self.on_writes(result.writes)
@@ -142,3 +158,8 @@ class FoldLoop:
         if due_ms is None or not self._replica.is_active:
             return IDLE_WAIT_MS
         return min(IDLE_WAIT_MS, max(1, due_ms - self._clock.now_ms()))
+
+
+def _events_in(entry: EncodedEntry) -> int:
+    summary = summary_of(entry.payload)
+    return 0 if summary is None else summary.events

@@ -93,6 +93,7 @@ class ProcessorSettings(Section):
     slice_max_bytes: Bytes
     slice_target_ms: Milliseconds
     slice_slow_ms: Milliseconds
+    standby_gather_ms: Milliseconds
     snapshot_interval_ms: Milliseconds
     revisions_to_keep: Count
     hold_back_max_outputs: Count

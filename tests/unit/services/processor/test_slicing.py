@@ -1,26 +1,51 @@
 """Slices stay short, whatever an app's events cost."""
 
-from services.processor.slicing import SliceSize
+import pytest
+
+from services.processor.slicing import SliceSize, gather_ms
 
 
-def test_heavy_records_make_small_slices_and_light_ones_large_again() -> None:
-    """From a cost of 100 ms a record to 0.01 ms, with a target of one second."""
+def test_heavy_events_make_small_slices_and_light_ones_large_again() -> None:
+    """From a cost of 100 ms an event to 0.01 ms, with a target of one second."""
     size = SliceSize(limit=1_000, target_ms=1_000)
     for _ in range(20):
-        size.took(size.records * 100, size.records)
-    assert 3 <= size.records <= 10
+        size.took(size.events * 100, size.events, has_more=True)
+    assert 3 <= size.events <= 10
     for _ in range(20):
-        size.took(size.records // 100, size.records)
-    assert size.records == 1_000
+        size.took(size.events // 100, size.events, has_more=True)
+    assert size.events == 1_000
 
 
 def test_a_slice_that_the_log_could_not_fill_proves_nothing() -> None:
-    """Few records and quick: the size stays; one record that is too slow stays one."""
+    """Few records and quick: the size stays; one event that is too slow stays one."""
     size = SliceSize(limit=64, target_ms=100)
-    size.took(500, 8)
-    assert size.records == 4
-    size.took(1, 3)
-    assert size.records == 4
+    size.took(500, 8, has_more=False)
+    assert size.events == 4
+    size.took(1, 3, has_more=False)
+    assert size.events == 4
     for _ in range(5):
-        size.took(999, 1)
-    assert size.records == 1
+        size.took(999, 1, has_more=False)
+    assert size.events == 1
+
+
+@pytest.mark.parametrize(
+    ("events_of", "taken"),
+    [
+        ([], 0),
+        ([40, 40, 40], 2),
+        ([40, 60, 1], 2),
+        ([500, 1], 1),
+        ([1, 500], 1),
+        ([0] * 150, 100),
+    ],
+)
+def test_whole_records_up_to_so_many_events(events_of: list[int], taken: int) -> None:
+    """At least one, however large it is; ticks are not free."""
+    assert SliceSize(limit=100, target_ms=1).fit(events_of) == taken
+
+
+def test_only_a_standby_that_keeps_up_takes_its_time() -> None:
+    """A leader never waits, nor does anybody who is behind."""
+    assert gather_ms(is_active=True, has_more=False, standby_gather_ms=7) == 0
+    assert gather_ms(is_active=False, has_more=True, standby_gather_ms=7) == 0
+    assert gather_ms(is_active=False, has_more=False, standby_gather_ms=7) == 7
