@@ -14,7 +14,7 @@ from lockstep.operators.mapping import Distribution
 from lockstep.store import Cursors
 from services.publisher.contract import Batch, RefusedRow, RowsRefusedError, SinkPlace
 from services.publisher.sinks.file import FileLane
-from services.publisher.sinks.lanes import Lane, chunks
+from services.publisher.sinks.lanes import Lane, chunks, side_by_side
 
 
 class StoredCursorSink:
@@ -104,18 +104,22 @@ class StoredCursorSink:
     async def _share_out(
         self, batch: Batch, skipped: set[int]
     ) -> tuple[list[RefusedRow], dict[int, UnavailableError]]:
+        """What the lanes refused, and which of them are away; they do not wait for one another."""
         refused: list[RefusedRow] = []
         away: dict[int, UnavailableError] = {}
-        for number, lane in enumerate(self._lanes):
+
+        async def share(number: int) -> None:
+            lane = self._lanes[number]
             mine = [
-                row
-                for row in batch.rows
-                if number in self._routes[row.id] and not lane.has(row) and number not in skipped
+                row for row in batch.rows if number in self._routes[row.id] and not lane.has(row)
             ]
             try:
-                refused += await lane.send(mine) if mine else ()
+                refused.extend(await lane.send(mine) if mine else ())
             except UnavailableError as error:
                 away[number] = error
+
+        numbers = [number for number in range(len(self._lanes)) if number not in skipped]
+        await side_by_side([share(number) for number in numbers])
         return refused, away
 
     def _route(self, rows: Sequence[OutputRow], *, away: set[int] | None = None) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from itertools import groupby, islice
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from lockstep.events import Event, LockstepError, OutputId, OutputRow, UnavailableError
 from lockstep.operators.mapping import MappingError, MessageWriter
 from lockstep.sinks import Message, MessageRefusedError, Sink
 from services.publisher.contract import RefusedRow, SinkPlace, event_of
+
+T = TypeVar("T")
 
 
 class Lane(Protocol):
@@ -56,7 +58,7 @@ class MessageLane:
         refused: list[RefusedRow] = []
         groups = self._groups(rows)
         while some := list(islice(groups, self._sink.in_flight)):
-            outcomes = await _side_by_side([self._one(group) for group in some])
+            outcomes = await side_by_side([self._one(group) for group in some])
             trouble: UnavailableError | None = None
             for group, outcome in zip(some, outcomes, strict=True):
                 if isinstance(outcome, UnavailableError):
@@ -128,10 +130,10 @@ def chunks(rows: Iterable[OutputRow]) -> Iterator[tuple[list[OutputRow], list[Ev
         yield together, [event_of(row) for row in together]
 
 
-async def _side_by_side(
-    works: Sequence[Coroutine[Any, Any, LockstepError | None]],
-) -> Sequence[LockstepError | None]:
-    """The outcomes; all have ended when one raises what is no outcome."""
+async def side_by_side(
+    works: Sequence[Coroutine[Any, Any, T]],
+) -> Sequence[T]:
+    """Their results in order; all have ended when one has raised."""
     if len(works) == 1:
         return [await works[0]]
     tasks = [asyncio.ensure_future(work) for work in works]

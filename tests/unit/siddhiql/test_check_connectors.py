@@ -95,6 +95,16 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
             f"@destination(publisher.url='http://x'), @destination(method='PUT'))) {S}",
             ("needs 'publisher.url'",),
         ),
+        (
+            f"@sink(type='kafka', bootstrap.servers='h:1', topic='t', @distribution("
+            f"strategy='broadcast', @destination(partition.no='0'))) {S}",
+            ("takes no @distribution", "'key'"),
+        ),
+        (
+            f"@sink(type='rdbms', @distribution(strategy='broadcast', @destination(username='u')))"
+            f" {S}",
+            ("takes no @distribution", "one @sink for each"),
+        ),
     ],
 )
 def test_options_are_checked(text: str, parts: tuple[str, ...]) -> None:

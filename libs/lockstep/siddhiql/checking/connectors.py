@@ -32,6 +32,12 @@ COMMON: Final[Mapping[ExtensionKind, frozenset[str]]] = {
 }
 """Elements that every type of a kind takes."""
 
+UNDIVIDED: Final[Mapping[str, str]] = {
+    "rdbms": "write one @sink for each database, with filtered streams if each has its share",
+    "kafka": "Kafka divides a topic itself: give a 'key' (or a 'partition.no') with {{attribute}}",
+}
+"""Sinks that keep rows and their place in one transaction, so cannot have several destinations."""
+
 _PLACE_OF_TEMPLATE = "{{"
 _LARGEST = 2**31 - 1
 
@@ -76,6 +82,12 @@ def check_connector(
     """Type and options of an annotation that has a type; `places`: its @destinations."""
     extension = _known(kind, annotation)
     found = list(places)
+    if found and extension.name in UNDIVIDED:
+        raise positioned(
+            found[0].at,
+            f"a {extension.kind.value} {extension.name!r} takes no @distribution",
+            UNDIVIDED[extension.name],
+        )
     for place in found or [annotation]:
         elements = list(place.elements)
         if found:
