@@ -54,6 +54,7 @@ def replica_json(beat: Heartbeat, group: GroupStatus) -> dict[str, Any]:
         "position": group.position,
         "log_end": group.log_end,
         "lag": group.lag,
+        "behind_ms": group.behind_ms,
         "epoch": group.epoch,
         "published": group.published,
         "settled": group.settled,

@@ -38,6 +38,9 @@ class FollowLoop:
             tail = await replica.output.tail()
             replica.epoch = max(replica.epoch, tail.epoch)
             replica.know(tail.last_id)
+            published = 0 if tail.last_id is None else tail.last_id.position
+            now_ms = self._clock.monotonic_ms()
+            replica.behind.saw(published, replica.engine.position, now_ms)
             self._tell(facts.TailRead(facts.Tail(tail.sequence, tail.epoch, tail.last_id)))
             replica.trouble = None
         _, replica.log_end = await replica.input.bounds()

@@ -23,7 +23,7 @@ from lockstep.settings import Settings
 from lockstep.telemetry import Logger, MetricName, Metrics
 from services.processor.engine import AppEngine, MakeExecutor
 from services.processor.origin import NEVER, Stamp, is_begun
-from services.processor.standby import ACTIVE, HOT, Place, is_ready, standby_of
+from services.processor.standby import ACTIVE, HOT, Behind, Place, is_ready, standby_of
 
 PASSIVE = "passive"
 BACKUP = "backup"
@@ -89,6 +89,7 @@ class Replica:
     draining: bool = False
     is_promoted: bool = False
     folding_since_ms: int | None = None
+    behind: Behind = field(default_factory=Behind)
     to_publish: Signal = field(default_factory=Signal)
     space: Signal = field(default_factory=Signal)
     lease_due: Signal = field(default_factory=Signal)
@@ -118,7 +119,9 @@ class Replica:
     @property
     def place(self) -> Place:
         """Where it stands in the input log."""
-        return Place(self.engine.position, self.log_end, self._goal)
+        position = self.engine.position
+        behind_ms = self.behind.ms(position, self.around.clock.monotonic_ms())
+        return Place(position, self.log_end, self._goal, behind_ms)
 
     @property
     def lag(self) -> int:
@@ -194,6 +197,7 @@ class Replica:
             held_rows=len(self.engine.outbox),
             ready=self.is_ready,
             trouble=self._slow() or self.trouble,
+            behind_ms=self.place.behind_ms,
             generation=self.begun.generation,
             standby=self.standby,
         )

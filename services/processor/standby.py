@@ -30,11 +30,14 @@ def standby_of(view: AppView, settings: ProcessorSettings) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a replica stands in the input log: `goal` is the log's end when it began."""
+    """Where a replica stands in the input log: `goal` is the log's end when it began, `behind_ms`
+    for how long the leader has published what this one has not folded yet.
+    """
 
     position: Position
     log_end: Position
     goal: Position
+    behind_ms: int = 0
 
     @property
     def lag(self) -> int:
@@ -50,7 +53,33 @@ def is_ready(standby: str, place: Place, settings: ProcessorSettings) -> bool:
     """
     if standby == WARM:
         return place.lag <= settings.warm_ready_lag_positions
-    return place.position >= place.goal and place.lag <= settings.ready_lag_positions
+    return (
+        place.position >= place.goal
+        and place.lag <= settings.ready_lag_positions
+        and place.behind_ms <= settings.ready_lag_ms
+    )
+
+
+class Behind:
+    """For how long a standby has been behind what is published: at a failover nobody publishes
+    until it has folded that far. Records say little: one may hold an event or fifty thousand.
+    """
+
+    def __init__(self) -> None:
+        self._published: Position = 0
+        self._since_ms: int | None = None
+
+    def saw(self, published: Position, position: Position, now_ms: int) -> None:
+        """The output log has rows up to `published`; this replica has folded up to `position`."""
+        if position >= self._published:
+            self._published = published
+            self._since_ms = now_ms if published > position else None
+
+    def ms(self, position: Position, now_ms: int) -> int:
+        """0 when it has folded what was published when it was last seen to be behind."""
+        if self._since_ms is None or position >= self._published:
+            return 0
+        return now_ms - self._since_ms
 
 
 def candidates(others: Sequence[tuple[Heartbeat, GroupStatus]]) -> list[str]:

@@ -51,6 +51,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     `settled`: all outputs up to this input position are durable, as far as this replica knows.
     `published`: identity of the last row in the output log, as "position.ordinal".
     `generation`: of the desired state under which its state began. `standby`: hot or warm.
+    `behind_ms`: for how long a standby has not folded what is published.
     """
 
     app: str
@@ -69,6 +70,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     trouble: str | None = None
     generation: int = 0
     standby: str = "hot"
+    behind_ms: int = 0
 
     @property
     def lag(self) -> int:

@@ -99,6 +99,7 @@ class ProcessorSettings(Section):
     hold_back_max_outputs: Count
     standby: Literal["hot", "warm"]
     ready_lag_positions: Count
+    ready_lag_ms: Milliseconds
     warm_ready_lag_positions: Count
     dedup_max_ids: Count
     isolation_timeout_ms: Milliseconds

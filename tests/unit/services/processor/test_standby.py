@@ -2,7 +2,7 @@
 
 from lockstep.frame import GroupStatus, Heartbeat
 from lockstep.settings import load_settings
-from services.processor.standby import Place, candidates, defers, is_ready
+from services.processor.standby import Behind, Place, candidates, defers, is_ready
 
 
 def status(role: str, *, ready: bool, standby: str = "hot") -> GroupStatus:
@@ -47,3 +47,19 @@ def test_a_warm_standby_is_ready_where_its_revision_is() -> None:
     settings = load_settings({"LOCKSTEP_PROCESSOR__WARM_READY_LAG_POSITIONS": "100"}).processor
     assert is_ready("warm", Place(900, 1_000, 1_000), settings)
     assert not is_ready("warm", Place(899, 1_000, 1_000), settings)
+
+
+def test_a_hot_standby_is_not_ready_while_it_is_long_behind_what_is_published() -> None:
+    """However few records that is; what is published meanwhile does not count anew."""
+    settings = load_settings({"LOCKSTEP_PROCESSOR__READY_LAG_MS": "1000"}).processor
+    behind = Behind()
+    behind.saw(10, 10, 0)
+    assert behind.ms(10, 9_999) == 0
+    behind.saw(12, 10, 500)
+    behind.saw(20, 11, 1_000)
+    assert behind.ms(11, 1_400) == 900
+    assert is_ready("hot", Place(11, 21, 0, behind.ms(11, 1_500)), settings)
+    assert not is_ready("hot", Place(11, 21, 0, behind.ms(11, 1_501)), settings)
+    assert behind.ms(12, 1_501) == 0
+    behind.saw(30, 12, 1_600)
+    assert behind.ms(12, 1_700) == 100
