@@ -1,6 +1,7 @@
 """The Spark executor: the product's engine. The only package that imports pyspark."""
 
-from lockstep.execute.spark.executor import Rebuilt, SparkExecutor
+from lockstep.execute.spark.asking import Rebuilt
+from lockstep.execute.spark.executor import SparkExecutor
 from lockstep.execute.spark.explain import spark_plan
 from lockstep.execute.spark.location import Location
 from lockstep.execute.spark.session import SparkOptions, close_slices, open_slices

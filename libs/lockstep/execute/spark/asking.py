@@ -1,0 +1,221 @@
+"""Asks the Spark workers that hold an app's state, and has it rebuilt where it is gone."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from lockstep.events import Position
+from lockstep.execute.contract import Encoded
+from lockstep.execute.observe import Observation
+from lockstep.execute.spark import blocks, wire, worker
+from lockstep.execute.spark.location import Location
+from lockstep.execute.spark.rebuilding import Base
+from lockstep.execute.spark.session import SparkFailedError, SparkSlices, Task
+from lockstep.operators.errors import EventError, SnapshotError
+from lockstep.siddhiql import SiddhiQLError
+
+ASK_ATTEMPTS = 4
+"""How often a request is sent before a job is taken for failed: once as it is, then with the base.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A state was built again: at `location`, up to `position`, from the last snapshot and
+    `entries` of the log. `why`: lost (its worker or Spark executor is gone, or the task moved), or
+    what had no columnar form."""
+
+    location: Location
+    position: Position
+    entries: int
+    why: str
+
+
+LOST = "lost"
+
+
+@dataclass(slots=True)
+class _Shard:
+    """The driver's end of a worker that holds the state, or a part of it."""
+
+    index: int
+    slot: int
+    location: Location | None = None
+    sent: blocks.Holder = field(default_factory=blocks.Holder)
+
+    @property
+    def preference(self) -> str | None:
+        """See Location."""
+        return None if self.location is None else self.location.preference
+
+
+Reply = tuple[wire.Answer, list[memoryview]]
+"""An answer and the parts of its block."""
+
+_instances = itertools.count()
+
+
+class Workers:
+    """The workers of one app instance, a shard each.
+
+    `position` and `incarnation` are those that the state has to stand at, `base` is what it is
+    rebuilt from; whoever changes the state keeps them in step. `observations` gathers what was
+    observed.
+    """
+
+    def __init__(
+        self,
+        app: wire.App,
+        slices: SparkSlices,
+        base: Base,
+        on_rebuilt: Callable[[Rebuilt], None],
+    ) -> None:
+        self.position: Position = 0
+        self.incarnation = 0
+        self.base = base
+        self.observations: list[Observation] = []
+        self.rebuilds = 0
+        self.shards = [_Shard(0, slices.acquire())]
+        self._app = app
+        self._slices = slices
+        self._on_rebuilt = on_rebuilt
+        self._instance = f"{os.getpid()}-{next(_instances)}"
+
+    def open(self, shards: int) -> None:
+        """Builds the app in a worker, and cuts it into so many shards if it can be cut."""
+        ((answer, _),) = self.ask("open")
+        wanted = min(shards, self._slices.slots)
+        if not answer.splits or wanted < 2:
+            return
+        for index in range(1, wanted):
+            used = [shard.slot for shard in self.shards]
+            self.shards.append(_Shard(index, self._slices.acquire(used)))
+        self.incarnation += 1
+        self.ask("open")
+
+    def close(self) -> None:
+        """Forgets the state, here at once and in the workers with their next tasks."""
+        self._release(self.shards)
+        self.shards = []
+        self.base.begin([])
+
+    def _release(self, shards: Sequence[_Shard]) -> None:
+        for shard in shards:
+            self._slices.release(shard.slot, self._instance)
+            shard.sent.close()
+
+    def ask(
+        self,
+        operation: str,
+        *,
+        entries: Sequence[Encoded] = (),
+        text: str | None = None,
+        first_only: bool = False,
+    ) -> list[Reply]:
+        """A reply per shard; the base is sent along where the worker wants it."""
+        assert self.shards, "the executor is closed"
+        shards = self.shards[:1] if first_only else self.shards
+        replies: dict[int, Reply] = {}
+        with_base = {shard.index for shard in self.shards if operation == "open"}
+        for _ in range(ASK_ATTEMPTS):
+            asked = [shard for shard in shards if shard.index not in replies]
+            requests = [
+                self._request(shard, operation, entries, text, with_base=shard.index in with_base)
+                for shard in asked
+            ]
+            for shard, answer in zip(asked, self._send(asked, requests), strict=True):
+                shard.location = answer.location
+                if answer.status == "refused":
+                    raise _error(answer)
+                if answer.status == "unfit":
+                    self._leave_columns(answer)
+                    return self.ask(operation, entries=entries, text=text, first_only=first_only)
+                reply = _reply(answer)
+                if reply is None:
+                    with_base.add(shard.index)
+                    continue
+                replies[shard.index] = reply
+                if shard.index in with_base and operation != "open":
+                    self._tell(answer.location, LOST)
+            if len(replies) == len(shards):
+                return self._taken([replies[shard.index] for shard in shards])
+        raise SparkFailedError(f"no worker could {operation} after {ASK_ATTEMPTS} attempts")
+
+    def _taken(self, replies: list[Reply]) -> list[Reply]:
+        for _, parts in replies:
+            self.observations += wire.decode_observations(parts[wire.OBSERVATIONS])
+        return replies
+
+    def _tell(self, location: Location, why: str) -> None:
+        self.rebuilds += 1
+        self._on_rebuilt(Rebuilt(location, self.position, self.base.entries, why))
+
+    def _leave_columns(self, answer: wire.Answer) -> None:
+        """Values have no columnar form: the reference folds on, in one worker, from the base."""
+        self.base.join()
+        self._release(self.shards[1:])
+        del self.shards[1:]
+        self._app = msgspec.structs.replace(self._app, columnar=False)
+        self.incarnation += 1
+        self._tell(answer.location, answer.message)
+
+    def _request(
+        self,
+        shard: _Shard,
+        operation: str,
+        entries: Sequence[Encoded],
+        text: str | None,
+        *,
+        with_base: bool,
+    ) -> wire.Request:
+        base, parts = self.base.message(shard.index) if with_base else (None, [])
+        parts += [entry.payload for entry in entries]
+        shared = self._slices.shares_memory
+        return wire.Request(
+            operation,
+            self._instance,
+            self.incarnation,
+            self._app,
+            self.position,
+            shard.sent.put(parts, shared=shared),
+            shared,
+            [entry.position for entry in entries],
+            text,
+            base,
+            self._slices.gone(shard.slot),
+            self.incarnation + 1,
+            shard.index,
+            len(self.shards),
+        )
+
+    def _send(
+        self, shards: Sequence[_Shard], requests: Sequence[wire.Request]
+    ) -> list[wire.Answer]:
+        tasks = [
+            Task(shard.slot, wire.encode(request), shard.preference)
+            for shard, request in zip(shards, requests, strict=True)
+        ]
+        return [wire.decode_answer(answer) for answer in self._slices.run(worker.serve, tasks)]
+
+
+def _reply(answer: wire.Answer) -> Reply | None:
+    """None when there is none: no state, or the worker died between its answer and now."""
+    if answer.status != "done":
+        return None
+    try:
+        return answer, blocks.get(answer.block)
+    except OSError:
+        return None
+
+
+def _error(answer: wire.Answer) -> SiddhiQLError | SnapshotError | EventError:
+    if answer.kind == "event":
+        return EventError(answer.message, hint=answer.hint)
+    if answer.kind == "snapshot":
+        return SnapshotError(answer.message, hint=answer.hint)
+    return SiddhiQLError(answer.message, line=answer.line, column=answer.column, hint=answer.hint)
