@@ -110,20 +110,24 @@ def _triggered(apps: Apps) -> str:
 
 def _joined(apps: Apps) -> str:
     """Joins with aggregates, groups, other windows, other conditions, expired rows."""
-    left = apps.pick("", "#window.length(3)", "#window.time(200)", "#window.lengthBatch(2)")
-    right = apps.pick("#window.length(2)", "#window.time(200)", "#window.timeBatch(200)")
-    kind = apps.pick("join", "left outer join", "full outer join")
-    on = apps.pick("x.s == y.s", "x.i > y.i", "x.s == y.s and x.i != y.i")
-    select = apps.pick(
-        "x.s as s, count() as c, sum(y.i) as n",
-        "x.s as s, y.i as i, x.d as d",
-        "x.s as s, avg(y.d) as a",
+    sliding = (
+        "#window.length(3)",
+        "#window.time(200)",
+        "[not (t is null)]#window.externalTime(t, 200)",
     )
-    clauses = apps.pick("", " group by x.s", " group by x.s having s != 'a'", " order by s limit 2")
-    events = apps.pick("", "all events ", "expired events ")
-    other = apps.pick("R", "S")
+    left = apps.pick("", *sliding, *sliding, "#window.lengthBatch(2)")
+    right = apps.pick(*sliding, *sliding, "#window.timeBatch(200)")
+    kind = apps.pick("join", "left outer join", "right outer join", "full outer join")
+    one = apps.pick("", "", " unidirectional")
+    on = apps.pick("x.s == y.s", "x.s == y.s", "x.i > y.i", "x.s == y.s and x.i != y.i")
+    call = apps.pick("count()", "sum(y.i)", "avg(x.d)", "sum(x.d)", "stdDev(y.d)", "max(y.i)")
+    again = apps.pick("distinctCount(y.i)", "avg(y.d)", "stdDev(x.i)", "sum(x.d + y.d)")
+    select = apps.pick(f"x.s as s, {call} as c, {again} as n", "x.s as s, y.i as i, x.d as d")
+    clauses = apps.pick("", " group by x.s", " group by y.i having s != 'a'", " order by s limit 2")
+    events = apps.pick("", "", "all events ", "expired events ")
+    other = apps.pick("R", "R", "S")
     return (
-        f"from S{left} as x {kind} {other}{right} as y on {on} select {select}{clauses}"
+        f"from S{left} as x{one} {kind} {other}{right} as y on {on} select {select}{clauses}"
         f" insert {events}into {apps.name()};"
     )
 

@@ -206,6 +206,41 @@ class SelectorOperator:
         chunks = Chunks(columns, frame.times(), starts, order.take(kept), steps.now[kept])
         return Output(chunks, silent=silent)
 
+    def run_changes(
+        self, frame: Rows, kinds: Index, trigger: Index, steps: Index, played: Played
+    ) -> Output:
+        """The query's rows for pairs that come and go. Each trigger is a chunk for aggregates and
+        groups; what the triggers of one step (a chunk of `played`) bring leaves together."""
+        kind, realm = plain(kinds, np.int8), np.zeros(len(frame), np.int64)
+        group = self.groups.assign(frame, None) if self.groups.is_grouped else realm
+        results: list[Column] = []
+        if self.calls:
+            feed = Feed(kind, plain(group, np.int64), realm, None)
+            count = max(len(self.groups), 1)
+            results = self.aggregates.run(feed, frame, count, self.groups.realms, 0)
+        whole = self._output_frame(frame, results)
+        wanted = kind == CURRENT
+        for column in self._select if self._may_fail else ():
+            column(whole)
+        if self._having is not None:
+            wanted = wanted & self._having(whole)
+        count = int(trigger[-1]) + 1 if len(trigger) else 0
+        starts = np.searchsorted(trigger, np.arange(count + 1)).astype(np.int64)
+        if self.groups.is_grouped:
+            own = plain(group, np.int64)
+            index, _ = selecting.last_of_groups(starts, wanted, own, len(self.groups))
+        else:
+            index = selecting.last_of_chunks(starts, wanted)
+            index = index[index >= 0]
+        if self._ordering.is_active:
+            index = index[self._ordering.arrange(whole.picked(index), trigger[index], None)]
+        rows = self._output_frame(whole.picked(index), [each.take(index) for each in results])
+        columns = tuple(select(rows) for select in self._select)
+        kept, lengths = np.unique(steps[index], return_counts=True)
+        offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
+        order, now = played.order.take(kept), played.now[kept]
+        return Output(Chunks(columns, rows.times(), offsets, order, now))
+
     def run_each(self, frame: Rows, shell: Chunks, realm: Ids | None) -> Output:
         """The query's rows for matches, each reduced by itself; `shell` tells their chunks."""
         count = len(frame)

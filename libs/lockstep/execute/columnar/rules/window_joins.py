@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lockstep.execute.columnar.aggregating_join import AggregatingJoin
 from lockstep.execute.columnar.expressions import Compiler, NotLowerable
 from lockstep.execute.columnar.flow import CURRENT
 from lockstep.execute.columnar.joined_windows import JoinSide
@@ -48,9 +49,9 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     if site.realms.is_partition:
         raise NotLowerable("a join in a partition")
     check_target(node.query)
-    selector = SelectorOperator(node.query, orders=True)
-    if selector.calls or selector.groups.is_grouped or selector.wanted != CURRENT:
-        raise NotLowerable("aggregates, groups or expired rows of a join")
+    selector = SelectorOperator(node.query, in_order=False, orders=True)
+    if selector.wanted != CURRENT:
+        raise NotLowerable("expired rows of a join")
     found, exact = equalities(join.input.on, join.scope, 1)
     keys = [each for each in found if isinstance(each.value, ast.Variable)]
     if not keys:
@@ -63,7 +64,28 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
         condition = compiler.condition(join.input.on)
     if compiler.may_fail:
         raise NotLowerable("a join condition that calls functions")
+    if selector.calls or selector.groups.is_grouped:
+        both = (sides[0], sides[1])
+        if selector.calls:
+            _check_balance(both, selector)
+        return AggregatingJoin(node, site.place, both, condition, selector, site.realms, site.pool)
     return WindowJoin(node, site.place, (sides[0], sides[1]), condition, selector, site.pool)
+
+
+def _check_balance(sides: tuple[JoinSide, JoinSide], selector: SelectorOperator) -> None:
+    """NotLowerable unless what aggregates see leave is what they saw come.
+
+    A pair comes with the later of its rows and leaves with the first to leave, if both sides
+    trigger and no row stands alone. Where only a side without a window triggers nothing leaves: a
+    RESET follows each of its events.
+    """
+    triggering = [side for side in sides if side.triggers]
+    if any(call.name == "stdDev" for call in selector.calls):
+        raise NotLowerable("stdDev over a join")
+    if len(triggering) == 1 and triggering[0].window == joining.NONE:
+        return
+    if len(triggering) == 1 or any(side.is_outer for side in sides):
+        raise NotLowerable("aggregates over pairs that leave otherwise than they came")
 
 
 def _side(join: CheckedJoin, slot: int, keys: list[Equality]) -> JoinSide:
