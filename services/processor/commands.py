@@ -14,10 +14,13 @@ from services.processor.leadership import Leadership
 from services.processor.publishing import Publishing
 from services.processor.replica import Replica
 from services.processor.revisions import REFUSED, RevisionLoop
-from services.processor.standby import candidates, takers
+from services.processor.standby import HOT, candidates, takers
 
 FLUSH_LIMIT_MS: Final = 10_000
 STANDBY_LIMIT_MS: Final = 8_000
+CATCH_UP_LIMIT_MS: Final = 8_000
+NEAR_GATHERINGS: Final = 2
+"""A standby that answers within so many of its gathering times is where the leader is."""
 POLL_MS: Final = 20
 
 
@@ -83,7 +86,8 @@ class Commands:
         command = msgspec.json.decode(payload, type=Command)
         try:
             if await self._has_folded(command.position):
-                answer = await self._take()
+                reached = CommandAnswer(True, "reached")
+                answer = reached if command.name == "reach" else await self._take()
             else:
                 answer = CommandAnswer(False, f"not at position {command.position} yet")
         except LockstepError as error:
@@ -106,6 +110,7 @@ class Commands:
         if not ready:
             return CommandAnswer(False, "there is no ready standby")
         chosen = node or ready[0]
+        await self._let_catch_up(chosen)
         self._fold.pause()
         try:
             await self._fold.at_rest()
@@ -114,3 +119,25 @@ class Commands:
         finally:
             self._fold.resume()
         return CommandAnswer(handed, f"handed over to {chosen}" if handed else "the lease was lost")
+
+    async def _let_catch_up(self, node: str) -> None:
+        """What the standby still has to fold, users would wait for: so it is waited for before,
+        while this replica goes on. For a while; then the lead moves as things are.
+        """
+        replica, clock = self._replica, self._clock
+        hot = [beat.node for beat, one in replica.others() if one.standby == HOT]
+        if node not in hot:
+            return  # it folds nothing before it leads
+        near_ms = NEAR_GATHERINGS * replica.around.settings.processor.standby_gather_ms
+        deadline_ms = clock.monotonic_ms() + CATCH_UP_LIMIT_MS
+        subject = snapshot_subject(replica.name.app, node)
+        while (asked_ms := clock.monotonic_ms()) < deadline_ms:
+            wish = Command("reach", position=replica.engine.position)
+            try:
+                await self._topics.request(
+                    subject, msgspec.json.encode(wish), timeout_ms=STANDBY_LIMIT_MS
+                )
+            except UnavailableError:
+                return
+            if clock.monotonic_ms() - asked_ms <= near_ms:
+                return

@@ -131,7 +131,7 @@ class OnDemandAnswer(msgspec.Struct, frozen=True):
 
 class Command(msgspec.Struct, frozen=True):
     """Something an operator asks of a leader: `hand_over` (to a node) or `snapshot`, which a leader
-    asks of a standby that has folded up to `position`.
+    asks of a standby that has folded up to `position`. `reach` asks it for no more than that.
     """
 
     name: str
