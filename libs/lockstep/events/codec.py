@@ -41,7 +41,7 @@ from lockstep.events.envelope import (
     WriteHeader,
     assembled,
     extra,
-    kind_of,
+    is_of_kind,
     padded,
     read_batch,
     taken_apart,
@@ -170,8 +170,8 @@ def decode_columns(payload: bytes) -> EventColumns | TickRecord | WriteRecord:
 
 
 def is_write(payload: bytes) -> bool:
-    """Whether a record of an input log is a WriteRecord, from its prefix alone. CodecError."""
-    return kind_of(payload) is Kind.WRITE
+    """Whether a record of an input log is a WriteRecord, from its prefix alone."""
+    return is_of_kind(payload, Kind.WRITE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,14 +133,9 @@ def assembled(kind: Kind, header: msgspec.Struct, bodies: Sequence[pa.Buffer] = 
     return b"".join(pieces)
 
 
-def kind_of(payload: bytes) -> Kind:
-    """What a record is, without reading its header. CodecError."""
-    if len(payload) < _PREFIX.size:
-        raise CodecError(f"not a record: {len(payload)} bytes")
-    try:
-        return Kind(payload[1])
-    except ValueError as error:
-        raise CodecError(f"a damaged record: {error}") from error
+def is_of_kind(payload: bytes, kind: Kind) -> bool:
+    """Whether a record is of a kind, by its prefix; what is no record is of none."""
+    return len(payload) > 1 and payload[1] == kind
 
 
 def taken_apart(payload: bytes) -> tuple[Kind, Any, pa.Buffer]:

@@ -22,6 +22,7 @@ from lockstep.events import (
     OutputRow,
     StreamSchema,
     TickRecord,
+    WriteRecord,
 )
 from lockstep.events.codec import (
     FORMAT_VERSION,
@@ -32,6 +33,8 @@ from lockstep.events.codec import (
     decode_output,
     encode_batch,
     encode_record,
+    is_write,
+    summary_of,
 )
 
 ALL_TYPES = StreamSchema("S", tuple(Attribute(kind.value, kind) for kind in AttributeType))
@@ -251,3 +254,19 @@ def test_reading_and_writing_output_records_loads_nothing_heavy() -> None:
         f"{payload!r} and found.rows[0].data == ('x', 1) and 'pandas' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_writes_are_told_apart_by_their_prefix() -> None:
+    """Text, request id and clock; no events in them; what is no record is no write."""
+    written = WriteRecord("delete T on T.k == 'ä'", "request 1", 17)
+    payload = encode_record(written)
+    assert decode_input(payload) == decode_columns(payload) == written
+    assert summary_of(payload) is None
+    assert is_write(payload)
+    assert is_write(memoryview(payload))  # type: ignore[arg-type]
+    assert not is_write(encode_record(TickRecord(17)))
+    assert not is_write(encode_record(record(("x",))))
+    with pytest.raises(CodecError, match="expected a record of an output log"):
+        decode_output(payload)
+    for damaged in (b"", b"\1", payload[:1] + b"\x7f" + payload[2:]):
+        assert not is_write(damaged)
