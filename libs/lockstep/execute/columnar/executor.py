@@ -115,10 +115,10 @@ class ColumnarExecutor:
 
     def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
         """Folds entries; writes between them by the reference."""
+        if not any(is_write(entry.payload) for entry in entries):
+            return self._run(entries)
         parts = groupby(entries, key=lambda entry: is_write(entry.payload))
         runs = [(writes, list(part)) for writes, part in parts]
-        if not any(writes for writes, _ in runs):
-            return self._run(entries)
         return joined_results([self._written(p) if writes else self._run(p) for writes, p in runs])
 
     def _written(self, entries: Sequence[Encoded]) -> SliceResult:
