@@ -227,3 +227,32 @@ async def test_a_paused_leader_is_refused_by_the_log(cluster_of: Start) -> None:
             return leader not in [r["node"] for r in replicas if r["role"] == "active"]
 
         await until(stepped_down, "the old leader steps down")
+
+
+async def test_a_hand_over_waits_for_a_standby_that_is_behind(cluster_of: Start) -> None:
+    """The leader goes on publishing meanwhile: what the standby has to fold, nobody waits for."""
+    async with cluster_of("coordinator", "processor-1", "processor-2", "receiver") as cluster:
+        app = await cluster.deploy(COUNT.format(name="Behind"), replicas=2)
+        await feed(cluster, app, 0, 5)
+        leader = await cluster.active(app)
+        standby = "processor-1" if leader == "processor-2" else "processor-2"
+        services: Any = dict(cluster.nodes[standby].process._services)
+        fold = services["processor"]._runners[app]._fold
+        fold.pause()
+        asking = asyncio.create_task(
+            cluster.call("POST", "coordinator", f"/v1/apps/{app}/handover")
+        )
+        await feed(cluster, app, 5, 5)
+        await cluster.published_count(app, 10)
+        assert not asking.done()
+        fold.resume()
+        status, answer = await asking
+        assert status == 200, answer
+
+        async def moved() -> bool:
+            return await cluster.active(app) == standby
+
+        await until(moved, "the standby leads")
+        await feed(cluster, app, 10, 5)
+        rows = await cluster.published_count(app, 15)
+        assert [row.data for row in rows] == expected(15)
