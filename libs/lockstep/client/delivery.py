@@ -66,17 +66,17 @@ class Delivery:
             await asyncio.wait(self._copies.values(), return_when=asyncio.FIRST_COMPLETED)
             free = [url for url in self._doors.urls if url not in self._copies]
         asked = {self._copy(url, self._post(url, batch)) for url in free}
-        errors: list[UnavailableError] = []
+        errors: list[BaseException] = []
         while asked:
             answered, asked = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
             for task in answered:
                 error = task.exception()
                 if error is None:
                     return task.result()
-                if not isinstance(error, UnavailableError):
-                    raise error
                 errors.append(error)
-        raise _soonest(errors)
+        # One that does not want it says nothing about another that could not be asked.
+        away = [error for error in errors if isinstance(error, UnavailableError)]
+        raise _soonest(away) if away else errors[0]
 
     def _copy(self, url: str, posting: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
         task = asyncio.get_running_loop().create_task(posting)

@@ -179,6 +179,19 @@ async def test_a_slow_receiver_holds_nobody_up_in_mode_all(doors: list[Receiver]
     assert doors[2].asked == 1
 
 
+async def test_one_receiver_that_does_not_want_it_is_not_all_of_them(doors: list[Receiver]) -> None:
+    """In mode all: what another one accepts is accepted; nobody's yes is a no."""
+    doors[0].answers, doors[1].answers, doors[2].answers = [404, 404], [404, 404], [503, 200, 404]
+    async with client(doors, "all") as sender:
+        await sender.send("S", {"v": 1})
+        doors[0].answers, doors[1].answers, doors[2].answers = [404], [404], [404]
+        while any(door.asked < 2 for door in doors):
+            await asyncio.sleep(0)
+        with pytest.raises(NotAcceptedError):
+            await sender.send("S", {"v": 2})
+    assert doors[0].log.values == [1]
+
+
 async def test_retry_after_is_honoured(doors: list[Receiver]) -> None:
     """A door that asks for a second is not asked before."""
     door = doors[0]
