@@ -25,7 +25,7 @@ define function work[python] return long { return sum(i for i in range(data[0]))
 define stream In (n long);
 from In select work(n) as total insert into Out;
 """
-BROKEN = "@app:name('Broken') define stream In (v int); from In select v insert into Out;"
+BROKEN = "@app:name('FailsAlways') define stream In (v int); from In select v insert into Out;"
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ async def test_an_app_whose_executor_fails_stops_nobody(
             raise RuntimeError("broken on purpose")
 
     def make(text: str) -> Executor:
-        return Failing(text) if "Broken" in text else ReferenceExecutor(text)
+        return Failing(text) if "FailsAlways" in text else ReferenceExecutor(text)
 
     def wire(context: Context) -> Service:
         return Processor(context, make, ThreadOffload)

@@ -25,7 +25,7 @@ async def records(cluster: Cluster, app: str) -> int:
 async def test_a_key_that_comes_again_after_the_window_is_folded_once(cluster_of: Start) -> None:
     """The log holds it twice, nobody sees it twice: also not behind a revision and a crash."""
     async with cluster_of(*NODES, **FORGETFUL) as cluster:
-        app = await cluster.deploy(TEXT.format(name="Again"), replicas=2)
+        app = await cluster.deploy(TEXT.format(name="SentAgain"), replicas=2)
         key = {"Idempotency-Key": "k1"}
         await cluster.send(app, "In", {"v": 1}, **key)
 
@@ -47,7 +47,7 @@ async def test_an_ingress_message_held_longer_than_the_window_is_folded_once(
 ) -> None:
     """Delivered to a receiver again when its id is forgotten, as after a crash of all receivers."""
     async with cluster_of(*NODES, **FORGETFUL) as cluster:
-        app = await cluster.deploy(TEXT.format(name="Held"), replicas=2)
+        app = await cluster.deploy(TEXT.format(name="SentHeld"), replicas=2)
         ingress, id_header = cluster.watcher.bus.ingress, {ID_HEADER: "m1"}
 
         async def appended_twice() -> Any:
