@@ -208,12 +208,14 @@ async def _delivered(site: Site, sequence: int) -> None:
 async def _unless_ended(copying: asyncio.Task[None], work: Coroutine[Any, Any, T]) -> T:
     """The work's result; what ends the copying ends it too."""
     working = asyncio.create_task(work)
-    await asyncio.wait({copying, working}, return_when=asyncio.FIRST_COMPLETED)
-    if not working.done():
+    try:
+        await asyncio.wait({copying, working}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            await copying
+        return await working
+    finally:
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
-        await copying
-    return working.result()
 
 
 async def _opened(site: Site) -> Bus:
