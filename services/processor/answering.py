@@ -64,7 +64,7 @@ class Answers:
             )  # fmt: skip
         except LockstepError as error:
             return OnDemandAnswer(
-                error=str(error), hint=error.hint, user_error=error.fault is Fault.USER
+                error=error.message, hint=error.hint, user_error=error.fault is Fault.USER
             )
 
     async def _found(self, checked: CheckedOnDemand, query: str) -> OnDemandAnswer:

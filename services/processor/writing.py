@@ -9,12 +9,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from lockstep.events import UnavailableError, WriteRecord
 from lockstep.execute.contract import WriteOutcome
+from lockstep.frame import wait_set
 from services.processor.replica import Replica
 
 ASK_AGAIN = "ask again with the same request id: what was applied is not applied twice"
+
+
+@dataclass(eq=False)
+class _Caller:
+    """Waits for the outcome of a request."""
+
+    told: asyncio.Event = field(default_factory=asyncio.Event)
+    outcome: WriteOutcome | None = None
 
 
 class Writes:
@@ -22,7 +32,7 @@ class Writes:
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
-        self._waiting: dict[str, list[asyncio.Future[WriteOutcome]]] = {}
+        self._waiting: dict[str, list[_Caller]] = {}
         self._count = 0
 
     async def write(self, text: str, request_id: str) -> WriteOutcome:
@@ -31,34 +41,33 @@ class Writes:
         Raises UnavailableError when too many wait, when the log cannot take it, and when it is not
         applied in time: then the outcome is not known yet.
         """
-        settings = self._replica.around.settings.processor
+        settings, clock = self._replica.around.settings.processor, self._replica.around.clock
         if self._count >= settings.max_waiting_writes:
             raise UnavailableError(
                 f"{self._count} writes are waiting already", hint="ask again in a second"
             )
-        outcome: asyncio.Future[WriteOutcome] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(request_id, []).append(outcome)
+        caller = _Caller()
+        self._waiting.setdefault(request_id, []).append(caller)
         self._count += 1
         try:
-            clock_ms = self._replica.around.clock.now_ms()
-            await self._replica.input.append(WriteRecord(text, request_id, clock_ms))
-            async with asyncio.timeout(settings.write_timeout_ms / 1000):
-                return await outcome
-        except TimeoutError as error:
-            raise UnavailableError("the write is not applied yet", hint=ASK_AGAIN) from error
+            await self._replica.input.append(WriteRecord(text, request_id, clock.now_ms()))
+            await wait_set(caller.told, clock, settings.write_timeout_ms)
         finally:
-            self._forget(request_id, outcome)
+            self._forget(request_id, caller)
+        if caller.outcome is None:
+            raise UnavailableError("the write is not applied yet", hint=ASK_AGAIN)
+        return caller.outcome
 
     def folded(self, outcomes: Iterable[WriteOutcome]) -> None:
         """These were applied, now or before: whoever waits for them is told."""
         for outcome in outcomes:
-            for waiting in self._waiting.get(outcome.request_id, ()):
-                if not waiting.done():
-                    waiting.set_result(outcome)
+            for caller in self._waiting.get(outcome.request_id, ()):
+                caller.outcome = outcome
+                caller.told.set()
 
-    def _forget(self, request_id: str, outcome: asyncio.Future[WriteOutcome]) -> None:
+    def _forget(self, request_id: str, caller: _Caller) -> None:
         waiting = self._waiting[request_id]
-        waiting.remove(outcome)
+        waiting.remove(caller)
         if not waiting:
             del self._waiting[request_id]
         self._count -= 1
