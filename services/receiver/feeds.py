@@ -1,4 +1,4 @@
-"""Sources on the bus: the messages of their subjects, shared by all receivers.
+"""Sources on the bus or on Kafka: their messages, shared by all receivers.
 
 Where a stream of the bus keeps a subject, a message comes until its record is durable; else at most
 once, to whichever receiver is there. Whether one does is looked at again and again.
@@ -15,6 +15,7 @@ from lockstep.bus import Bus, Mail, Mailbox
 from lockstep.clock import Clock
 from lockstep.frame import Catalogue, Tasks
 from services.receiver.gate import Gate
+from services.receiver.kafka import KafkaMailbox
 from services.receiver.messages import BusMessage, Transfer
 from services.receiver.sources import Source, SourceBook
 
@@ -58,7 +59,7 @@ class SourceFeeds:
 
     async def follow_catalogue(self) -> None:
         """Brings the tasks in line with what is deployed now."""
-        wanted = {each.name: each for each in self._book.all() if each.subject is not None}
+        wanted = {each.name: each for each in self._book.all() if each.is_read}
         for name, source in list(self._running.items()):
             if wanted.get(name) != source:
                 await self._tasks.stop(f"source-{name}")
@@ -81,7 +82,7 @@ class SourceFeeds:
         try:
             while True:
                 look_again_ms = self._clock.monotonic_ms() + LOOK_AGAIN_MS
-                while self._clock.monotonic_ms() < look_again_ms:
+                while source.subject is None or self._clock.monotonic_ms() < look_again_ms:
                     while self._gate.is_behind(source.app):
                         await self._clock.sleep_ms(PAUSE_MS)
                     found = await mailbox.read(max_messages=MAX_MESSAGES, wait_ms=READ_WAIT_MS)
@@ -93,6 +94,9 @@ class SourceFeeds:
             self._begin(source, await mailbox.close())
 
     async def _open(self, source: Source) -> Mailbox:
+        kafka = source.kafka
+        if kafka is not None:
+            return KafkaMailbox(kafka)
         return await self._bus.mailbox(source.subject or "", source.mailbox)
 
     async def _transfer(self, source: Source, found: Sequence[Mail]) -> None:

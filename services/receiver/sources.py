@@ -11,6 +11,7 @@ from lockstep.bus import topic_subject
 from lockstep.frame import AppView, Catalogue
 from lockstep.operators.mapping import annotated
 from lockstep.siddhiql import ast
+from services.receiver.kafka_options import KafkaOptions
 from services.receiver.mapped import MessageReader, message_reader
 
 SOURCE_PARAMETER: Final = "source"
@@ -43,6 +44,16 @@ class Source:
         if self.kind == "inmemory":
             return topic_subject(self.annotation.get("topic") or "")
         return None
+
+    @property
+    def is_read(self) -> bool:
+        """Its messages do not come by themselves."""
+        return self.subject is not None or self.kind == "kafka"
+
+    @property
+    def kafka(self) -> KafkaOptions | None:
+        """What a kafka source reads."""
+        return KafkaOptions.of(self.annotation, self.name) if self.kind == "kafka" else None
 
     @property
     def mailbox(self) -> str:

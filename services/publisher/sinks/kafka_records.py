@@ -72,8 +72,7 @@ class Records:
         self.only_topic = None if "{{" in only else only
 
     def of(self, rows: Sequence[OutputRow]) -> Iterator[Record | RefusedRow]:
-        """All records in order. Round robin begins at its first destination with each call."""
-        self._distribution.turn = 0
+        """All records in order; those of a call that was not committed may go elsewhere again."""
         active = [True] * len(self._destinations)
         for together, events in chunks(rows):
             by_event = {id(event): row for row, event in zip(together, events, strict=True)}

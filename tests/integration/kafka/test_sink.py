@@ -19,7 +19,7 @@ from lockstep.events import (
     StreamSchema,
     UnavailableError,
 )
-from lockstep.siddhiql import ast
+from lockstep.siddhiql import ast, parse
 from lockstep.store.memory import MemoryStore
 from services.publisher.contract import Batch, RowsRefusedError, SinkPlace, SinkSetupError
 from services.publisher.sinks.kafka import KafkaSink
@@ -44,6 +44,14 @@ def _sink(place: SinkPlace, address: str, topic: str, **options: str) -> KafkaSi
     return KafkaSink(
         place, ast.Annotation("sink", elements), MemoryStore().cursors, timeout_ms=5_000
     )
+
+
+def _annotated(place: SinkPlace, text: str) -> KafkaSink:
+    app = parse(f"{text} define stream Out (room string, value int);")
+    definition = app.definitions[0]
+    assert isinstance(definition, ast.StreamDefinition)
+    (annotation,) = definition.annotations
+    return KafkaSink(place, annotation, MemoryStore().cursors, timeout_ms=5_000)
 
 
 def _batch(up_to: int, *values: Any, room: str = "attic") -> Batch:
@@ -165,6 +173,29 @@ async def test_topic_and_partition_may_come_from_the_row(kafka: KafkaBroker) -> 
     assert [each.partition for each in found] == [0, 2]
     assert [each.value.partition("~")[0] for each in found] == ["s:4000001", "s:4000000"]
     await sink.close()
+
+
+async def test_a_distributed_sink_writes_to_its_partitions_in_one_transaction(
+    kafka: KafkaBroker,
+) -> None:
+    """By the key's text, as the older product divides; two clusters cannot share a transaction."""
+    place, topic = _place(), fresh_topic()
+    await asyncio.to_thread(create, kafka.url, topic, 2)
+    common = f"@sink(type='kafka', bootstrap.servers='{kafka.url}', topic='{topic}', "
+    spread = "@distribution(strategy='partitioned', partitionKey='value', "
+    places = "@destination(partition.no='0'), @destination(partition.no='1')))"
+    sink = _annotated(place, common + spread + places)
+    await sink.open()
+    await sink.deliver(_batch(1, 1, 2, 3, 4))
+    found = await asyncio.to_thread(committed, kafka.url, topic, 2)
+    by_partition = [(each.partition, json.loads(each.value)["event"]["value"]) for each in found]
+    assert by_partition == [(0, 2), (0, 4), (1, 1), (1, 3)]
+    await sink.close()
+    elsewhere = "@destination(partition.no='0', bootstrap.servers='other:9092'), "
+    with pytest.raises(SinkSetupError, match="one cluster"):
+        _annotated(
+            place, common + spread + elsewhere + places[len("@destination(partition.no='0'), ") :]
+        )
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,8 @@ COMMON: Final[Mapping[ExtensionKind, frozenset[str]]] = {
 
 UNDIVIDED: Final[Mapping[str, str]] = {
     "rdbms": "write one @sink for each database, with filtered streams if each has its share",
-    "kafka": "Kafka divides a topic itself: give a 'key' (or a 'partition.no') with {{attribute}}",
 }
-"""Sinks that keep rows and their place in one transaction, so cannot have several destinations."""
+"""What cannot have several destinations, since rows and their place go in one transaction."""
 
 _PLACE_OF_TEMPLATE = "{{"
 _LARGEST = 2**31 - 1

@@ -21,7 +21,6 @@ _OWN_BUS: Final = (
 
 RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
     ExtensionKind.SOURCE: {
-        "kafka": _BRIDGE,
         "kafkaMultiDC": _BRIDGE,
         "kafka-replay-response": "replay what was sent before into the stream: lockstep replay",
         "mqtt": "NATS servers speak MQTT themselves: use type='nats', with dots for slashes",

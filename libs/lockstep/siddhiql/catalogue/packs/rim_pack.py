@@ -159,6 +159,22 @@ EXTENSIONS: tuple[Extension, ...] = (
         ),
     ),
     _extension(
+        ExtensionKind.SOURCE,
+        "kafka",
+        "Records of topics, shared by all receivers as members of one group.",
+        (
+            option("bootstrap.servers", needed=True),
+            option("topic.list", needed=True),
+            option("group.id", needed=True),
+            option("threading.option", choices=("single.thread", "topic.wise", "partition.wise")),
+            option("partition.no.list"),
+            option("seq.enabled", _BOOL),
+            option("topic.offsets.map"),
+            option("optional.configuration"),
+            *_without_meaning("is.binary.message enable.offsets.commit enable.async.commit"),
+        ),
+    ),
+    _extension(
         ExtensionKind.SINK,
         "inMemory",
         "Messages for in-memory sources, and for tests.",
