@@ -103,7 +103,10 @@ class MappedReader:
             payload: Any = _entries(body) if self._kind == "keyvalue" else body
         except LockstepError as error:
             raise MalformedBodyError(error.message) from error
-        return _decoded(self._mapper.read(payload, 0, properties), self._schema)
+        decoded = _decoded(self._mapper.read(payload, 0, properties), self._schema)
+        if b"\\u" in body:
+            _check_texts(decoded, self._schema)
+        return decoded
 
 
 def _carried(mapping: ast.Annotation, kind: str) -> ast.Annotation:
@@ -145,6 +148,19 @@ def _decoded(reading: Reading, schema: StreamSchema) -> Decoded:
         for error in refused
     ]
     return Decoded(chunks, pieces)
+
+
+def _check_texts(decoded: Decoded, schema: StreamSchema) -> None:
+    """Half a character, which JSON can write and no log can hold."""
+    for chunk in decoded.chunks:
+        for event in chunk:
+            for name, value in zip(schema.names, event.data, strict=True):
+                if isinstance(value, str) and not value.isascii():
+                    try:
+                        value.encode()
+                    except UnicodeEncodeError as error:
+                        wrong = FieldError(name, f"half of a character: {error.reason}")
+                        raise _unfit([wrong]) from error
 
 
 def _unfit(errors: Iterable[FieldError]) -> MalformedBodyError:

@@ -56,8 +56,8 @@ class CsvSource:
         reading = read_rows(
             lines, lambda line: self._row(line, properties), now_ms, as_one_chunk=True
         )
-        for error in reading.refused:
-            error.piece = self._text([lines[error.item - 1]])
+        for refusal in reading.refused:
+            refusal.piece = self._text([lines[refusal.item - 1]])
         if rest:
             hint = "event.grouping.enabled='true' reads them all"
             more = MappingError(f"{len(rest)} more lines in one message", hint=hint)

@@ -7,13 +7,16 @@ from typing import Any
 
 from lockstep.events import LockstepError, StreamSchema
 from lockstep.operators.functions.java_regex import RegexError, compile_pattern
-from lockstep.operators.mapping.contract import Properties, Reading
+from lockstep.operators.mapping.contract import MappingError, Properties, Reading
 from lockstep.operators.mapping.options import Column, columns, flag, invalid, text_of
 from lockstep.operators.mapping.reading import ABSENT, read_rows, refused, row_of
 from lockstep.siddhiql import ast
 
 DELIMITER = "~" * 10
 """The line between the events of a group."""
+
+MAX_MATCHED_CHARACTERS = 10_000
+"""An expression may take the square of a text's length, and nobody can interrupt it."""
 
 _REGEX = re.compile(r"regex\.([A-Z])", re.IGNORECASE)
 _GROUP = re.compile(r"([A-Z])(?:\[(\d+)\])?")
@@ -59,8 +62,8 @@ class TextSource:
         reading = read_rows(
             parts, lambda part: self._row(part, properties), now_ms, as_one_chunk=False
         )
-        for error in reading.refused:
-            error.piece = parts[error.item - 1].encode()
+        for refusal in reading.refused:
+            refusal.piece = parts[refusal.item - 1].encode()
         return reading
 
     def _events(self, text: str) -> list[str]:
@@ -83,6 +86,10 @@ class TextSource:
                 lambda column: values.get(column.path, ABSENT),
                 properties,
                 fails_on_missing=self._fails,
+            )
+        if len(text) > MAX_MATCHED_CHARACTERS:
+            raise MappingError(
+                f"a text of {len(text)} characters; expressions read {MAX_MATCHED_CHARACTERS}"
             )
         return row_of(
             self._columns,

@@ -172,6 +172,21 @@ def test_what_does_not_fit(mapping: str, body: str, expected: list[tuple[str | N
         assert part in message
 
 
+def test_half_a_character_is_refused() -> None:
+    """JSON can write it, and the log could not hold it."""
+    body = '{"where":{"room":"a\\ud800"},"t":1,"when":1}'
+    assert errors(PATHS, body) == [("room", "half of a character: surrogates not allowed")]
+    whole = body.replace("a\\ud800", "\\ud83d\\ude00")
+    assert chunks(PATHS, whole) == [[("\U0001f600", 1.0, 1)]]
+
+
+def test_expressions_read_texts_of_a_limited_length() -> None:
+    """They may take the square of it, and would hold up everybody."""
+    ((field, message),) = errors(TEXT, "x" * 20_000)
+    assert field is None
+    assert "20000 characters" in message
+
+
 def test_lines_of_csv_are_refused_one_by_one() -> None:
     """The others pass; each refused one is a message of its own, to be sent again."""
     mapping = (
