@@ -1,15 +1,9 @@
 """Which parts of an app run in columns and which on the reference's operators.
 
-A part may run in columns when a rule lowered it. It still goes to the reference
-
-- with what it shares state with: a table, named window or aggregation is in one place;
-- when it stands in a circle of streams that feed each other: columns take a slice stream by stream,
-  which a circle does not allow. What lies between parts on one island makes a circle too;
-- when it goes by a clock of its own and reads what timers brought: columns know when each timer
-  fired, but their kernels take timers and events of timers at different moments only. Where the
-  window can be the reference's with columns behind it, that is enough.
-
-What is left has an order in which each part stands behind those whose streams it reads.
+A part may run in columns when a rule lowered it. It still goes to the reference with what it shares
+state with, out of a circle of streams that feed each other, and when it goes by timers of its own
+behind those of others (DESIGN.md tells why). What is left has an order in which each part stands
+behind those whose streams it reads.
 """
 
 from __future__ import annotations

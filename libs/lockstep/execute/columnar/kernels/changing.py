@@ -61,6 +61,28 @@ def grown_lines(lines: Any, count: int) -> Any:
 
 
 @kernel
+def meet(trigger: int, q: int, same: Any, pairs: Any, n: int) -> Any:
+    """Writes a pair with each row of a chain; gives the pairs and how many there are."""
+    while q != -1:
+        pairs = grown_lines(pairs, n)
+        pairs[n, 0], pairs[n, 1] = trigger, q
+        n += 1
+        q = same[q]
+    return pairs, n
+
+
+@kernel
+def wake(side: int, waiting: Any, counts: Any) -> int:
+    """Takes a side's next timer out; gives its due time."""
+    due = waiting[side, 0, 0]
+    counts[side] -= 1
+    for i in range(counts[side]):
+        waiting[side, i, 0] = waiting[side, i + 1, 0]
+        waiting[side, i, 1] = waiting[side, i + 1, 1]
+    return int(due)
+
+
+@kernel
 def change_joined(
     side_of: Any,
     key: Any,
@@ -98,8 +120,6 @@ def change_joined(
     for e in range(len(side_of) + 1):
         last = e == len(side_of)
         moves = len(move_clock) if last else moved[e]
-        own, step, at, clock = -1, -1, 0, 0
-        drop, enter = False, False
         phase = 0
         # Timers in front of the event, one by one, then the event: each drops, enters, meets.
         while phase < 2:
@@ -111,12 +131,9 @@ def change_joined(
                     before = max(before, target)
                     move += 1
                     continue
-                clock = target if leaps else max(waiting[own, 0, 0], before)
+                due = wake(own, waiting, counts)
+                clock = target if leaps else max(due, before)
                 at, step, drop, enter = clock, -1, True, False
-                counts[own] -= 1
-                for i in range(counts[own]):
-                    waiting[own, i, 0] = waiting[own, i + 1, 0]
-                    waiting[own, i, 1] = waiting[own, i + 1, 1]
                 limit = clock - lengths[own]
             else:
                 phase = 2
@@ -137,11 +154,7 @@ def change_joined(
                     triggered = grown_lines(triggered, t)
                     triggered[t] = np.array([EXPIRED, own, p, step, at, clock])
                     q = heads[1 - own, k] if k >= 0 else -1
-                    while q != -1:
-                        pairs = grown_lines(pairs, n)
-                        pairs[n, 0], pairs[n, 1] = t, q
-                        n += 1
-                        q = same[1 - own, q]
+                    pairs, n = meet(t, q, same[1 - own], pairs, n)
                     t += 1
                 if enter and windows[own] == LENGTH:
                     break
@@ -161,11 +174,7 @@ def change_joined(
             ref = e if windows[own] == NONE else place[e]
             triggered[t] = np.array([CURRENT, own, ref, e, stamp[e], clock])
             q = heads[1 - own, k] if k >= 0 else -1
-            while q != -1:
-                pairs = grown_lines(pairs, n)
-                pairs[n, 0], pairs[n, 1] = t, q
-                n += 1
-                q = same[1 - own, q]
+            pairs, n = meet(t, q, same[1 - own], pairs, n)
             t += 1
             if windows[own] == NONE:
                 triggered = grown_lines(triggered, t)
