@@ -131,3 +131,25 @@ def test_virtual_apps_write_through_their_log() -> None:
     for _ in range(2):
         texts.on_demand("select UUID() as k insert into T")
     assert len(set(texts.on_demand("from T select k"))) == 2
+
+
+def test_rows_in_front_of_one_that_fails_stay_changed_and_are_counted() -> None:
+    """The outcome tells how many."""
+    text = """
+    define stream S (k string, v int);
+    define table T (k string, v int);
+    @PrimaryKey('v') define table Numbered (k string, v int);
+    from S insert into T;
+    """
+    rows = (InputEvent(0, ("a", 1)), InputEvent(0, ("b", None)), InputEvent(0, ("c", 3)))
+    log = [
+        LogEntry(1, EventsRecord("S", 0, (rows,))),
+        write(2, 0, "from T select k, v insert into Numbered", "1"),
+    ]
+    plan = build(check(text))
+    executor = ReferenceExecutor(plan)
+    (outcome,) = executor.run_slice(log).writes
+    assert outcome.rows_changed == 1
+    assert outcome.problem is not None
+    assert "cannot be null" in outcome.problem.message
+    assert executor.on_demand("from Numbered select k") == [("a",)]
