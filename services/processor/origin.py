@@ -72,6 +72,14 @@ def is_begun(version: str, made_under: Stamp, wanted: Deployment) -> bool:
     return version == wanted.version and restored
 
 
+def has_to_give_way(version: str, made_under: Stamp, wanted: Deployment) -> bool:
+    """A state of this version and stamp is to be followed by what the deployment wants.
+
+    Never by an earlier deployment: a node that has not heard of the newest one may already run it.
+    """
+    return made_under <= stamp(wanted) and not is_begun(version, made_under, wanted)
+
+
 @dataclass(frozen=True, slots=True)
 class Fresh:
     """Begin with an empty state behind `origin`."""

@@ -22,7 +22,7 @@ from lockstep.leader.protocol import Permit
 from lockstep.settings import Settings
 from lockstep.telemetry import Logger, MetricName, Metrics
 from services.processor.engine import AppEngine, MakeExecutor
-from services.processor.origin import NEVER, Stamp, is_begun
+from services.processor.origin import NEVER, Stamp, has_to_give_way
 from services.processor.standby import ACTIVE, HOT, Behind, Place, is_ready, standby_of
 
 PASSIVE = "passive"
@@ -114,7 +114,7 @@ class Replica:
     @property
     def is_old(self) -> bool:
         """Another version than the running one is wanted, or the state of a revision."""
-        return not is_begun(self.engine.version, self.begun, self.target.deployment)
+        return has_to_give_way(self.engine.version, self.begun, self.target.deployment)
 
     @property
     def place(self) -> Place:

@@ -64,7 +64,8 @@ class RevisionLoop:
         if taken == self._last:
             return self._last_id
         started_ms = self._clock.monotonic_ms()
-        saved = await self.save(replica.engine, stamp(replica.target.deployment))
+        made_under = max(stamp(replica.target.deployment), replica.begun)
+        saved = await self.save(replica.engine, made_under)
         if saved is None:
             return f"{REFUSED}a newer leader has written"
         await self._revisions.mark_verified(saved.id)

@@ -79,12 +79,13 @@ class UpgradeLoop:
             return
         made_under, wanted = stamp_of(newest), replica.target.deployment
         if newest.version != replica.engine.version:
-            has_begun = made_under >= stamp(wanted)
+            # Perhaps not what is wanted now, but later than what runs: several may follow quickly.
+            has_begun = made_under > replica.begun
         elif replica.is_old:
             has_begun = is_begun(newest.version, made_under, wanted)
         else:
             # A desired state that this node has not heard of: what it asked for is not known here.
-            has_begun = made_under > stamp(wanted)
+            has_begun = made_under > max(stamp(wanted), replica.begun)
         if has_begun:
             raise RestartReplicaError(f"version {newest.version[:12]} begins at {newest.position}")
 
@@ -96,6 +97,8 @@ class UpgradeLoop:
         paused_ms = self._clock.monotonic_ms()
         try:
             await self._fold.at_rest()
+            if not self._has_folded_what_is_published():
+                return
             if self._replica.permit is None or not await self._publishing.flush(FLUSH_LIMIT_MS):
                 return
             _, contents = await self._replica.engine.contents()
@@ -109,6 +112,12 @@ class UpgradeLoop:
             self._fold.resume()
             if begun is not self._replica.engine:
                 await begun.close()
+
+    def _has_folded_what_is_published(self) -> bool:
+        """The old version has to be left behind its last row: a new leader may be before it still,
+        with nothing held back."""
+        last = self._replica.last_id
+        return last is None or self._replica.engine.position >= last.position
 
     async def _made_count(self, begun: AppEngine, made_under: Stamp) -> bool:
         """Stores the beginning as a revision, and makes it count if this replica still leads."""

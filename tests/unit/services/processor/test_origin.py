@@ -11,6 +11,7 @@ from services.processor.origin import (
     Stamp,
     choose,
     forgettable,
+    has_to_give_way,
     revision_id,
     stamp_of,
 )
@@ -102,3 +103,11 @@ def test_a_state_from_before_a_restore_is_folded_on_until_it_has_happened() -> N
     assert choose([before, after], restoring("v1", 2, 2), origin=0) == Resume(after)
     assert choose([before, after], restoring("v1", 5, 2), origin=0) == Resume(after)
     assert choose([before, after], restoring("v1", 5, 5), origin=0) == ResumeOld(after)
+
+
+def test_a_running_state_gives_way_to_a_later_deployment_alone() -> None:
+    """A node that has not heard of the newest deployment does not lead the app back."""
+    assert has_to_give_way("v1", Stamp(100, 1), deployment("v2", generation=2))
+    assert not has_to_give_way("v2", Stamp(100, 2), deployment("v1", generation=1))
+    assert has_to_give_way("v2", Stamp(100, 2), deployment("v1", generation=3))
+    assert not has_to_give_way("v1", Stamp(100, 1), deployment("v1", generation=3))
