@@ -18,6 +18,18 @@ from S select s, count() as t group by s update or insert into T on T.s == s;
 MIXED = (
     COLUMNAR + "from S#window.session(1 sec, s) select s, count() as c insert all events into Z;"
 )
+KEYED = """
+define stream S (s string, v int, d double);
+@PrimaryKey('s') define table T (s string, t long);
+from S[v >= 0] select s, v, d insert into P;
+partition with (s of P) begin
+from P#window.time(1 sec) select s, sum(v) as t, max(d) as m insert into O;
+from every a=P[v > 3] -> b=P[v < a.v] within 1 sec
+select a.s as s, b.v as t, a.d as m insert into Q;
+end;
+from O[t > 5] select s, t * 2L as t insert into Behind;
+from S select s, count() as t group by s update or insert into T on T.s == s;
+"""
 
 
 def log(count: int, *, per_record: int = 3) -> list[LogEntry]:

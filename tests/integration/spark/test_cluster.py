@@ -14,8 +14,11 @@ import pytest
 from lockstep.events import LogEntry
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.spark import Rebuilt, SparkExecutor, SparkOptions, close_slices
-from tests.integration.spark.apps import COLUMNAR, MIXED, cut, log, rows_of
-from tests.integration.spark.standalone import EXECUTOR_MEMORY, StandaloneCluster
+from tests.integration.spark.apps import COLUMNAR, KEYED, MIXED, cut, log, rows_of
+from tests.integration.spark.standalone import EXECUTOR_MEMORY, QUICK_JVM, StandaloneCluster
+
+# Six JVMs start and two are killed: seconds on an idle machine, minutes on a crowded one.
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +28,15 @@ def options(spark_env: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     directory: Path = tmp_path_factory.mktemp("cluster")
     with StandaloneCluster(directory) as cluster:
         yield SparkOptions(
-            master=cluster.master, executor_memory=EXECUTOR_MEMORY, cluster_max_cores=2
+            master=cluster.master,
+            executor_memory=EXECUTOR_MEMORY,
+            cluster_max_cores=2,
+            settings=(("spark.executor.extraJavaOptions", QUICK_JVM),),
         )
         close_slices()
 
 
-Make = Callable[[str], SparkExecutor]
+Make = Callable[..., SparkExecutor]
 
 
 @pytest.fixture
@@ -44,8 +50,8 @@ def make(options: SparkOptions, rebuilt: list[Rebuilt]) -> Iterator[Make]:
     """Makes executors that are closed after the test."""
     made: list[SparkExecutor] = []
 
-    def make_executor(text: str) -> SparkExecutor:
-        made.append(SparkExecutor(text, options=options, on_rebuilt=rebuilt.append))
+    def make_executor(text: str, shards: int = 1) -> SparkExecutor:
+        made.append(SparkExecutor(text, shards=shards, options=options, on_rebuilt=rebuilt.append))
         return made[-1]
 
     yield make_executor
@@ -121,3 +127,21 @@ def test_two_apps_side_by_side(make: Make) -> None:
     assert brought[1] == rows_of(ReferenceExecutor(MIXED), [entries])
     question = "from T select s, t"
     assert sorted(first.on_demand(question)) == sorted(reference.on_demand(question))
+
+
+def test_shards_lose_a_machine(make: Make) -> None:
+    """Two shards, and the Spark executor of one of them dies in the middle of a run."""
+    entries = log(60)
+    executor = make(KEYED, shards=2)
+    before = executor.locations
+    assert len(before) == 2
+
+    def jvm() -> int:
+        pid = executor.locations[1].executor_pid
+        assert pid is not None
+        return pid
+
+    rows = rows_of(executor, killing(cut(entries, 5), 4, jvm))
+    assert rows == rows_of(ReferenceExecutor(KEYED), [entries])
+    assert executor.locations[1].executor_pid != before[1].executor_pid
+    assert executor.rebuilds >= 1

@@ -9,21 +9,8 @@ import pytest
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, WriteRecord
 from lockstep.execute.reference import ReferenceExecutor
-from tests.integration.spark.apps import COLUMNAR, cut, log, rows_of
+from tests.integration.spark.apps import COLUMNAR, KEYED, cut, log, rows_of
 from tests.integration.spark.conftest import Make
-
-KEYED = """
-define stream S (s string, v int, d double);
-@PrimaryKey('s') define table T (s string, t long);
-from S[v >= 0] select s, v, d insert into P;
-partition with (s of P) begin
-from P#window.time(1 sec) select s, sum(v) as t, max(d) as m insert into O;
-from every a=P[v > 3] -> b=P[v < a.v] within 1 sec
-select a.s as s, b.v as t, a.d as m insert into Q;
-end;
-from O[t > 5] select s, t * 2L as t insert into Behind;
-from S select s, count() as t group by s update or insert into T on T.s == s;
-"""
 
 
 @pytest.mark.parametrize("shards", [2, 3])
