@@ -148,8 +148,8 @@ def test_explain_points_at_mistakes_like_validate(lockstep: Lockstep, app: Path)
 @pytest.mark.parametrize(
     ("query", "place", "message"),
     [
-        ("from S[regex:matches('(', k)] select k insert into O;", "2:1", "regular expression"),
-        ("from S select str:regexp(k, '(') as x insert into O;", "2:1", "regular expression"),
+        ("from S[regex:matches('(', k)] select k insert into O;", "2:8", "regular expression"),
+        ("from S select str:regexp(k, '(') as x insert into O;", "2:15", "regular expression"),
         ("from S select half(k) as x insert into O;", "1:45", "is no Python"),
     ],
 )
