@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.simulation.apps import APPS
 from tests.simulation.breaks import BREAKS
-from tests.simulation.scenario import draw
+from tests.simulation.scenario import Fault, Scenario, draw
 from tests.simulation.shrink import shrunk
 from tests.simulation.simulation import simulate
 
@@ -19,6 +20,30 @@ SMOKE_SEEDS = range(20)
 BREAK_SEEDS = range(200)
 SOON = {"fencing": 6, "held": 6, "cursor": 3, "ack": 1}
 """Seeds that are known to show a break; any of the first 200 would do."""
+
+NODES = ("coordinator-1", "processor-1", "processor-2", "receiver-1", "receiver-2", "publisher-1",
+         "publisher-2", "presenter-1")  # fmt: skip
+THREE_VERSIONS = Scenario(
+    seed=41, app=APPS[0], nodes=NODES, replicas=2, clients=("bus", "failover"), every_ms=80,
+    skews_ms=(0,) * len(NODES), stall_share=0.005,
+    faults=(
+        Fault(2_380, "pause", "processor-1", 1_200),
+        Fault(3_174, "skew", "coordinator-1", 0, "-2273"),
+        Fault(3_176, "full_disk", "store", 300),
+        Fault(6_697, "lossy", "processor-2/bus", 1_500, "0.05"),
+        Fault(6_899, "deploy", "cluster"),
+        Fault(8_856, "deploy", "cluster"),
+        Fault(8_921, "lease_clock", "leases", 0, "900"),
+        Fault(9_000, "deploy", "cluster"),
+    ),
+)  # fmt: skip
+"""The second deployment begins and the lead moves on before the other processor has heard of it."""
+
+FOUND_ONCE = {
+    "a node that had not heard of a version led the app back": draw(2008),
+    "a leader cut over before it had folded what was published": draw(2013),
+    "a version that had begun was passed over by the next one": THREE_VERSIONS,
+}
 
 _STORY = """
 from tests.simulation.scenario import draw
@@ -33,6 +58,12 @@ def test_every_invariant_holds_under_faults(seeds: range) -> None:
     """A few of the seeds that `make sim` runs."""
     failed = {seed: found for seed in seeds if (found := simulate(draw(seed)).violations)}
     assert not failed
+
+
+@pytest.mark.parametrize("scenario", FOUND_ONCE.values(), ids=FOUND_ONCE)
+def test_what_was_found_once_stays_mended(scenario: Scenario) -> None:
+    """Scenarios in which the services broke an invariant."""
+    assert not simulate(scenario).violations
 
 
 def test_the_same_seed_tells_the_same_story() -> None:
