@@ -96,7 +96,7 @@ class FoldLoop:
             standby_gather_ms=self._settings.standby_gather_ms,
         )
         if pause_ms:
-            await self._clock.sleep_ms(pause_ms)
+            await wait_set(replica.promoted.event, self._clock, pause_ms)
 
     async def _read(self, log: InputLog, position: Position) -> Sequence[EncodedEntry]:
         replica = self._replica

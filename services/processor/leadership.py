@@ -97,7 +97,7 @@ class Leadership:
         """A fact for the protocol; what follows from it is put on its way."""
         self._state, instructions = advance(self._state, fact, self._rules)
         self._replica.permit = self._state.permit if isinstance(self._state, Leading) else None
-        self._replica.is_promoted = isinstance(self._state, Candidate | Claiming | Leading)
+        self._replica.promote(isinstance(self._state, Candidate | Claiming | Leading))
         for instruction in instructions:
             match instruction:
                 case todo.TrimHeld(up_to):

@@ -87,7 +87,7 @@ class Replica:
     log_end: Position = 0
     trouble: str | None = None
     draining: bool = False
-    is_promoted: bool = False
+    promoted: Signal = field(default_factory=Signal)
     folding_since_ms: int | None = None
     behind: Behind = field(default_factory=Behind)
     to_publish: Signal = field(default_factory=Signal)
@@ -137,6 +137,18 @@ class Replica:
     def standby(self) -> str:
         """How it stands by: hot or warm."""
         return standby_of(self.target, self.around.settings.processor)
+
+    @property
+    def is_promoted(self) -> bool:
+        """It has the lease, and leads or is about to."""
+        return self.promoted.event.is_set()
+
+    def promote(self, is_promoted: bool) -> None:
+        """Wakes who waits for it."""
+        if is_promoted:
+            self.promoted.ring()
+        else:
+            self.promoted.clear()
 
     @property
     def may_fold(self) -> bool:
