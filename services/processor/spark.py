@@ -11,7 +11,7 @@ from lockstep.siddhiql import check
 from lockstep.telemetry import Logger, Metrics
 
 WARM_UP_APP = (
-    "define stream S (a string, b double); "
+    "@app:name('warm-up') define stream S (a string, b double); "
     "from S#window.timeBatch(1 sec) select a, sum(b) as b group by a insert into T;"
 )
 """Its rehearsal loads what most apps use."""
