@@ -12,7 +12,7 @@ from lockstep.store import Revision
 from services.processor.engine import AppEngine
 from services.processor.envelope import EnvelopeError, unseal
 from services.processor.origin import Fresh, Resume, Stamp, choose, is_begun, stamp_of
-from services.processor.replica import Replica, Surroundings
+from services.processor.replica import Beginning, Replica, Surroundings
 
 ORIGIN_SETTING = "origin_position"
 
@@ -28,7 +28,7 @@ async def begin(
     bus, store = around.world.bus, around.world.store
     input_log, output_log = await bus.input_log(name), await bus.output_log(name)
     revisions = await store.revisions.list(name.app, name.group, name.partition)
-    engine, begun = await _engine(around, view, revisions, offload)
+    engine, begun, is_empty = await _engine(around, view, revisions, offload)
     first, last = await input_log.bounds()
     if first > engine.position + 1 and last > 0:
         # Whatever was forgotten before was covered by a revision once: begin behind it and say so.
@@ -48,6 +48,8 @@ async def begin(
     replica = Replica(
         around, name, input_log, output_log, engine, view, nodes, begun=begun, log_end=last
     )
+    if is_empty:
+        replica.unrecorded = Beginning(*await engine.contents())
     tail = await output_log.tail()
     replica.epoch = tail.epoch
     replica.know(tail.last_id)
@@ -56,8 +58,8 @@ async def begin(
 
 async def _engine(
     around: Surroundings, view: AppView, revisions: Sequence[Revision], offload: Offload
-) -> tuple[AppEngine, Stamp]:
-    """The engine, and under which desired state its state began."""
+) -> tuple[AppEngine, Stamp, bool]:
+    """The engine, under which desired state its state began, and whether that is an empty one."""
     deployment = view.deployment
     origin: Position = int(deployment.settings.get(ORIGIN_SETTING, "0"))
     choice = choose(revisions, deployment, origin=origin)
@@ -73,12 +75,12 @@ async def _engine(
         for revision in sorted(alike, key=lambda one: one.position, reverse=True):
             engine = await _restored(around, revision, offload)
             if engine is not None:
-                return engine, stamp_of(revision)
+                return engine, stamp_of(revision), False
     engine = await AppEngine.create(
         deployment.text, deployment.version, around.make_executor, offload,
         origin=origin, max_sends=around.settings.processor.dedup_max_ids,
     )  # fmt: skip
-    return engine, Stamp(deployment.created_ms, 0)
+    return engine, Stamp(deployment.created_ms, 0), True
 
 
 async def _restored(around: Surroundings, revision: Revision, offload: Offload) -> AppEngine | None:

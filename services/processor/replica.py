@@ -22,6 +22,7 @@ from lockstep.leader.protocol import Permit
 from lockstep.settings import Settings
 from lockstep.telemetry import Logger, MetricName, Metrics
 from services.processor.engine import AppEngine, MakeExecutor
+from services.processor.envelope import Contents
 from services.processor.origin import NEVER, Stamp, has_to_give_way
 from services.processor.standby import ACTIVE, HOT, Behind, Place, is_ready, standby_of
 
@@ -50,6 +51,14 @@ class Surroundings:
     make_offload: MakeOffload
 
 
+@dataclass(frozen=True)
+class Beginning:
+    """An empty state, as a revision would hold it."""
+
+    position: Position
+    contents: Contents
+
+
 class Signal:
     """A bell that several waiters may hear: set wakes all who wait now or come before `clear`."""
 
@@ -70,7 +79,7 @@ class Replica:
     """One replica of (app, group, partition) while it runs.
 
     `target` is the state wanted; the engine may still run an older one (upgrade, restore), that
-    began under `begun`.
+    began under `begun`. `unrecorded`: it began empty, and no revision says so yet.
     """
 
     around: Surroundings
@@ -84,6 +93,7 @@ class Replica:
     epoch: int = 0
     last_id: OutputId | None = None
     begun: Stamp = NEVER
+    unrecorded: Beginning | None = None
     log_end: Position = 0
     trouble: str | None = None
     draining: bool = False

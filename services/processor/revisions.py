@@ -14,13 +14,14 @@ from lockstep.execute.local import open_local
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.store import Revision, Stale
 from services.processor.engine import AppEngine
-from services.processor.envelope import seal, unseal
+from services.processor.envelope import Contents, seal, unseal
 from services.processor.origin import Stamp, forgettable, revision_id, stamp
 from services.processor.replica import MakeOffload, Replica
 from services.processor.standby import HOT, takers
 
 REFUSED: Final = "refused: "
-
+BEGINNING_LIMIT_MS: Final = 2_000
+BEGINNING_POLL_MS: Final = 20
 
 LARGE_SNAPSHOT_BYTES: Final = 16_777_216
 """From here on columns are restored where the app has some: an object per event of ten million
@@ -48,7 +49,7 @@ class RevisionLoop:
         while True:
             await self._clock.sleep_ms(self._settings.snapshot_interval_ms)
             replica = self._replica
-            if not self._is_taker() or replica.is_old:
+            if not self._is_taker() or replica.is_old or replica.unrecorded is not None:
                 continue
             try:
                 await self.take()
@@ -60,6 +61,8 @@ class RevisionLoop:
         replica = self._replica
         if replica.is_old:
             return f"{REFUSED}the app is just going over to another state"
+        if not await self._has_begun():
+            return f"{REFUSED}the app is just beginning"
         taken = (replica.engine.position, replica.begun)
         if taken == self._last:
             return self._last_id
@@ -78,10 +81,23 @@ class RevisionLoop:
         await self._forget()
         return saved.id
 
+    async def _has_begun(self) -> bool:
+        """Once a leader has recorded the beginning, which each replica sees soon."""
+        deadline_ms = self._clock.monotonic_ms() + BEGINNING_LIMIT_MS
+        while self._replica.unrecorded is not None and self._clock.monotonic_ms() < deadline_ms:
+            await self._clock.sleep_ms(BEGINNING_POLL_MS)
+        return self._replica.unrecorded is None
+
     async def save(self, engine: AppEngine, made_under: Stamp) -> Revision | None:
         """Stores and checks a revision, not yet counting; None when a newer epoch has written."""
-        replica, name = self._replica, self._replica.name
         position, contents = await engine.contents()
+        return await self.store(position, contents, engine.version, made_under)
+
+    async def store(
+        self, position: Position, contents: Contents, version: str, made_under: Stamp
+    ) -> Revision | None:
+        """As `save`, of what an engine has held."""
+        replica, name = self._replica, self._replica.name
         payload = seal(contents)
         unique = replica.around.randomness.uuid_hex()[:12]
         revision = Revision(
@@ -89,7 +105,7 @@ class RevisionLoop:
             app=name.app,
             group=name.group,
             partition=name.partition,
-            version=engine.version,
+            version=version,
             position=position,
             created_ms=self._clock.now_ms(),
             size_bytes=len(payload),

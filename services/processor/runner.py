@@ -143,6 +143,7 @@ class GroupRunner:
                     where=self._name.app,
                 ) from error
             self._log.warning("revisions cannot be looked at", error=str(error))
+        await self._upgrade.record_beginning()
         try:
             await self._warm.take_newest()
         except UnavailableError as error:

@@ -58,11 +58,11 @@ class UpgradeLoop:
         """Until cancelled; RestartReplicaError when the new state's beginning is there."""
         while True:
             await self._clock.sleep_ms(LOOK_EVERY_MS)
-            if not self._replica.is_old:
+            if not self._replica.is_old and self._replica.unrecorded is None:
                 continue
             try:
                 await self.look_for_beginning()
-                if self._replica.is_active:
+                if self._replica.is_old and self._replica.is_active:
                     await self._cut_over()
             except UnavailableError as error:
                 self._log.warning("upgrade waits", error=str(error))
@@ -78,6 +78,12 @@ class UpgradeLoop:
         if newest is None:
             return
         made_under, wanted = stamp_of(newest), replica.target.deployment
+        if replica.unrecorded is not None and made_under.created_ms >= replica.begun.created_ms:
+            if newest.position > replica.unrecorded.position:
+                # It began behind rows of another version, here it began in front of them.
+                raise RestartReplicaError(f"it begins at {newest.position}")
+            if newest.version == replica.engine.version:
+                replica.unrecorded = None
         if newest.version != replica.engine.version:
             # Perhaps not what is wanted now, but later than what runs: several may follow quickly.
             has_begun = made_under > replica.begun
@@ -88,6 +94,24 @@ class UpgradeLoop:
             has_begun = made_under > max(stamp(wanted), replica.begun)
         if has_begun:
             raise RestartReplicaError(f"version {newest.version[:12]} begins at {newest.position}")
+
+    async def record_beginning(self) -> None:
+        """An empty state counts as the beginning from now on, before a row of it is published.
+
+        So whoever starts during an upgrade, however early, finds the version that the others run.
+        """
+        beginning = self._replica.unrecorded
+        if beginning is None:
+            return
+        made_under = max(stamp(self._replica.target.deployment), self._replica.begun)
+        position, contents = beginning.position, beginning.contents
+        saved = await self._revisions.store(
+            position, contents, self._replica.engine.version, made_under
+        )
+        if saved is None:
+            raise UnavailableError("somebody has led since: to be looked at again")
+        await self._replica.around.world.store.revisions.mark_verified(saved.id)
+        self._replica.unrecorded = None
 
     async def _cut_over(self) -> None:
         # What takes long and needs no rest comes first: nobody publishes while folding is paused.

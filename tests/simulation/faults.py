@@ -13,7 +13,6 @@ Befall = Callable[[Cluster, Fault], Awaitable[None]]
 
 SLOWER: Final = 40.0
 STOP_LIMIT_MS: Final = 5_000
-FIRST_REVISION_LIMIT_MS: Final = 20_000
 
 
 async def befall(cluster: Cluster, fault: Fault) -> None:
@@ -175,16 +174,8 @@ async def _ask(cluster: Cluster, path: str) -> None:
 
 
 async def _deploy(cluster: Cluster, _fault: Fault) -> None:
-    """The app's next version, once; tried until it is accepted.
-
-    Not before a first revision counts: see "Known" in DESIGN.md.
-    """
+    """The app's next version, once; tried until it is accepted."""
     versions = cluster.scenario.app.versions
-    shelf = cluster.around.store.shelf
-    for _ in range(FIRST_REVISION_LIMIT_MS // 50):
-        if any(revision.verified for revision, _ in shelf.revisions.values()):
-            break
-        await cluster.sleep_ms(50)
     if cluster.deployed + 1 < len(versions):
         cluster.deployed += 1
         await cluster.deploy(versions[cluster.deployed])

@@ -103,11 +103,11 @@ async def test_a_restore_under_load_while_the_leader_crashes(cluster_of: Start) 
 
 
 async def test_what_cannot_be_restored_is_said(cluster_of: Start) -> None:
-    """No revision, an unknown one, one of another version: nothing happens to the app."""
+    """No app, an unknown revision, one of another version: nothing happens to the app."""
     async with cluster_of("coordinator", "processor-1", "receiver") as cluster:
-        app = await cluster.deploy(TOTAL.format(name="No"))
-        path = f"/v1/apps/{app}/restore"
+        path = "/v1/apps/No/restore"
         assert (await cluster.call("POST", "coordinator", path))[0] == 404
+        app = await cluster.deploy(TOTAL.format(name="No"))
         await ones(cluster, app, 1)
         await totals(cluster, app, 1)
         old = await snapshot(cluster, app)
