@@ -117,6 +117,7 @@ class UpgradeLoop:
         # What takes long and needs no rest comes first: nobody publishes while folding is paused.
         wanted = self._replica.target.deployment
         begun = await self._fresh(wanted)
+        is_ending = False
         self._fold.pause()
         paused_ms = self._clock.monotonic_ms()
         try:
@@ -132,8 +133,12 @@ class UpgradeLoop:
                 paused_for_ms = self._clock.monotonic_ms() - paused_ms
                 self._log.info("begun", version=begun.version[:12], position=begun.position,
                                paused_ms=paused_for_ms)  # fmt: skip
+        except RestartReplicaError:
+            is_ending = True
+            raise
         finally:
-            self._fold.resume()
+            if not is_ending:
+                self._fold.resume()
             if begun is not self._replica.engine:
                 await begun.close()
 
@@ -153,7 +158,14 @@ class UpgradeLoop:
         tail = await replica.output.tail()
         if saved is None or tail.epoch != permit.epoch or replica.permit is None:
             return False
-        await replica.around.world.store.revisions.mark_verified(saved.id)
+        try:
+            await replica.around.world.store.revisions.mark_verified(saved.id)
+        except UnavailableError as error:
+            # It may count all the same. Going on with the old state would publish behind the new
+            # one's beginning; beginning again asks what counts, and waits until that can be told.
+            raise RestartReplicaError(
+                f"whether the new state counts is unknown: {error}"
+            ) from error
         return True
 
     async def _begin(self, wanted: Deployment, begun: AppEngine, contents: Contents) -> AppEngine:

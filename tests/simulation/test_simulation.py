@@ -43,6 +43,8 @@ FOUND_ONCE = {
     "a node that had not heard of a version led the app back": draw(2008),
     "a leader cut over before it had folded what was published": draw(2013),
     "a version that had begun was passed over by the next one": THREE_VERSIONS,
+    "a node began the new version in front of what the old one had published": draw(123),
+    "a leader that got no answer went on behind the new version's beginning": draw(1608),
 }
 
 _STORY = """
