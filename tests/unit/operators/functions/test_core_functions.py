@@ -62,7 +62,7 @@ def test_convert_of_an_exception_gives_message_and_cause() -> None:
 @pytest.mark.parametrize(
     ("name", "values", "types", "expected"),
     [
-        ("cast", (7, "double"), None, 7),
+        ("cast", (7, "double"), None, 7.0),
         ("coalesce", (None, 3, 4), "int int int", 3),
         ("coalesce", (None, None), "int int", None),
         ("default", (None, 5), "int int", 5),
