@@ -26,7 +26,6 @@ from services.presenter.models import Fresh, StreamModel, TableModel
 READ_MAX_RECORDS: Final = 500
 READ_MAX_BYTES: Final = 8_388_608
 READ_WAIT_MS: Final = 1_000
-FOLLOW_LIMIT_MS: Final = 5_000
 TOPIC_MAX_ROWS: Final = 500  # of a stream at once; one reading brings a slice or a few
 
 
@@ -77,10 +76,7 @@ class Feed:
 
     async def run(self) -> None:
         """Starts and stops a task per app as the catalogue changes."""
-        seen = -1
-        while True:
-            seen = await self._catalogue.changed(seen, limit_ms=FOLLOW_LIMIT_MS)
-            await self.follow_catalogue()
+        await self._catalogue.follow(self.follow_catalogue)
 
     async def follow_catalogue(self) -> None:
         """Brings the tasks in line with what is deployed now."""

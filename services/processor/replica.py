@@ -23,7 +23,7 @@ from lockstep.settings import Settings
 from lockstep.telemetry import Logger, MetricName, Metrics
 from services.processor.engine import AppEngine, MakeExecutor
 from services.processor.envelope import Contents
-from services.processor.origin import NEVER, Stamp, has_to_give_way
+from services.processor.origin import NEVER, Stamp, has_to_give_way, stamp
 from services.processor.standby import ACTIVE, HOT, Behind, Place, is_ready, standby_of
 
 PASSIVE = "passive"
@@ -125,6 +125,16 @@ class Replica:
     def is_old(self) -> bool:
         """Another version than the running one is wanted, or the state of a revision."""
         return has_to_give_way(self.engine.version, self.begun, self.target.deployment)
+
+    @property
+    def is_settled(self) -> bool:
+        """Its state is the one wanted, and recorded: neither going over nor just beginning."""
+        return not self.is_old and self.unrecorded is None
+
+    @property
+    def made_under(self) -> Stamp:
+        """The stamp of revisions of what runs here: no earlier than what it began under."""
+        return max(stamp(self.target.deployment), self.begun)
 
     @property
     def place(self) -> Place:

@@ -15,7 +15,7 @@ from lockstep.execute.reference import ReferenceExecutor
 from lockstep.store import Revision, Stale
 from services.processor.engine import AppEngine
 from services.processor.envelope import Contents, seal, unseal
-from services.processor.origin import Stamp, forgettable, revision_id, stamp
+from services.processor.origin import Stamp, forgettable, revision_id
 from services.processor.replica import MakeOffload, Replica
 from services.processor.standby import HOT, takers
 
@@ -49,7 +49,7 @@ class RevisionLoop:
         while True:
             await self._clock.sleep_ms(self._settings.snapshot_interval_ms)
             replica = self._replica
-            if not self._is_taker() or replica.is_old or replica.unrecorded is not None:
+            if not self._is_taker() or not replica.is_settled:
                 continue
             try:
                 await self.take()
@@ -67,8 +67,7 @@ class RevisionLoop:
         if taken == self._last:
             return self._last_id
         started_ms = self._clock.monotonic_ms()
-        made_under = max(stamp(replica.target.deployment), replica.begun)
-        saved = await self.save(replica.engine, made_under)
+        saved = await self.save(replica.engine, replica.made_under)
         if saved is None:
             return f"{REFUSED}a newer leader has written"
         await self._revisions.mark_verified(saved.id)

@@ -58,7 +58,7 @@ class UpgradeLoop:
         """Until cancelled; RestartReplicaError when the new state's beginning is there."""
         while True:
             await self._clock.sleep_ms(LOOK_EVERY_MS)
-            if not self._replica.is_old and self._replica.unrecorded is None:
+            if self._replica.is_settled:
                 continue
             try:
                 await self.look_for_beginning()
@@ -103,10 +103,9 @@ class UpgradeLoop:
         beginning = self._replica.unrecorded
         if beginning is None:
             return
-        made_under = max(stamp(self._replica.target.deployment), self._replica.begun)
-        position, contents = beginning.position, beginning.contents
+        replica = self._replica
         saved = await self._revisions.store(
-            position, contents, self._replica.engine.version, made_under
+            beginning.position, beginning.contents, replica.engine.version, replica.made_under
         )
         if saved is None:
             raise UnavailableError("somebody has led since: to be looked at again")

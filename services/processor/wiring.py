@@ -24,8 +24,6 @@ from services.processor.replica import MakeOffload, Surroundings
 from services.processor.runner import GroupRunner
 from services.processor.spark import SparkExecutors
 
-FOLLOW_LIMIT_MS = 5_000
-
 
 class Processor:
     """All replicas of this node. `spark` is what executors share, where they share something."""
@@ -77,10 +75,7 @@ class Processor:
             await asyncio.to_thread(self._spark.close)
 
     async def _follow(self) -> None:
-        seen = -1
-        while True:
-            seen = await self._catalogue.changed(seen, limit_ms=FOLLOW_LIMIT_MS)
-            await self._assign()
+        await self._catalogue.follow(self._assign)
 
     async def _assign(self) -> None:
         views = {view.name: view for view in self._catalogue.views}

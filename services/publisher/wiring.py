@@ -20,8 +20,6 @@ from services.publisher.pump import Pump
 from services.publisher.rdbms.connections import Connections
 from services.publisher.trimming import Trimmer
 
-FOLLOW_LIMIT_MS = 5_000
-
 
 @dataclass
 class _AppDelivery:
@@ -104,10 +102,7 @@ class Publisher:
         return tuple(found)
 
     async def _follow(self) -> None:
-        seen = -1
-        while True:
-            seen = await self._catalogue.changed(seen, limit_ms=FOLLOW_LIMIT_MS)
-            await self._follow_catalogue()
+        await self._catalogue.follow(self._follow_catalogue)
 
     async def _follow_catalogue(self) -> None:
         views = {view.name: view for view in self._catalogue.views}

@@ -22,7 +22,6 @@ from services.receiver.sources import Source, SourceBook
 READ_WAIT_MS: Final = 1_000
 MAX_MESSAGES: Final = 256
 PAUSE_MS: Final = 200
-FOLLOW_LIMIT_MS: Final = 5_000
 LOOK_AGAIN_MS: Final = 30_000
 """After so long a source's mailbox is opened anew, in case a stream keeps its subject now."""
 
@@ -52,10 +51,7 @@ class SourceFeeds:
 
     async def run(self) -> None:
         """Until cancelled."""
-        seen = -1
-        while True:
-            seen = await self._catalogue.changed(seen, limit_ms=FOLLOW_LIMIT_MS)
-            await self.follow_catalogue()
+        await self._catalogue.follow(self.follow_catalogue)
 
     async def follow_catalogue(self) -> None:
         """Brings the tasks in line with what is deployed now."""

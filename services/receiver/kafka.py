@@ -64,8 +64,10 @@ class KafkaMailbox:
     async def close(self) -> Sequence[Mail]:
         """Leaves the group; what was not acknowledged comes to whoever reads on."""
         with contextlib.suppress(RuntimeError):  # closed before
-            await self._on_thread(self._leave)
-        self._thread.shutdown(wait=False)
+            leaving = self._thread.submit(self._leave)
+            self._thread.shutdown(wait=False)
+            # Left also when this call is cancelled: who stays in the group keeps its partitions.
+            await asyncio.shield(asyncio.wrap_future(leaving))
         return ()
 
     async def _on_thread(self, call: Callable[[], T]) -> T:
@@ -75,7 +77,8 @@ class KafkaMailbox:
         try:
             if self._consumer is None:
                 self._consumer = self._join()
-            self._commit(self._consumer)
+            if ended := self._ended():
+                self._consumer.commit(offsets=ended, asynchronous=True)
             found = self._consumer.consume(max_messages, timeout=wait_s)
         except KafkaException as error:
             raise _away(error.args[0]) from error
@@ -124,21 +127,18 @@ class KafkaMailbox:
                 place.offset = self._options.offsets[place.topic]
         return placed
 
-    def _commit(self, consumer: Consumer) -> None:
-        ended = self._offsets.take_ended()
-        if ended:
-            places = [TopicPartition(*place, offset) for place, offset in ended.items()]
-            consumer.commit(offsets=places, asynchronous=True)
+    def _ended(self) -> list[TopicPartition]:
+        """Where to go on, of the partitions that have moved since the last look."""
+        moved = self._offsets.take_ended().items()
+        return [TopicPartition(*place, offset) for place, offset in moved]
 
     def _leave(self) -> None:
         consumer, self._consumer = self._consumer, None
         if consumer is None:
             return
         with contextlib.suppress(KafkaException):  # uncommitted records come again, and are known
-            ended = self._offsets.take_ended()
-            if ended:
-                places = [TopicPartition(*place, offset) for place, offset in ended.items()]
-                consumer.commit(offsets=places, asynchronous=False)
+            if ended := self._ended():
+                consumer.commit(offsets=ended, asynchronous=False)
         consumer.close()
 
     def _mail(self, message: Message) -> Mail:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lockstep.events import Fault, LockstepError
+from lockstep.operators.mapping import pairs, parts
 from lockstep.siddhiql import ast
 
 MINE = frozenset({"bootstrap.servers", "group.id", "enable.auto.commit"})
@@ -51,29 +52,20 @@ class KafkaOptions:
         partitions = source.get("partition.no.list")
         return KafkaOptions(
             settings,
-            tuple(_parts(source.get("topic.list") or "")),
-            tuple(_number(each, "partition.no.list", name) for each in _parts(partitions or "")),
+            tuple(parts(source.get("topic.list") or "")),
+            tuple(_number(each, "partition.no.list", name) for each in parts(partitions or "")),
             offsets,
             (source.get("seq.enabled") or "false").lower() == "true",
         )
 
 
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 def _pairs(text: str, between: str, option: str, name: str) -> list[tuple[str, str]]:
-    found = []
-    for part in _parts(text):
-        key, sign, value = part.partition(between)
-        if not sign:
-            raise KafkaOptionsError(
-                f"{option} holds '{part}'",
-                where=name,
-                hint=f"write name{between}value, with commas",
-            )
-        found.append((key.strip(), value.strip()))
-    return found
+    try:
+        return pairs(text, between)
+    except ValueError as error:
+        raise KafkaOptionsError(
+            f"{option} holds '{error}'", where=name, hint=f"write name{between}value, with commas"
+        ) from error
 
 
 def _number(text: str, option: str, name: str) -> int:

@@ -57,12 +57,7 @@ async def nats_node_paused(scene: Scene) -> None:
 @fault("redis-down")
 async def redis_down(scene: Scene) -> None:
     """SIGKILL for Redis; it comes back on its data."""
-    redis = scene.site.servers.redis
-    assert redis is not None
-    await redis.kill()
-    seconds = await scene.hold(1, 20)
-    await redis.start()
-    scene.note = f"for {seconds:.1f} s"
+    await _down(scene, scene.site.servers.redis, most_s=20)
 
 
 @fault("redis-lost")
@@ -112,12 +107,7 @@ async def redis_clock(scene: Scene) -> None:
 @fault("postgres-down")
 async def postgres_down(scene: Scene) -> None:
     """SIGKILL for PostgreSQL; it recovers from its own log."""
-    postgres = scene.site.servers.postgres
-    assert postgres is not None
-    await postgres.kill()
-    seconds = await scene.hold(1, 15)
-    await postgres.start()
-    scene.note = f"for {seconds:.1f} s"
+    await _down(scene, scene.site.servers.postgres, most_s=15)
 
 
 @fault("postgres-paused")
@@ -177,6 +167,14 @@ async def _kill_nats(scene: Scene, indices: list[int]) -> None:
     for index in indices:
         await scene.site.cluster.reachable(index)
     scene.note = f"{', '.join(f'n{index}' for index in indices)} for {seconds:.1f} s"
+
+
+async def _down(scene: Scene, server: Server | None, *, most_s: int) -> None:
+    assert server is not None
+    await server.kill()
+    seconds = await scene.hold(1, most_s)
+    await server.start()
+    scene.note = f"for {seconds:.1f} s"
 
 
 async def _pause_server(scene: Scene, server: Server | None) -> None:

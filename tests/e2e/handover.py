@@ -11,23 +11,21 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
-import shutil
 import statistics
 import sys
-import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from lockstep.bus import LogName, OutputLog
 from lockstep.cli.client import Client
-from lockstep.cli.processes import running_processes
+from lockstep.cli.processes import ProcessSuite
 from lockstep.cli.replay import send_retrying
 from lockstep.client import EventClient
-from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.clock import SystemClock
 from lockstep.events import OutputRecord
-from lockstep.frame import open_world
+from lockstep.frame import World
+from tests.e2e.harness import tried
 
 CLOCK = SystemClock()
 APP = "Planned"
@@ -113,26 +111,15 @@ class Feed:
 
 async def main(rate: int, handovers: int, upgrades: int, executor: str, *, keep_logs: bool) -> int:
     """Runs it; gives the exit code."""
-    directory = Path(tempfile.mkdtemp(prefix="lockstep-handover-"))
-    overrides = {"LOCKSTEP_PROCESSOR__EXECUTOR": executor}
-    ok = False
-    try:
-        async with running_processes(directory, plan=PLAN, overrides=overrides) as suite:
-            world = await open_world(suite.settings, CLOCK, SystemRandomness())
-            try:
-                async with Client(suite.addresses) as client:
-                    await send_retrying(lambda: client.deploy(TEXT))
-                    await _until(lambda: _both_ready(client), "two ready replicas")
-                    log = await world.bus.output_log(LogName(APP))
-                    ok = await _under_load(client, log, Feed(rate), handovers, upgrades)
-            finally:
-                await world.close()
-        return 0 if ok else 1
-    finally:
-        if ok and not keep_logs:
-            shutil.rmtree(directory, ignore_errors=True)
-        else:
-            print(f"handover: logs in {directory}")
+
+    async def trial(suite: ProcessSuite, world: World) -> bool:
+        async with Client(suite.addresses) as client:
+            await send_retrying(lambda: client.deploy(TEXT))
+            await _until(lambda: _both_ready(client), "two ready replicas")
+            log = await world.bus.output_log(LogName(APP))
+            return await _under_load(client, log, Feed(rate), handovers, upgrades)
+
+    return await tried("handover", trial, executor=executor, keep_logs=keep_logs, plan=PLAN)
 
 
 async def _under_load(

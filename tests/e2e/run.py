@@ -12,12 +12,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
-import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from lockstep.bus import OutputLog, OutputTail
@@ -27,12 +24,13 @@ from lockstep.cli.demo.feed import Fed, TimedEvent, feed
 from lockstep.cli.demo.flights import Flights, load_flights, merged
 from lockstep.cli.demo.published import log_of, read_published
 from lockstep.cli.demo.runner import FLIGHTS, STREAM_ANSWERS, TABLE_COLUMNS, app_text
-from lockstep.cli.processes import ProcessSuite, ServiceProcess, running_processes
+from lockstep.cli.processes import ProcessSuite, ServiceProcess
 from lockstep.cli.replay import send_retrying
-from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.clock import SystemClock
 from lockstep.events import OutputRecord
-from lockstep.frame import open_world
+from lockstep.frame import World
 from lockstep.store.postgres import read_rows
+from tests.e2e.harness import tried
 
 CLOCK = SystemClock()
 KILLS = 3
@@ -54,26 +52,15 @@ class Story:
 
 async def main(limit: int | None, executor: str, keep_logs: bool) -> int:
     """Runs it; gives the exit code."""
-    directory = Path(tempfile.mkdtemp(prefix="lockstep-e2e-"))
     flights = load_flights(limit=limit)
-    overrides = {"LOCKSTEP_PROCESSOR__EXECUTOR": executor}
-    ok = False
-    try:
-        async with running_processes(directory, overrides=overrides) as suite:
-            world = await open_world(suite.settings, CLOCK, SystemRandomness())
-            try:
-                log = await world.bus.output_log(log_of(FLIGHTS))
-                async with Client(suite.addresses) as client:
-                    story = await _fly(suite, client, log, flights)
-                ok = await _judge(suite, log, flights, story)
-            finally:
-                await world.close()
-        return 0 if ok else 1
-    finally:
-        if ok and not keep_logs:
-            shutil.rmtree(directory, ignore_errors=True)
-        else:
-            print(f"e2e: logs in {directory}")
+
+    async def trial(suite: ProcessSuite, world: World) -> bool:
+        log = await world.bus.output_log(log_of(FLIGHTS))
+        async with Client(suite.addresses) as client:
+            story = await _fly(suite, client, log, flights)
+        return await _judge(suite, log, flights, story)
+
+    return await tried("e2e", trial, executor=executor, keep_logs=keep_logs)
 
 
 async def _fly(suite: ProcessSuite, client: Client, log: OutputLog, flights: Flights) -> Story:

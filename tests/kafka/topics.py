@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 TIMEOUT_S = 20.0
+OPEN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,33 +37,57 @@ def create(address: str, topic: str, partitions: int, **config: str) -> None:
 
 
 def committed(address: str, topic: str, partitions: int = 1) -> list[Found]:
-    """All committed records, in order by partition."""
+    """All committed records, in order by partition; what is in an open transaction is waited for,
+    up to a limit."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,
             "group.id": uuid.uuid4().hex,
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
-            "enable.partition.eof": False,
+            "enable.partition.eof": True,
         }
     )
+    ends = _ends(address, topic, partitions)
     found = []
     try:
-        for partition in range(partitions):
-            place = TopicPartition(topic, partition)
-            _, end = consumer.get_watermark_offsets(place, timeout=TIMEOUT_S)
+        for partition, end in enumerate(ends):
             consumer.assign([TopicPartition(topic, partition, 0)])
-            # The end counts transactions' marks too: what is read up to it is everything.
-            while (
-                consumer.position([place])[0].offset < end
-                and (message := consumer.poll(2.0)) is not None
-            ):
+            # The end counts transactions' marks, and so does the offset at which a reader is told
+            # that it stands at the end of what is committed: a mark may come after the commit.
+            deadline_s = time.monotonic() + OPEN_S
+            while (left_s := deadline_s - time.monotonic()) > 0:
+                message = consumer.poll(left_s)
+                if message is None:
+                    break
+                if (error := message.error()) is not None:
+                    if error.code() != KafkaError._PARTITION_EOF:
+                        raise KafkaException(error)
+                    if (message.offset() or 0) >= end:
+                        break
+                    continue
                 headers = dict(message.headers() or [])
                 key, value, mark = message.key(), message.value(), headers.get("Lockstep-Id")
                 found.append(Found(partition, _text(key), _text(value) or "", _text(mark)))
     finally:
         consumer.close()
     return found
+
+
+def _ends(address: str, topic: str, partitions: int) -> list[int]:
+    """Where each partition ends, open transactions included."""
+    reader = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": uuid.uuid4().hex,
+            "isolation.level": "read_uncommitted",
+        }
+    )
+    try:
+        places = [TopicPartition(topic, partition) for partition in range(partitions)]
+        return [reader.get_watermark_offsets(place, timeout=TIMEOUT_S)[1] for place in places]
+    finally:
+        reader.close()
 
 
 def put(address: str, topic: str, values: Sequence[str], *, partition: int = 0) -> None:

@@ -7,7 +7,7 @@ While the store is away the last view stands.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -65,6 +65,9 @@ class AppView:
                 return one
         return self.checked.bucket_tables.get(name)
 
+
+FOLLOW_LIMIT_MS: Final = 5_000
+"""After so long followers look again, though nothing is known to have changed."""
 
 ANY_APP: Final = "define stream S (a int); from S select a insert into T;"
 
@@ -136,11 +139,15 @@ class Catalogue:
                 view = self._views.get(app)
         return view
 
-    async def changed(self, seen: int, *, limit_ms: int) -> int:
-        """Returns the number of changes once it differs from `seen` or the time is up."""
-        if self.changes == seen:
-            await wait_set(self._changed, self._clock, limit_ms)
-        return self.changes
+    async def follow(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Calls at once, with every change, and at the latest after FOLLOW_LIMIT_MS; until
+        cancelled."""
+        seen = -1
+        while True:
+            if self.changes == seen:
+                await wait_set(self._changed, self._clock, FOLLOW_LIMIT_MS)
+            seen = self.changes
+            await work()
 
     async def refresh(self) -> None:
         """Reads the store now; UnavailableError when it is away (the view stays).

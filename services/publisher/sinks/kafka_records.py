@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lockstep.events import Event, OutputRow
-from lockstep.operators.mapping import MappingError, MessageWriter, build_distribution, destinations
+from lockstep.operators.mapping import (
+    MappingError,
+    MessageWriter,
+    build_distribution,
+    destinations,
+    pairs,
+)
 from lockstep.siddhiql import SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.checking.connectors import options_of
@@ -131,14 +137,15 @@ def _partition(text: str) -> int:
 
 def configured(text: str, where: str) -> ClientSettings:
     """`name:value,name:value`, in librdkafka's names."""
-    found: dict[str, str | int | float | bool] = {}
-    for part in filter(None, (each.strip() for each in text.split(","))):
-        name, colon, value = part.partition(":")
-        if not colon or name.strip() in OWNED:
-            raise SinkSetupError(
-                f"optional.configuration '{part}' cannot be set",
-                where=where,
-                hint="write name:value; the servers and the transaction are the sink's own",
-            )
-        found[name.strip()] = value.strip()
+    try:
+        found = dict(pairs(text, ":"))
+        owned = next((f"{name}:{found[name]}" for name in found if name in OWNED), None)
+    except ValueError as error:
+        found, owned = {}, str(error)
+    if owned is not None:
+        raise SinkSetupError(
+            f"optional.configuration '{owned}' cannot be set",
+            where=where,
+            hint="write name:value; the servers and the transaction are the sink's own",
+        )
     return found

@@ -218,15 +218,16 @@ class Cluster:
         return answer
 
     async def published(self, app: str) -> list[OutputRow]:
-        """All rows of the output log."""
+        """All rows that the output log holds now; those that come meanwhile are not waited for."""
         log = await self.watcher.bus.output_log(LogName(app))
         rows: list[OutputRow] = []
-        after = 0
-        while entries := await log.read(after, max_records=1000, max_bytes=10**8, wait_ms=50):
+        after, end = 0, (await log.tail()).sequence
+        while after < end:
+            entries = await log.read(after, max_records=1000, max_bytes=10**8, wait_ms=1000)
             for entry in entries:
                 if isinstance(entry.record, OutputRecord):
                     rows += entry.record.rows
-            after = entries[-1].sequence
+            after = entries[-1].sequence if entries else after
         return rows
 
     async def published_count(self, app: str, count: int) -> list[OutputRow]:

@@ -87,13 +87,14 @@ async def test_a_restore_under_load_while_the_leader_crashes(cluster_of: Start) 
                 await ones(cluster, app, 5)
                 sent += 5
 
-        feeding = asyncio.create_task(feed())
-        await totals(cluster, app, 30)
-        restoring = asyncio.create_task(restore(cluster, app, revision))
-        await cluster.crash(await cluster.active(app))
-        await restoring
-        enough.set()
-        await feeding
+        # Whichever side fails ends the other one.
+        async with asyncio.TaskGroup() as together:
+            together.create_task(feed())
+            await totals(cluster, app, 30)
+            restoring = together.create_task(restore(cluster, app, revision))
+            await cluster.crash(await cluster.active(app))
+            await restoring
+            enough.set()
         await ones(cluster, app, 5)
         found = await totals(cluster, app, sent + 5)
         assert len(found) == sent + 5

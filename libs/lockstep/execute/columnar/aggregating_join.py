@@ -137,9 +137,7 @@ class AggregatingJoin:
             chunks = inputs.get(side.stream)
             if chunks is None:
                 chunks = Output.nothing(side.types).chunks
-            for condition in side.before:
-                chunks = chunks.keep(condition(chunks.rows()))
-            filtered[side.stream] = chunks
+            filtered[side.stream] = side.passed(chunks)
         played = play(present(filtered, self.reads), self.place)
         arrivals = self._windows.arrive(filtered, played)
         changes = self._windows.change(arrivals, played, moves)

@@ -41,6 +41,12 @@ class JoinSide:
     triggers: bool
     is_outer: bool
 
+    def passed(self, chunks: Chunks) -> Chunks:
+        """What the filters in front of the window let through."""
+        for condition in self.before:
+            chunks = chunks.keep(condition(chunks.rows()))
+        return chunks
+
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:

@@ -50,13 +50,11 @@ class WindowJoin:
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
         """See Unit."""
-        filtered: dict[str, Chunks] = {}
-        for side in self._sides:
-            if side.stream in inputs:
-                chunks = inputs[side.stream]
-                for condition in side.before:
-                    chunks = chunks.keep(condition(chunks.rows()))
-                filtered[side.stream] = chunks
+        filtered = {
+            side.stream: side.passed(inputs[side.stream])
+            for side in self._sides
+            if side.stream in inputs
+        }
         streams = present(filtered, self.reads)
         if not sum(map(len, streams)):
             self._windows.sweep(moves)

@@ -1,0 +1,41 @@
+"""One trial on a suite of processes in a folder of its own."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from lockstep.cli.processes import PLAN, ProcessSuite, running_processes
+from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.frame import World, open_world
+
+Trial = Callable[[ProcessSuite, World], Awaitable[bool]]
+
+
+async def tried(
+    name: str,
+    trial: Trial,
+    *,
+    executor: str,
+    keep_logs: bool,
+    plan: Sequence[tuple[str, str]] = PLAN,
+) -> int:
+    """The exit code: 0 when the trial says that it went well. The logs stay when it did not."""
+    directory = Path(tempfile.mkdtemp(prefix=f"lockstep-{name}-"))
+    overrides = {"LOCKSTEP_PROCESSOR__EXECUTOR": executor}
+    ok = False
+    try:
+        async with running_processes(directory, plan=plan, overrides=overrides) as suite:
+            world = await open_world(suite.settings, SystemClock(), SystemRandomness())
+            try:
+                ok = await trial(suite, world)
+            finally:
+                await world.close()
+        return 0 if ok else 1
+    finally:
+        if ok and not keep_logs:
+            shutil.rmtree(directory, ignore_errors=True)
+        else:
+            print(f"{name}: logs in {directory}")
