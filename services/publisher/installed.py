@@ -6,11 +6,15 @@ from collections.abc import Mapping
 
 from lockstep.operators.functions.plugins import modules
 from lockstep.siddhiql.catalogue import ExtensionKind
-from lockstep.siddhiql.catalogue.packs import rim_pack
+from lockstep.siddhiql.catalogue.packs import kafka_pack, rim_pack
 from lockstep.siddhiql.checking.connectors import find_type
 from lockstep.sinks import SinkMaker
 
-OURS = frozenset(known.name for known in rim_pack.EXTENSIONS if known.kind is ExtensionKind.SINK)
+OURS = frozenset(
+    known.name
+    for known in (*rim_pack.EXTENSIONS, *kafka_pack.EXTENSIONS)
+    if known.kind is ExtensionKind.SINK
+)
 
 
 def installed_sinks() -> Mapping[str, SinkMaker]:

@@ -53,7 +53,7 @@ class Source:
     @property
     def kafka(self) -> KafkaOptions | None:
         """What a kafka source reads."""
-        return KafkaOptions.of(self.annotation, self.name) if self.kind == "kafka" else None
+        return KafkaOptions.of(self.annotation) if self.kind == "kafka" else None
 
     @property
     def mailbox(self) -> str:

@@ -27,6 +27,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # NewTopic is
 
 from lockstep.events import FencedError, LockstepError, OutputRow, UnavailableError
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue.packs.kafka_pack import TRANSACTION_TIMEOUT_MS
 from lockstep.store import Cursors
 from services.publisher.contract import (
     Batch,
@@ -42,7 +43,6 @@ CURSOR_TOPIC: Final = "lockstep-cursors"
 
 TIMEOUT_MS: Final = 10_000  # of each step with a broker
 POLL_S: Final = 1.0
-TRANSACTION_TIMEOUT_MS: Final = 20_000
 UNFIT: Final = frozenset(
     {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD, KafkaError._UNKNOWN_PARTITION}
 )

@@ -12,18 +12,16 @@ from lockstep.operators.mapping import (
     MessageWriter,
     build_distribution,
     destinations,
-    pairs,
 )
 from lockstep.siddhiql import SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.checking.connectors import options_of
+from lockstep.siddhiql.parts import pairs
 from services.publisher.contract import RefusedRow, SinkPlace, SinkSetupError
 from services.publisher.sinks.lanes import chunks, message_id
 
 ID_HEADER: Final = "Lockstep-Id"
 ORDINALS: Final = 1_000_000  # a position's rows in the numbers of `sequence.id`
-NEEDED: Final = ("bootstrap.servers", "topic")
-OWNED: Final = frozenset({"bootstrap.servers", "transactional.id", "enable.idempotence"})
 
 ClientSettings = Mapping[str, str | int | float | bool]
 
@@ -57,21 +55,10 @@ class Records:
             ]
         except SiddhiQLError as error:
             raise SinkSetupError(error.message, where=place.key, hint=error.hint) from error
-        if not all(each.options.get(name) for each in self._destinations for name in NEEDED):
-            raise SinkSetupError(
-                f"a kafka sink needs {' and '.join(NEEDED)}, with text in them", where=place.key
-            )
-        servers = {each.options["bootstrap.servers"] for each in self._destinations}
-        if len(servers) > 1:
-            raise SinkSetupError(
-                "a kafka sink writes to one cluster, since a transaction does not span two",
-                where=place.key,
-                hint="write one @sink for each cluster",
-            )
         first = self._destinations[0].options
         self.settings: ClientSettings = {
             "bootstrap.servers": first["bootstrap.servers"],
-            **configured(first.get("optional.configuration", ""), place.key),
+            **dict(pairs(first.get("optional.configuration", ""), ":")),
         }
         topics = {each.options["topic"] for each in self._destinations}
         only = topics.pop() if len(topics) == 1 else "{{"
@@ -133,19 +120,3 @@ def _partition(text: str) -> int:
     if not text.isdigit():
         raise _UnfitError(f"partition.no is '{text}', not a number")
     return int(text)
-
-
-def configured(text: str, where: str) -> ClientSettings:
-    """`name:value,name:value`, in librdkafka's names."""
-    try:
-        found = dict(pairs(text, ":"))
-        owned = next((f"{name}:{found[name]}" for name in found if name in OWNED), None)
-    except ValueError as error:
-        found, owned = {}, str(error)
-    if owned is not None:
-        raise SinkSetupError(
-            f"optional.configuration '{owned}' cannot be set",
-            where=where,
-            hint="write name:value; the servers and the transaction are the sink's own",
-        )
-    return found

@@ -14,7 +14,6 @@ from lockstep.operators.mapping.distribution import (
     destinations,
 )
 from lockstep.operators.mapping.messages import MessageWriter
-from lockstep.operators.mapping.options import pairs, parts
 from lockstep.operators.mapping.registry import sink_mapper, source_mapper
 from lockstep.operators.mapping.rim import annotated, check_rim, map_of
 from lockstep.operators.mapping.templates import Template, grouped
@@ -35,8 +34,6 @@ __all__ = [
     "destinations",
     "grouped",
     "map_of",
-    "pairs",
-    "parts",
     "sink_mapper",
     "source_mapper",
 ]

@@ -29,22 +29,6 @@ def flag(annotation: ast.Annotation, key: str, default: bool) -> bool:
     return text.strip().lower() == "true"
 
 
-def parts(text: str) -> list[str]:
-    """What stands between commas."""
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def pairs(text: str, between: str) -> list[tuple[str, str]]:
-    """`name<between>value` with commas in between; ValueError holds the part that is none."""
-    found = []
-    for part in parts(text):
-        name, sign, value = part.partition(between)
-        if not sign:
-            raise ValueError(part)
-        found.append((name.strip(), value.strip()))
-    return found
-
-
 def nested(annotation: ast.Annotation, name: str) -> ast.Annotation | None:
     """The nested annotation of that name, or None."""
     found = annotation.nested(name)

@@ -6,7 +6,7 @@ instead, everything else with the nearest name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from lockstep.events import AttributeType
@@ -20,6 +20,7 @@ from lockstep.siddhiql.catalogue import (
 )
 from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.siddhiql.checking.retired import RETIRED, RETIRED_OPTIONS
+from lockstep.siddhiql.parts import parts
 from lockstep.siddhiql.suggestions import did_you_mean
 from lockstep.siddhiql.typing import positioned
 
@@ -36,6 +37,14 @@ UNDIVIDED: Final[Mapping[str, str]] = {
     "rdbms": "write one @sink for each database, with filtered streams if each has its share",
 }
 """What cannot have several destinations, since rows and their place go in one transaction."""
+
+SHARED: Final[Mapping[tuple[ExtensionKind, str], tuple[tuple[str, ...], str]]] = {
+    (ExtensionKind.SINK, "kafka"): (
+        ("bootstrap.servers", "optional.configuration"),
+        "a transaction does not span two clusters or clients: write one @sink for each",
+    ),
+}
+"""Options that have to be the same for all destinations of a type, and why."""
 
 _PLACE_OF_TEMPLATE = "{{"
 _LARGEST = 2**31 - 1
@@ -87,12 +96,35 @@ def check_connector(
             f"a {extension.kind.value} {extension.name!r} takes no @distribution",
             UNDIVIDED[extension.name],
         )
-    for place in found or [annotation]:
-        elements = list(place.elements)
-        if found:
-            own = {(element.key or "").lower() for element in place.elements}
-            elements += [e for e in annotation.elements if (e.key or "").lower() not in own]
+    merged = [(place, _elements(annotation, place)) for place in found] or [
+        (annotation, list(annotation.elements))
+    ]
+    for place, elements in merged:
         _check_options(extension, place, elements)
+    _check_shared(extension, merged)
+
+
+def _elements(annotation: ast.Annotation, place: ast.Annotation) -> list[ast.Element]:
+    """A destination's own, and those of the sink that it does not repeat."""
+    own = {(element.key or "").lower() for element in place.elements}
+    inherited = [one for one in annotation.elements if (one.key or "").lower() not in own]
+    return [*place.elements, *inherited]
+
+
+def _check_shared(
+    extension: Extension, merged: Sequence[tuple[ast.Annotation, Sequence[ast.Element]]]
+) -> None:
+    names, why = SHARED.get((extension.kind, extension.name), ((), ""))
+    for name in names:
+        found = [
+            (place, {frozenset(parts(e.value)) for e in elements if (e.key or "").lower() == name})
+            for place, elements in merged
+        ]
+        for place, value in found:
+            if value != found[0][1]:
+                raise positioned(
+                    place.at, f"destinations of a {extension.name} sink share {name!r}", why
+                )
 
 
 def _known(kind: ExtensionKind, annotation: ast.Annotation) -> Extension:

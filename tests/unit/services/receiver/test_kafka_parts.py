@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lockstep.siddhiql import ast
-from services.receiver.kafka_options import KafkaOptions, KafkaOptionsError
+from services.receiver.kafka_options import KafkaOptions
 from services.receiver.offsets import Offsets
 
 
@@ -42,7 +40,7 @@ def _options(**given: str) -> KafkaOptions:
         **{name.replace("_", "."): value for name, value in given.items()},
     }
     elements = tuple(ast.Element(name, value) for name, value in named.items())
-    return KafkaOptions.of(ast.Annotation("source", elements), "App/In.0")
+    return KafkaOptions.of(ast.Annotation("source", elements))
 
 
 def test_options_are_read() -> None:
@@ -62,19 +60,3 @@ def test_options_are_read() -> None:
         "fetch.min.bytes": "1",
         "client.id": "x:y",
     }
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "told"),
-    [
-        ("partition_no_list", "0,x", "'x', not a number"),
-        ("topic_offsets_map", "a:5", "topic.offsets.map holds 'a:5'"),
-        ("topic_offsets_map", "a=last", "'last', not a number"),
-        ("optional_configuration", "group.id:other", "cannot set 'group.id'"),
-    ],
-)
-def test_options_that_cannot_work_are_told(option: str, value: str, told: str) -> None:
-    """With the source that holds them."""
-    with pytest.raises(KafkaOptionsError, match=told) as caught:
-        _options(**{option: value})
-    assert caught.value.where == "App/In.0"

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.events import AttributeType
 from lockstep.siddhiql.catalogue.contract import (
     Argument,
     Extension,
     ExtensionKind,
     Overload,
-    Parameter,
     SignatureError,
+)
+from lockstep.siddhiql.catalogue.packs.option import (
+    BOOL,
+    INT,
+    dynamic,
+    extension,
+    option,
+    without_meaning,
 )
 
 RESERVED_SUBJECTS = ("control.", "in.", "out.", "dead.", "presenter.", "$")
@@ -22,29 +28,6 @@ RESERVED_SUBJECTS = ("control.", "in.", "out.", "dead.", "presenter.", "$")
 
 _POSTGRES = "jdbc:postgresql://"
 _WEB = ("http://", "https://")
-_INT, _BOOL = (AttributeType.INT,), (AttributeType.BOOL,)
-
-
-def option(
-    name: str,
-    types: tuple[AttributeType, ...] = (),
-    *,
-    needed: bool = False,
-    choices: tuple[str, ...] = (),
-) -> Parameter:
-    """An option whose value is the same for all events."""
-    return Parameter(
-        name, types, constant=True, optional=not needed, positive=types == _INT, choices=choices
-    )
-
-
-def dynamic(name: str, *, needed: bool = False) -> Parameter:
-    """An option that may hold `{{attribute}}`."""
-    return Parameter(name, optional=not needed)
-
-
-def _without_meaning(names: str) -> tuple[Parameter, ...]:
-    return tuple(Parameter(name, constant=True, optional=True) for name in names.split())
 
 
 def _web_address(arguments: Sequence[Argument]) -> None:
@@ -101,7 +84,7 @@ _RDBMS = (
     option("username"),
     option("password"),
     option("table.name"),
-    *_without_meaning(
+    *without_meaning(
         "jdbc.driver.name pool.properties field.length table.check.query use.collation"
         " allow.null.values"
     ),
@@ -114,29 +97,22 @@ _HTTP_POOL = (
 )
 
 
-def _extension(
-    kind: ExtensionKind, name: str, doc: str, overload: Overload | tuple[Parameter, ...]
-) -> Extension:
-    only = overload if isinstance(overload, Overload) else Overload(overload)
-    return Extension(kind, name, (only,), doc=doc)
-
-
 EXTENSIONS: tuple[Extension, ...] = (
-    _extension(
+    extension(
         ExtensionKind.SOURCE,
         "inMemory",
         "Messages of in-memory sinks, and of tests.",
         (option("topic", needed=True),),
     ),
-    _extension(
+    extension(
         ExtensionKind.SOURCE,
         "http",
         "Requests at the receiver's door, at the path of receiver.url and at /<app>/<stream>.",
         Overload(
             (
                 option("receiver.url"),
-                option("basic.auth.enabled", _BOOL, choices=("false",)),
-                *_without_meaning(
+                option("basic.auth.enabled", BOOL, choices=("false",)),
+                *without_meaning(
                     "worker.count socket.idle.timeout request.size.validation.configurations"
                     " header.validation.configurations server.bootstrap.configurations"
                     " trace.log.enabled"
@@ -145,7 +121,7 @@ EXTENSIONS: tuple[Extension, ...] = (
             check=_web_address,
         ),
     ),
-    _extension(
+    extension(
         ExtensionKind.SOURCE,
         "nats",
         "Messages of a subject of the suite's own bus, shared by all receivers.",
@@ -153,34 +129,18 @@ EXTENSIONS: tuple[Extension, ...] = (
             (
                 option("destination", needed=True),
                 option("durable.name"),
-                *_without_meaning("queue.group.name client.id ack.wait"),
+                *without_meaning("queue.group.name client.id ack.wait"),
             ),
             check=_taken_subject,
         ),
     ),
-    _extension(
-        ExtensionKind.SOURCE,
-        "kafka",
-        "Records of topics, shared by all receivers as members of one group.",
-        (
-            option("bootstrap.servers", needed=True),
-            option("topic.list", needed=True),
-            option("group.id", needed=True),
-            option("threading.option", choices=("single.thread", "topic.wise", "partition.wise")),
-            option("partition.no.list"),
-            option("seq.enabled", _BOOL),
-            option("topic.offsets.map"),
-            option("optional.configuration"),
-            *_without_meaning("is.binary.message enable.offsets.commit enable.async.commit"),
-        ),
-    ),
-    _extension(
+    extension(
         ExtensionKind.SINK,
         "inMemory",
         "Messages for in-memory sources, and for tests.",
         (dynamic("topic", needed=True),),
     ),
-    _extension(
+    extension(
         ExtensionKind.SINK,
         "log",
         "Lines in the publisher's log.",
@@ -189,7 +149,7 @@ EXTENSIONS: tuple[Extension, ...] = (
             dynamic("prefix"),
         ),
     ),
-    _extension(
+    extension(
         ExtensionKind.SINK,
         "http",
         "A request per message.",
@@ -200,50 +160,36 @@ EXTENSIONS: tuple[Extension, ...] = (
                 dynamic("headers"),
                 option("basic.auth.username"),
                 option("basic.auth.password"),
-                option("socket.idle.timeout", _INT),
-                *_without_meaning(_HTTP_POOL),
+                option("socket.idle.timeout", INT),
+                *without_meaning(_HTTP_POOL),
             ),
             check=_web_address,
         ),
     ),
-    _extension(
+    extension(
         ExtensionKind.SINK,
         "nats",
         "Messages to a subject of the suite's own bus.",
         Overload(
             (
                 dynamic("destination", needed=True),
-                *_without_meaning("client.id ack.wait"),
+                *without_meaning("client.id ack.wait"),
             ),
             check=_sent_subject,
         ),
     ),
-    _extension(
+    extension(
         ExtensionKind.SINK,
         "file",
         "A line per message at the end of a file of the publisher's machine.",
         (
             option("file.uri", needed=True),
-            option("append", _BOOL, choices=("true",)),
-            option("add.line.separator", _BOOL),
+            option("append", BOOL, choices=("true",)),
+            option("add.line.separator", BOOL),
         ),
     ),
-    _extension(
-        ExtensionKind.SINK,
-        "kafka",
-        "A record per message, in one transaction with the place in the output log.",
-        (
-            option("bootstrap.servers", needed=True),
-            dynamic("topic", needed=True),
-            dynamic("partition.no"),
-            dynamic("key"),
-            option("sequence.id"),
-            option("optional.configuration"),
-            *_without_meaning("is.binary.message is.synchronous"),
-        ),
-    ),
-    _extension(ExtensionKind.SINK, "rdbms", "A row per event.", Overload(_RDBMS, check=_database)),
-    _extension(
+    extension(ExtensionKind.SINK, "rdbms", "A row per event.", Overload(_RDBMS, check=_database)),
+    extension(
         ExtensionKind.STORE,
         "rdbms",
         "The table's changes in a database.",
