@@ -11,7 +11,7 @@ import msgspec
 from aiohttp import web
 
 from lockstep.bus import Bus
-from lockstep.events import UnavailableError
+from lockstep.events import Fault, UnavailableError
 from lockstep.frame import Command, CommandAnswer, HeartbeatWatch, Problem, command_subject
 from lockstep.siddhiql import SiddhiQLError
 from services.coordinator.desired import DesiredState
@@ -19,6 +19,7 @@ from services.coordinator.forward import Forwarder
 from services.coordinator.status import app_status, nodes_json
 
 COMMAND_TIMEOUT_MS = 20_000
+RETRY_AFTER_MS = 1_000
 
 
 class _Deploy(msgspec.Struct):
@@ -158,13 +159,13 @@ class Api:
     async def _command(self, request: web.Request, command: Command) -> web.Response:
         one = await self._desired.get(request.match_info["app"])
         answer = await ask_leader(self._bus, one.app, command)
-        if not answer.done:
-            raise Problem(HTTPStatus.CONFLICT, answer.message)
         return web.json_response({"app": one.app, "message": answer.message})
 
 
 async def ask_leader(bus: Bus, app: str, command: Command) -> CommandAnswer:
-    """A command's outcome; Problem 503 when nobody leads the app."""
+    """A command that was carried out. Problem 503 when nobody leads the app or what the command
+    needs is away, 409 for what the caller can mend, 500 for a defect.
+    """
     try:
         raw = await bus.topics.request(
             command_subject(app), msgspec.json.encode(command), timeout_ms=COMMAND_TIMEOUT_MS
@@ -172,9 +173,26 @@ async def ask_leader(bus: Bus, app: str, command: Command) -> CommandAnswer:
     except UnavailableError as error:
         raise Problem(
             HTTPStatus.SERVICE_UNAVAILABLE, f"no processor leads '{app}' right now",
-            retry_after_ms=1_000,
+            retry_after_ms=RETRY_AFTER_MS,
         ) from error  # fmt: skip
-    return msgspec.json.decode(raw, type=CommandAnswer)
+    answer = msgspec.json.decode(raw, type=CommandAnswer)
+    if not answer.done:
+        raise _refusal(answer)
+    return answer
+
+
+def _refusal(answer: CommandAnswer) -> Problem:
+    if answer.retryable:
+        return Problem(
+            HTTPStatus.SERVICE_UNAVAILABLE, answer.message,
+            hint="try again in a moment", retry_after_ms=RETRY_AFTER_MS,
+        )  # fmt: skip
+    statuses = {
+        Fault.USER: HTTPStatus.CONFLICT,
+        Fault.EXTERNAL: HTTPStatus.SERVICE_UNAVAILABLE,
+        Fault.INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
+    }
+    return Problem(statuses[answer.fault], answer.message)
 
 
 async def read_body(request: web.Request, kind: type[Any]) -> Any:

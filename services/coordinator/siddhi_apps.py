@@ -112,8 +112,6 @@ class SiddhiApps:
     async def _backup(self, request: web.Request) -> web.Response:
         one = await self._desired.get(request.match_info["app"])
         answer = await ask_leader(self._bus, one.app, Command("snapshot"))
-        if not answer.done:
-            raise Problem(HTTPStatus.INTERNAL_SERVER_ERROR, answer.message)
         return web.json_response({"revision": answer.message}, status=201)
 
     async def _restore(self, request: web.Request) -> web.Response:

@@ -91,5 +91,5 @@ class Answers:
         try:
             answer = await self._carry_out(command)
         except LockstepError as error:
-            answer = CommandAnswer(False, str(error))
+            answer = CommandAnswer.of_error(error)
         return msgspec.json.encode(answer)

@@ -80,7 +80,8 @@ class Commands:
 
     async def _take(self) -> CommandAnswer:
         taken = await self._revisions.take()
-        return CommandAnswer(not taken.startswith(REFUSED), taken)
+        # What refuses a revision passes by itself.
+        return CommandAnswer(not taken.startswith(REFUSED), taken, retryable=True)
 
     async def _asked_by_leader(self, payload: bytes) -> bytes:
         command = msgspec.json.decode(payload, type=Command)
@@ -89,9 +90,10 @@ class Commands:
                 reached = CommandAnswer(True, "reached")
                 answer = reached if command.name == "reach" else await self._take()
             else:
-                answer = CommandAnswer(False, f"not at position {command.position} yet")
+                late = f"not at position {command.position} yet"
+                answer = CommandAnswer(False, late, retryable=True)
         except LockstepError as error:
-            answer = CommandAnswer(False, str(error))
+            answer = CommandAnswer.of_error(error)
         return msgspec.json.encode(answer)
 
     async def _has_folded(self, position: Position) -> bool:
@@ -118,7 +120,8 @@ class Commands:
             handed = await self._leadership.hand_over(chosen)
         finally:
             self._fold.resume()
-        return CommandAnswer(handed, f"handed over to {chosen}" if handed else "the lease was lost")
+        what = f"handed over to {chosen}" if handed else "the lease was lost"
+        return CommandAnswer(handed, what, retryable=True)
 
     async def _let_catch_up(self, node: str) -> None:
         """What the standby still has to fold, users would wait for: so it is waited for before,

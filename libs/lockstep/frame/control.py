@@ -14,6 +14,7 @@ import msgspec
 
 from lockstep.bus import Topics, control_subject
 from lockstep.clock import Clock
+from lockstep.events import Fault, LockstepError
 from lockstep.telemetry import Logger
 
 HEARTBEATS: Final = control_subject("heartbeat")
@@ -153,10 +154,19 @@ class Redelivered(msgspec.Struct, frozen=True):
 
 
 class CommandAnswer(msgspec.Struct, frozen=True):
-    """What came of a command."""
+    """What came of a command. Where it was not done: whose fault that is, and whether the same
+    command may succeed in a moment.
+    """
 
     done: bool
     message: str
+    fault: Fault = Fault.USER
+    retryable: bool = False
+
+    @staticmethod
+    def of_error(error: LockstepError) -> CommandAnswer:
+        """Not done, as the error has it."""
+        return CommandAnswer(False, str(error), error.fault, error.retryable)
 
 
 @dataclass(frozen=True, slots=True)

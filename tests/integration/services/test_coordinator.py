@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
+from lockstep.embedded import EmbeddedServers
+from tests.contract.proxy import Proxy
 from tests.integration.services.cluster import until
 from tests.integration.services.conftest import Start
 
@@ -142,3 +145,41 @@ async def test_an_undeployed_app_is_gone_and_its_purged_log_begins_anew(cluster_
         await cluster.deploy(text)
         await cluster.send(app, "In", {"a": 1})
         assert [row.data[0] for row in await cluster.published_count(app, 1)] == [1]
+
+
+async def test_a_revision_that_cannot_be_stored_is_to_be_asked_for_again(
+    cluster_of: Start, servers: EmbeddedServers
+) -> None:
+    """503 with Retry-After while the processors' PostgreSQL is away; what the caller has to mend
+    is a 409, in the older product's words as well.
+    """
+    address = urlsplit(servers.postgres_dsn)
+    assert address.port is not None
+    async with Proxy(address.port) as way, cluster_of("coordinator", "receiver") as cluster:
+        own = urlsplit(cluster.environment["LOCKSTEP_STORE__POSTGRES_DSN"])
+        login = f"{own.username}:{own.password}@" if own.password else f"{own.username}@"
+        through = own._replace(netloc=f"{login}127.0.0.1:{way.port}")
+        await cluster.start("processor-1", LOCKSTEP_STORE__POSTGRES_DSN=through.geturl())
+        app = await cluster.deploy(TEXT.format(name="Unstored"))
+        await cluster.send(app, "In", {"a": 1})
+        await cluster.published_count(app, 1)
+        way.refuse = True
+        way.cut()
+        for path in (f"/v1/apps/{app}/snapshot", f"/siddhi-apps/{app}/backup"):
+            async with cluster.session.post(cluster.url("coordinator") + path) as response:
+                answer = await response.json()
+                assert response.status == 503, answer
+                assert response.headers["Retry-After"] == "1"
+                assert "PostgreSQL is away" in answer["detail"]
+        status, answer = await cluster.call(
+            "POST", "coordinator", f"/v1/apps/{app}/handover", json={"node": "nobody"}
+        )
+        assert (status, answer["detail"]) == (409, "'nobody' is no ready standby")
+        way.refuse = False
+
+        async def taken() -> Any:
+            status, answer = await cluster.call("POST", "coordinator", f"/v1/apps/{app}/snapshot")
+            assert status in (200, 503), answer
+            return status == 200
+
+        await until(taken, "a revision once PostgreSQL is back")

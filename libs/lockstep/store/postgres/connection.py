@@ -29,9 +29,9 @@ AWAY: Final = (
 
 
 class StoreRefusedError(LockstepError):
-    """PostgreSQL does not let us in."""
+    """PostgreSQL does not let us in: its operator can mend that, no sender of a request can."""
 
-    fault = Fault.USER
+    fault = Fault.EXTERNAL
 
 
 @contextlib.asynccontextmanager
