@@ -22,7 +22,9 @@ from lockstep.cli.suite import GIVEN_BY
 from lockstep.clock import SystemClock
 from lockstep.embedded import (
     ALL_SERVERS,
+    HERE,
     EmbeddedServers,
+    Place,
     free_port,
     prepare_spark_environment,
     tied_to_parent,
@@ -48,7 +50,8 @@ PLAN: tuple[tuple[str, str], ...] = (
 class ServiceProcess:
     """One service in a process of its own; keeps its port and name over restarts.
 
-    `module` is run in place of the service's own, with the service's name as its argument.
+    `module` is run in place of the service's own, with the service's name as its argument. The
+    service's settings must fit `place`, where it is not the loopback.
     """
 
     node: str
@@ -57,12 +60,13 @@ class ServiceProcess:
     log: Path
     port: int = field(default_factory=free_port)
     module: str = ""
+    place: Place = HERE
     _process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         """Its HTTP door."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.place.host}:{self.port}"
 
     @property
     def pid(self) -> int | None:
@@ -81,7 +85,7 @@ class ServiceProcess:
         }
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                tied_to_parent([sys.executable, "-m", *own], signal.SIGTERM),
+                tied_to_parent([sys.executable, "-m", *own], signal.SIGTERM, self.place),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

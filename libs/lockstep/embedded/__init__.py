@@ -7,18 +7,20 @@ from lockstep.embedded.errors import DirectoryInUseError, NoServerError, ServerS
 from lockstep.embedded.java import NoJavaError, java_home, prepare_spark_environment
 from lockstep.embedded.nats_server import NatsServer
 from lockstep.embedded.postgres_server import PostgresServer
-from lockstep.embedded.process import tied_to_parent
+from lockstep.embedded.process import HERE, Place, tied_to_parent
 from lockstep.embedded.redis_server import RedisServer
 from lockstep.embedded.server import Server, free_port
 from lockstep.embedded.servers import ALL_SERVERS, EmbeddedServers, ServerName
 
 __all__ = [
     "ALL_SERVERS",
+    "HERE",
     "DirectoryInUseError",
     "EmbeddedServers",
     "NatsServer",
     "NoJavaError",
     "NoServerError",
+    "Place",
     "PostgresServer",
     "RedisServer",
     "Server",

@@ -1,4 +1,4 @@
-"""A NATS server with JetStream on disk, one user, loopback only."""
+"""A NATS server with JetStream on disk, one user, loopback unless told."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from lockstep.clock import Clock, Randomness
 from lockstep.embedded.credentials import write_private
 from lockstep.embedded.probe import nats_answers
-from lockstep.embedded.process import Command
+from lockstep.embedded.process import HERE, Command, Place
 from lockstep.embedded.programs import nats_server
-from lockstep.embedded.server import HOST, USER, Server, server_url
+from lockstep.embedded.server import USER, Server
 
 _CONFIGURATION = """\
 listen: "{host}:{port}"
@@ -43,19 +43,20 @@ class NatsServer(Server):
         clock: Clock,
         randomness: Randomness,
         port: int | None = None,
+        place: Place = HERE,
         sync_interval: str = "always",
     ) -> None:
-        super().__init__(directory, clock=clock, randomness=randomness, port=port)
+        super().__init__(directory, clock=clock, randomness=randomness, port=port, place=place)
         self._sync_interval = sync_interval
 
     @property
     def url(self) -> str:
         """For the bus settings."""
-        return server_url("nats", USER, self.password, self.port)
+        return self._url("nats", USER)
 
     async def _prepare(self) -> None:
         text = _CONFIGURATION.format(
-            host=HOST,
+            host=self.place.host,
             port=self.port,
             max_payload_bytes=MAX_PAYLOAD_BYTES,
             data=self.directory / "data",
@@ -67,7 +68,7 @@ class NatsServer(Server):
 
     def _command(self) -> Command:
         arguments = [str(nats_server()), "-c", str(self.directory / "nats.conf")]
-        return Command(arguments, self.directory / "log")
+        return Command(arguments, self.directory / "log", through=self.place.through)
 
     async def _answers(self) -> bool:
-        return await nats_answers(HOST, self.port, USER, self.password)
+        return await nats_answers(self.place.host, self.port, USER, self.password)

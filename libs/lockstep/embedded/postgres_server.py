@@ -1,4 +1,5 @@
-"""A PostgreSQL cluster of one's own: made on the first start, one user, loopback only.
+"""A PostgreSQL cluster of one's own: made on the first start, one user, loopback unless
+told.
 
 PostgreSQL refuses root, so a supervisor that is root runs it as an unprivileged account.
 """
@@ -14,9 +15,9 @@ from lockstep.clock import Clock, Randomness
 from lockstep.embedded.credentials import secret, write_private
 from lockstep.embedded.errors import ServerStartError
 from lockstep.embedded.probe import postgres_answers
-from lockstep.embedded.process import Account, ChildProcess, Command
+from lockstep.embedded.process import HERE, Account, ChildProcess, Command, Place
 from lockstep.embedded.programs import postgres_programs
-from lockstep.embedded.server import HOST, USER, Server, server_url
+from lockstep.embedded.server import USER, Server
 
 _INITDB_TIMEOUT_MS = 60_000
 _ACCOUNTS = ("postgres", "nobody")
@@ -38,9 +39,10 @@ class PostgresServer(Server):
         clock: Clock,
         randomness: Randomness,
         port: int | None = None,
+        place: Place = HERE,
         durable: bool = True,
     ) -> None:
-        super().__init__(directory, clock=clock, randomness=randomness, port=port)
+        super().__init__(directory, clock=clock, randomness=randomness, port=port, place=place)
         self._durable = durable
         self._data = self.directory / "data"
         self._programs: Path | None = None
@@ -48,7 +50,7 @@ class PostgresServer(Server):
     @property
     def url(self) -> str:
         """The DSN for the store settings and for sink tables."""
-        return server_url("postgresql", USER, self.password, self.port, "/postgres")
+        return self._url("postgresql", USER, "/postgres")
 
     async def _prepare(self) -> None:
         self._programs = postgres_programs(self._written_by())
@@ -80,11 +82,14 @@ class PostgresServer(Server):
         if status != 0:
             initdb.kill()
             raise ServerStartError(f"initdb ended with {status}: {initdb.last_words()}")
+        if self.place != HERE:  # initdb lets in the loopback alone
+            with (self._data / "pg_hba.conf").open("a") as rules:
+                rules.write("host all all all scram-sha-256\n")
 
     def _command(self) -> Command:
         assert self._programs is not None
         settings = {
-            "listen_addresses": HOST,
+            "listen_addresses": self.place.host,
             "port": str(self.port),
             "unix_socket_directories": "",
             "shared_buffers": "32MB",
@@ -102,6 +107,7 @@ class PostgresServer(Server):
             death_signal=signal.SIGINT,
             account=self._account(),
             reach=(Path(arguments[0]), self._data),
+            through=self.place.through,
         )
 
     def _account(self) -> Account | None:
@@ -121,4 +127,4 @@ class PostgresServer(Server):
         )
 
     async def _answers(self) -> bool:
-        return await postgres_answers(HOST, self.port, USER)
+        return await postgres_answers(self.place.host, self.port, USER)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from lockstep.clock import Clock
 
@@ -27,14 +28,28 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a process runs: the address it listens on, and the command in front of its own that
+    takes it there (`nsenter …`, for a network namespace)."""
+
+    host: str = "127.0.0.1"
+    through: tuple[str, ...] = ()
+
+
+HERE: Final = Place()
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
-    """What to run; `reach` are the paths that `account` must get at."""
+    """What to run; `reach` are the paths that `account` must get at. `through` must become the
+    command, not its parent."""
 
     arguments: Sequence[str]
     log: Path
     death_signal: signal.Signals = signal.SIGTERM
     account: Account | None = None
     reach: Sequence[Path] = field(default=())
+    through: Sequence[str] = field(default=())
 
 
 class ChildProcess:
@@ -108,9 +123,11 @@ def runs_for(pid: int, directory: Path) -> bool:
     return str(directory) in command_line
 
 
-def tied_to_parent(arguments: Sequence[str], death_signal: signal.Signals) -> list[str]:
+def tied_to_parent(
+    arguments: Sequence[str], death_signal: signal.Signals, place: Place = HERE
+) -> list[str]:
     """The command such that it gets `death_signal` when the thread that starts it ends."""
-    return _launched(Command(arguments, Path(os.devnull), death_signal))
+    return _launched(Command(arguments, Path(os.devnull), death_signal, through=place.through))
 
 
 def _launched(command: Command) -> list[str]:
@@ -120,4 +137,4 @@ def _launched(command: Command) -> list[str]:
         options += ["--account", f"{command.account.uid}:{command.account.gid}"]
         for path in command.reach:
             options += ["--reach", str(path)]
-    return [*launcher, *options, "--", *command.arguments]
+    return [*command.through, *launcher, *options, "--", *command.arguments]

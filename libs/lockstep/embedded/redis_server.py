@@ -1,4 +1,4 @@
-"""A Redis server that logs every write before it answers, one password, loopback only."""
+"""A Redis server that logs every write before it answers, one password, loopback unless told."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from lockstep.embedded.credentials import write_private
 from lockstep.embedded.probe import redis_answers
 from lockstep.embedded.process import Command
 from lockstep.embedded.programs import redis_server
-from lockstep.embedded.server import HOST, Server, server_url
+from lockstep.embedded.server import Server
 
 # Leases must not be evicted, and must survive a kill of the server (the log is written, though not
 # synced, before each answer).
@@ -31,17 +31,19 @@ class RedisServer(Server):
     @property
     def url(self) -> str:
         """For the leader settings."""
-        return server_url("redis", "", self.password, self.port, "/0")
+        return self._url("redis", "", "/0")
 
     async def _prepare(self) -> None:
         data = self.directory / "data"
         data.mkdir(exist_ok=True, mode=0o700)
-        text = _CONFIGURATION.format(host=HOST, port=self.port, password=self.password, data=data)
+        text = _CONFIGURATION.format(
+            host=self.place.host, port=self.port, password=self.password, data=data
+        )
         write_private(self.directory / "redis.conf", text)
 
     def _command(self) -> Command:
         arguments = [str(redis_server()), str(self.directory / "redis.conf")]
-        return Command(arguments, self.directory / "log")
+        return Command(arguments, self.directory / "log", through=self.place.through)
 
     async def _answers(self) -> bool:
-        return await redis_answers(HOST, self.port, self.password)
+        return await redis_answers(self.place.host, self.port, self.password)

@@ -12,9 +12,9 @@ from urllib.parse import quote
 from lockstep.clock import Clock, Randomness
 from lockstep.embedded.credentials import secret
 from lockstep.embedded.errors import ServerStartError
-from lockstep.embedded.process import ChildProcess, Command, runs_for
+from lockstep.embedded.process import HERE, ChildProcess, Command, Place, runs_for
 
-HOST = "127.0.0.1"
+HOST = HERE.host
 USER = "lockstep"
 
 _START_TIMEOUT_MS = 30_000
@@ -35,9 +35,16 @@ class Server(ABC):
     stop_signal = signal.SIGTERM
 
     def __init__(
-        self, directory: Path, *, clock: Clock, randomness: Randomness, port: int | None = None
+        self,
+        directory: Path,
+        *,
+        clock: Clock,
+        randomness: Randomness,
+        port: int | None = None,
+        place: Place = HERE,
     ) -> None:
         self.directory = directory.resolve()
+        self.place = place
         self.wanted = False  # down on purpose, or not: what the supervisor goes by
         self._clock = clock
         self._randomness = randomness
@@ -60,6 +67,11 @@ class Server(ABC):
     @abstractmethod
     def url(self) -> str:
         """Where clients connect, credentials included."""
+
+    def _url(self, scheme: str, user: str, path: str = "") -> str:
+        """Its address with the credentials quoted."""
+        login = f"{quote(user)}:{quote(self.password)}"
+        return f"{scheme}://{login}@{self.place.host}:{self.port}{path}"
 
     @property
     def running(self) -> bool:
@@ -168,8 +180,3 @@ def free_port() -> int:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def server_url(scheme: str, user: str, password: str, port: int, path: str = "") -> str:
-    """A URL on the loopback address with its credentials quoted."""
-    return f"{scheme}://{quote(user)}:{quote(password)}@{HOST}:{port}{path}"

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
-from lockstep.embedded import free_port, tied_to_parent
+from lockstep.embedded import HERE, Place, free_port, tied_to_parent
 from lockstep.embedded.programs import nats_server
 
 _CONFIGURATION = """\
-listen: "127.0.0.1:{port}"
+listen: "{host}:{port}"
 server_name: "n{index}"
 max_payload: 8388608
 jetstream {{ store_dir: "{data}", max_file_store: 4GB, sync_interval: "2m" }}
-cluster {{ name: "c", no_advertise: true, listen: "127.0.0.1:{route}", routes: [{routes}] }}
+cluster {{ name: "c", no_advertise: true, listen: "{host}:{route}", routes: [{routes}] }}
 """
 
 
@@ -26,8 +27,9 @@ class Cluster:
     through a proxy, where a test wants that.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, places: Sequence[Place] = (HERE, HERE, HERE)) -> None:
         self._directory = directory
+        self._places = places
         self._ports = [free_port() for _ in range(3)]
         self._routes = [free_port() for _ in range(3)]
         self._servers: dict[int, subprocess.Popen[bytes]] = {}
@@ -45,7 +47,7 @@ class Cluster:
     @property
     def url(self) -> str:
         """All servers."""
-        return ",".join(f"nats://127.0.0.1:{port}" for port in self._ports)
+        return ",".join(self._addresses(self._ports))
 
     async def __aenter__(self) -> Cluster:
         for index in range(3):
@@ -60,10 +62,12 @@ class Cluster:
         """Starts one server on its own data."""
         folder = self._directory / str(index)
         folder.mkdir(exist_ok=True)
-        routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in self._routes)
+        place = self._places[index]
+        routes = ", ".join(f'"{route}"' for route in self._addresses(self._routes))
         file = folder / "nats.conf"
         file.write_text(
             _CONFIGURATION.format(
+                host=place.host,
                 port=self._ports[index],
                 index=index,
                 data=folder / "data",
@@ -73,7 +77,7 @@ class Cluster:
         )
         with (folder / "log").open("ab") as log:
             self._servers[index] = subprocess.Popen(
-                tied_to_parent([str(nats_server()), "-c", str(file)], signal.SIGTERM),
+                tied_to_parent([str(nats_server()), "-c", str(file)], signal.SIGTERM, place),
                 stdout=log,
                 stderr=log,
             )
@@ -93,9 +97,14 @@ class Cluster:
         async with asyncio.timeout(20):
             while True:
                 try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", self._ports[index])
+                    host = self._places[index].host
+                    _, writer = await asyncio.open_connection(host, self._ports[index])
                 except OSError:
                     await asyncio.sleep(0.05)
                 else:
                     writer.close()
                     return
+
+    def _addresses(self, ports: Sequence[int]) -> list[str]:
+        places = zip(self._places, ports, strict=True)
+        return [f"nats://{place.host}:{port}" for place, port in places]
