@@ -125,14 +125,16 @@ class Lan:
         return Place(self._addresses[host], self._namespaces[host].through)
 
     def cut(self, pairs: Sequence[Pair]) -> None:
-        """From now on nothing of the (sender, receiver) pairs arrives; adds to earlier cuts."""
+        """From now on nothing of the (sender, receiver) pairs arrives. Adds to what is cut: no pair
+        twice."""
         self._rule_all(
             f"pref {_CUT} from {self._addresses[a]} to {self._addresses[b]} blackhole"
             for a, b in pairs
         )
 
     def slow(self, hosts: Sequence[str], delay_ms: int) -> None:
-        """Every packet to or from these takes so much longer. Needs a running event loop."""
+        """Every packet to or from these, and no others, takes so much longer. Needs a running
+        event loop."""
         if self._delaying is None:
             self._delaying = self._call(DelayingDevice)
             self._ip(
@@ -143,6 +145,7 @@ class Lan:
             )
         self._delaying.serve()
         self._delaying.delay_ms = delay_ms
+        self._clear(_SLOW)
         self._rule_all(
             f"pref {_SLOW} {way} {self._addresses[host]} lookup {_SLOW_TABLE}"
             for host in hosts
@@ -151,10 +154,13 @@ class Lan:
 
     def mend(self) -> None:
         """As if nothing had been."""
-        for preference in (_CUT, _SLOW):
-            rules = self._call(partial(ip, f"rule show pref {preference}")).splitlines()
-            if rules:
-                self._ip(*[f"rule delete pref {preference}"] * len(rules))
+        self._clear(_CUT)
+        self._clear(_SLOW)
+
+    def _clear(self, preference: int) -> None:
+        rules = self._call(partial(ip, f"rule show pref {preference}")).splitlines()
+        if rules:
+            self._ip(*[f"rule delete pref {preference}"] * len(rules))
 
     def _make(self) -> None:
         self._router = Namespace()
