@@ -17,6 +17,7 @@ from lockstep.execute.columnar.accumulators import (
     numbers,
 )
 from lockstep.execute.columnar.column import DTYPES, Column, Unfit
+from lockstep.execute.columnar.growing import GrowingArray
 from lockstep.execute.columnar.kernels import totals
 from lockstep.execute.columnar.keys import Ids, KeySpace, combined, value_names
 
@@ -95,18 +96,18 @@ class SlidingExtremes(Grouped):
         super().__init__()
         self.head = np.full(0, -1, np.int64)
         self.tail = np.full(0, -1, np.int64)
-        self._older = np.full(0, -1, np.int64)
-        self._newer = np.full(0, -1, np.int64)
-        self._held = np.zeros(0, self._dtype)
+        # By place of the held rows; the kernel reads what it has written, and no more.
+        self._older = GrowingArray(np.int64)
+        self._newer = GrowingArray(np.int64)
+        self._held = GrowingArray(self._dtype)
 
     def reserve(self, groups: int, realms: int, places: int) -> None:
         """See Accumulator."""
         super().reserve(groups, realms, places)
         self.head = grown(self.head, max(groups, 1), -1)
         self.tail = grown(self.tail, max(groups, 1), -1)
-        self._older = grown(self._older, places, -1)
-        self._newer = grown(self._newer, places, -1)
-        self._held = grown(self._held, places)
+        for array in (self._older, self._newer, self._held):
+            array.reserve(places)
 
     def run(self, feed: Feed, argument: Column | None) -> None:
         """See Accumulator."""
@@ -125,9 +126,9 @@ class SlidingExtremes(Grouped):
             self.sign,
             self.head,
             self.tail,
-            self._older,
-            self._newer,
-            self._held,
+            self._older.values,
+            self._newer.values,
+            self._held.values,
             self._out,
             self._present,
         )

@@ -14,9 +14,13 @@ import numpy.typing as npt
 
 from lockstep.events import AttributeType
 from lockstep.execute.columnar.column import DTYPES, Array, Column, Index, Strings, either
+from lockstep.execute.columnar.growing import GrowingArray
 from lockstep.execute.columnar.pool import StringPool
 
 _FIRST_CAPACITY = 1024
+_DOUBLING_UP_TO = 1 << 20
+"""Rows; from here on capacity grows by an eighth: what stands empty of ten million rows is
+memory."""
 Longs = npt.NDArray[np.int64]
 
 
@@ -25,39 +29,47 @@ class Places:
 
     def __init__(self) -> None:
         self.capacity = 0
+        # Those given back, the next one last; all from `_fresh` on were never given out.
         self._free = np.zeros(0, np.int64)
         self._count = 0
+        self._fresh = 0
         self.used = 0
 
     def take(self, count: int) -> tuple[Longs, int]:
         """(that many places, the capacity now needed)."""
-        if count > self._count:
-            self._grow(count - self._count)
-        taken = self._free[self._count - count : self._count][::-1].copy()
-        self._count -= count
+        again = min(count, self._count)
+        fresh = count - again
+        if self._fresh + fresh > self.capacity:
+            self._grow(self._fresh + fresh)
+        taken = np.empty(count, np.int64)
+        taken[:again] = self._free[self._count - again : self._count][::-1]
+        taken[again:] = np.arange(self._fresh, self._fresh + fresh)
+        self._count -= again
+        self._fresh += fresh
         self.used += count
         return taken, self.capacity
 
-    def _grow(self, missing: int) -> None:
-        capacity = max(_FIRST_CAPACITY, 2 * self.capacity, self.capacity + missing)
-        free = np.empty(capacity, np.int64)
-        new = capacity - self.capacity
-        free[:new] = np.arange(capacity - 1, self.capacity - 1, -1)
-        free[new : new + self._count] = self._free[: self._count]
-        self._free, self._count, self.capacity = free, self._count + new, capacity
+    def _grow(self, needed: int) -> None:
+        more = max(min(self.capacity, _DOUBLING_UP_TO), self.capacity // 8)
+        self.capacity = max(_FIRST_CAPACITY, self.capacity + more, needed)
 
     def give_back(self, places: Longs) -> None:
         """The places may be given out again."""
         count = len(places)
-        self._free[self._count : self._count + count] = places[::-1]
-        self._count += count
+        needed = self._count + count
+        if needed > len(self._free):
+            free = np.empty(min(max(needed, 2 * len(self._free)), self.capacity), np.int64)
+            free[: self._count] = self._free[: self._count]
+            self._free = free
+        self._free[self._count : needed] = places[::-1]
+        self._count = needed
         self.used -= count
 
     def reset(self, used: npt.NDArray[np.bool_]) -> None:
         """Exactly these places are in use."""
-        free = np.flatnonzero(~used)[::-1]
-        self._count = len(free)
-        self._free[: self._count] = free
+        self._free = np.flatnonzero(~used)[::-1].copy()
+        self._count = len(self._free)
+        self._fresh = self.capacity
         self.used = self.capacity - self._count
 
 
@@ -69,10 +81,19 @@ class HeldRows:
         self.pool = pool
         self.places = Places()
         # One place that nobody has: what has no row (a RESET mark) may be read from it.
-        self.times = np.zeros(1, np.int64)
-        self.extras = [np.zeros(1, np.int64) for _ in range(extras)]
-        self._values: list[Array] = [np.zeros(1, _dtype(type_)) for type_ in types]
-        self._nulls: list[npt.NDArray[np.bool_] | None] = [None] * len(self.types)
+        self._times = GrowingArray(np.int64, 1)
+        self._extras = [GrowingArray(np.int64, 1) for _ in range(extras)]
+        self._values = [GrowingArray(_dtype(type_), 1) for type_ in types]
+        self._nulls: list[GrowingArray | None] = [None] * len(self.types)
+
+    @property
+    def times(self) -> Longs:
+        """Timestamps by place."""
+        return self._times.values
+
+    def extra(self, i: int) -> Longs:
+        """Further numbers by place."""
+        return self._extras[i].values
 
     def __len__(self) -> int:
         return self.places.used
@@ -83,12 +104,12 @@ class HeldRows:
         if capacity > len(self.times):
             self._resize(capacity)
         self.times[places] = times
-        for own, new in zip(self.extras, extras, strict=True):
-            own[places] = new
+        for own, new in zip(self._extras, extras, strict=True):
+            own.values[places] = new
         for i, column in enumerate(columns):
             if isinstance(column, Strings):
                 column = self.pool.adopt(column)
-            self._values[i][places] = column.values
+            self._values[i].values[places] = column.values
             self._write_nulls(i, places, column.nulls)
         return places
 
@@ -97,26 +118,23 @@ class HeldRows:
         if own is None:
             if nulls is None or not nulls.any():
                 return
-            own = self._nulls[i] = np.zeros(len(self.times), np.bool_)
-        own[places] = False if nulls is None else nulls
+            own = self._nulls[i] = GrowingArray(np.bool_, len(self.times))
+        own.values[places] = False if nulls is None else nulls
 
     def _resize(self, capacity: int) -> None:
-        self.times = _resized(self.times, capacity)
-        self.extras = [_resized(extra, capacity) for extra in self.extras]
-        self._values = [_resized(values, capacity) for values in self._values]
-        self._nulls = [
-            None if nulls is None else _resized(nulls, capacity) for nulls in self._nulls
-        ]
+        for array in (self._times, *self._extras, *self._values, *self._nulls):
+            if array is not None:
+                array.reserve(capacity)
 
     def column(self, i: int, places: Index) -> Column:
         """The values of an attribute in places; null in places of -1."""
-        nulls = self._nulls[i]
-        missing = None if nulls is None else nulls[places]
+        nulls, values = self._nulls[i], self._values[i].values
+        missing = None if nulls is None else nulls.values[places]
         if len(places) and places.min() < 0:
             missing = either(missing, places < 0)
         if self.types[i] is AttributeType.STRING:
-            return Strings(codes=self._values[i][places], words=self.pool.words, nulls=missing)
-        return Column(self.types[i], self._values[i][places], missing)
+            return Strings(codes=values[places], words=self.pool.words, nulls=missing)
+        return Column(self.types[i], values[places], missing)
 
     def columns(self, places: Index) -> tuple[Column, ...]:
         """The values of all attributes in places."""
@@ -124,19 +142,19 @@ class HeldRows:
 
     def copy(self, i: int, source: Longs, target: Longs) -> None:
         """An attribute of some places into others."""
-        self._values[i][target] = self._values[i][source]
-        nulls = self._nulls[i]
+        values, nulls = self._values[i].values, self._nulls[i]
+        values[target] = values[source]
         if nulls is not None:
-            nulls[target] = nulls[source]
+            nulls.values[target] = nulls.values[source]
 
     def raw(self, i: int) -> Array:
         """An attribute's array by place, as it lies in memory."""
-        return self._values[i]
+        return self._values[i].values
 
     def text_columns(self) -> list[Array]:
         """The codes of all string columns, as they lie in memory."""
         return [
-            values
+            values.values
             for type_, values in zip(self.types, self._values, strict=True)
             if type_ is AttributeType.STRING
         ]
@@ -144,9 +162,3 @@ class HeldRows:
 
 def _dtype(type_: AttributeType) -> Any:
     return np.int32 if type_ is AttributeType.STRING else DTYPES[type_]
-
-
-def _resized(values: Array, capacity: int) -> Array:
-    grown = np.zeros(capacity, values.dtype)
-    grown[: len(values)] = values
-    return grown

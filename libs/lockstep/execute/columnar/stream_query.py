@@ -107,7 +107,7 @@ class StreamQuery:
         flow = self._window.flow(Step(chunks, ids, moves, self.place))
         if not self._grouped:
             return flow, None
-        return flow, self._window.held.extras[0][flow.place]
+        return flow, self._window.held.extra(0)[flow.place]
 
     def settle(self) -> None:
         """See Unit."""
@@ -123,11 +123,12 @@ class StreamQuery:
         held = None if self._window is None else self._window.held
         if held is not None:
             for realm in range(max(groups.realms, 1)):
-                live[held.extras[0][self._holding(realm)]] = True
+                live[held.extra(0)[self._holding(realm)]] = True
         moved = groups.compact(live)
         self._selector.aggregates.move(moved, len(groups))
         if held is not None:
-            held.extras[0] = np.maximum(moved[held.extras[0]], 0)
+            group_of = held.extra(0)
+            np.maximum(moved[group_of], 0, out=group_of)
 
     def _holding(self, realm: int) -> Longs:
         assert self._window is not None
@@ -159,8 +160,8 @@ class StreamQuery:
             if self._window is not None:
                 window_path = f"{path}/{self._window_path}"
                 states.operators[window_path] = self._window.store(realm)
-                due = self._window.timers(realm)
-                states.timers += [Timer(due_ms, window_path) for due_ms in due]
+                pending = self._window.timers(realm)
+                states.timers += [Timer(due_ms, window_path, number) for due_ms, number in pending]
             stored = self._selecting.stored(realm, self._by_group(realm))
             states.operators[f"{path}/selector"] = stored
             if self._limiter is not None:
@@ -177,7 +178,7 @@ class StreamQuery:
         places = self._aggregated(realm)
         if not self._grouped:
             return lambda group: frame_of(held, places)
-        group_of = held.extras[0][places]
+        group_of = held.extra(0)[places]
         arranged = places[np.argsort(group_of, kind="stable")]
         ends = np.cumsum(np.bincount(group_of, minlength=len(self._selector.groups)))
 
@@ -203,10 +204,11 @@ class StreamQuery:
                 state = states.operators[f"{path}/{self._window_path}"]
                 self._window.load(realm, state, self._groups_of)
                 if isinstance(self._window, RecallsTimers):
-                    self._window.load_timers(_due(states, f"{path}/{self._window_path}"))
+                    window_path = f"{path}/{self._window_path}"
+                    self._window.load_timers(realm, _pending(states, window_path))
                 self._refeed(realm)
             if self._limiter is not None:
-                due = _due(states, f"{path}/rate")
+                due = [due_ms for due_ms, _ in _pending(states, f"{path}/rate")]
                 self._limiter.load(states.operators[f"{path}/rate"], next(iter(due), None))
         self._selecting.reserve()
 
@@ -222,14 +224,14 @@ class StreamQuery:
         if not aggregates.needs_places:
             return
         places = self._aggregated(realm)
-        group = held.extras[0][places] if self._grouped else np.full(len(places), realm, np.int64)
+        group = held.extra(0)[places] if self._grouped else np.full(len(places), realm, np.int64)
         aggregates.reserve(max(len(groups), 1), groups.realms, len(held.times))
         kinds, realms = np.zeros(len(places), np.int8), np.full(len(places), realm, np.int64)
         aggregates.refeed(Feed(kinds, group, realms, places), frame_of(held, places))
 
 
-def _due(states: States, path: str) -> list[int]:
-    return [timer.due_ms for timer in states.timers if timer.path == path]
+def _pending(states: States, path: str) -> list[tuple[int, int]]:
+    return [(timer.due_ms, timer.sequence) for timer in states.timers_of(path)]
 
 
 def frame_of(held: Any, places: Longs) -> Rows:

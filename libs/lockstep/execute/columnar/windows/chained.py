@@ -9,6 +9,7 @@ import numpy as np
 
 from lockstep.execute.columnar.accumulators import grown
 from lockstep.execute.columnar.flow import Flow
+from lockstep.execute.columnar.growing import GrowingArray
 from lockstep.execute.columnar.held import HeldRows
 from lockstep.execute.columnar.kernels import plain, sliding
 from lockstep.execute.columnar.windows.contract import Longs, Setup, Step, columns_of, events_of
@@ -28,8 +29,13 @@ class Chained:
         self.head = np.full(1, -1, np.int64)
         self.tail = np.full(1, -1, np.int64)
         self.count = np.zeros(1, np.int64)
-        self.newer = np.zeros(0, np.int64)
+        self._newer = GrowingArray(np.int64)
         self._left: list[Longs] = []
+
+    @property
+    def newer(self) -> Longs:
+        """The next place of the chain by place, where a row is held."""
+        return self._newer.values
 
     # --- folding ---------------------------------------------------------------------------------
 
@@ -38,7 +44,7 @@ class Chained:
         on."""
         chunks = step.chunks
         places = self.held.add(chunks.columns, chunks.times, [step.groups])
-        self.newer = grown(self.newer, len(self.held.times), -1)
+        self._newer.reserve(len(self.held.times))
         keys = np.zeros(chunks.count, np.int64) if chunks.keys is None else chunks.keys
         if len(keys):
             self._reserve(int(keys.max()) + 1)
@@ -97,11 +103,11 @@ class Chained:
         if not len(times):
             return
         places = self.held.add(columns, times, [groups(columns, times, realm)])
-        self.newer = grown(self.newer, len(self.held.times), -1)
+        self._newer.reserve(len(self.held.times))
         self.newer[places[:-1]] = places[1:]
         self.newer[places[-1]] = -1
         self.head[realm], self.tail[realm], self.count[realm] = places[0], places[-1], len(places)
 
-    def timers(self, realm: int) -> list[int]:
+    def timers(self, realm: int) -> list[tuple[int, int]]:
         """See ColumnarWindow."""
         return []
