@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, SecretStr, ValidationError
 
+from lockstep.settings.contradictions import contradictions
 from lockstep.settings.errors import Mistake, SettingsError
 from lockstep.settings.models import Settings
 
@@ -158,17 +159,15 @@ def _validated(
 
 
 def _contradictions(settings: Settings, origins: dict[tuple[str, str], str]) -> list[Mistake]:
-    """Pairs of values of which each is possible and both together are not."""
+    """Told under the name of the first, with that of the second."""
 
-    def name(section: str, key: str) -> str:
-        return origins.get((section, key), environment_name(section, key))
+    def name(key: tuple[str, str]) -> str:
+        return origins.get(key, environment_name(*key))
 
     found: list[Mistake] = []
-    leader, publisher = settings.leader, settings.publisher
-    if leader.renew_ms * 2 > leader.lease_ttl_ms:
-        problem = f"{leader.renew_ms} is more than half of lease_ttl_ms ({leader.lease_ttl_ms})"
-        found.append(Mistake(name("leader", "renew_ms"), problem, "one renewal may be lost"))
-    if publisher.retry_backoff_ms > publisher.retry_backoff_max_ms:
-        problem = f"{publisher.retry_backoff_ms} is over retry_backoff_max_ms"
-        found.append(Mistake(name("publisher", "retry_backoff_ms"), problem))
+    for rule, first, second in contradictions(settings):
+        relation = "at least" if rule.strictly else "more than"
+        of = {1: "", 2: "half of "}[rule.times]
+        problem = f"{first} is {relation} {of}{name(rule.second)} ({second})"
+        found.append(Mistake(name(rule.first), problem, rule.why))
     return found

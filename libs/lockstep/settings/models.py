@@ -44,7 +44,7 @@ class BusSettings(Section):
     url: SecretStr
     connect_timeout_ms: Milliseconds
     publish_timeout_ms: Milliseconds
-    max_message_bytes: Bytes
+    max_message_bytes: Annotated[int, Field(ge=16_384)]  # a record's frame and some events
     max_log_bytes: Bytes
     max_log_age_ms: Milliseconds
     max_pending_publishes: Count

@@ -63,10 +63,80 @@ def test_all_mistakes_are_told_together(tmp_path: Path) -> None:
     assert "'nats', 'memory' or 'kafka'" in found["LOCKSTEP_BUS__KIND"]
 
 
-def test_contradictions_are_mistakes() -> None:
-    """Two values that exclude each other are told by the name of the one to change."""
-    found = _mistakes({"LOCKSTEP_LEADER__RENEW_MS": "2000"})
-    assert "more than half of lease_ttl_ms" in found["LOCKSTEP_LEADER__RENEW_MS"]
+@pytest.mark.parametrize(
+    ("environment", "name", "told"),
+    [
+        ({"LEADER__RENEW_MS": "2000"}, "LEADER__RENEW_MS", "half of LOCKSTEP_LEADER__LEASE_TTL_MS"),
+        ({"LEADER__RETRY_MS": "1001"}, "LEADER__RETRY_MS", "LOCKSTEP_LEADER__LEASE_TTL_MS (1000)"),
+        (
+            {"PROCESSOR__ISOLATION_TIMEOUT_MS": "250"},
+            "LEADER__RENEW_MS",
+            "250 is at least LOCKSTEP_PROCESSOR__ISOLATION_TIMEOUT_MS (250)",
+        ),
+        (
+            {"BUS__MAX_LOG_BYTES": "999999"},
+            "BUS__MAX_MESSAGE_BYTES",
+            "1000000 is more than LOCKSTEP_BUS__MAX_LOG_BYTES (999999)",
+        ),
+        (
+            {"BUS__DEAD_LETTERS_MAX_BYTES": "65536"},
+            "BUS__MAX_MESSAGE_BYTES",
+            "LOCKSTEP_BUS__DEAD_LETTERS_MAX_BYTES (65536)",
+        ),
+        (
+            {"RECEIVER__DEDUP_WINDOW_MS": "604800001"},
+            "RECEIVER__DEDUP_WINDOW_MS",
+            "LOCKSTEP_BUS__MAX_LOG_AGE_MS",
+        ),
+        (
+            {"BUS__MAX_LOG_AGE_MS": "400000", "PROCESSOR__SNAPSHOT_INTERVAL_MS": "200001"},
+            "PROCESSOR__SNAPSHOT_INTERVAL_MS",
+            "200001 is more than half of LOCKSTEP_BUS__MAX_LOG_AGE_MS (400000)",
+        ),
+        (
+            {"PROCESSOR__STANDBY_GATHER_MS": "3000"},
+            "PROCESSOR__STANDBY_GATHER_MS",
+            "3000 is at least LOCKSTEP_PROCESSOR__READY_LAG_MS (3000)",
+        ),
+        (
+            {"SPARK__MASTER": "spark://h:7077", "SPARK__EXECUTOR_CORES": "5"},
+            "SPARK__EXECUTOR_CORES",
+            "5 is more than LOCKSTEP_SPARK__CLUSTER_MAX_CORES (4)",
+        ),
+        (
+            {"PUBLISHER__RETRY_BACKOFF_MS": "10001"},
+            "PUBLISHER__RETRY_BACKOFF_MS",
+            "LOCKSTEP_PUBLISHER__RETRY_BACKOFF_MAX_MS",
+        ),
+    ],
+)
+def test_contradictions(environment: dict[str, str], name: str, told: str) -> None:
+    """Two values that exclude each other are told with both names, whichever was set."""
+    found = _mistakes({f"LOCKSTEP_{key}": value for key, value in environment.items()})
+    assert list(found) == [f"LOCKSTEP_{name}"]
+    assert told in found[f"LOCKSTEP_{name}"]
+
+
+def test_a_contradiction_names_settings_as_they_were_given(tmp_path: Path) -> None:
+    """Those of a file by its path; all contradictions are told together."""
+    file = tmp_path / "lockstep.toml"
+    file.write_text("[leader]\nlease_ttl_ms = 400\n[bus]\nmax_log_bytes = 20000\n")
+    found = _mistakes({"LOCKSTEP_LEADER__RENEW_MS": "300"}, file=file)
+    assert f"{file}: leader.lease_ttl_ms (400)" in found["LOCKSTEP_LEADER__RENEW_MS"]
+    assert f"{file}: bus.max_log_bytes (20000)" in found["LOCKSTEP_BUS__MAX_MESSAGE_BYTES"]
+
+
+def test_values_that_just_go_together_are_taken() -> None:
+    """A rule's limit itself is fine; cores of a cluster do not matter without one."""
+    settings = load_settings(
+        {
+            "LOCKSTEP_LEADER__RENEW_MS": "500",
+            "LOCKSTEP_BUS__MAX_LOG_BYTES": "1000000",
+            "LOCKSTEP_PROCESSOR__STANDBY_GATHER_MS": "2999",
+            "LOCKSTEP_SPARK__EXECUTOR_CORES": "5",
+        }
+    )
+    assert settings.bus.max_log_bytes == settings.bus.max_message_bytes
 
 
 def test_secret_from_a_file(tmp_path: Path) -> None:
