@@ -160,8 +160,8 @@ class StreamQuery:
             if self._window is not None:
                 window_path = f"{path}/{self._window_path}"
                 states.operators[window_path] = self._window.store(realm)
-                pending = self._window.timers(realm)
-                states.timers += [Timer(due_ms, window_path, number) for due_ms, number in pending]
+                due = self._window.timers(realm)
+                states.timers += [Timer(due_ms, window_path) for due_ms in due]
             stored = self._selecting.stored(realm, self._by_group(realm))
             states.operators[f"{path}/selector"] = stored
             if self._limiter is not None:
@@ -204,11 +204,10 @@ class StreamQuery:
                 state = states.operators[f"{path}/{self._window_path}"]
                 self._window.load(realm, state, self._groups_of)
                 if isinstance(self._window, RecallsTimers):
-                    window_path = f"{path}/{self._window_path}"
-                    self._window.load_timers(realm, _pending(states, window_path))
+                    self._window.load_timers(_due(states, f"{path}/{self._window_path}"))
                 self._refeed(realm)
             if self._limiter is not None:
-                due = [due_ms for due_ms, _ in _pending(states, f"{path}/rate")]
+                due = _due(states, f"{path}/rate")
                 self._limiter.load(states.operators[f"{path}/rate"], next(iter(due), None))
         self._selecting.reserve()
 
@@ -230,8 +229,8 @@ class StreamQuery:
         aggregates.refeed(Feed(kinds, group, realms, places), frame_of(held, places))
 
 
-def _pending(states: States, path: str) -> list[tuple[int, int]]:
-    return [(timer.due_ms, timer.sequence) for timer in states.timers_of(path)]
+def _due(states: States, path: str) -> list[int]:
+    return [timer.due_ms for timer in states.timers if timer.path == path]
 
 
 def frame_of(held: Any, places: Longs) -> Rows:

@@ -108,6 +108,6 @@ class Chained:
         self.newer[places[-1]] = -1
         self.head[realm], self.tail[realm], self.count[realm] = places[0], places[-1], len(places)
 
-    def timers(self, realm: int) -> list[tuple[int, int]]:
+    def timers(self, realm: int) -> list[int]:
         """See ColumnarWindow."""
         return []
