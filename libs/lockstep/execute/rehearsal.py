@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from lockstep.events import (
@@ -14,11 +13,11 @@ from lockstep.events import (
     EventsRecord,
     InputEvent,
     LockstepError,
-    Position,
     StreamSchema,
     TickRecord,
 )
 from lockstep.events.codec import encode_record
+from lockstep.execute.encoding import EncodedRecord
 from lockstep.execute.local import LocalExecutor, open_local
 from lockstep.plan import build
 from lockstep.siddhiql import check
@@ -39,12 +38,6 @@ _VALUES: Final[dict[AttributeType, Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    position: Position
-    payload: bytes
-
-
 def rehearse(app_text: str, *, columnar: bool = True) -> None:
     """Folds made-up events of every input stream, and time passing. What the app makes of them, and
     whether it takes them at all, does not matter. Raises SiddhiQLError for a text that is none."""
@@ -52,12 +45,12 @@ def rehearse(app_text: str, *, columnar: bool = True) -> None:
     executor = open_local(app_text, columnar=columnar)
     try:
         for number, payload in enumerate(_payloads([plan.schemas[name] for name in plan.inputs])):
-            _fold(executor, _Entry(number + 1, payload))
+            _fold(executor, EncodedRecord(number + 1, payload))
     finally:
         executor.close()
 
 
-def _fold(executor: LocalExecutor, entry: _Entry) -> None:
+def _fold(executor: LocalExecutor, entry: EncodedRecord) -> None:
     from lockstep.execute.columnar import Unfit
 
     # The app may not like these events; real ones will be told.

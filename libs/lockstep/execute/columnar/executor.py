@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from lockstep.events import LogEntry, Position
-from lockstep.events.codec import decode_columns, encode_record, is_write
+from lockstep.events.codec import decode_columns, is_write
 from lockstep.events.outputs import RowsOfColumns
 from lockstep.execute.columnar.convert import fresh_states, from_reference, to_reference
 from lockstep.execute.columnar.folding import Exported, Folding
@@ -23,6 +23,7 @@ from lockstep.execute.columnar.sharding import NotSharded, roles_of
 from lockstep.execute.columnar.shards import Shard
 from lockstep.execute.columnar.slices import Clock, read_slice
 from lockstep.execute.contract import Encoded, SliceResult, joined_results
+from lockstep.execute.encoding import encoded
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.reference.deduplication import SeenIds
@@ -108,10 +109,7 @@ class ColumnarExecutor:
 
     def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
         """Encodes and folds entries."""
-        schemas = self.plan.checked.streams
-        return self.run_encoded(
-            [_Entry(e.position, encode_record(e.record, schemas)) for e in entries]
-        )
+        return self.run_encoded(encoded(entries, self.plan.checked.streams))
 
     def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
         """Folds entries; writes between them by the reference."""
@@ -205,11 +203,3 @@ class ColumnarExecutor:
     def take_observations(self) -> list[Observation]:
         """What was observed since the last call, in order."""
         return [] if self._observer is None else self._observer.take()
-
-
-class _Entry:
-    """See execute.contract.Encoded."""
-
-    def __init__(self, position: Position, payload: bytes) -> None:
-        self.position = position
-        self.payload = payload

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from lockstep.events import Position, StreamSchema
+from lockstep.events import AttributeType, Position, StreamSchema
 from lockstep.events.codec import decode_columns
 from lockstep.events.columns import EventColumns
 from lockstep.execute.columnar.chunks import Chunks
@@ -152,6 +153,9 @@ def _add(reading: _Reading, record: EventColumns) -> None:
     schema = reading.schemas.get(record.stream)
     if schema is None:
         raise Unfit(f"events of {record.stream!r}, which the app does not have")
+    untyped = _untyped(record, schema)
+    if untyped:
+        raise Unfit(f"values of {record.stream}.{untyped} that are not of its type")
     batch = record.conformed(schema)
     columns = tuple(
         from_arrow(type_, column) for type_, column in zip(schema.types, batch.columns, strict=True)
@@ -169,6 +173,14 @@ def _add(reading: _Reading, record: EventColumns) -> None:
     now = _now(reading, record, times, lengths, moments)
     part = _Part(columns, times, lengths, moments, now)
     reading.parts.setdefault(record.stream, []).append(part)
+
+
+def _untyped(record: EventColumns, schema: StreamSchema) -> str:
+    """The first attribute that travels as `object` and is none (execute.encoding), or nothing."""
+    for column, attribute in zip(record.batch.columns, schema.attributes, strict=False):
+        if pa.types.is_binary(column.type) and attribute.type is not AttributeType.OBJECT:
+            return attribute.name
+    return ""
 
 
 def _now(

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from lockstep.events import LogEntry, Position
-from lockstep.events.codec import encode_record, is_write
+from lockstep.events.codec import is_write
 from lockstep.execute.columnar.joined_shards import joined_snapshots
 from lockstep.execute.contract import Encoded, SliceResult, joined_results
+from lockstep.execute.encoding import encoded
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX
 from lockstep.execute.spark import wire
@@ -31,14 +31,6 @@ from lockstep.siddhiql import check
 
 REPLAY_MIN_BYTES = 128 * 1024 * 1024
 """See Base: what is replayed at most for a small state."""
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedRecord:
-    """See execute.contract.Encoded."""
-
-    position: Position
-    payload: bytes
 
 
 def _no_matter(rebuilt: Rebuilt) -> None:
@@ -103,9 +95,7 @@ class SparkExecutor:
 
     def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
         """Folds entries in one Spark job."""
-        return self.run_encoded(
-            [EncodedRecord(e.position, encode_record(e.record, self._schemas)) for e in entries]
-        )
+        return self.run_encoded(encoded(entries, self._schemas))
 
     def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
         """Folds entries in one Spark job; their bytes go to the workers as they are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockstep.execute.spark.executor import EncodedRecord
+from lockstep.execute.encoding import EncodedRecord
 from lockstep.execute.spark.rebuilding import Base
 
 

@@ -1,0 +1,83 @@
+"""Entries that were made in this process, in the bytes in which the log would have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lockstep.events import (
+    Attribute,
+    AttributeType,
+    EventsRecord,
+    InputRecord,
+    LogEntry,
+    Position,
+    StreamSchema,
+)
+from lockstep.events.codec import encode_record
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedRecord:
+    """See execute.contract.Encoded."""
+
+    position: Position
+    payload: bytes
+
+
+def encoded(
+    entries: Sequence[LogEntry], schemas: Mapping[str, StreamSchema]
+) -> list[EncodedRecord]:
+    """The entries with their streams' types, and untyped where a value is not of its type.
+
+    The log itself is typed: what comes to a service is refused at its doors. Whoever stands inside
+    the process is trusted, as the language's own senders are, and then the query that cannot use a
+    value drops the event (semantics 18). Such a column travels as `object` and comes out with the
+    values that went in; only the reference folds it. Raises InvalidEventError for values that
+    cannot travel at all, and for rows of another width.
+    """
+    return [
+        EncodedRecord(entry.position, encode_record(entry.record, _typed(entry.record, schemas)))
+        for entry in entries
+    ]
+
+
+def _typed(record: InputRecord, schemas: Mapping[str, StreamSchema]) -> Mapping[str, StreamSchema]:
+    if not isinstance(record, EventsRecord) or record.stream not in schemas:
+        return schemas
+    schema = schemas[record.stream]
+    rows = [event.data for chunk in record.chunks for event in chunk]
+    if any(len(row) != len(schema.attributes) for row in rows):
+        return schemas
+    attributes = tuple(
+        attribute
+        if all(_fits(row[i], attribute.type) for row in rows)
+        else Attribute(attribute.name, AttributeType.OBJECT)
+        for i, attribute in enumerate(schema.attributes)
+    )
+    return {record.stream: StreamSchema(schema.name, attributes)}
+
+
+def _fits(value: Any, type_: AttributeType) -> bool:
+    return value is None or _IS_OF[type_](value)
+
+
+def _is_whole(bits: int) -> Callable[[Any], bool]:
+    limit = 1 << (bits - 1)
+    return lambda value: type(value) is int and -limit <= value < limit
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_IS_OF: Final[Mapping[AttributeType, Callable[[Any], bool]]] = {
+    AttributeType.STRING: lambda value: isinstance(value, str),
+    AttributeType.INT: _is_whole(32),
+    AttributeType.LONG: _is_whole(64),
+    AttributeType.FLOAT: _is_number,
+    AttributeType.DOUBLE: _is_number,
+    AttributeType.BOOL: lambda value: isinstance(value, bool),
+    AttributeType.OBJECT: lambda value: True,
+}
