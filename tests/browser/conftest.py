@@ -15,6 +15,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.needed import lacking
+
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 OPTIONS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -25,12 +27,11 @@ POLL_S = 0.1
 
 
 def find_chromium() -> str:
-    """The browser's path; RuntimeError when the machine has none."""
-    for name in PROGRAMS:
-        found = shutil.which(name)
-        if found:
-            return found
-    raise RuntimeError("no Chromium on PATH: run scripts/browser, or install Chromium or Chrome")
+    """The browser's path; passes the test over when the machine has none."""
+    found = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if found is None:
+        lacking("no browser on PATH: install Chromium or Chrome, or run scripts/browser as root")
+    return found
 
 
 class Page:

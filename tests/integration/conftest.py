@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from lockstep.clock import SystemClock, SystemRandomness
-from tests.kafka.broker import KafkaBroker
+from tests.kafka.broker import KafkaBroker, absent_jars
+from tests.needed import lacking
 
 
 @pytest.fixture(scope="session")
@@ -31,4 +32,6 @@ async def mortal(tmp_path: Path) -> AsyncIterator[KafkaBroker]:
 
 
 def _broker(directory: Path) -> KafkaBroker:
+    if absent_jars():
+        lacking("no jars of Kafka's broker: scripts/kafka fetches them from Maven Central")
     return KafkaBroker(directory, clock=SystemClock(), randomness=SystemRandomness())

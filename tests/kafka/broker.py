@@ -16,6 +16,7 @@ from lockstep.embedded.process import Command
 from lockstep.embedded.server import HOST
 
 JARS = Path(sys.prefix) / "kafka"
+LOCK = Path(__file__).with_name("jars.lock")
 
 _CONFIGURATION = """\
 process.roles=broker,controller
@@ -34,6 +35,13 @@ transaction.state.log.num.partitions=1
 group.initial.rebalance.delay.ms=0
 """
 _CLUSTER_ID = "bG9ja3N0ZXAtdGVzdHMtMA"
+
+
+def absent_jars(directory: Path = JARS) -> list[str]:
+    """Those of the lock file that `scripts/kafka` has not brought."""
+    lines = [line for line in LOCK.read_text().splitlines() if line[:1] not in ("", "#")]
+    names = [line.split()[1].rpartition("/")[2] for line in lines]
+    return [name for name in names if not (directory / name).is_file()]
 
 
 class KafkaBroker(Server):
