@@ -35,9 +35,10 @@ format: $(VENV)/dev  ## lays the source out and mends what can be mended mechani
 e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover
 	$(BIN)/python -m tests.e2e.$(or $(SCENARIO),run) $(ARGS)
 
-chaos: $(VENV)/dev  ## random faults in real processes and servers under load; MINUTES=20 RATE= SEED= ONLY=a,b EXECUTOR=spark LIST=1
+chaos: $(VENV)/dev  ## random faults in real processes and servers under load; MINUTES=20 RATE= SEED= ONLY=a,b EXECUTOR=spark LIST=1 NETWORK=proxies ARGS=--lenient
 	$(BIN)/python -m tests.chaos.run $(if $(LIST),--list) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults $(FAULTS)) \
-	  $(if $(RATE),--rate $(RATE)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) $(if $(EXECUTOR),--executor $(EXECUTOR)) $(ARGS)
+	  $(if $(RATE),--rate $(RATE)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) $(if $(EXECUTOR),--executor $(EXECUTOR)) \
+	  $(if $(NETWORK),--network $(NETWORK)) $(ARGS)
 
 sim: $(VENV)/dev  ## the services on a virtual clock under seeded faults, every invariant checked; SEEDS=2000 SEED=n BREAK=fencing
 	PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation.run --workers $(WORKERS) $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \

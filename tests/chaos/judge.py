@@ -91,10 +91,15 @@ def _events_once(
 
 def _one_publisher(archive: Archive, verdict: Verdict) -> None:
     """Every epoch begins with one claim, and only rows of the last claim's epoch follow it."""
-    epoch = 0
+    epoch, generation = 0, None
     for entry in archive.outputs():
         record = entry.record
-        right = record.epoch > epoch if isinstance(record, ClaimRecord) else record.epoch == epoch
+        right = record.epoch == epoch
+        if isinstance(record, ClaimRecord):
+            # A leader whose state changes claims again, with its own epoch.
+            goes_over = None not in (generation, record.generation) and right
+            right = record.epoch > epoch or (goes_over and record.generation != generation)
+            generation = record.generation
         if not right:
             verdict.usurped += 1
             verdict.complain(f"sequence {entry.sequence}: epoch {record.epoch} after {epoch}")

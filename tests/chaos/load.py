@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Sequence
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -47,13 +48,20 @@ class Load:
 
 @contextlib.asynccontextmanager
 async def under_load(
-    receivers: Sequence[str], bus: Bus, rate: int, seed: int
+    receivers: Sequence[str],
+    bus: Bus,
+    rate: int,
+    seed: int,
+    *,
+    opened: Callable[[aiohttp.AddrInfoType], socket.socket],
 ) -> AsyncIterator[Load]:
-    """Sends within the block. After it every number that was begun is acknowledged."""
+    """Sends within the block. After it every number that was begun is acknowledged. `opened` makes
+    the sockets of those who send over HTTP."""
     load = Load()
     numbers = itertools.count()
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
-    async with aiohttp.ClientSession(timeout=timeout) as session:
+    connector = aiohttp.TCPConnector(socket_factory=opened)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
         lanes: list[_Lane | _BusLane] = [
             _Lane(load, session, receivers, rate, numbers, Random(f"{seed}/{lane}"), lane)
             for lane in range(LANES)

@@ -1,80 +1,74 @@
-"""The network between every service and every server: one proxy for each pair, cut as wanted.
-
-The portable stand-in for network namespaces: a cut direction holds its bytes back while the
-connection stays open, and delivers them when it is mended, as TCP does. New connections are taken
-and stay silent.
-"""
+"""What faults may do to the network between the hosts of a run, whichever way it is made."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Mapping
-from enum import Enum
-from urllib.parse import urlsplit, urlunsplit
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from socket import socket as Socket
+from typing import Protocol
 
-from tests.contract.proxy import Proxy
+from lockstep.embedded import Place
+
+Pair = tuple[str, str]
+"""(sender, receiver), by the names of hosts."""
+
+NATS_HOSTS = ("n0", "n1", "n2")
+REDIS = "redis"
+POSTGRES = "postgres"
+SERVER_HOSTS = (*NATS_HOSTS, REDIS, POSTGRES)
+CLIENTS = "clients"
+"""Whoever sends events over HTTP."""
+
+OBSERVER = "observer"
+"""The run itself: asks, copies, judges. Its lines are never cut."""
 
 
-class Direction(Enum):
-    """What a cut keeps back."""
+class Network(Protocol):
+    """Between hosts, which are known by name."""
 
-    BOTH = "both ways"
-    REQUESTS = "towards the server"
-    ANSWERS = "from the server"
+    name: str
 
+    def place(self, host: str) -> Place:
+        """Where the processes of the host run."""
+        ...
 
-class Network:
-    """Use as an async context manager. A server may be several (a cluster's nodes)."""
+    def socket(self, host: str) -> Socket:
+        """A TCP socket of the host, for this process to use."""
+        ...
 
-    def __init__(self, nodes: Iterable[str], servers: Mapping[str, list[int]]) -> None:
-        self._stack = contextlib.AsyncExitStack()
-        self._links = {
-            (node, server): [Proxy(port) for port in ports]
-            for node in nodes
-            for server, ports in servers.items()
-        }
+    def joined(
+        self, nodes: Sequence[str], servers: Mapping[str, int]
+    ) -> AbstractAsyncContextManager[None]:
+        """Lets `nodes` reach the servers, given by host and port, within the block."""
+        ...
 
-    async def __aenter__(self) -> Network:
-        for proxies in self._links.values():
-            for proxy in proxies:
-                await self._stack.enter_async_context(proxy)
-        return self
+    def url(self, node: str, host: str, url: str) -> str:
+        """The address of a server as this node shall use it."""
+        ...
 
-    async def __aexit__(self, *_: object) -> None:
-        self.mend()
-        await self._stack.aclose()
+    def can_cut(self, first: str, second: str) -> bool:
+        """Whether anything between these two can be cut."""
+        ...
 
-    def url(self, node: str, server: str, urls: list[str]) -> str:
-        """The server's addresses as this node shall use them."""
-        proxies = self._links[node, server]
-        return ",".join(_at(url, proxy.port) for url, proxy in zip(urls, proxies, strict=True))
+    def cut(self, pairs: Sequence[Pair]) -> None:
+        """From now until `mend` nothing passes from each sender to its receiver."""
+        ...
 
-    def cut(self, node: str, server: str, direction: Direction) -> None:
-        """Nothing passes in that direction until `mend`."""
-        for proxy in self._links[node, server]:
-            if direction is not Direction.ANSWERS:
-                proxy.requests_pass.clear()
-            if direction is not Direction.REQUESTS:
-                proxy.answers_pass.clear()
-
-    def slow(self, server: str, delay_ms: int) -> None:
-        """Everything to and from a server takes longer, for everybody."""
-        for (_, name), proxies in self._links.items():
-            if name == server:
-                for proxy in proxies:
-                    proxy.delay_ms = delay_ms
+    def slow(self, hosts: Sequence[str], delay_ms: int) -> None:
+        """From now until `mend` everything to and from these takes longer."""
+        ...
 
     def mend(self) -> None:
         """As if nothing had been."""
-        for proxies in self._links.values():
-            for proxy in proxies:
-                proxy.delay_ms = 0
-                proxy.requests_pass.set()
-                proxy.answers_pass.set()
+        ...
 
 
-def _at(url: str, port: int) -> str:
-    parts = urlsplit(url)
-    login, _, _ = parts.netloc.rpartition("@")
-    netloc = f"{login}@127.0.0.1:{port}" if login else f"127.0.0.1:{port}"
-    return urlunsplit(parts._replace(netloc=netloc))
+def both_ways(first: Sequence[str], second: Sequence[str]) -> list[Pair]:
+    """Every pair of one of the first with one of the second, in both directions."""
+    there = one_way(first, second)
+    return [*there, *((receiver, sender) for sender, receiver in there)]
+
+
+def one_way(senders: Sequence[str], receivers: Sequence[str]) -> list[Pair]:
+    """Every pair of a sender with a receiver; nobody with itself."""
+    return [(a, b) for a in senders for b in receivers if a != b]

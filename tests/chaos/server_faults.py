@@ -13,8 +13,8 @@ from redis.asyncio import Redis
 from lockstep.embedded.process import descendants
 from lockstep.embedded.server import Server
 from tests.chaos.app import APP
+from tests.chaos.network import NATS_HOSTS
 from tests.chaos.scene import Scene, fault
-from tests.chaos.site import NATS_NODES
 
 LOST_S = 60
 JUMP_MS = 60_000
@@ -26,26 +26,26 @@ SHOWN_CHARACTERS = 160
 @fault("nats-node-killed")
 async def nats_node_killed(scene: Scene) -> None:
     """SIGKILL for one NATS server of three."""
-    await _kill_nats(scene, [scene.random.randrange(NATS_NODES)])
+    await _kill_nats(scene, [scene.random.randrange(len(NATS_HOSTS))])
 
 
 @fault("nats-leader-killed", copies=2)
 async def nats_leader_killed(scene: Scene) -> None:
     """SIGKILL for the NATS server that leads the output log."""
     leader = await scene.site.log_leader()
-    await _kill_nats(scene, [scene.random.randrange(NATS_NODES) if leader is None else leader])
+    await _kill_nats(scene, [scene.random.randrange(len(NATS_HOSTS)) if leader is None else leader])
 
 
 @fault("nats-restarted")
 async def nats_restarted(scene: Scene) -> None:
     """SIGKILL for all three NATS servers at once; they come back on their data."""
-    await _kill_nats(scene, list(range(NATS_NODES)))
+    await _kill_nats(scene, list(range(len(NATS_HOSTS))))
 
 
 @fault("nats-node-paused")
 async def nats_node_paused(scene: Scene) -> None:
     """SIGSTOP for one NATS server: cut off from clients and the other two, then back."""
-    index = scene.random.randrange(NATS_NODES)
+    index = scene.random.randrange(len(NATS_HOSTS))
     scene.site.cluster.send(index, signal.SIGSTOP)
     try:
         seconds = await scene.hold(2, 10)
@@ -152,7 +152,7 @@ async def crash_everything(scene: Scene) -> None:
         site.cluster.kill(index)
     await asyncio.gather(redis.kill(), postgres.kill(), site.kill(*site.processes))
     await scene.hold(0, 3)
-    for index in range(NATS_NODES):
+    for index in range(len(NATS_HOSTS)):
         site.cluster.start(index)
     await asyncio.gather(redis.start(), postgres.start())
     site.start(*site.processes)

@@ -24,7 +24,7 @@ from lockstep.clock import SystemClock
 from lockstep.embedded import EmbeddedServers, prepare_spark_environment
 from lockstep.settings import Settings, load_settings
 from tests.chaos.app import APP
-from tests.chaos.network import Network
+from tests.chaos.network import CLIENTS, NATS_HOSTS, POSTGRES, REDIS, SERVER_HOSTS, Network
 from tests.chaos.service import CLOCK_VARIABLE, set_offset
 from tests.contract.bus.cluster import Cluster
 
@@ -42,7 +42,8 @@ PLAN: tuple[tuple[str, str], ...] = (
 )
 DISK_BYTES = 1_073_741_824
 ASK_TIMEOUT_S = 2.0
-NATS_NODES = 3
+NODES = tuple(node for node, _ in PLAN)
+HOSTS = (*NODES, *SERVER_HOSTS, CLIENTS)
 
 
 @dataclass
@@ -140,25 +141,31 @@ class Site:
 
 
 @contextlib.asynccontextmanager
-async def running_site(directory: Path, overrides: Mapping[str, str]) -> AsyncIterator[Site]:
+async def running_site(
+    directory: Path, overrides: Mapping[str, str], network: Network
+) -> AsyncIterator[Site]:
     """All of it, started; everything is stopped after the block."""
     prepare_spark_environment()
     async with contextlib.AsyncExitStack() as stack:
         nats_directory = directory / "nats"
         nats_directory.mkdir()
-        cluster = await stack.enter_async_context(Cluster(nats_directory))
-        for index in range(NATS_NODES):
+        places = [network.place(host) for host in NATS_HOSTS]
+        cluster = await stack.enter_async_context(Cluster(nats_directory, places))
+        for index in range(len(NATS_HOSTS)):
             await cluster.reachable(index)
         disk = stack.enter_context(_small_disk(directory / "servers" / "postgres"))
         servers = await stack.enter_async_context(
-            EmbeddedServers.start(directory / "servers", want=("redis", "postgres"))
+            EmbeddedServers.start(
+                directory / "servers",
+                want=("redis", "postgres"),
+                places={"redis": network.place(REDIS), "postgres": network.place(POSTGRES)},
+            )
         )
-        ports = {"nats": cluster.ports}
-        for name, server in (("redis", servers.redis), ("postgres", servers.postgres)):
-            assert server is not None
-            ports[name] = [server.port]
-        nodes = [node for node, _ in PLAN]
-        network = await stack.enter_async_context(Network(nodes, ports))
+        assert servers.redis is not None
+        assert servers.postgres is not None
+        ports = dict(zip(NATS_HOSTS, cluster.ports, strict=True))
+        ports |= {REDIS: servers.redis.port, POSTGRES: servers.postgres.port}
+        await stack.enter_async_context(network.joined(NODES, ports))
         timeout = aiohttp.ClientTimeout(total=ASK_TIMEOUT_S)
         session = await stack.enter_async_context(aiohttp.ClientSession(timeout=timeout))
         straight = {
@@ -184,20 +191,30 @@ def _planned(site: Site, overrides: Mapping[str, str]) -> dict[str, ServiceProce
     planned = {}
     for node, service in PLAN:
         set_offset(site.clock_of(node), 0)
+        place = site.network.place(node)
         own = {
             **overrides,
-            "LOCKSTEP_BUS__URL": site.network.url(node, "nats", site.cluster.url.split(",")),
-            "LOCKSTEP_LEADER__URL": site.network.url(node, "redis", [site.servers.redis_url]),
-            "LOCKSTEP_STORE__POSTGRES_DSN": site.network.url(
-                node, "postgres", [site.servers.postgres_dsn]
-            ),
+            **_addresses_for(site, node),
+            "LOCKSTEP_SERVER__HOST": place.host,
+            "LOCKSTEP_SERVER__ALLOW_OPEN_HOST": "true",  # open to the hosts of the run alone
             "LOCKSTEP_SPARK__STATE_DIRECTORY": str(site.directory / "spark" / node),
             CLOCK_VARIABLE: str(site.clock_of(node)),
         }
         planned[node] = ServiceProcess(
-            node, service, own, logs / f"{node}.log", module="tests.chaos.service"
+            node, service, own, logs / f"{node}.log", module="tests.chaos.service", place=place
         )
     return planned
+
+
+def _addresses_for(site: Site, node: str) -> dict[str, str]:
+    """Of the servers, as this node shall use them."""
+    url = site.network.url
+    nats_urls = zip(NATS_HOSTS, site.cluster.url.split(","), strict=True)
+    return {
+        "LOCKSTEP_BUS__URL": ",".join(url(node, host, each) for host, each in nats_urls),
+        "LOCKSTEP_LEADER__URL": url(node, REDIS, site.servers.redis_url),
+        "LOCKSTEP_STORE__POSTGRES_DSN": url(node, POSTGRES, site.servers.postgres_dsn),
+    }
 
 
 @contextlib.contextmanager

@@ -54,6 +54,9 @@ class Story:
                 f"{name:<22}{len(ones):>6}{quantile(whole, 0.5):>12}{max(whole):>9}"
                 f"{max(one.silence_ms for one in ones):>13}"
             )
+        if self.handovers_ms:
+            p50, most = quantile(self.handovers_ms, 0.5), max(self.handovers_ms)
+            lines.append(f"handovers {len(self.handovers_ms)}, gap p50 {p50} ms, max {most} ms")
         return lines
 
 
