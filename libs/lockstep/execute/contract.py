@@ -113,7 +113,7 @@ class Executor(Protocol):
     def snapshot(self) -> bytes:
         """The state at `position`: versioned, self-describing, no pickle; restorable elsewhere."""
 
-    def restore(self, snapshot: bytes) -> None:
+    def restore(self, snapshot: bytes | memoryview) -> None:
         """Takes over a snapshot of the same app; raises SnapshotError when it does not fit."""
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from lockstep.execute.contract import Executor
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX
+from lockstep.operators.state import Sink
 from lockstep.plan import build
 from lockstep.siddhiql import check
 
@@ -18,6 +19,9 @@ class LocalExecutor(Executor, Protocol):
 
     def take_observations(self) -> list[Observation]:
         """What was observed since the last call, in order."""
+
+    def write_snapshot(self, sink: Sink) -> None:
+        """As `snapshot`, piece by piece, so that a large state is not there twice."""
 
 
 def open_local(

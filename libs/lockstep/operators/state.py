@@ -1,14 +1,17 @@
 """The snapshot codec: MessagePack with tags for what MessagePack lacks; versioned, no pickle.
 
-A snapshot is a header (magic, version, log position) and a body. Reading refuses other versions,
-unknown tags and damaged bytes with SnapshotError. Values come back with the types they had: tuples
-stay tuples, lists lists, keys of any hashable kind stay keys.
+A snapshot is a header (magic, version, log position), columns of events that are large, each behind
+the other, the body, which says where they stand, and the body's size: so it is written in one go,
+and nothing large is there twice. Snapshots of version 1 have all in the body, behind the header.
+Reading refuses other versions, unknown tags and damaged bytes with SnapshotError. Values come back
+with the types they had: tuples stay tuples, lists lists, keys of any hashable kind stay keys.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 import msgspec
 
@@ -17,10 +20,27 @@ from lockstep.operators.errors import SnapshotError
 from lockstep.operators.packed import PackedEvents, PackedPairs
 
 MAGIC = b"LOCKSTEP"
-VERSION = 1
+VERSION = 2
+ALL_IN_THE_BODY = 1
 _HEADER = struct.Struct(">8sHQ")
+_SIZE = struct.Struct(">Q")
+ALIGNMENT = 64
+"""Of what stands in front of the body, as Arrow likes it."""
 
-_EVENT, _TUPLE, _SET, _FROZENSET, _MAP, _BIG, _JOINED, _MATCHED, _PACKED, _PAIRS = range(1, 11)
+Bytes = bytes | memoryview
+"""A snapshot that is read."""
+
+
+class Sink(Protocol):
+    """Where a snapshot is written to, piece by piece."""
+
+    def write(self, data: Any, /) -> object:
+        """Takes a buffer."""
+
+
+_EVENT, _TUPLE, _SET, _FROZENSET, _MAP, _BIG, _JOINED, _MATCHED, _PACKED, _PAIRS, _ASIDE = range(
+    1, 12
+)
 _SCALARS = frozenset({type(None), bool, float, str, bytes})
 _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 
@@ -34,59 +54,76 @@ _encode = _encoder.encode
 _Ext = msgspec.msgpack.Ext
 
 
-def _packed(value: Any) -> Any:
+def _inline(code: int, buffers: Iterable[Any]) -> Any:
+    return _Ext(code, b"".join(buffers))
+
+
+_Aside = Callable[[int, Iterable[Any]], Any]
+"""Puts columns with a tag where they belong; gives what stands for them."""
+
+
+def _packed(value: Any, aside: _Aside) -> Any:
     kind = type(value)
     if kind in _SCALARS:
         return value
     if kind is int:
         return value if _LONG_MIN <= value <= _LONG_MAX else _Ext(_BIG, str(value).encode())
     if kind is list:
-        return [_packed(item) for item in value]
+        return [_packed(item, aside) for item in value]
     if kind is tuple:
-        return _Ext(_TUPLE, _encode([_packed(item) for item in value]))
+        return _Ext(_TUPLE, _encode([_packed(item, aside) for item in value]))
     if isinstance(value, StreamEvent):
-        data = [item if type(item) in _SCALARS else _packed(item) for item in value.data]
+        data = [item if type(item) in _SCALARS else _packed(item, aside) for item in value.data]
         return _Ext(_EVENT, _encode([value.timestamp_ms, value.kind, data]))
     if kind is dict:
         if all(type(key) is str for key in value):
-            return {key: _packed(item) for key, item in value.items()}
-        pairs = [(_packed(key), _packed(item)) for key, item in value.items()]
+            return {key: _packed(item, aside) for key, item in value.items()}
+        pairs = [(_packed(key, aside), _packed(item, aside)) for key, item in value.items()]
         return _Ext(_MAP, _encode(pairs))
-    return _packed_rare(value)
+    return _packed_rare(value, aside)
 
 
-def _packed_rare(value: Any) -> Any:
+def _packed_rare(value: Any, aside: _Aside) -> Any:
     if isinstance(value, (set, frozenset)):
         # Sets have no order of their own: sorted bytes make equal states equal snapshots.
-        items = sorted(_encode(_packed(item)) for item in value)
+        items = sorted(_encode(_packed(item, aside)) for item in value)
         return _Ext(_SET if isinstance(value, set) else _FROZENSET, _encode(items))
     if isinstance(value, JoinedEvent):
-        parts = [value.timestamp_ms, value.kind, _packed(value.left), _packed(value.right)]
-        return _Ext(_JOINED, _encode(parts))
-    if isinstance(value, PackedEvents):
-        return _Ext(_PACKED, value.payload)
-    if isinstance(value, PackedPairs):
-        return _Ext(_PAIRS, value.payload)
+        sides = [_packed(value.left, aside), _packed(value.right, aside)]
+        return _Ext(_JOINED, _encode([value.timestamp_ms, value.kind, *sides]))
+    if isinstance(value, PackedEvents | PackedPairs):
+        is_events = isinstance(value, PackedEvents)
+        columns = value if isinstance(value, PackedEvents) else value.columns
+        place = aside if columns.is_large else _inline
+        return place(_PACKED if is_events else _PAIRS, columns.buffers())
     if isinstance(value, MatchedEvent):
-        slots = [_packed(slot) for slot in value.slots]
+        slots = [_packed(slot, aside) for slot in value.slots]
         return _Ext(_MATCHED, _encode([value.timestamp_ms, value.kind, slots]))
     return _unknown(value)
 
 
-def _ext(code: int, data: memoryview) -> Any:
-    if code == _PACKED:
-        return PackedEvents(data).events()
-    if code == _PAIRS:
-        return PackedPairs(data).pairs()
-    return _unpacked(code, data, _decoder)
+class _Reader:
+    """Decodes what was packed; `whole` is where columns stand that were put aside."""
 
+    def __init__(self, *, keep_packed: bool, whole: memoryview | None = None) -> None:
+        self._keep_packed = keep_packed
+        self._whole = whole
+        self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(ext_hook=self._ext)
+        self.decode = self._decoder.decode
 
-def _ext_packed(code: int, data: memoryview) -> Any:
-    if code == _PACKED:
-        return PackedEvents(data)
-    if code == _PAIRS:
-        return PackedPairs(data)
-    return _unpacked(code, data, _packed_decoder)
+    def _ext(self, code: int, data: memoryview) -> Any:
+        if code == _ASIDE:
+            code, start, size = msgspec.msgpack.decode(data)
+            if self._whole is None or start + size > len(self._whole):
+                raise SnapshotError("damaged snapshot: columns are not where they should be")
+            data = self._whole[start : start + size]
+        if code == _PACKED:
+            events = PackedEvents(data)
+            return events if self._keep_packed else events.events()
+        if code == _PAIRS:
+            pairs = PackedPairs(PackedEvents(data))
+            return pairs if self._keep_packed else pairs.pairs()
+        return _unpacked(code, data, self._decoder)
 
 
 def _unpacked(code: int, data: memoryview, decoder: msgspec.msgpack.Decoder[Any]) -> Any:
@@ -109,47 +146,108 @@ def _unpacked(code: int, data: memoryview, decoder: msgspec.msgpack.Decoder[Any]
     raise SnapshotError(f"unknown tag {code} in a snapshot")
 
 
-_decoder = msgspec.msgpack.Decoder(ext_hook=_ext)
-_packed_decoder = msgspec.msgpack.Decoder(ext_hook=_ext_packed)
+_decoders = {keep_packed: _Reader(keep_packed=keep_packed) for keep_packed in (False, True)}
 
 
 def encode(value: Any) -> bytes:
     """A plain value as bytes; raises SnapshotError for what `PlainState` does not allow."""
-    return _encode(_packed(value))
+    return _encode(_packed(value, _inline))
 
 
-def decode(data: bytes | memoryview, *, keep_packed: bool = False) -> Any:
+def decode(data: Bytes, *, keep_packed: bool = False) -> Any:
     """The value that `encode` was given; raises SnapshotError for damaged bytes.
 
     Packed events come as lists of events, or as they are for who can read them (`keep_packed`).
     """
+    return _decoded(_decoders[keep_packed], data)
+
+
+def _decoded(reader: _Reader, data: Bytes) -> Any:
     try:
-        return (_packed_decoder if keep_packed else _decoder).decode(data)
+        return reader.decode(data)
     except (msgspec.DecodeError, ValueError, TypeError, LookupError) as error:
         raise SnapshotError(f"damaged snapshot: {error}") from error
 
 
+class _Written:
+    """A snapshot on its way into a sink."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._size = 0
+
+    def write(self, data: Any) -> None:
+        """The next piece."""
+        self._sink.write(data)
+        self._size += len(memoryview(data).cast("B"))
+
+    def aside(self, code: int, buffers: Iterable[Any]) -> Any:
+        """Columns of their own, and what stands for them in the body."""
+        self.write(bytes(-self._size % ALIGNMENT))
+        start = self._size
+        for buffer in buffers:
+            self.write(buffer)
+        return _Ext(_ASIDE, _encode([code, start, self._size - start]))
+
+
+def seal_into(sink: Sink, position: int, body: Any) -> None:
+    """Writes a snapshot."""
+    written = _Written(sink)
+    written.write(_HEADER.pack(MAGIC, VERSION, position))
+    packed = _encode(_packed(body, written.aside))
+    written.write(packed)
+    written.write(_SIZE.pack(len(packed)))
+
+
 def seal(position: int, body: Any) -> bytes:
-    """A snapshot: header and body."""
-    return _HEADER.pack(MAGIC, VERSION, position) + encode(body)
+    """A snapshot in one piece."""
+    pieces = Pieces()
+    seal_into(pieces, position, body)
+    return pieces.joined()
 
 
-def position_of(snapshot: bytes) -> int:
+class Pieces:
+    """A sink in memory."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Any] = []
+
+    def write(self, data: Any, /) -> None:
+        """See Sink."""
+        self._pieces.append(data)
+
+    def joined(self) -> bytes:
+        """All that was written."""
+        return b"".join(self._pieces)
+
+
+def position_of(snapshot: Bytes) -> int:
     """The log position a snapshot was taken at; raises SnapshotError when it is none of ours."""
     if len(snapshot) < _HEADER.size:
         raise SnapshotError("not a snapshot: too short")
     magic, version, position = _HEADER.unpack_from(snapshot)
     if magic != MAGIC:
         raise SnapshotError("not a snapshot: it does not start with the magic bytes")
-    if version != VERSION:
+    if version not in (ALL_IN_THE_BODY, VERSION):
         raise SnapshotError(
-            f"a snapshot of version {version}; this release reads version {VERSION}",
+            f"a snapshot of version {version}; this release reads versions up to {VERSION}",
             hint="restore it with the release that wrote it, or replay the log from the start",
         )
     return int(position)
 
 
-def unseal(snapshot: bytes, *, keep_packed: bool = False) -> tuple[int, Any]:
+def unseal(snapshot: Bytes, *, keep_packed: bool = False) -> tuple[int, Any]:
     """(position, body) of a snapshot; raises SnapshotError. `keep_packed`: see decode."""
     position = position_of(snapshot)
-    return position, decode(memoryview(snapshot)[_HEADER.size :], keep_packed=keep_packed)
+    whole = memoryview(snapshot)
+    _, version, _ = _HEADER.unpack_from(whole)
+    if version == ALL_IN_THE_BODY:
+        return position, decode(whole[_HEADER.size :], keep_packed=keep_packed)
+    end = len(whole) - _SIZE.size
+    if end < _HEADER.size:
+        raise SnapshotError("damaged snapshot: it ends behind its header")
+    (size,) = _SIZE.unpack_from(whole, end)
+    if size > end - _HEADER.size:
+        raise SnapshotError("damaged snapshot: it is shorter than its body")
+    reader = _Reader(keep_packed=keep_packed, whole=whole)
+    return position, _decoded(reader, whole[end - size : end])

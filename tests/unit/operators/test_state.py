@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from lockstep.operators import state
 from lockstep.operators.contract import EXPIRED, JoinedEvent, MatchedEvent, StreamEvent
 from lockstep.operators.errors import SnapshotError
+from lockstep.operators.packed import LARGE_ROWS, PackedEvents, PackedPairs
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 KEYS = SCALARS | st.tuples(SCALARS, SCALARS)
@@ -91,3 +93,83 @@ def test_unknown_tags_are_refused() -> None:
     """A later release's values."""
     with pytest.raises(SnapshotError):
         state.decode(b"\xc7\x01\x63\x00")
+
+
+def packed(count: int, label: str = "é") -> PackedEvents:
+    """Events with a text, nulls and a number."""
+    texts = [None if i % 5 == 0 else f"{label}{i % 7}" for i in range(count)]
+    numbers = pa.array(range(count), pa.int64())
+    return PackedEvents.of(numbers, [pa.array(texts, pa.string()), numbers])
+
+
+def events(count: int) -> list[tuple[int, tuple[Any, ...]]]:
+    """What `packed` holds."""
+    return [
+        (event.timestamp_ms, event.data)
+        for event in PackedEvents(b"".join(packed(count).buffers())).events()
+    ]
+
+
+@pytest.mark.parametrize("count", [0, 1, LARGE_ROWS - 1, LARGE_ROWS, 2 * LARGE_ROWS + 5])
+@pytest.mark.parametrize("position", [0, 17])
+def test_packed_events_come_back_however_many(
+    count: int, position: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small ones in the body, large ones aside, in one batch or several; twice beside others."""
+    monkeypatch.setattr("lockstep.operators.packed.DRAWN_ROWS", LARGE_ROWS)
+    body = {"windows": [("a", packed(count)), ("b", (packed(count), "x" * (position + 1)))]}
+    sealed = state.seal(position, body)
+    _, found = state.unseal(sealed)
+    (_, first), (_, (second, text)) = found["windows"]
+    assert text == "x" * (position + 1)
+    for each in (first, second):
+        assert [(event.timestamp_ms, event.data) for event in each] == events(count)
+    _, kept = state.unseal(sealed, keep_packed=True)
+    assert state.seal(position, kept) == state.seal(
+        position, state.unseal(sealed, keep_packed=True)[1]
+    )
+    assert len(kept["windows"][0][1].events()) == count
+
+
+def test_a_large_snapshot_is_written_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No piece is as large as the whole, and columns stand where Arrow likes them."""
+    monkeypatch.setattr("lockstep.operators.packed.DRAWN_ROWS", LARGE_ROWS)
+    pieces: list[bytes] = []
+
+    class Sink:
+        def write(self, data: Any) -> None:
+            pieces.append(bytes(data))
+
+    count = 3 * LARGE_ROWS
+    state.seal_into(Sink(), 4, {"window": packed(count)})
+    whole = b"".join(pieces)
+    assert max(map(len, pieces)) < len(whole) / 2
+    assert whole == state.seal(4, {"window": packed(count)})
+    assert whole.index(next(iter(packed(count).buffers())).to_pybytes()) % state.ALIGNMENT == 0
+
+
+def test_pairs_come_back() -> None:
+    """Many enough to stand aside."""
+    numbers = pa.array(range(LARGE_ROWS), pa.int64())
+    sealed = state.seal(1, {"pairs": PackedPairs.of(numbers, numbers)})
+    assert state.unseal(sealed)[1]["pairs"] == [(i, i) for i in range(LARGE_ROWS)]
+    _, kept = state.unseal(sealed, keep_packed=True)
+    assert state.seal(1, kept) == sealed
+
+
+def test_snapshots_of_the_first_release_are_read() -> None:
+    """Version 1 has everything in the body, behind the header."""
+    first = b"LOCKSTEP\0\x01" + (23).to_bytes(8, "big") + state.encode({"window": packed(10_000)})
+    position, body = state.unseal(first)
+    assert position == 23
+    assert [(event.timestamp_ms, event.data) for event in body["window"]] == events(10_000)
+
+
+@pytest.mark.parametrize("cut", [1, 8, 9, 1_000, 200_000])
+def test_a_large_snapshot_that_is_cut_off_is_refused(cut: int) -> None:
+    """Wherever it ends, and whatever is missing in front."""
+    sealed = state.seal(1, {"window": packed(2 * LARGE_ROWS)})
+    with pytest.raises(SnapshotError):
+        state.unseal(sealed[:-cut])
+    with pytest.raises(SnapshotError):
+        state.unseal(sealed[:18] + sealed[18 + cut :])

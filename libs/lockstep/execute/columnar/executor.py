@@ -177,15 +177,21 @@ class ColumnarExecutor:
 
     def snapshot(self) -> bytes:
         """The state at `position`, in the reference's form."""
+        pieces = state.Pieces()
+        self.write_snapshot(pieces)
+        return pieces.joined()
+
+    def write_snapshot(self, sink: state.Sink) -> None:
+        """The same, piece by piece."""
         body = {
             "started": self._started,
             "seen": self._seen.snapshot(),
             "writes": self._writes.snapshot(),
             "engine": to_reference(self.lowering.units, self._clock, self._defaults),
         }
-        return state.seal(self._position, body)
+        state.seal_into(sink, self._position, body)
 
-    def restore(self, snapshot: bytes) -> None:
+    def restore(self, snapshot: state.Bytes) -> None:
         """Takes over a snapshot of the same app, whichever executor made it."""
         position, body = state.unseal(snapshot, keep_packed=True)
         if not isinstance(body, dict) or not {"started", "seen", "engine"} <= body.keys():

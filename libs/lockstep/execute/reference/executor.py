@@ -122,15 +122,21 @@ class ReferenceExecutor:
 
     def snapshot(self) -> bytes:
         """The state at `position`."""
+        pieces = state.Pieces()
+        self.write_snapshot(pieces)
+        return pieces.joined()
+
+    def write_snapshot(self, sink: state.Sink) -> None:
+        """The same, piece by piece."""
         body = {
             "started": self._started,
             "seen": self._seen.snapshot(),
             "writes": self._writes.snapshot(),
             "engine": persistence.take(self.engine),
         }
-        return state.seal(self._position, body)
+        state.seal_into(sink, self._position, body)
 
-    def restore(self, snapshot: bytes) -> None:
+    def restore(self, snapshot: state.Bytes) -> None:
         """Takes over a snapshot of the same app."""
         position, body = state.unseal(snapshot)
         if not isinstance(body, dict) or not {"started", "seen", "engine"} <= body.keys():

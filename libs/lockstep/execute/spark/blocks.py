@@ -7,9 +7,10 @@ left behind when it dies. Each block is written once, by one process, before it 
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -47,6 +48,10 @@ def can_share() -> bool:
 Buffer = Any
 """Anything with the buffer protocol."""
 
+Writing = Callable[[Any], None]
+"""Writes a part piece by piece into what it is given, by its `write`: what is large is there
+once."""
+
 
 class Holder:
     """A block's writer, who keeps its memory as long as the reader may need it."""
@@ -54,21 +59,30 @@ class Holder:
     def __init__(self) -> None:
         self._descriptor: int | None = None
 
-    def put(self, parts: Sequence[Buffer], *, shared: bool) -> Block:
+    def put(self, parts: Sequence[Buffer | Writing], *, shared: bool) -> Block:
         """The parts as a block; what this holder held before is gone."""
         self.close()
-        views = [memoryview(part).cast("B") for part in parts]
-        sizes = [view.nbytes for view in views]
-        total = sum(map(padded, sizes))
-        if not shared or total <= INLINE_MAX_BYTES:
+        if shared and any(map(callable, parts)):
+            return self._put(parts)
+        views = [memoryview(_whole(part)).cast("B") for part in parts]
+        if not shared or sum(padded(view.nbytes) for view in views) <= INLINE_MAX_BYTES:
             pieces = [bytes(view) + bytes(padded(view.nbytes) - view.nbytes) for view in views]
-            return Block(sizes, inline=b"".join(pieces))
+            return Block([view.nbytes for view in views], inline=b"".join(pieces))
+        return self._put(views)
+
+    def _put(self, parts: Sequence[Buffer | Writing]) -> Block:
         self._descriptor = descriptor = os.memfd_create("lockstep")
-        os.ftruncate(descriptor, total)
-        at = 0
-        for view, size in zip(views, sizes, strict=True):
-            _write(descriptor, view, at)
-            at += padded(size)
+        file = _File(descriptor)
+        sizes = []
+        for part in parts:
+            start = file.size
+            if callable(part):
+                part(file)
+            else:
+                file.write(part)
+            sizes.append(file.size - start)
+            file.size = start + padded(sizes[-1])
+        os.ftruncate(descriptor, file.size)
         return Block(sizes, path=f"/proc/{os.getpid()}/fd/{descriptor}")
 
     def close(self) -> None:
@@ -78,10 +92,28 @@ class Holder:
             self._descriptor = None
 
 
-def _write(descriptor: int, view: memoryview, at: int) -> None:
-    while view.nbytes:
-        written = os.pwrite(descriptor, view, at)
-        view, at = view[written:], at + written
+class _File:
+    """Shared memory that is written from its beginning on."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.size = 0
+
+    def write(self, data: Buffer, /) -> None:
+        """Takes a buffer."""
+        view = memoryview(data).cast("B")
+        while view.nbytes:
+            written = os.pwrite(self._descriptor, view, self.size)
+            view = view[written:]
+            self.size += written
+
+
+def _whole(part: Buffer | Writing) -> Buffer:
+    if not callable(part):
+        return part
+    memory = io.BytesIO()
+    part(memory)
+    return memory.getbuffer()
 
 
 def get(block: Block) -> list[memoryview]:

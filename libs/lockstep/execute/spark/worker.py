@@ -88,14 +88,14 @@ def _answered(request: wire.Request, held: Held, parts: Sequence[Any]) -> wire.A
         case "slice":
             return _slice(request, held, parts[len(parts) - len(request.positions) :])
         case "snapshot":
-            return _done(request, held, snapshot=executor.snapshot())
+            return _done(request, held, snapshot=executor.write_snapshot)
         case "query":
             rows = executor.on_demand(request.text or "")
             return _done(request, held, data=state.encode(rows))
         case "playback":
             _switch_playback(request, held)
             held.incarnation = request.becomes
-            return _done(request, held, snapshot=executor.snapshot())
+            return _done(request, held, snapshot=executor.write_snapshot)
     return _done(request, held)
 
 
@@ -131,7 +131,7 @@ def _rebuilt(request: wire.Request, base: wire.Base, parts: Sequence[Any]) -> Lo
         shard=(request.shard, request.shards),
     )
     if base.has_snapshot:
-        executor.restore(bytes(parts[0]))
+        executor.restore(parts[0])
         parts = parts[1:]
     for position, payload in zip(base.positions, parts, strict=False):
         executor.run_encoded([Entry(position, payload)])
@@ -151,13 +151,13 @@ def _done(
     *,
     result: SliceResult | None = None,
     data: bytes = b"",
-    snapshot: bytes = b"",
+    snapshot: bytes | blocks.Writing = b"",
 ) -> wire.Answer:
     executor = held.executor
     columns = () if result is None else result.columns
     rows = b"" if result is None or columns else wire.encode_rows(result.rows)
     observations = wire.encode_observations(executor.take_observations())
-    parts = [rows, observations, data, snapshot, *map(wire.encode_columns, columns)]
+    parts: list[Any] = [rows, observations, data, snapshot, *map(wire.encode_columns, columns)]
     exported = executor.exported if isinstance(executor, ColumnarExecutor) else []
     if request.shards > 1 and columns:
         parts += [wire.encode_places(each) for each in exported]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from lockstep.execute.columnar.accumulators import grown
+from lockstep.execute.columnar.column import Column
 from lockstep.execute.columnar.flow import Flow
 from lockstep.execute.columnar.growing import GrowingArray
 from lockstep.execute.columnar.held import HeldRows
 from lockstep.execute.columnar.kernels import plain, sliding
-from lockstep.execute.columnar.windows.contract import Longs, Setup, Step, columns_of, events_of
+from lockstep.execute.columnar.windows.contract import Longs, Setup, Step, events_of, parts_of
 
 
 class Chained:
@@ -99,14 +100,21 @@ class Chained:
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
         """See ColumnarWindow."""
         self._reserve(realm + 1)
-        times, columns = columns_of(state, self.setup.types)
-        if not len(times):
-            return
-        places = self.held.add(columns, times, [groups(columns, times, realm)])
+        for times, columns in parts_of(state, self.setup.types):
+            if len(times):
+                self._append(realm, times, columns, groups(columns, times, realm))
+
+    def _append(self, realm: int, times: Longs, columns: Sequence[Column], group: Longs) -> None:
+        places = self.held.add(columns, times, [group])
         self._newer.reserve(len(self.held.times))
         self.newer[places[:-1]] = places[1:]
         self.newer[places[-1]] = -1
-        self.head[realm], self.tail[realm], self.count[realm] = places[0], places[-1], len(places)
+        if self.count[realm]:
+            self.newer[self.tail[realm]] = places[0]
+        else:
+            self.head[realm] = places[0]
+        self.tail[realm] = places[-1]
+        self.count[realm] += len(places)
 
     def timers(self, realm: int) -> list[int]:
         """See ColumnarWindow."""
