@@ -15,6 +15,7 @@ import statistics
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from lockstep.bus import LogName, OutputLog
@@ -141,7 +142,7 @@ async def _under_load(
         before = len(watch.times)
         text = TEXT.replace("from In", f"define stream More{number} (x int);\nfrom In")
         version = (await client.deploy(text))["version"]
-        await _until(lambda version=version: _both_ready(client, version), "the new version")
+        await _until(partial(_both_ready, client, version), "the new version")
         await _more_rows(watch, feed.rate)
         silences.append(watch.longest_ms(before))
     feed.done.set()

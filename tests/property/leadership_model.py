@@ -252,9 +252,9 @@ class Model:
             instruction = self._instructions.values[request.instruction]
             if isinstance(instruction, LEASE_INSTRUCTIONS):
                 if not lease_seen:  # one after another
-                    lease, answer = _lease_answer(world.lease, index, instruction)
+                    lease, fact = _lease_answer(world.lease, index, instruction)
                     yield self._tell(
-                        world._replace(lease=lease), index, rest, self._facts.number(answer)
+                        world._replace(lease=lease), index, rest, self._facts.number(fact)
                     )
                 lease_seen = True
             elif isinstance(instruction, ReadTail):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from lockstep.bus import (
@@ -256,7 +257,7 @@ class SimTopics:
         def serve(_answer: Answer) -> None:
             for pattern, host, subscription in list(self.board.listeners.values()):
                 if not host.dead and matches(pattern, subject):
-                    network.deliver(BUS, host, lambda to=subscription: to.offer(subject, payload))
+                    network.deliver(BUS, host, partial(subscription.offer, subject, payload))
 
         network.send(self._bus.host, BUS, serve, lambda _outcome: None, UnavailableError)
 

@@ -34,28 +34,28 @@ class SimLeases:
     async def acquire(self, resource: str, holder: str, *, ttl_ms: int) -> Lease | None:
         """See the contract."""
         started_ms = self._clock.monotonic_ms()
-        lease = await self._ask("acquire", resource, holder, ttl_ms=ttl_ms)
+        lease: Lease | None = await self._ask("acquire", resource, holder, ttl_ms=ttl_ms)
         return lease and replace(lease, expires_at_monotonic_ms=started_ms + ttl_ms)
 
     async def renew(self, lease: Lease) -> Lease | None:
         """See the contract."""
         started_ms = self._clock.monotonic_ms()
-        renewed = await self._ask("renew", lease)
+        renewed: Lease | None = await self._ask("renew", lease)
         return renewed and replace(renewed, expires_at_monotonic_ms=started_ms + lease.ttl_ms)
 
     async def release(self, lease: Lease) -> bool:
         """See the contract."""
-        done = await self._ask("release", lease)
+        done: bool = await self._ask("release", lease)
         return done
 
     async def holder(self, resource: str) -> str | None:
         """See the contract."""
-        holder = await self._ask("holder", resource)
-        return holder
+        found: str | None = await self._ask("holder", resource)
+        return found
 
     async def hand_over(self, lease: Lease, to: str) -> bool:
         """See the contract."""
-        done = await self._ask("hand_over", lease, to)
+        done: bool = await self._ask("hand_over", lease, to)
         return done
 
     async def healthy(self) -> bool:

@@ -10,8 +10,13 @@ import asyncio
 import contextvars
 import heapq
 import itertools
-from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import Executor
+from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 MICROSECONDS: Final = 1_000_000
 TURN_LIMIT: Final = 3_000_000
@@ -55,6 +60,8 @@ class SimTask(asyncio.Task[Any]):
 class VirtualLoop(asyncio.BaseEventLoop):
     """Time begins at 0 and is counted in whole microseconds."""
 
+    _ready: deque[asyncio.Handle]  # the base class makes it
+
     def __init__(self) -> None:
         super().__init__()
         self._now_us = 0
@@ -83,8 +90,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def call_soon(
         self,
-        callback: Callable[..., object],
-        *args: Any,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
         """Behind everything that is to be done now."""
@@ -97,8 +104,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_at(
         self,
         when: float,
-        callback: Callable[..., object],
-        *args: Any,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         """Ties run in the order in which they were asked for."""
@@ -109,18 +116,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def create_task(
         self,
-        coro: Coroutine[Any, Any, Any],
+        coro: Generator[Any, None, T] | Coroutine[Any, Any, T],
         *,
         name: object = None,
         context: contextvars.Context | None = None,
-    ) -> asyncio.Task[Any]:
+    ) -> asyncio.Task[T]:
         """A task with a serial number."""
         return SimTask(coro, loop=self, name=name, context=context)
 
-    def run_in_executor(self, _pool: Any, work: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts
+    ) -> asyncio.Future[T]:
         """There are no threads here: what was meant for one is done at once."""
-        done = self.create_future()
-        done.set_result(work(*args))
+        done: asyncio.Future[T] = self.create_future()
+        done.set_result(func(*args))
         return done
 
     def resume(self, host: Host) -> None:
@@ -147,7 +156,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             handle = ready.popleft()
             if handle._cancelled:
                 continue
-            host = handle._context.get(HOST)
+            host = handle._context.get(HOST)  # type: ignore[attr-defined]  # typeshed leaves it out
             if host is None or not (host.paused or host.dead):
                 self._turns += 1
                 handle._run()

@@ -237,7 +237,7 @@ class Cluster:
             rows = await self.published(app)
             return rows if len(rows) >= count else None
 
-        rows = await until(there, f"{count} published rows of {app}")
+        rows: list[OutputRow] = await until(there, f"{count} published rows of {app}")
         ids = [row.id for row in rows]
         assert ids == sorted(set(ids))
         return rows

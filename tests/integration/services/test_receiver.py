@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lockstep.bus import LogName
 from lockstep.events import EventsRecord
-from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.cluster import Answer, Cluster, until
 from tests.integration.services.conftest import Start
 
 TEXT = """
@@ -70,7 +70,7 @@ async def test_bad_input_is_named_and_disturbs_nobody(cluster_of: Start) -> None
         name = await app(cluster, "Bad")
         path = f"/v1/apps/{name}/streams/In/events"
 
-        async def refused(body: bytes, at: str = path, kind: str = "application/json") -> tuple:
+        async def refused(body: bytes, at: str = path, kind: str = "application/json") -> Answer:
             status, answer = await cluster.call(
                 "POST", "receiver", at, body=body, headers={"Content-Type": kind}
             )

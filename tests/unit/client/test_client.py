@@ -255,14 +255,14 @@ async def test_batches_keep_their_limits(doors: list[Receiver]) -> None:
             await asyncio.sleep(0)
         for i in range(1, 10):
             await sender.put("S", {"v": i})
-        chunk = asyncio.create_task(sender.send_chunk("S", [1, 2], key="mine"))
+        chunk = asyncio.create_task(sender.send_chunk("S", [[1], [2]], key="mine"))
         await asyncio.sleep(0)
         await sender.put("S", {"v": "x" * 150})
         await sender.put("S", {"v": "y" * 150})
         door.gate.set()
         await asyncio.gather(first, chunk)
     assert door.batches == [1, 4, 4, 1, 1, 1]
-    assert door.log.values[:11] == [*range(10), (1, 2)]
+    assert door.log.values[:11] == [*range(10), ([1], [2])]
     assert door.log.keys[4] == "mine"
 
 

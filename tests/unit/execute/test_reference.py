@@ -200,7 +200,8 @@ def test_any_cut_gives_the_same(steps: list[Any], cuts: list[int], restart: int)
     identities are the same (design invariants 2 and 5)."""
     entries = entries_of(steps)
     whole = ReferenceExecutor(BUSY).run_slice(entries)
-    executor, rows = ReferenceExecutor(BUSY), []
+    executor = ReferenceExecutor(BUSY)
+    rows: list[OutputRow] = []
     bounds = sorted({0, len(entries), *(min(cut, len(entries)) for cut in cuts)})
     for start, end in pairwise(bounds):
         if start <= restart < end:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lockstep.events import Attribute, AttributeType, StreamSchema
-from lockstep.operators.contract import Stateful, TimerTarget
+from lockstep.operators.contract import Context, Stateful, TimerTarget
 from lockstep.operators.expressions import compile_condition, compile_expression
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope, Shape, Source
@@ -41,7 +41,7 @@ class PlainContext:
         """Notes the operator."""
         self.operators[name] = operator
 
-    def child(self, name: str) -> PlainContext:
+    def child(self, name: str) -> Context:
         """The same context."""
         return self
 
@@ -62,6 +62,10 @@ class PlainContext:
         raise KeyError(name)
 
     def aggregation(self, name: str) -> Any:
+        """There are none."""
+        raise KeyError(name)
+
+    def function(self, name: str, arguments: Sequence[Any]) -> Callable[..., Any]:
         """There are none."""
         raise KeyError(name)
 

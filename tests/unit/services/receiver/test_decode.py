@@ -1,5 +1,7 @@
 """Bodies in all formats: what is one chunk, what is refused alone, what as a whole."""
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -98,7 +100,8 @@ def arrow_body(*batches: pa.RecordBatch) -> bytes:
     with pa.ipc.new_stream(sink, batches[0].schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()
+    body: bytes = sink.getvalue().to_pybytes()
+    return body
 
 
 def test_arrow_batches_are_chunks_with_columns_by_name() -> None:
@@ -119,7 +122,7 @@ def test_arrow_rows_as_chunks_with_the_senders_time() -> None:
     (draft,) = decode_arrow(arrow_body(batch), SCHEMA, row_chunks=True, timestamp_ms=6)
     halves = draft.halves()
     assert halves is not None
-    chunks = []
+    chunks: list[Any] = []
     for half in halves:
         record = decode_input(half.encoded(99))
         assert isinstance(record, EventsRecord)
