@@ -13,6 +13,7 @@ from lockstep.execute.columnar.partitions import Router
 from lockstep.execute.columnar.pool import StringPool
 from lockstep.execute.columnar.realms import Defaults, Realms
 from lockstep.execute.columnar.rules import RULES, Site
+from lockstep.execute.columnar.rules.aggregations import aggregation_units
 from lockstep.execute.columnar.rules.hosted_windows import HOSTED_WINDOWS
 from lockstep.execute.columnar.rules.table_access import table_units
 from lockstep.execute.columnar.settling import Parts, Settling
@@ -80,13 +81,14 @@ def lower(
         else:
             refused[item_of(node)] = why
     _lower_definitions(plan, tables, parts, refused)
+    _lower_aggregations(plan, pool, parts, refused)
     reasons = app_reasons(plan)
-    if reasons or not any(item_of(node) in parts for node in plan.nodes):
+    if reasons or not any(item in parts for item in _working(plan)):
         return Lowering((), tuple(choices), tuple(reasons or refused.values()), tuple(reasons))
     settling = Settling(plan, parts, refused, seconds, observe)
     settled = settling.settled()
     choices = [_chosen(choice, item, settling) for choice, item in _by_item(plan, choices)]
-    if not any(item_of(node) in parts for node in plan.nodes):
+    if not any(item in parts for item in _working(plan)):
         return Lowering((), tuple(choices), tuple(dict.fromkeys(refused.values())))
     return Lowering(tuple(settled), tuple(choices), ())
 
@@ -101,8 +103,24 @@ def _lower_definitions(
             parts[item] = [unit]
         elif unit is not None and item not in used:
             parts[item] = [PassiveTable(name)]
-        else:
+        elif not item.startswith("aggregation/"):
             refused[item] = unit or f"{item.partition('/')[0]}s run on the reference"
+
+
+def _lower_aggregations(
+    plan: AppPlan, pool: StringPool, parts: Parts, refused: dict[Item, str]
+) -> None:
+    for name, unit in aggregation_units(plan, pool).items():
+        if isinstance(unit, str):
+            refused[f"aggregation/{name}"] = unit
+        else:
+            parts[f"aggregation/{name}"] = [unit]
+
+
+def _working(plan: AppPlan) -> Iterator[Item]:
+    """The items for whose sake an app runs in columns."""
+    yield from map(item_of, plan.nodes)
+    yield from (f"aggregation/{name}" for name in plan.checked.aggregations)
 
 
 def _by_item(plan: AppPlan, choices: Iterable[Choice]) -> Iterator[tuple[Choice, Item]]:

@@ -54,6 +54,17 @@ def merged(orders: Sequence[Order]) -> Index:
     return np.lexsort([*reversed(keys), moments])
 
 
+def counts_before(those: Order, chunks: Order) -> Index:
+    """How many of those stand in front of each chunk."""
+    arranged = merged([those, chunks])
+    is_one = arranged < len(those)
+    counts = np.cumsum(is_one)
+    before = np.empty(len(chunks), np.int64)
+    others = ~is_one
+    before[arranged[others] - len(those)] = counts[others]
+    return before
+
+
 def _compact(levels: list[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int64]]:
     """The levels without those that a chunk does not have and what came of it has: streams with
     chunks from several depths are filled up with BEHIND."""

@@ -22,7 +22,7 @@ from lockstep.execute.columnar.column import Column, Unfit
 from lockstep.execute.columnar.held import HeldRows
 from lockstep.execute.columnar.kernels import plain, tables
 from lockstep.execute.columnar.keys import Ids, KeySpace, combined, value_names
-from lockstep.execute.columnar.order import Order, merged
+from lockstep.execute.columnar.order import Order, counts_before, merged
 from lockstep.execute.columnar.pool import StringPool
 from lockstep.execute.columnar.selector import Output
 from lockstep.execute.columnar.slices import Moves
@@ -142,7 +142,7 @@ class TableStore:
             known = key >= 0
             found[known] = self.latest[key[known]]
             return found
-        before = chunks.per_event(_count_before(writes.order, order))
+        before = chunks.per_event(counts_before(writes.order, order))
         place = tables.read(
             plain(key, np.int64), before, writes.key, writes.place, writes.previous, self.latest
         )
@@ -186,17 +186,6 @@ class TableStore:
         peak = self._peak_rows
         self.write(kind, key, places, Order(np.zeros(len(key), np.int64)))
         self.writes, self._peak_rows = None, peak
-
-
-def _count_before(writes: Order, chunks: Order) -> Longs:
-    """How many of the writes stand in front of each chunk."""
-    arranged = merged([writes, chunks])
-    is_write = arranged < len(writes)
-    counts = np.cumsum(is_write)
-    before = np.empty(len(chunks), np.int64)
-    others = ~is_write
-    before[arranged[others] - len(writes)] = counts[others]
-    return before
 
 
 class TableUnit:

@@ -45,15 +45,16 @@ def floor(time_ms: int, granularity: Granularity, zone: tzinfo) -> int:
 
 
 class Bucketing:
-    """Bucket starts of one granularity in one zone."""
+    """Bucket starts of one granularity in one zone; `fixed_ms`: how long each bucket is, if all are
+    of one length and begin at multiples of it."""
 
     def __init__(self, granularity: Granularity, zone: str = GMT) -> None:
         self._granularity = granularity
         self._zone = ZoneInfo("UTC" if is_gmt(zone) else zone)
-        self._fixed_ms = _FIXED_MS.get(granularity) if is_gmt(zone) else None
+        self.fixed_ms = _FIXED_MS.get(granularity) if is_gmt(zone) else None
 
     def start(self, time_ms: int) -> int:
         """Start of the bucket that holds the time (ms since 1970)."""
-        if self._fixed_ms is not None:
-            return time_ms - time_ms % self._fixed_ms
+        if self.fixed_ms is not None:
+            return time_ms - time_ms % self.fixed_ms
         return floor(time_ms, self._granularity, self._zone)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any
 
 from lockstep.events import AttributeType
@@ -51,11 +52,33 @@ def _distinct(so_far: Any, value: Any) -> Any:
     return so_far
 
 
+class Kind(Enum):
+    """What becomes of the arguments of a base value; LATEST: that of the latest event stays."""
+
+    SUM_LONG = auto()
+    SUM_DOUBLE = auto()
+    COUNT = auto()
+    LEAST = auto()
+    GREATEST = auto()
+    DISTINCT = auto()
+    LATEST = auto()
+
+
+_FOLDS: dict[Kind, Fold] = {
+    Kind.SUM_LONG: _sum_long,
+    Kind.SUM_DOUBLE: _sum_double,
+    Kind.COUNT: _count,
+    Kind.LEAST: _least,
+    Kind.GREATEST: _greatest,
+    Kind.DISTINCT: _distinct,
+}
+
+
 @dataclass(frozen=True)
 class Base:
-    """One base value: how an argument is folded in; without `fold` the latest event's stays."""
+    """One base value: how an argument is folded in."""
 
-    fold: Fold | None
+    kind: Kind
     argument: ast.Expression | None
 
 
@@ -91,7 +114,7 @@ class Columns:
         self._scope = scope
         self.bases: list[Base] = []
         self.columns = [self._column(item.expression) for item in selection]
-        self._folds = [(i + 1, base.fold) for i, base in enumerate(self.bases)]
+        self._folds = [(i + 1, _FOLDS.get(base.kind)) for i, base in enumerate(self.bases)]
 
     @property
     def arguments(self) -> list[ast.Expression]:
@@ -101,36 +124,36 @@ class Columns:
 
     def _column(self, expression: ast.Expression) -> Column:
         if not isinstance(expression, ast.FunctionCall) or expression.namespace is not None:
-            return Column((self._place(None, expression),), _as_is)
+            return Column((self._place(Kind.LATEST, expression),), _as_is)
         argument = expression.arguments[0] if expression.arguments else None
         match expression.name:
             case "count":
-                return Column((self._place(_count, None),), _as_is)
+                return Column((self._place(Kind.COUNT, None),), _as_is)
             case "sum":
                 return Column((self._place(self._sum_of(argument), argument),), _as_is)
             case "avg":
-                fold = self._sum_of(argument)
-                divide = _divided_long if fold is _sum_long else _divided
-                return Column((self._place(fold, argument), self._place(_count, None)), divide)
+                kind = self._sum_of(argument)
+                divide = _divided_long if kind is Kind.SUM_LONG else _divided
+                return Column((self._place(kind, argument), self._place(Kind.COUNT, None)), divide)
             case "min":
-                return Column((self._place(_least, argument),), _as_is)
+                return Column((self._place(Kind.LEAST, argument),), _as_is)
             case "max":
-                return Column((self._place(_greatest, argument),), _as_is)
+                return Column((self._place(Kind.GREATEST, argument),), _as_is)
             case "distinctCount":
-                return Column((self._place(_distinct, argument),), _size)
+                return Column((self._place(Kind.DISTINCT, argument),), _size)
             case _:
-                return Column((self._place(None, expression),), _as_is)
+                return Column((self._place(Kind.LATEST, expression),), _as_is)
 
-    def _sum_of(self, argument: ast.Expression | None) -> Fold:
+    def _sum_of(self, argument: ast.Expression | None) -> Kind:
         from lockstep.siddhiql.typing import infer
 
         if argument is None:
             raise EventError("sum and avg of an aggregation want an attribute")
         whole = infer(argument, self._scope) in (AttributeType.INT, AttributeType.LONG)
-        return _sum_long if whole else _sum_double
+        return Kind.SUM_LONG if whole else Kind.SUM_DOUBLE
 
-    def _place(self, fold: Fold | None, argument: ast.Expression | None) -> int:
-        base = Base(fold, argument)
+    def _place(self, kind: Kind, argument: ast.Expression | None) -> int:
+        base = Base(kind, argument)
         if base not in self.bases:
             self.bases.append(base)
         return self.bases.index(base) + 1

@@ -21,12 +21,12 @@ class Periods:
     """A timer of period `every` on the wall clock, from the start of the app."""
 
     def __init__(self, every_ms: int) -> None:
-        self._every_ms = every_ms
+        self.every_ms = every_ms
         self.next_ms: int | None = None
 
     def start(self, clock_ms: int) -> None:
         """The app starts."""
-        self.next_ms = clock_ms + self._every_ms
+        self.next_ms = clock_ms + self.every_ms
 
     def before(self, moments: Index, moves: Moves) -> Index:
         """How many times it has fired in the slice in front of each moment."""
@@ -37,7 +37,7 @@ class Periods:
 
     def _fired(self, clock: Index) -> Index:
         assert self.next_ms is not None
-        fired: Index = np.maximum((clock - self.next_ms) // self._every_ms + 1, 0)
+        fired: Index = np.maximum((clock - self.next_ms) // self.every_ms + 1, 0)
         return fired
 
     def passes(self, moves: Moves) -> int:
@@ -47,7 +47,7 @@ class Periods:
     def firings(self, numbers: Index, place: int, moves: Moves) -> tuple[Order, Index]:
         """(where some of the firings stand, the app clock there)."""
         assert self.next_ms is not None
-        due = self.next_ms + numbers * self._every_ms
+        due = self.next_ms + numbers * self.every_ms
         walls = moves.wall
         moments = walls.moments[np.searchsorted(walls.clock, due, side="left")]
         now = np.maximum(due, walls.before)
@@ -59,7 +59,7 @@ class Periods:
     def go_on(self, fired: int) -> None:
         """The slice is over."""
         assert self.next_ms is not None
-        self.next_ms += fired * self._every_ms
+        self.next_ms += fired * self.every_ms
 
 
 class Periodic:

@@ -1,0 +1,1 @@
+"""Incremental aggregations on columns (semantics 17)."""

@@ -1,0 +1,241 @@
+"""An aggregation as a unit: it takes the chunks of its stream and puts nothing out (semantics 17).
+
+It is purged by a timer on the wall clock, which stands among the events as the reference's would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lockstep.execute.columnar.aggregations.bases import Argument, Longs
+from lockstep.execute.columnar.aggregations.level import LEAST_MS, Cells, Level
+from lockstep.execute.columnar.chunks import Chunks
+from lockstep.execute.columnar.column import Column, Unfit
+from lockstep.execute.columnar.expressions import Evaluate
+from lockstep.execute.columnar.frame import Frame
+from lockstep.execute.columnar.keys import KeySpace, combined, value_names
+from lockstep.execute.columnar.order import counts_before
+from lockstep.execute.columnar.rates.by_time import Periods
+from lockstep.execute.columnar.selector import Output
+from lockstep.execute.columnar.slices import Moves
+from lockstep.execute.columnar.stream_query import Condition
+from lockstep.execute.columnar.units import States, Timer
+from lockstep.operators.aggregations.calendar import Bucketing, is_gmt
+from lockstep.siddhiql.ast import Granularity
+from lockstep.siddhiql.checked import CheckedAggregation
+
+_DAY_MS = 86_400_000
+_SECOND_MS = 1_000
+_FORGET_MIN = 4096
+
+
+class Incoming:
+    """What an aggregation makes of the chunks of its stream: filters, event times, groups and the
+    arguments of the base values."""
+
+    def __init__(
+        self,
+        conditions: Sequence[Condition],
+        times: Callable[[Frame], Longs],
+        groups: Sequence[Evaluate],
+        arguments: Sequence[tuple[Argument, Evaluate]],
+    ) -> None:
+        self._conditions = conditions
+        self._times = times
+        self._groups = groups
+        self._arguments = arguments
+        self.arguments = [argument for argument, _ in arguments]
+        self.space = KeySpace()
+        self._live = 0
+
+    def kept(self, chunks: Chunks) -> Chunks:
+        """The events that pass the filters."""
+        for condition in self._conditions:
+            chunks = chunks.keep(condition(chunks.rows()))
+        return chunks
+
+    def times(self, frame: Frame) -> Longs:
+        """The event times. Unfit where there is none."""
+        times = self._times(frame)
+        if len(times) and times.min() < LEAST_MS:
+            raise Unfit("an event time before all calendars")
+        return times
+
+    def groups(self, frame: Frame) -> Longs:
+        """The group of each event. Unfit for NaN, which is a group of its own each time."""
+        if not self._groups:
+            number = self.space.id_of(())
+            return np.full(len(frame), number, np.int64)
+        names = [_group_names(value(frame)) for value in self._groups]
+        return self.space.assign(*combined(names))
+
+    def values(self, frame: Frame) -> list[Any]:
+        """The arguments of the base values."""
+        return [argument.of(value(frame)) for argument, value in self._arguments]
+
+    def settle(self, levels: Sequence[Level]) -> None:
+        """The slice is done: groups and values that nobody holds any more may be forgotten."""
+        for place, argument in enumerate(self.arguments):
+            argument.settle([level.bases[place] for level in levels])
+        if len(self.space) <= 2 * self._live + _FORGET_MIN:
+            return
+        live = np.zeros(len(self.space), np.bool_)
+        for level in levels:
+            live[level.pairs.second[: len(level)]] = True
+        self._live = int(live.sum())
+        if 2 * self._live < len(live):
+            moved = self.space.compact(live)
+            for level in levels:
+                level.pairs.rename_second(moved)
+
+
+def _group_names(column: Column) -> tuple[Any, list[Any]]:
+    """Keys as the reference's groups have them: a null counts as the text `null`."""
+    codes, keys = value_names(column)
+    if column.values.dtype.kind == "f" and any(key != key for key in keys):
+        raise Unfit("a NaN among the groups of an aggregation")
+    if keys and keys[-1] is None:
+        keys = [*keys[:-1], "null"]
+    return codes, keys
+
+
+class AggregationUnit:
+    """See Unit. `levels` are by granularity, finest first."""
+
+    shows_timers = False
+    is_observed = False
+
+    def __init__(
+        self, checked: CheckedAggregation, place: int, reads: str, incoming: Incoming
+    ) -> None:
+        self.aggregation = checked.definition.name
+        self.name = f"aggregation {self.aggregation}"
+        self.place = place
+        self.reads = (reads,)
+        self.writes = self.aggregation
+        self._incoming = incoming
+        bucketings = {g: Bucketing(g, checked.time_zone) for g in checked.granularities}
+        self.levels = {g: Level(b, incoming.arguments) for g, b in bucketings.items()}
+        self._unit_ms = _unit_ms(list(bucketings.values()), checked.time_zone)
+        self._kept_ms = checked.retention.kept_ms
+        interval_ms = checked.retention.interval_ms
+        self._periods = None if interval_ms is None else Periods(interval_ms)
+
+    # --- folding ---------------------------------------------------------------------------------
+
+    def start(self, clock_ms: int) -> None:
+        """See Started."""
+        if self._periods is not None:
+            self._periods.start(clock_ms)
+
+    def wall_due_ms(self) -> int | None:
+        """See Started."""
+        return None if self._periods is None else self._periods.next_ms
+
+    def due_ms(self) -> int | None:
+        """See Unit."""
+        return None
+
+    def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
+        """See Unit."""
+        chunks = inputs.get(self.reads[0])
+        if chunks is not None:
+            chunks = self._incoming.kept(chunks)
+        if chunks is None or not len(chunks):
+            for due_ms, _ in self._purges(None, moves):
+                self._purge(due_ms)
+            return Output.nothing(())
+        frame = chunks.rows()
+        times, groups = self._incoming.times(frame), self._incoming.groups(frame)
+        at = 0
+        for due_ms, end in self._purges(chunks, moves):
+            self._fold(chunks, times, groups, at, end)
+            self._purge(due_ms)
+            at = end
+        self._fold(chunks, times, groups, at, len(chunks))
+        return Output.nothing(())
+
+    def _fold(self, chunks: Chunks, times: Longs, groups: Longs, at: int, end: int) -> None:
+        if at == end:
+            return
+        frame = chunks.rows()
+        if end - at < len(chunks):
+            frame = frame.picked(np.arange(at, end, dtype=np.int64))
+        cells = Cells(times[at:end], groups[at:end], self._unit_ms)
+        values = self._incoming.values(frame)
+        for level in self.levels.values():
+            level.fold(cells, values)
+
+    # --- purging ---------------------------------------------------------------------------------
+
+    def _purges(self, chunks: Chunks | None, moves: Moves) -> Iterator[tuple[int, int]]:
+        """(due time, how many of the events stand in front of it) of the timers that fire."""
+        periods = self._periods
+        if periods is None or periods.next_ms is None:
+            return
+        fired = periods.passes(moves)
+        if not fired:
+            return
+        numbers = np.arange(fired, dtype=np.int64)
+        order, _ = periods.firings(numbers, self.place, moves)
+        due: list[int] = (periods.next_ms + numbers * periods.every_ms).tolist()
+        ends = [0] * fired
+        if chunks is not None:
+            before = counts_before(chunks.order.below(self.place), order)
+            ends = chunks.starts[before].tolist()
+        periods.go_on(fired)
+        yield from zip(due, ends, strict=True)
+
+    def _purge(self, due_ms: int) -> None:
+        for granularity, kept_ms in self._kept_ms.items():
+            self.levels[granularity].purge(due_ms - kept_ms)
+
+    def settle(self) -> None:
+        """See Unit."""
+        for level in self.levels.values():
+            level.settle()
+        self._incoming.settle(list(self.levels.values()))
+
+    # --- state -----------------------------------------------------------------------------------
+
+    @property
+    def _path(self) -> str:
+        return f"aggregation/{self.aggregation}/buckets"
+
+    def store(self, states: States) -> None:
+        """See Unit."""
+        keys = self._incoming.space.keys
+        states.operators[self._path] = [
+            (granularity.value, level.store(keys), []) for granularity, level in self.levels.items()
+        ]
+        due_ms = self.wall_due_ms()
+        if due_ms is not None:
+            states.timers.append(Timer(due_ms, self._path, wall=True))
+
+    def load(self, states: States) -> None:
+        """See Unit."""
+        for name, saved, *_ in states.operators[self._path]:
+            self.levels[Granularity(name)].load(saved, self._incoming.space.id_of)
+        for timer in states.timers:
+            if timer.path == self._path and self._periods is not None:
+                self._periods.next_ms = timer.due_ms
+
+    def text_columns(self) -> list[Any]:
+        """See Unit."""
+        return [
+            codes
+            for level in self.levels.values()
+            for base in level.bases
+            for codes in base.text_columns()
+        ]
+
+
+def _unit_ms(bucketings: Sequence[Bucketing], time_zone: str) -> int:
+    """A span of time of which every bucket of all granularities is made."""
+    fixed = [each.fixed_ms for each in bucketings if each.fixed_ms is not None]
+    if fixed:
+        return min(fixed)
+    return _DAY_MS if is_gmt(time_zone) else _SECOND_MS

@@ -1,0 +1,104 @@
+"""Random aggregations, and random logs that reach over seconds to years and back."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
+
+STREAM = "define stream S (s string, i int, l long, d double, f float, b bool, t long, u string);\n"
+_LEAPS = (0, 0, 1, 400, 1_000, 7_000, 61_000, 130_000, 1_000_000)
+_DOUBLES = (0.1, 0.2, 0.3, -0.0, 0.0, 1.5, -2.25, 1e16, 1e-9)
+_GRANULARITIES = ("sec", "min", "hour", "day", "month", "year")
+
+
+def aggregation(random: Random, name: str, *, selected: str | None = None) -> str:
+    """The definition of an aggregation of S, or of a stream with the attributes of S."""
+    calls = (
+        "sum(i) as a",
+        "sum(l) as b2",
+        "sum(d) as c",
+        "sum(f) as c2",
+        "avg(i) as e",
+        "avg(d) as g",
+        "min(d) as h",
+        "max(f) as j",
+        "min(i) as k",
+        "max(l) as m",
+        "distinctCount(s) as n",
+        "distinctCount(d) as o",
+        "distinctCount(i) as o2",
+        "count() as p",
+        "s as q",
+        "b as r",
+        "i * 2 as v",
+        "d + f as w",
+        "str:upper(coalesce(s, 'z')) as x",
+    )
+    items = random.sample(calls, random.randint(1, 6))
+    groups = random.sample(("s", "i", "b", "d", "f"), random.choice((0, 1, 1, 2)))
+    if selected is not None:
+        items, groups = [selected, *items], ["s"]
+    by = f" group by {', '.join(groups)}" if groups else ""
+    time = random.choice(
+        ("", "[not (t is null)] aggregate by t", "[not (u is null)] aggregate by u")
+    )
+    where, _, by_time = time.partition(" aggregate by ")
+    passing = random.choice(("", "", "[i > 0]", "[d > 0.0 or b]"))
+    first, last = sorted(random.choices(range(len(_GRANULARITIES)), k=2))
+    every = f"{_GRANULARITIES[first]} ... {_GRANULARITIES[last]}"
+    if random.random() < 0.3:
+        every = ", ".join(random.sample(_GRANULARITIES, 2))
+    purge = random.choice(
+        (
+            "",
+            "@purge(enable='false')\n",
+            "@purge(enable='true', interval='1 sec')\n",
+            "@purge(enable='true', interval='90 sec')\n",
+        )
+    )
+    source = "S" if selected is None else random.choice(("S", "Late"))
+    return (
+        f"{purge}define aggregation {name} from {source}{passing}{where}"
+        f" select {', '.join(items)}{by}"
+        f" aggregate{f' by {by_time}' if by_time else ''} every {every};\n"
+    )
+
+
+def entries(random: Random, count: int) -> list[LogEntry]:
+    """A log of S: records of a few chunks and ticks; time leaps, events are late or far away."""
+    made: list[LogEntry] = []
+    clock = random.choice((1_000, 1_585_443_590_000, 1_603_587_600_000))
+    for position in range(1, count + 1):
+        clock += random.choice(_LEAPS)
+        if random.random() < 0.1:
+            made.append(LogEntry(position, TickRecord(clock)))
+            continue
+        chunks = tuple(
+            tuple(
+                _event(random, clock - random.choice((0, 0, 3, 2_000, 150_000, 4_000_000)))
+                for _ in range(random.choice((1, 1, 3)))
+            )
+            for _ in range(random.choice((1, 2, 5)))
+        )
+        record = EventsRecord("S", clock, chunks, has_timestamps=random.random() < 0.5)
+        made.append(LogEntry(position, record))
+    return made
+
+
+def _event(random: Random, time_ms: int) -> InputEvent:
+    far_ms = random.choice((0, 0, 0, 86_400_000 * 40, -86_400_000 * 400))
+    day = f"2020-0{random.randint(2, 4)}-2{random.randint(0, 9)}"
+    values: tuple[Any, ...] = (
+        random.choice("abcn"),
+        random.randint(-5, 9),
+        random.choice((1, -7, 2**62, 2**63 - 1)),
+        random.choice(_DOUBLES),
+        random.choice((0.5, -0.0, -3.0)),
+        random.random() < 0.5,
+        max(time_ms + far_ms, 0),
+        f"{day} 0{random.randint(0, 3)}:{random.randint(0, 59):02}:07",
+    )
+    nulled = tuple(None if random.random() < 0.1 else value for value in values)
+    return InputEvent(max(time_ms, 0), nulled, None)
