@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.bus import LogName
-from lockstep.events import LockstepError, Position
+from lockstep.bus import LogName, OutputTail
+from lockstep.events import Generation, LockstepError, Position
 from lockstep.frame import AppView, Offload
 from lockstep.operators.errors import SnapshotError
 from lockstep.store import Revision
 from services.processor.engine import AppEngine
 from services.processor.envelope import EnvelopeError, unseal
-from services.processor.origin import Fresh, Resume, Stamp, choose, is_begun, stamp_of
+from services.processor.origin import (
+    Fresh,
+    choose,
+    counting,
+    generation_at,
+    generation_of,
+    stamp,
+    stamp_of,
+)
 from services.processor.replica import Beginning, Replica, Surroundings
+from services.processor.standing import Standing, standing
 
 ORIGIN_SETTING = "origin_position"
 
@@ -27,8 +36,10 @@ async def begin(
     """A replica that stands at its beginning, folding not yet."""
     bus, store = around.world.bus, around.world.store
     input_log, output_log = await bus.input_log(name), await bus.output_log(name)
+    # The log first: what it says has begun is in the store by then.
+    tail = await output_log.tail()
     revisions = await store.revisions.list(name.app, name.group, name.partition)
-    engine, begun, is_empty = await _engine(around, view, revisions, offload)
+    engine, generation, is_empty = await _engine(around, view, revisions, tail, offload)
     first, last = await input_log.bounds()
     if first > engine.position + 1 and last > 0:
         # Whatever was forgotten before was covered by a revision once: begin behind it and say so.
@@ -46,41 +57,52 @@ async def begin(
             origin=first - 1, max_sends=around.settings.processor.dedup_max_ids,
         )  # fmt: skip
     replica = Replica(
-        around, name, input_log, output_log, engine, view, nodes, begun=begun, log_end=last
+        around, name, input_log, output_log, engine, view, nodes, generation, log_end=last
     )
     if is_empty:
         replica.unrecorded = Beginning(*await engine.contents())
-    tail = await output_log.tail()
-    replica.epoch = tail.epoch
-    replica.know(tail.last_id)
+    replica.saw(tail)
     return replica
 
 
 async def _engine(
-    around: Surroundings, view: AppView, revisions: Sequence[Revision], offload: Offload
-) -> tuple[AppEngine, Stamp, bool]:
-    """The engine, under which desired state its state began, and whether that is an empty one."""
+    around: Surroundings,
+    view: AppView,
+    revisions: Sequence[Revision],
+    tail: OutputTail,
+    offload: Offload,
+) -> tuple[AppEngine, Generation, bool]:
+    """The engine, the generation of its state, and whether that is an empty one."""
     deployment = view.deployment
     origin: Position = int(deployment.settings.get(ORIGIN_SETTING, "0"))
-    choice = choose(revisions, deployment, origin=origin)
-    if not isinstance(choice, Fresh):
+    choice = choose(revisions, deployment, tail, origin=origin)
+    if isinstance(choice, Fresh):
+        origin = choice.origin
+    else:
         alike = [
             one
-            for one in revisions
-            if one.verified
-            and one.version == choice.revision.version
-            and stamp_of(one).created_ms == stamp_of(choice.revision).created_ms
-            and is_begun(one.version, stamp_of(one), deployment) is isinstance(choice, Resume)
+            for one in counting(revisions, tail)
+            if stamp_of(one) == stamp_of(choice.revision) and one.version == choice.revision.version
         ]
         for revision in sorted(alike, key=lambda one: one.position, reverse=True):
             engine = await _restored(around, revision, offload)
             if engine is not None:
-                return engine, stamp_of(revision), False
+                return engine, generation_at(revision, tail), False
+    generation = generation_of(stamp(deployment), origin)
+    there = tail.generation
+    if there is not None and there != generation:
+        is_lost = there.deployed_ms == deployment.created_ms
+        if is_lost or standing(generation, tail) is Standing.OVERTAKEN:
+            raise NoBeginningError(
+                f"the output log goes on with a state that began at {there.position};"
+                " no revision of it can be used",
+                where=view.name,
+            )
     engine = await AppEngine.create(
         deployment.text, deployment.version, around.make_executor, offload,
         origin=origin, max_sends=around.settings.processor.dedup_max_ids,
     )  # fmt: skip
-    return engine, Stamp(deployment.created_ms, 0), True
+    return engine, generation, True
 
 
 async def _restored(around: Surroundings, revision: Revision, offload: Offload) -> AppEngine | None:

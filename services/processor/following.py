@@ -32,12 +32,12 @@ class FollowLoop:
             await self._clock.sleep_ms(FOLLOW_EVERY_MS)
 
     async def look(self) -> None:
-        """Once; UnavailableError when the bus is away."""
+        """Once. UnavailableError when the bus is away, RestartReplicaError when the output log goes
+        on with another state."""
         replica = self._replica
         if not replica.is_active:
             tail = await replica.output.tail()
-            replica.epoch = max(replica.epoch, tail.epoch)
-            replica.know(tail.last_id)
+            replica.saw(tail)
             published = 0 if tail.last_id is None else tail.last_id.position
             now_ms = self._clock.monotonic_ms()
             replica.behind.saw(published, replica.engine.position, now_ms)

@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from lockstep.bus import Accepted, OutputTail, control_subject
-from lockstep.events import ClaimRecord, UnavailableError
+from lockstep.bus import control_subject
+from lockstep.events import Generation, UnavailableError
 from lockstep.frame import run_side_by_side, wait_set
 from lockstep.leader import Lease
 from lockstep.leader.protocol import (
@@ -20,6 +20,7 @@ from lockstep.leader.protocol import (
     Candidate,
     Claiming,
     Leading,
+    Permit,
     Rules,
     Standby,
     State,
@@ -28,6 +29,7 @@ from lockstep.leader.protocol import (
     facts,
 )
 from lockstep.leader.protocol import instructions as todo
+from services.processor.claiming import Begun, Claims
 from services.processor.hearing import LogHearing
 from services.processor.publishing import Publishing
 from services.processor.replica import Replica
@@ -39,7 +41,7 @@ LEASE_NUDGE: Final = control_subject("lease")
 
 Hook = Callable[[], Awaitable[None]]
 _AboutLease = todo.AcquireLease | todo.RenewLease | todo.ReleaseLease | todo.HandOverLease
-_AboutLog = todo.ReadTail | todo.AppendClaim | todo.Publish
+_AboutLog = todo.ReadTail | todo.AppendClaim | todo.Publish | todo.AppendBeginning
 _AboutTerm = todo.TermBegan | todo.TermEnded
 _NO_ANSWER: Final = (facts.TailUnavailable, facts.ClaimUnknown, facts.AppendUnknown)
 
@@ -58,6 +60,7 @@ class Leadership:
     ) -> None:
         self._replica = replica
         self._publishing = publishing
+        self._claims = Claims(replica)
         self._around = replica.around
         self._leases = replica.around.world.leases
         self._clock = replica.around.clock
@@ -78,6 +81,7 @@ class Leadership:
             self._clock,
             patience_ms=PATIENCE_TTLS * self._leader.lease_ttl_ms,
         )
+        self._beginning: tuple[Generation, asyncio.Future[Begun]]
         self._lease: Lease | None = None
         self._lease_lane: asyncio.Queue[_AboutLease] = asyncio.Queue()
         self._log_lane: asyncio.Queue[_AboutLog] = asyncio.Queue()
@@ -104,7 +108,7 @@ class Leadership:
                     self._replica.know(up_to)
                 case todo.TermBegan() | todo.TermEnded():
                     self._term_lane.put_nowait(instruction)
-                case todo.ReadTail() | todo.AppendClaim() | todo.Publish():
+                case todo.ReadTail() | todo.AppendClaim() | todo.Publish() | todo.AppendBeginning():
                     self._log_lane.put_nowait(instruction)
                 case _:
                     self._lease_lane.put_nowait(instruction)
@@ -130,6 +134,17 @@ class Leadership:
         self.tell(facts.HandOverRequested(to))
         await self._until(Standby, Stopped)
         return True
+
+    async def begin(self, generation: Generation) -> Begun:
+        """Makes the output log bear the generation that this replica is about to go over to, while
+        it holds nothing back; what came of it.
+        """
+        if not (isinstance(self._state, Leading) and self._state.is_idle):
+            return Begun.NOT_NOW
+        begun: asyncio.Future[Begun] = asyncio.get_running_loop().create_future()
+        self._beginning = generation, begun
+        self.tell(facts.BeginningRequested())
+        return await begun
 
     async def abandon(self) -> None:
         """After a failure: the lease goes back if that is possible, wherever the protocol was."""
@@ -227,34 +242,25 @@ class Leadership:
             instruction = await self._log_lane.get()
             match instruction:
                 case todo.ReadTail():
-                    fact = await self._read_tail()
+                    fact = await self._claims.read_tail()
                 case todo.AppendClaim(epoch, expected_sequence):
                     await self._before_claim()
-                    fact = await self._claim(epoch, expected_sequence)
+                    fact = await self._claims.claim(epoch, expected_sequence)
                 case todo.Publish(permit):
                     fact = await self._publishing.publish(permit)
+                case todo.AppendBeginning(permit):
+                    fact = await self._go_over(permit)
             if not isinstance(fact, _NO_ANSWER):
                 self._hearing.heard()
             self.tell(fact)
 
-    async def _read_tail(self) -> facts.Fact:
-        try:
-            tail = await self._replica.output.tail()
-        except UnavailableError as error:
-            self._log.warning("output log away", error=str(error))
-            return facts.TailUnavailable()
-        return facts.TailRead(as_fact(tail))
-
-    async def _claim(self, epoch: int, expected_sequence: int) -> facts.Fact:
-        claim = ClaimRecord(epoch, self._around.node, self._clock.now_ms())
-        try:
-            outcome = await self._replica.output.append(claim, expected_sequence=expected_sequence)
-        except UnavailableError as error:
-            self._log.warning("claim without an answer", error=str(error))
-            return facts.ClaimUnknown()
-        if isinstance(outcome, Accepted):
-            return facts.ClaimAccepted(epoch, outcome.sequence)
-        return facts.ClaimRefused(as_fact(outcome.tail))
+    async def _go_over(self, permit: Permit) -> facts.Fact:
+        """What `begin` waits for."""
+        generation, begun = self._beginning
+        fact, outcome = await self._claims.begin(permit, generation)
+        if not begun.done():
+            begun.set_result(outcome)
+        return fact
 
     # --- terms -----------------------------------------------------------------------------------
 
@@ -274,8 +280,3 @@ class Leadership:
                 self._log.warning("stepped down", epoch=replica.epoch, reason=instruction.reason)
                 await self._on_end()
             await self._around.beating.say()
-
-
-def as_fact(tail: OutputTail) -> facts.Tail:
-    """A log's end in the protocol's words."""
-    return facts.Tail(tail.sequence, tail.epoch, tail.last_id)

@@ -1,6 +1,7 @@
-"""Where a replica begins: a pure choice from the revisions there are and the version wanted.
+"""Where a replica begins: a pure choice from the revisions there are, the version wanted, and the
+generation that the output log bears.
 
-The newest verified revision decides. Of the wanted version: go on from it. Of another version of
+The newest revision that counts decides. Of the wanted version: go on from it. Of another version of
 the same deployment, or from before a restore that was asked for: the old state is folded on until
 a leader cuts over. Of an app that was undeployed, or none: a first start.
 """
@@ -11,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lockstep.events import Position
+from lockstep.bus import OutputTail
+from lockstep.events import Generation, Position
 from lockstep.frame import RESTORE_GENERATION_SETTING, RESTORE_SETTING
 from lockstep.store import Deployment, Revision
 
@@ -33,6 +35,16 @@ NEVER: Final = Stamp(0, 0)
 def stamp(deployment: Deployment) -> Stamp:
     """The stamp of revisions made under a deployment."""
     return Stamp(deployment.created_ms, deployment.generation)
+
+
+def generation_of(made_under: Stamp, begins_behind: Position) -> Generation:
+    """As the output log bears it."""
+    return Generation(made_under.created_ms, made_under.generation, begins_behind)
+
+
+def stamp_in(generation: Generation) -> Stamp:
+    """Without the position."""
+    return Stamp(generation.deployed_ms, generation.number)
 
 
 def revision_id(app: str, made_under: Stamp, position: Position, unique: str) -> str:
@@ -104,24 +116,52 @@ class ResumeOld:
 Choice = Fresh | Resume | ResumeOld
 
 
-def choose(revisions: Sequence[Revision], wanted: Deployment, *, origin: Position) -> Choice:
-    """The beginning for a replica of the wanted deployment."""
-    newest = newest_verified(revisions)
-    if newest is None:
+def choose(
+    revisions: Sequence[Revision], wanted: Deployment, tail: OutputTail, *, origin: Position
+) -> Choice:
+    """The beginning for a replica of the wanted deployment, whose output log ends with `tail`."""
+    there = counting(revisions, tail)
+    if not there:
         return Fresh(origin)
+    newest = max(there, key=lambda one: (stamp_of(one), one.position, one.epoch))
     if is_begun(newest.version, stamp_of(newest), wanted):
         return Resume(newest)
-    if stamp_of(newest).created_ms == wanted.created_ms:
+    if stamp_of(newest).created_ms >= wanted.created_ms:
         return ResumeOld(newest)
-    return Fresh(origin)
+    # Nobody has begun the app anew yet; rows of the one before may stand behind its origin.
+    last = tail.last_id
+    return Fresh(origin if last is None else max(origin, last.position))
 
 
-def newest_verified(revisions: Sequence[Revision]) -> Revision | None:
-    """The verified revision that counts: latest desired state, then highest position."""
+def counting(revisions: Sequence[Revision], tail: OutputTail) -> list[Revision]:
+    """The verified ones of the state that the output log bears, from its beginning on.
+
+    All verified ones where it bears none. When none of its state is left, those of later ones that
+    could still begin: nothing is published behind them.
+    """
     verified = [one for one in revisions if one.verified]
-    if not verified:
-        return None
-    return max(verified, key=lambda one: (stamp_of(one), one.position, one.epoch))
+    there = tail.generation
+    if there is None:
+        return verified
+    own = [
+        one
+        for one in verified
+        if stamp_of(one) == stamp_in(there) and one.position >= there.position
+    ]
+    last = 0 if tail.last_id is None else tail.last_id.position
+    return own or [
+        one for one in verified if stamp_of(one) > stamp_in(there) and one.position >= last
+    ]
+
+
+def generation_at(revision: Revision, tail: OutputTail) -> Generation:
+    """The generation of who goes on from a counting revision."""
+    there, made_under = tail.generation, stamp_of(revision)
+    if there is None:
+        return generation_of(made_under, 0)  # it has begun, and nothing tells where
+    if stamp_in(there) == made_under:
+        return there
+    return generation_of(made_under, revision.position)
 
 
 def forgettable(revisions: Sequence[Revision]) -> Position:

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lockstep.bus import InputLog, LogName, OutputLog
+from lockstep.bus import InputLog, LogName, OutputLog, OutputTail
 from lockstep.clock import Clock, Randomness
-from lockstep.events import OutputId, Position
+from lockstep.events import Generation, OutputId, Position
 from lockstep.frame import (
     AppView,
     Beating,
@@ -23,8 +23,9 @@ from lockstep.settings import Settings
 from lockstep.telemetry import Logger, MetricName, Metrics
 from services.processor.engine import AppEngine, MakeExecutor
 from services.processor.envelope import Contents
-from services.processor.origin import NEVER, Stamp, has_to_give_way, stamp
+from services.processor.origin import Stamp, has_to_give_way, stamp_in
 from services.processor.standby import ACTIVE, HOT, Behind, Place, is_ready, standby_of
+from services.processor.standing import RestartReplicaError, Standing, standing
 
 PASSIVE = "passive"
 BACKUP = "backup"
@@ -78,8 +79,9 @@ class Signal:
 class Replica:
     """One replica of (app, group, partition) while it runs.
 
-    `target` is the state wanted; the engine may still run an older one (upgrade, restore), that
-    began under `begun`. `unrecorded`: it began empty, and no revision says so yet.
+    `target` is the state wanted; the engine may still run an older one (upgrade, restore).
+    `generation` is of the state that runs; `is_recorded`: the output log bears it. `unrecorded`: it
+    began empty, and the log does not say so yet.
     """
 
     around: Surroundings
@@ -89,10 +91,11 @@ class Replica:
     engine: AppEngine
     target: AppView
     target_nodes: tuple[str, ...]
+    generation: Generation
     permit: Permit | None = None
     epoch: int = 0
     last_id: OutputId | None = None
-    begun: Stamp = NEVER
+    is_recorded: bool = False
     unrecorded: Beginning | None = None
     log_end: Position = 0
     trouble: str | None = None
@@ -124,17 +127,17 @@ class Replica:
     @property
     def is_old(self) -> bool:
         """Another version than the running one is wanted, or the state of a revision."""
-        return has_to_give_way(self.engine.version, self.begun, self.target.deployment)
+        return has_to_give_way(self.engine.version, self.made_under, self.target.deployment)
 
     @property
     def is_settled(self) -> bool:
         """Its state is the one wanted, and recorded: neither going over nor just beginning."""
-        return not self.is_old and self.unrecorded is None
+        return not self.is_old and self.is_recorded
 
     @property
     def made_under(self) -> Stamp:
-        """The stamp of revisions of what runs here: no earlier than what it began under."""
-        return max(stamp(self.target.deployment), self.begun)
+        """The stamp of revisions of what runs here: the desired state that it began under."""
+        return stamp_in(self.generation)
 
     @property
     def place(self) -> Place:
@@ -184,10 +187,26 @@ class Replica:
             if beat.node != self.around.node and (group.group, group.partition) == place
         ]
 
-    async def change(self, engine: AppEngine, begun: Stamp) -> None:
-        """Goes on with another engine that stands at the same position; the old one is closed."""
-        old, self.engine, self.begun = self.engine, engine, begun
+    async def change(self, engine: AppEngine, generation: Generation) -> None:
+        """Goes on with another engine that stands at the same position, whose generation the log
+        bears now; the old one is closed."""
+        old, self.engine, self.generation = self.engine, engine, generation
+        self.record()
         await old.close()
+
+    def record(self) -> None:
+        """The output log bears this replica's generation."""
+        self.is_recorded, self.unrecorded = True, None
+
+    def saw(self, tail: OutputTail) -> None:
+        """The output log's end. RestartReplicaError when it goes on with another state."""
+        match standing(self.generation, tail):
+            case Standing.OVERTAKEN:
+                raise RestartReplicaError(f"{self.generation} is not what {tail} goes on with")
+            case Standing.RECORDED if tail.generation is not None or self.unrecorded is None:
+                self.record()
+        self.epoch = max(self.epoch, tail.epoch)
+        self.know(tail.last_id)
 
     def know(self, last: OutputId | None) -> None:
         """The output log holds every row up to `last`."""
@@ -230,7 +249,7 @@ class Replica:
             ready=self.is_ready,
             trouble=self._slow() or self.trouble,
             behind_ms=self.place.behind_ms,
-            generation=self.begun.generation,
+            generation=self.generation.number,
             standby=self.standby,
         )
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from lockstep.events import LockstepError, Position, UnavailableError
+from lockstep.events import Generation, LockstepError, Position, UnavailableError
 from lockstep.execute.contract import Executor
 from lockstep.execute.local import open_local
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.store import Revision, Stale
 from services.processor.engine import AppEngine
 from services.processor.envelope import Contents, seal, unseal
-from services.processor.origin import Stamp, forgettable, revision_id
+from services.processor.origin import Stamp, forgettable, revision_id, stamp_of
 from services.processor.replica import MakeOffload, Replica
 from services.processor.standby import HOT, takers
 
@@ -41,7 +41,7 @@ class RevisionLoop:
         self._settings = replica.around.settings.processor
         self._revisions = replica.around.world.store.revisions
         self._log = replica.around.log.bind(**replica.labels)
-        self._last: tuple[Position, Stamp] | None = None
+        self._last: tuple[Position, Generation] | None = None
         self._last_id = ""
 
     async def run(self) -> None:
@@ -63,7 +63,7 @@ class RevisionLoop:
             return f"{REFUSED}the app is just going over to another state"
         if not await self._has_begun():
             return f"{REFUSED}the app is just beginning"
-        taken = (replica.engine.position, replica.begun)
+        taken = (replica.engine.position, replica.generation)
         if taken == self._last:
             return self._last_id
         started_ms = self._clock.monotonic_ms()
@@ -71,7 +71,7 @@ class RevisionLoop:
         if saved is None:
             return f"{REFUSED}a newer leader has written"
         await self._revisions.mark_verified(saved.id)
-        self._last, self._last_id = (saved.position, replica.begun), saved.id
+        self._last, self._last_id = (saved.position, taken[1]), saved.id
         took_ms = self._clock.monotonic_ms() - started_ms
         metrics = replica.around.metrics
         metrics.observe("lockstep_processor_snapshot_ms", took_ms, **replica.labels)
@@ -81,11 +81,11 @@ class RevisionLoop:
         return saved.id
 
     async def _has_begun(self) -> bool:
-        """Once a leader has recorded the beginning, which each replica sees soon."""
+        """Once the output log bears this state, which each replica sees soon."""
         deadline_ms = self._clock.monotonic_ms() + BEGINNING_LIMIT_MS
-        while self._replica.unrecorded is not None and self._clock.monotonic_ms() < deadline_ms:
+        while not self._replica.is_recorded and self._clock.monotonic_ms() < deadline_ms:
             await self._clock.sleep_ms(BEGINNING_POLL_MS)
-        return self._replica.unrecorded is None
+        return self._replica.is_recorded
 
     async def save(self, engine: AppEngine, made_under: Stamp) -> Revision | None:
         """Stores and checks a revision, not yet counting; None when a newer epoch has written."""
@@ -122,6 +122,10 @@ class RevisionLoop:
     async def _forget(self) -> None:
         name = self._replica.name
         where = (name.app, name.group, name.partition)
+        made_under = self._replica.made_under
+        if any(stamp_of(one) > made_under for one in await self._revisions.list(*where)):
+            # A later state is about to begin: until it has, those of this one are not to spare.
+            return
         await self._revisions.purge(*where, keep=self._settings.revisions_to_keep)
         up_to = forgettable(await self._revisions.list(*where))
         if up_to > 0:

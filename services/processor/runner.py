@@ -6,7 +6,6 @@ and the log, which gives the same state (design invariants 2 and 5).
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
 from lockstep.bus import LogName
@@ -22,12 +21,12 @@ from services.processor.leadership import Leadership
 from services.processor.publishing import Publishing
 from services.processor.replica import Replica, Surroundings
 from services.processor.revisions import RevisionLoop
-from services.processor.upgrading import RestartReplicaError, UpgradeLoop
+from services.processor.standing import RestartReplicaError
+from services.processor.upgrading import UpgradeLoop
 from services.processor.warming import WarmLoop
 from services.processor.writing import Writes
 
 FLUSH_LIMIT_MS: Final = 10_000
-LOOK_LIMIT_MS: Final = 300
 
 
 class GroupRunner:
@@ -106,7 +105,7 @@ class GroupRunner:
             on_begin=answers.open,
             on_end=answers.close,
         )
-        upgrade = UpgradeLoop(replica, fold, publishing, revisions)
+        upgrade = UpgradeLoop(replica, fold, publishing, revisions, leadership)
         commands = Commands(replica, fold, publishing, leadership, revisions)
         follow = FollowLoop(replica, leadership.tell)
         warm = WarmLoop(replica, fold, leadership.tell)
@@ -127,22 +126,10 @@ class GroupRunner:
             await leadership.abandon()
 
     async def _prepare(self) -> None:
-        """Before leading: has somebody begun a version that this node has not heard of yet? And a
-        warm standby goes on from the newest revision. UnavailableError: not with this state.
+        """Before a claim: an empty state is made a revision, and a warm standby goes on from the
+        newest one. UnavailableError: not with this state. Whether the app has gone over to another
+        state meanwhile the output log tells, when it is read and when it takes the claim.
         """
-        replica = self._replica
-        try:
-            # The app must not wait for a store that hangs: the look is a courtesy to an upgrade.
-            async with asyncio.timeout(LOOK_LIMIT_MS / 1000):
-                await self._upgrade.look_for_beginning()
-        except (UnavailableError, TimeoutError) as error:
-            if replica is not None and replica.is_old:
-                # The wanted state may have begun, and published: the old one must not go on there.
-                raise UnavailableError(
-                    f"whether the wanted state has begun cannot be seen: {error}",
-                    where=self._name.app,
-                ) from error
-            self._log.warning("revisions cannot be looked at", error=str(error))
         await self._upgrade.record_beginning()
         try:
             await self._warm.take_newest()

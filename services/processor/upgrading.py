@@ -3,8 +3,8 @@ version, or a restore of a revision.
 
 The old state is folded and published up to a position that the leader chooses; there the new one
 begins: the old version's state if that fits and else an empty one, or the revision's. The beginning
-is a revision itself: the leader makes it count while it still leads, standbys restore it and go on
-from there.
+is a revision itself; the leader claims the output log for it, and standbys that see the claim
+restore it and go on from there.
 """
 
 from __future__ import annotations
@@ -12,91 +12,59 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Final
 
-from lockstep.events import LockstepError, UnavailableError
+from lockstep.events import Generation, UnavailableError
 from lockstep.operators.errors import SnapshotError
 from lockstep.store import Deployment
+from services.processor.claiming import Begun
 from services.processor.engine import AppEngine
 from services.processor.envelope import Contents, EnvelopeError, unseal
 from services.processor.folding import FoldLoop
-from services.processor.origin import (
-    Stamp,
-    is_begun,
-    newest_verified,
-    restoration_of,
-    stamp,
-    stamp_of,
-)
+from services.processor.leadership import Leadership
+from services.processor.origin import generation_of, restoration_of, stamp, stamp_in
 from services.processor.publishing import Publishing
 from services.processor.replica import Replica
 from services.processor.revisions import RevisionLoop
+from services.processor.standing import RestartReplicaError
 
 LOOK_EVERY_MS: Final = 250
 STORE_PAUSE_MS: Final = 2_000
 FLUSH_LIMIT_MS: Final = 10_000
 
 
-class RestartReplicaError(LockstepError):
-    """This replica has to begin again from the newest revision."""
-
-    retryable = True
-
-
 class UpgradeLoop:
     """`run` in one task."""
 
     def __init__(
-        self, replica: Replica, fold: FoldLoop, publishing: Publishing, revisions: RevisionLoop
+        self,
+        replica: Replica,
+        fold: FoldLoop,
+        publishing: Publishing,
+        revisions: RevisionLoop,
+        leadership: Leadership,
     ) -> None:
         self._replica = replica
         self._fold = fold
         self._publishing = publishing
         self._revisions = revisions
+        self._leadership = leadership
         self._clock = replica.around.clock
         self._log = replica.around.log.bind(**replica.labels)
 
     async def run(self) -> None:
-        """Until cancelled; RestartReplicaError when the new state's beginning is there."""
+        """Until cancelled; RestartReplicaError when only beginning again tells what runs."""
         while True:
             await self._clock.sleep_ms(LOOK_EVERY_MS)
             if self._replica.is_settled:
                 continue
             try:
-                await self.look_for_beginning()
                 if self._replica.is_old and self._replica.is_active:
                     await self._cut_over()
             except UnavailableError as error:
                 self._log.warning("upgrade waits", error=str(error))
                 await self._clock.sleep_ms(STORE_PAUSE_MS)
 
-    async def look_for_beginning(self) -> None:
-        """RestartReplicaError when somebody has begun a later state than the one running here."""
-        replica, name = self._replica, self._replica.name
-        found = await replica.around.world.store.revisions.list(
-            name.app, name.group, name.partition
-        )
-        newest = newest_verified(found)
-        if newest is None:
-            return
-        made_under, wanted = stamp_of(newest), replica.target.deployment
-        if replica.unrecorded is not None and made_under.created_ms >= replica.begun.created_ms:
-            if newest.position > replica.unrecorded.position:
-                # It began behind rows of another version, here it began in front of them.
-                raise RestartReplicaError(f"it begins at {newest.position}")
-            if newest.version == replica.engine.version:
-                replica.unrecorded = None
-        if newest.version != replica.engine.version:
-            # Perhaps not what is wanted now, but later than what runs: several may follow quickly.
-            has_begun = made_under > replica.begun
-        elif replica.is_old:
-            has_begun = is_begun(newest.version, made_under, wanted)
-        else:
-            # A desired state that this node has not heard of: what it asked for is not known here.
-            has_begun = made_under > max(stamp(wanted), replica.begun)
-        if has_begun:
-            raise RestartReplicaError(f"version {newest.version[:12]} begins at {newest.position}")
-
     async def record_beginning(self) -> None:
-        """An empty state counts as the beginning from now on, before a row of it is published.
+        """An empty state is there as a revision before the log is claimed for it.
 
         So whoever starts during an upgrade, however early, finds the version that the others run.
         """
@@ -109,8 +77,8 @@ class UpgradeLoop:
         )
         if saved is None:
             raise UnavailableError("somebody has led since: to be looked at again")
-        await self._replica.around.world.store.revisions.mark_verified(saved.id)
-        self._replica.unrecorded = None
+        await replica.around.world.store.revisions.mark_verified(saved.id)
+        replica.unrecorded = None
 
     async def _cut_over(self) -> None:
         # What takes long and needs no rest comes first: nobody publishes while folding is paused.
@@ -127,8 +95,9 @@ class UpgradeLoop:
                 return
             _, contents = await self._replica.engine.contents()
             begun = await self._begin(wanted, begun, contents)
-            if await self._made_count(begun, stamp(wanted)):
-                await self._replica.change(begun, stamp(wanted))
+            generation = generation_of(stamp(wanted), begun.position)
+            if await self._made_count(begun, generation):
+                await self._replica.change(begun, generation)
                 paused_for_ms = self._clock.monotonic_ms() - paused_ms
                 self._log.info("begun", version=begun.version[:12], position=begun.position,
                                paused_ms=paused_for_ms)  # fmt: skip
@@ -147,25 +116,29 @@ class UpgradeLoop:
         last = self._replica.last_id
         return last is None or self._replica.engine.position >= last.position
 
-    async def _made_count(self, begun: AppEngine, made_under: Stamp) -> bool:
-        """Stores the beginning as a revision, and makes it count if this replica still leads."""
-        replica = self._replica
-        permit = replica.permit
-        if permit is None:
+    async def _made_count(self, begun: AppEngine, generation: Generation) -> bool:
+        """Stores the beginning as a verified revision; then the output log goes over to it if this
+        replica still leads. The log's word decides: only from then on the revision counts.
+        """
+        replica, revisions = self._replica, self._replica.around.world.store.revisions
+        if replica.permit is None:
             return False
-        saved = await self._revisions.save(begun, made_under)
-        tail = await replica.output.tail()
-        if saved is None or tail.epoch != permit.epoch or replica.permit is None:
+        saved = await self._revisions.save(begun, stamp_in(generation))
+        if saved is None:
             return False
-        try:
-            await replica.around.world.store.revisions.mark_verified(saved.id)
-        except UnavailableError as error:
-            # It may count all the same. Going on with the old state would publish behind the new
-            # one's beginning; beginning again asks what counts, and waits until that can be told.
-            raise RestartReplicaError(
-                f"whether the new state counts is unknown: {error}"
-            ) from error
-        return True
+        await revisions.mark_verified(saved.id)
+        place = replica.name
+        there = await revisions.list(place.app, place.group, place.partition)
+        if not any(one.id == saved.id and one.verified for one in there):
+            return False  # somebody who has not heard of it has made room meanwhile
+        match await self._leadership.begin(generation):
+            case Begun.STANDS:
+                return True
+            case Begun.UNKNOWN:
+                # Going on with the old state might publish behind the new one's beginning.
+                raise RestartReplicaError("whether the new state has begun is unknown")
+            case Begun.REFUSED | Begun.NOT_NOW:
+                return False
 
     async def _begin(self, wanted: Deployment, begun: AppEngine, contents: Contents) -> AppEngine:
         """The wanted version behind the old state's position, with the first state that fits."""
@@ -186,8 +159,10 @@ class UpgradeLoop:
     async def _states(self, wanted: Deployment, contents: Contents) -> AsyncIterator[bytes]:
         """Of the revision that is to be restored, if one is, then what is there now."""
         replica = self._replica
+        if wanted.created_ms != replica.made_under.created_ms:
+            return  # another app of that name: the earlier one was undeployed
         restoration = restoration_of(wanted)
-        if restoration is not None and replica.begun < restoration.made_under:
+        if restoration is not None and replica.made_under < restoration.made_under:
             try:
                 store = replica.around.world.store
                 found = unseal(await store.revisions.load(restoration.revision))

@@ -11,7 +11,7 @@ from lockstep.leader.protocol import facts
 from lockstep.operators.errors import SnapshotError
 from services.processor.envelope import EnvelopeError, unseal
 from services.processor.folding import FoldLoop
-from services.processor.origin import is_begun, newest_verified, stamp_of
+from services.processor.origin import stamp_of
 from services.processor.replica import Replica
 from services.processor.standby import WARM
 
@@ -43,13 +43,12 @@ class WarmLoop:
     async def take_newest(self) -> None:
         """A warm standby that is behind the newest verified revision goes on from it."""
         replica, name = self._replica, self._replica.name
-        if replica.standby != WARM or replica.is_active or replica.is_old:
+        if replica.standby != WARM or replica.is_active:
             return
         found = await self._revisions.list(name.app, name.group, name.partition)
-        newest = newest_verified(found)
+        alike = [one for one in found if one.verified and stamp_of(one) == replica.made_under]
+        newest = max(alike, key=lambda one: one.position, default=None)
         if newest is None or newest.position <= replica.engine.position:
-            return
-        if not is_begun(newest.version, stamp_of(newest), replica.target.deployment):
             return
         self._fold.pause()
         try:
@@ -63,7 +62,6 @@ class WarmLoop:
             return
         finally:
             self._fold.resume()
-        replica.begun = stamp_of(newest)
         replica.know(replica.last_id)
         if contents.rows:
             self._tell(facts.RowsHeld(contents.rows[-1].id))

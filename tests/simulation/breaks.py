@@ -18,6 +18,7 @@ from lockstep.events.codec import decode_input
 from lockstep.execute.contract import Encoded, EventFault, SliceResult
 from services.processor.envelope import Contents, seal
 from services.processor.outbox import Outbox
+from services.processor.standing import Standing
 from tests.simulation.bus import SimInputLog, SimOutputLog
 from tests.simulation.carrier import RecordedLog
 from tests.simulation.executor import SimExecutor
@@ -58,11 +59,13 @@ async def _append_reversed(
     self: SimOutputLog, record: OutputRecord | ClaimRecord, *, expected_sequence: int
 ) -> Accepted | Refused:
     there, rows = self._there, getattr(record, "rows", ())
-    parts = [OutputRecord(record.epoch, (row,)) for row in reversed(rows)] or [record]
+    parts: list[OutputRecord | ClaimRecord] = [
+        OutputRecord(record.epoch, (row,)) for row in reversed(rows)
+    ]
 
     async def append_all() -> Accepted | Refused:
         outcome: Accepted | Refused = Accepted(expected_sequence)
-        for part in parts:
+        for part in parts or [record]:
             if isinstance(outcome, Accepted):
                 outcome = await there.append(part, expected_sequence=outcome.sequence)
         return outcome
@@ -114,7 +117,7 @@ class _ClockFollowsRecords(SimExecutor):
 class _ForgetsState(SimExecutor):
     """Restores the position and nothing else."""
 
-    def restore(self, snapshot: bytes) -> None:
+    def restore(self, snapshot: bytes | memoryview) -> None:
         super().restore(snapshot)
         position = self._position
         self._renew()
@@ -127,6 +130,10 @@ def _seal_without_rows(contents: Contents) -> bytes:
 
 def _always(*_anything: object) -> bool:
     return True
+
+
+def _recorded(*_anything: object) -> Standing:
+    return Standing.RECORDED
 
 
 def _put(*there: tuple[str, Any]) -> Patch:
@@ -155,6 +162,14 @@ BREAKS: Final[dict[str, Break]] = {
         frozenset({"epoch"}),
         patched=_put(
             ("tests.simulation.bus.SimOutputLog.tail", _tail_of_no_epoch), (_MAY_FOLLOW, _always)
+        ),
+    ),
+    "generation": Break(
+        "neither the output log nor who reads it looks at which state publishes",
+        frozenset({"generation"}),
+        patched=_put(
+            ("lockstep.bus.tails.may_begin", _always),
+            ("services.processor.replica.standing", _recorded),
         ),
     ),
     "order": Break(

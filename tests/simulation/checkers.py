@@ -11,6 +11,7 @@ from typing import Any, Final
 from lockstep.events import (
     ClaimRecord,
     EventsRecord,
+    Generation,
     Operation,
     OutputId,
     OutputRecord,
@@ -19,6 +20,7 @@ from lockstep.events import (
 )
 from lockstep.events.codec import decode_input, decode_output
 from services.processor.envelope import unseal
+from services.processor.origin import stamp_of
 from tests.simulation.cluster import Cluster
 from tests.simulation.executor import Folds
 from tests.simulation.reference import Reference
@@ -44,7 +46,7 @@ def is_settled(cluster: Cluster) -> bool:
     if cluster.around.carrier.log("ingress.>").entries:
         return False
     reference = cluster.reference.catch_up()
-    if reference.version < cluster.deployed:
+    if reference.text != cluster.scenario.app.versions[cluster.deployed]:
         return False
     rows = reference.rows
     tail = cluster.output.tail.last_id
@@ -62,6 +64,7 @@ def check_all(cluster: Cluster) -> list[Violation]:
         *identities(cluster),
         *completeness(cluster, reference),
         *epochs(cluster),
+        *generations(cluster),
         *clock(cluster, reference),
         *folding(cluster, reference),
         *revisions(cluster, reference),
@@ -121,13 +124,15 @@ def completeness(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
 def epochs(cluster: Cluster) -> Iterator[Violation]:
     """One publisher per epoch; nobody appends behind a later claim."""
     holders: dict[int, str] = {}
-    latest = 0
+    latest, generation = 0, None
     for at_ms, writer, record in published(cluster):
         if isinstance(record, ClaimRecord):
-            if record.epoch in holders or record.epoch <= latest:
+            goes_over = record.epoch == latest and holders[latest] == writer
+            if record.epoch <= latest and not (goes_over and record.generation != generation):
                 yield Violation(
                     "epoch", f"{writer} claims epoch {record.epoch} at {at_ms} ms behind {latest}"
                 )
+            generation = record.generation
             holders[record.epoch] = writer
             latest = max(latest, record.epoch)
         elif holders.get(record.epoch) != writer or record.epoch != latest:
@@ -136,6 +141,24 @@ def epochs(cluster: Cluster) -> Iterator[Violation]:
                 f" {holders.get(latest)}'s"
             )  # fmt: skip
             return
+
+
+def generations(cluster: Cluster) -> Iterator[Violation]:
+    """The app goes over to later states alone, each at one position: rows before it are of those
+    before, rows behind it are its own."""
+    latest: Generation | None = None
+    last: Position = 0
+    for at_ms, writer, record in published(cluster):
+        new = getattr(record, "generation", None)
+        if new is None or new == latest:
+            last = max(last, *(row.id.position for row in getattr(record, "rows", ())), 0)
+            continue
+        if latest is not None and not (new.follows(latest) and last <= new.position):
+            yield Violation(
+                "generation", f"{writer} claims {new} at {at_ms} ms behind {latest} and row {last}"
+            )
+            return
+        latest = new
 
 
 def clock(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
@@ -147,8 +170,12 @@ def clock(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
                 f" {fold.clock_before_ms}"
             )  # fmt: skip
             return
-        wanted = reference.clocks.get((fold.text, fold.position))
-        if wanted is not None and fold.clock_ms != wanted:
+        wanted = {
+            one.clocks[fold.position]
+            for one in reference.of_text(fold.text, fold.before)
+            if fold.position in one.clocks
+        }
+        if wanted and fold.clock_ms not in wanted:
             yield Violation(
                 "clock", f"{fold.node} at {fold.position}: {fold.clock_ms} instead of {wanted}"
             )
@@ -159,8 +186,9 @@ def folding(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
     """Every replica's fold of any slice, published or not, is the reference's."""
     shown = 0
     for fold in cluster.around.folds.folded:
-        wanted = reference.rows_between(fold.text, fold.before, fold.position)
-        if wanted is not None and wanted != list(fold.rows) and shown < SHOWN:
+        segments = reference.of_text(fold.text, fold.before)
+        wanted = [one.rows_between(fold.before, fold.position) for one in segments]
+        if wanted and list(fold.rows) not in wanted and shown < SHOWN:
             shown += 1
             yield Violation("fold", f"{fold.node}, {fold.before} to {fold.position}, differs")
 
@@ -181,9 +209,11 @@ def revisions(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
 def _replayed(cluster: Cluster, reference: Reference, taken: Taken) -> Iterator[str]:
     contents = unseal(taken.state)
     position = taken.revision.position
-    end = reference.end_of(contents.text, position)
-    if end is None:
-        return
+    segment = reference.state_at(stamp_of(taken.revision), position)
+    if segment is None:
+        return  # of a state that had not begun there, or had ended
+    end = len(cluster.input.history)
+    segment.fold(cluster.input, end)
     last = _published_by(cluster, taken.saved_ms)
     held = {row.id for row in contents.rows}
     for row in reference.rows:
@@ -194,9 +224,9 @@ def _replayed(cluster: Cluster, reference: Reference, taken: Taken) -> Iterator[
     executor.restore(contents.snapshot)
     entries = [e for e in cluster.input.encoded() if position < e.position <= end]
     rows = list(executor.run_encoded(entries).rows) if entries else []
-    if rows != reference.rows_between(contents.text, position, end):
+    if rows != segment.rows_between(position, end):
         yield f"replayed to {end} it gives other rows"
-    elif entries and executor.snapshot() != reference.snapshots.get((contents.text, end)):
+    elif entries and executor.snapshot() != segment.snapshots[end]:
         yield f"replayed to {end} it gives another state"
 
 
@@ -214,7 +244,7 @@ def acknowledged(cluster: Cluster) -> Iterator[Violation]:
     for entry in cluster.input.encoded():
         record = decode_input(entry.payload)
         if isinstance(record, EventsRecord):
-            counts.update(event.data[0] for chunk in record.chunks for event in chunk)  # type: ignore[misc]
+            counts.update(event.data[0] for chunk in record.chunks for event in chunk)
     for client in cluster.clients:
         for message in client.sent:
             for number in message.numbers:

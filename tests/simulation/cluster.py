@@ -62,7 +62,9 @@ class Cluster:
             folds=Folds(),
             replicas=scenario.replicas,
         )
-        self.reference = Reference(scenario.app, self.input, self.around.store.archive)
+        self.reference = Reference(
+            scenario.app.versions[0], self.input, self.output, self.around.store.archive
+        )
         self.around.folds.kind = broken.executor
         self.host = Host("operator")
         self.clock = server_clock

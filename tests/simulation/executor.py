@@ -114,6 +114,6 @@ class SimExecutor(ReferenceExecutor):
         self._folds.folded.append(fold)
         return result
 
-    def restore(self, snapshot: bytes) -> Any:
+    def restore(self, snapshot: bytes | memoryview) -> Any:
         """As it is."""
         return super().restore(snapshot)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from lockstep.events import LockstepError
+from services.processor.origin import stamp_of
 from tests.simulation.cluster import Cluster
 from tests.simulation.scenario import SERVERS, Fault
 
@@ -146,8 +147,8 @@ async def _rotten_revision(cluster: Cluster, _fault: Fault) -> None:
         (revision.position, key) for key, (revision, _) in shelf.revisions.items()
         if revision.verified
     )  # fmt: skip
-    versions = {shelf.revisions[key][0].version for _, key in counting}
-    if len(counting) > 1 and len(versions) == 1:
+    stamps = {stamp_of(shelf.revisions[key][0]) for _, key in counting}
+    if len(counting) > 1 and len(stamps) == 1:
         key = counting[-1][1]
         revision, state = shelf.revisions[key]
         shelf.revisions[key] = (revision, state[: len(state) // 2])

@@ -2,105 +2,145 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-from lockstep.events import OutputRow, Position
+from lockstep.bus import EncodedEntry
+from lockstep.events import ClaimRecord, Generation, OutputRow, Position
+from lockstep.events.codec import decode_output
 from lockstep.operators.errors import SnapshotError
-from tests.simulation.apps import App
+from lockstep.store import Deployment
+from services.processor.envelope import unseal
+from services.processor.origin import Stamp, restoration_of, stamp_in
 from tests.simulation.carrier import RecordedLog
 from tests.simulation.executor import Folds, SimExecutor
 from tests.simulation.store import Archive
 
 
 @dataclass
-class Reference:
-    """Grows with the log. A version begins where the first counting revision of it says."""
+class Segment:
+    """One state of the app: folded from its beginning on, to where the next one begins or, for
+    whoever has not heard of that one yet, beyond.
+    """
 
-    app: App
-    log: RecordedLog
-    archive: Archive
+    generation: Generation | None
+    text: str
+    begin: Position
+    executor: SimExecutor
+    end: Position
     rows: list[OutputRow] = field(default_factory=list)
-    version: int = 0
-    clocks: dict[tuple[str, Position], int] = field(default_factory=dict)
-    snapshots: dict[tuple[str, Position], bytes] = field(default_factory=dict)
-    ends: dict[str, Position] = field(default_factory=dict)
-    begins: dict[str, Position] = field(default_factory=dict)
-    _executor: SimExecutor | None = None
-    _beginnings: dict[int, Position] = field(default_factory=dict)
-    _done: Position = 0
+    clocks: dict[Position, int] = field(default_factory=dict)
+    snapshots: dict[Position, bytes] = field(default_factory=dict)
 
-    def catch_up(self) -> Reference:
-        """Folds what has been appended; all anew when a version turns out to have begun before."""
-        beginnings = self._found_beginnings()
-        if self._executor is None or beginnings != self._beginnings:
-            self._begin_anew(beginnings)
-        for entry in self.log.encoded()[self._done :]:
+    def fold(self, log: RecordedLog, up_to: Position) -> None:
+        """As far as that, and no less."""
+        for entry in log.encoded()[self.end : up_to]:
             self._fold_one(entry)
-        self._change_version_here()
-        executor, text = self._executor, self.app.versions[self.version]
-        assert executor is not None
-        self.ends[text] = self._done
-        if (text, self._done) not in self.snapshots:
-            self.snapshots[text, self._done] = executor.snapshot()
-        return self
+        self.snapshots.setdefault(self.end, self.executor.snapshot())
 
-    def rows_between(self, text: str, after: Position, up_to: Position) -> list[OutputRow] | None:
-        """The rows of a slice; None when it was not that version's."""
-        if not self._is_of(text, after, up_to):
-            return None
+    def _fold_one(self, entry: EncodedEntry) -> None:
+        self.rows += self.executor.run_encoded([entry]).rows
+        self.end += 1
+        self.clocks[self.end] = self.executor.engine.wall
+
+    def rows_between(self, after: Position, up_to: Position) -> list[OutputRow]:
+        """The rows of a slice of it."""
         return [row for row in self.rows if after < row.id.position <= up_to]
 
-    def end_of(self, text: str, position: Position) -> Position | None:
-        """How far a revision of a version can be replayed; None when it was not that version's."""
-        end = self.ends.get(text, 0)
-        return end if self._is_of(text, position, end) else None
 
-    def _is_of(self, text: str, after: Position, up_to: Position) -> bool:
-        return text in self.ends and self.begins[text] <= after <= up_to <= self.ends[text]
+@dataclass
+class Reference:
+    """Grows with the logs. A state begins where the first claim of its generation says; which text
+    it has, and whether a revision's state is to be gone back to, the deployments say.
+    """
 
-    def _begin_anew(self, beginnings: dict[int, Position]) -> None:
-        first = self.app.versions[0]
-        self.version, self._beginnings, self._done = 0, beginnings, 0
-        self._executor = SimExecutor(Folds(), "reference", first)
-        for table in (self.rows, self.clocks, self.snapshots, self.ends):
-            table.clear()
-        self.begins = {first: 0}
+    first: str
+    log: RecordedLog
+    output: RecordedLog
+    archive: Archive
+    segments: list[Segment] = field(default_factory=list)
+    rows: list[OutputRow] = field(default_factory=list)
 
-    def _fold_one(self, entry: object) -> None:
-        self._change_version_here()
-        executor, text = self._executor, self.app.versions[self.version]
-        assert executor is not None
-        self.rows += executor.run_encoded([entry]).rows  # type: ignore[list-item]
-        self._done += 1
-        self.clocks[text, self._done] = executor.engine.wall
-
-    def _change_version_here(self) -> None:
-        for version in sorted(self._beginnings):
-            if version > self.version and self._beginnings[version] == self._done:
-                self._change_version(version)
-
-    def _change_version(self, version: int) -> None:
-        old, text = self._executor, self.app.versions[self.version]
-        assert old is not None
-        snapshot = self.snapshots[text, self._done] = old.snapshot()
-        self.ends[text] = self._done
-        self.version = version
-        following = self.app.versions[version]
-        self.begins[following] = self._done
-        self._executor = SimExecutor(Folds(), "reference", following)
-        try:
-            self._executor.restore(snapshot)
-        except SnapshotError:
-            self._executor = SimExecutor(Folds(), "reference", following)
-
-    def _found_beginnings(self) -> dict[int, Position]:
-        """Where the first revision of each later version counts; some may have been skipped."""
-        counting = [
-            taken for taken in self.archive.taken.values() if taken.counts_since_ms is not None
+    def catch_up(self) -> Reference:
+        """Folds what has been appended; all anew when another state has begun."""
+        generations = list(self.generations())
+        if not self.segments or generations != [one.generation for one in self.segments]:
+            self._begin_anew(generations)
+        for one, following in pairwise(self.segments):
+            one.fold(self.log, following.begin)
+        self.segments[-1].fold(self.log, len(self.log.history))
+        ends = [*(one.begin for one in self.segments[1:]), len(self.log.history)]
+        self.rows = [
+            row
+            for one, end in zip(self.segments, ends, strict=True)
+            for row in one.rows_between(one.begin, end)
         ]
-        found: dict[int, Position] = {}
-        for taken in sorted(counting, key=lambda taken: taken.order):
-            version = self.app.versions.index(taken.text)
-            if version > 0:
-                found.setdefault(version, taken.revision.position)
+        return self
+
+    @property
+    def text(self) -> str:
+        """Of the last state."""
+        return self.segments[-1].text
+
+    def generations(self) -> Iterator[Generation]:
+        """Each that the output log was claimed for, once; one that goes back does not count."""
+        last = None
+        for one in self.output.history:
+            record = decode_output(one.stored.payload)
+            new = record.generation if isinstance(record, ClaimRecord) else None
+            if new is None or (last is not None and not last < new):
+                continue
+            if last is None or new.position >= last.position:
+                last = new
+                yield new
+
+    def of_text(self, text: str, after: Position) -> list[Segment]:
+        """The states of a text that had begun there; all folded as far as the log goes."""
+        found = [one for one in self.segments if one.text == text and one.begin <= after]
+        for one in found:
+            one.fold(self.log, len(self.log.history))
         return found
+
+    def state_at(self, made_under: Stamp, position: Position) -> Segment | None:
+        """The state of that stamp, if it is what counts at the position."""
+        ends: list[Position | None] = [*(one.begin for one in self.segments[1:]), None]
+        for one, end in zip(self.segments, ends, strict=True):
+            generation = one.generation
+            if generation is not None and stamp_in(generation) == made_under:
+                counts = one.begin <= position and (end is None or position <= end)
+                return one if counts else None
+        return None
+
+    def _begin_anew(self, generations: list[Generation]) -> None:
+        self.segments = []
+        if not generations:
+            executor = SimExecutor(Folds(), "reference", self.first)
+            self.segments.append(Segment(None, self.first, 0, executor, 0))
+        for generation in generations:
+            self.segments.append(self._segment(generation))
+
+    def _segment(self, generation: Generation) -> Segment:
+        wanted = self.archive.deployments[stamp_in(generation)]
+        executor = SimExecutor(Folds(), "reference", wanted.text)
+        begin = generation.position
+        for snapshot in self._states(generation, wanted):
+            try:
+                executor.restore(snapshot)
+                break
+            except SnapshotError:
+                executor = SimExecutor(Folds(), "reference", wanted.text)
+        return Segment(generation, wanted.text, begin, executor, begin)
+
+    def _states(self, generation: Generation, wanted: Deployment) -> Iterator[bytes]:
+        """The revision's that was to be restored, then what was there."""
+        if not self.segments:
+            return
+        before = self.segments[-1]
+        before.fold(self.log, generation.position)
+        if before.generation is None or before.generation.deployed_ms != generation.deployed_ms:
+            return
+        restoration = restoration_of(wanted)
+        if restoration is not None and restoration.made_under > stamp_in(before.generation):
+            yield unseal(self.archive.taken[restoration.revision].state).snapshot
+        yield before.snapshots[generation.position]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final
 
 from lockstep.events import UnavailableError
-from lockstep.store import Revision, Stale
+from lockstep.store import Deployment, Revision, Stale
 from lockstep.store.contract import Written
-from lockstep.store.memory.store import MemoryRevisions, MemoryShelf, MemoryStore
-from services.processor.envelope import unseal
+from lockstep.store.memory.store import (
+    MemoryDeployments,
+    MemoryRevisions,
+    MemoryShelf,
+    MemoryStore,
+)
+from services.processor.origin import Stamp, stamp
 from tests.simulation.loop import Host, VirtualLoop
 from tests.simulation.network import Network, Remote
 
@@ -35,23 +39,29 @@ class Taken:
     saved_ms: int
     counts_since_ms: int | None = None
 
-    @cached_property
-    def text(self) -> str:
-        """The app's text in it."""
-        return unseal(self.state).text
-
-    @property
-    def order(self) -> tuple[int, int]:
-        """When it began to count, then where it stands."""
-        return self.counts_since_ms or 0, self.revision.position
-
 
 @dataclass
 class Archive:
-    """Every revision there ever was."""
+    """Every revision there ever was, and every deployment by its stamp."""
 
     loop: VirtualLoop
     taken: dict[str, Taken] = field(default_factory=dict)
+    deployments: dict[Stamp, Deployment] = field(default_factory=dict)
+
+
+class SimDeployments(MemoryDeployments):
+    """With everything on record."""
+
+    def __init__(self, shelf: MemoryShelf, archive: Archive) -> None:
+        super().__init__(shelf)
+        self._archive = archive
+
+    async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
+        """Stores it, or refuses."""
+        outcome = await super().put(deployment, epoch=epoch)
+        if isinstance(outcome, Written):
+            self._archive.deployments[stamp(deployment)] = deployment
+        return outcome
 
 
 class SimRevisions(MemoryRevisions):
@@ -91,6 +101,7 @@ class StoreServer:
         self.archive = Archive(loop)
         self.there = MemoryStore(self.shelf)
         self.revisions = SimRevisions(self.shelf, self.disk, self.archive)
+        self.deployments = SimDeployments(self.shelf, self.archive)
 
 
 class SimStore:
@@ -100,7 +111,7 @@ class SimStore:
         def remote(there: Any) -> Any:
             return Remote(network, host, STORE, there, TIMEOUT_MS)
 
-        self.deployments = remote(server.there.deployments)
+        self.deployments = remote(server.deployments)
         self.revisions = remote(server.revisions)
         self.cursors = remote(server.there.cursors)
 

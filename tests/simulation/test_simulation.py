@@ -18,7 +18,7 @@ from tests.simulation.simulation import simulate
 ROOT = Path(__file__).parents[2]
 SMOKE_SEEDS = range(20)
 BREAK_SEEDS = range(200)
-SOON = {"fencing": 5, "held": 6, "cursor": 6, "ack": 9}
+SOON = {"fencing": 5, "generation": 35, "held": 6, "cursor": 6, "ack": 9}
 """Seeds that are known to show a break; any of the first 200 would do."""
 
 NODES = ("coordinator-1", "processor-1", "processor-2", "receiver-1", "receiver-2", "publisher-1",
@@ -39,12 +39,24 @@ THREE_VERSIONS = Scenario(
 )  # fmt: skip
 """The second deployment begins and the lead moves on before the other processor has heard of it."""
 
+UNHEARD = Scenario(
+    seed=2, app=APPS[0], nodes=tuple(one for one in NODES if one != "publisher-2"), replicas=2,
+    clients=("any", "failover"), every_ms=80, skews_ms=(0,) * 7, stall_share=0.0,
+    faults=(
+        Fault(3_000, "cut", "processor-2/store", 4_000),
+        Fault(3_100, "deploy", "cluster"),
+        Fault(4_300, "crash", "processor-1", 2_500),
+    ),
+)  # fmt: skip
+"""The leader has gone over and dies; the standby has not heard of it and has no store to look at."""
+
 FOUND_ONCE = {
     "a node that had not heard of a version led the app back": draw(2008),
     "a leader cut over before it had folded what was published": draw(2013),
     "a version that had begun was passed over by the next one": THREE_VERSIONS,
     "a node began the new version in front of what the old one had published": draw(123),
     "a leader that got no answer went on behind the new version's beginning": draw(1608),
+    "a node led on with a version that the app had gone over from": UNHEARD,
 }
 
 _STORY = """

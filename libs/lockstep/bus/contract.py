@@ -14,6 +14,7 @@ from typing import Protocol
 
 from lockstep.events import (
     ClaimRecord,
+    Generation,
     InputRecord,
     LogEntry,
     OutputId,
@@ -83,11 +84,13 @@ class InputLog(Protocol):
 @dataclass(frozen=True, slots=True)
 class OutputTail:
     """Where an output log ends: sequence of its last record (0 if none), the epoch that wrote or
-    claimed last (0 if none), and the identity of the last row (None if no row yet)."""
+    claimed last (0 if none), the identity of the last row (None if no row yet), and the generation
+    of the last claim that bore one."""
 
     sequence: int
     epoch: int
     last_id: OutputId | None
+    generation: Generation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,8 @@ class OutputLog(Protocol):
     async def append(
         self, record: OutputRecord | ClaimRecord, *, expected_sequence: int
     ) -> Accepted | Refused:
-        """Appends if and only if the log still ends at `expected_sequence`.
+        """Appends if and only if the log still ends at `expected_sequence`, no epoch falls and no
+        generation does. A later generation begins behind every row, or is refused.
 
         A lost acknowledgement is retried inside, and recognised as done when the record is the
         tail. An OutputRecord larger than the carrier takes is appended in pieces, in order; a

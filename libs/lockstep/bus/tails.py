@@ -6,26 +6,40 @@ from collections.abc import Iterator
 
 from lockstep.bus.contract import OutputTail
 from lockstep.bus.errors import RecordTooLargeError
-from lockstep.events import ClaimRecord, OutputId, OutputRecord
+from lockstep.events import ClaimRecord, Generation, OutputId, OutputRecord
 from lockstep.events.codec import encode_record
 
 
 def may_follow(tail: OutputTail, record: OutputRecord | ClaimRecord) -> bool:
-    """Whether the log, ending so, may take the record: epochs never fall, a claim has a new one,
-    no identity stands twice."""
+    """Whether the log, ending so, may take the record: epochs never fall, a claim has a new one
+    or begins a later generation, generations never fall, no identity stands twice."""
     if isinstance(record, ClaimRecord):
-        return record.epoch > tail.epoch
+        there, new = tail.generation, record.generation
+        goes_over = there is not None and new is not None and new.follows(there)
+        newer = record.epoch > tail.epoch or (record.epoch == tail.epoch and goes_over)
+        return newer and may_begin(tail, new)
     if record.epoch < tail.epoch:
         return False
     return not record.rows or tail.last_id is None or record.rows[0].id > tail.last_id
 
 
+def may_begin(tail: OutputTail, generation: Generation | None) -> bool:
+    """Whether who claims with this generation may publish behind the tail: it is the log's, or a
+    later one that begins behind all rows of the log."""
+    before = tail.generation
+    if before is None or generation is None or generation == before:
+        return True
+    is_behind = tail.last_id is None or tail.last_id.position <= generation.position
+    return generation.follows(before) and is_behind
+
+
 def tail_after(tail: OutputTail, record: OutputRecord | ClaimRecord, sequence: int) -> OutputTail:
     """The tail once the record stands at `sequence`."""
-    last_id = tail.last_id
-    if isinstance(record, OutputRecord) and record.rows:
-        last_id = record.rows[-1].id
-    return OutputTail(sequence, record.epoch, last_id)
+    if isinstance(record, ClaimRecord):
+        generation = record.generation or tail.generation
+        return OutputTail(sequence, record.epoch, tail.last_id, generation)
+    last_id = record.rows[-1].id if record.rows else tail.last_id
+    return OutputTail(sequence, record.epoch, last_id, tail.generation)
 
 
 def pieces(
@@ -60,3 +74,17 @@ def id_of_text(text: str) -> OutputId | None:
         return None
     position, _, ordinal = text.partition(".")
     return OutputId(int(position), int(ordinal))
+
+
+def generation_text(generation: Generation | None) -> str:
+    """A generation as text, for headers: `deployed_ms.number.position`, or nothing."""
+    of = generation
+    return "" if of is None else f"{of.deployed_ms}.{of.number}.{of.position}"
+
+
+def generation_of_text(text: str) -> Generation | None:
+    """What `generation_text` was given."""
+    if not text:
+        return None
+    deployed_ms, number, position = text.split(".")
+    return Generation(int(deployed_ms), int(number), int(position))

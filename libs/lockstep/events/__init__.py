@@ -11,6 +11,7 @@ from lockstep.events.event import Event, Value
 from lockstep.events.records import (
     ClaimRecord,
     EventsRecord,
+    Generation,
     InputEvent,
     InputRecord,
     LogEntry,
@@ -34,6 +35,7 @@ __all__ = [
     "EventsRecord",
     "Fault",
     "FencedError",
+    "Generation",
     "InputEvent",
     "InputRecord",
     "InvalidEventError",

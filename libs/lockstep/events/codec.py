@@ -52,6 +52,7 @@ from lockstep.events.outputs import OutputColumns, RowsOfColumns, in_columns
 from lockstep.events.records import (
     ClaimRecord,
     EventsRecord,
+    Generation,
     InputRecord,
     Operation,
     OutputLogRecord,
@@ -101,7 +102,7 @@ def encode_record(
     if isinstance(record, WriteRecord):
         header = WriteHeader(record.text, record.request_id, record.clock_ms)
         return assembled(Kind.WRITE, header)
-    return assembled(Kind.CLAIM, ClaimHeader(record.epoch, record.holder, record.clock_ms))
+    return assembled(Kind.CLAIM, _claim_header(record))
 
 
 def encode_batch(
@@ -208,7 +209,8 @@ def decode_output(payload: bytes) -> OutputLogRecord:
     """The record of an output log. Errors: CodecError."""
     kind, header, body = taken_apart(payload)
     if kind is Kind.CLAIM:
-        return ClaimRecord(header.epoch, header.holder, header.clock_ms)
+        generation = None if header.generation is None else Generation(*header.generation)
+        return ClaimRecord(header.epoch, header.holder, header.clock_ms, generation)
     if kind is not Kind.OUTPUT:
         raise CodecError(f"expected a record of an output log, found {kind.name.lower()}")
     columns: list[OutputColumns] = []
@@ -217,6 +219,12 @@ def decode_output(payload: bytes) -> OutputLogRecord:
         body = body[padded(part.batch.size_bytes) :]
         columns.append(_output_columns(part, batch, extras))
     return OutputRecord(header.epoch, RowsOfColumns(columns))
+
+
+def _claim_header(record: ClaimRecord) -> ClaimHeader:
+    of = record.generation
+    generation = None if of is None else (of.deployed_ms, of.number, of.position)
+    return ClaimHeader(record.epoch, record.holder, record.clock_ms, generation)
 
 
 def _encode_events(record: EventsRecord, schemas: Schemas, send_id: bytes) -> bytes:

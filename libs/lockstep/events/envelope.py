@@ -91,11 +91,12 @@ class OutputHeader(msgspec.Struct, array_like=True, frozen=True):
 
 
 class ClaimHeader(msgspec.Struct, array_like=True, frozen=True):
-    """Of a ClaimRecord."""
+    """Of a ClaimRecord; `generation`: deployed_ms, number, position. Earlier releases have none."""
 
     epoch: int
     holder: str
     clock_ms: int
+    generation: tuple[int, int, int] | None = None
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -108,13 +108,35 @@ class OutputRecord:
     rows: Sequence[OutputRow]
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Generation:
+    """Which state of an app published: when the app was deployed, under which of its desired states
+    (an upgrade or a restore makes a next one), and behind which input position that state began.
+
+    Ordered by what was wanted later; of one desired state the output log takes one beginning alone.
+    """
+
+    deployed_ms: int
+    number: int
+    position: Position
+
+    def follows(self, other: Generation) -> bool:
+        """It was wanted later."""
+        return (self.deployed_ms, self.number) > (other.deployed_ms, other.number)
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimRecord:
-    """A new leader's first append: nobody with a lower epoch may append after it (invariant 4)."""
+    """A new leader's first append: nobody with a lower epoch may append after it (invariant 4).
+
+    `generation` is of its state: nobody with an earlier one may claim after it. A leader whose
+    state changes claims again, with its epoch. None: a release wrote it that knew of none.
+    """
 
     epoch: int
     holder: str
     clock_ms: int
+    generation: Generation | None = None
 
 
 OutputLogRecord = OutputRecord | ClaimRecord

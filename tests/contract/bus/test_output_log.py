@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from lockstep.bus import Accepted, OutputTail, RecordTooLargeError, Refused
-from lockstep.events import ClaimRecord, Operation, OutputId, OutputRecord, OutputRow
+from lockstep.events import ClaimRecord, Generation, Operation, OutputId, OutputRecord, OutputRow
 from tests.contract.bus.carriers import World, fresh_log, rows
 
 READ = {"max_records": 100, "max_bytes": 10_000_000}
@@ -61,6 +61,43 @@ async def test_a_stale_epoch_is_refused_at_the_right_sequence(world: World) -> N
     assert isinstance(await log.append(rows(4, 1), expected_sequence=1), Refused)
     assert isinstance(await log.append(ClaimRecord(5, "b", 5), expected_sequence=1), Refused)
     assert await log.append(rows(5, 1), expected_sequence=1) == Accepted(2)
+
+
+async def test_the_log_goes_over_to_a_later_generation_and_never_back(world: World) -> None:
+    """The tail bears it whatever follows; who claims for an earlier state is refused, whoever it is
+    and whatever epoch it has."""
+    name = fresh_log()
+    log, other = await world.bus.output_log(name), await world.other.output_log(name)
+    first, second = Generation(100, 1, 0), Generation(100, 2, 7)
+    await log.append(ClaimRecord(1, "a", 5, first), expected_sequence=0)
+    await log.append(rows(1, 7), expected_sequence=1)
+    assert await other.tail() == OutputTail(2, 1, OutputId(7, 0), first)
+    assert await log.append(ClaimRecord(1, "a", 6, second), expected_sequence=2) == Accepted(3)
+    assert await log.append(rows(1, 8), expected_sequence=3) == Accepted(4)
+    tail = OutputTail(4, 1, OutputId(8, 0), second)
+    assert await other.tail() == tail
+    assert await other.append(ClaimRecord(2, "b", 7, first), expected_sequence=4) == Refused(tail)
+    elsewhere = ClaimRecord(2, "b", 7, Generation(100, 2, 8))
+    assert await other.append(elsewhere, expected_sequence=4) == Refused(tail)
+    assert await other.append(ClaimRecord(2, "b", 8, second), expected_sequence=4) == Accepted(5)
+
+
+async def test_a_generation_does_not_begin_in_front_of_what_is_published(world: World) -> None:
+    """Rows of the state before would stand behind its beginning."""
+    log = await world.bus.output_log(fresh_log())
+    await log.append(ClaimRecord(1, "a", 5, Generation(100, 1, 0)), expected_sequence=0)
+    await log.append(rows(1, 7), expected_sequence=1)
+    claim = ClaimRecord(2, "b", 6, Generation(100, 2, 6))
+    assert isinstance(await log.append(claim, expected_sequence=2), Refused)
+
+
+async def test_an_epoch_is_claimed_once_unless_the_state_changes(world: World) -> None:
+    """The same generation needs a new epoch; a later one does not."""
+    log = await world.bus.output_log(fresh_log())
+    await log.append(ClaimRecord(1, "a", 5, Generation(100, 1, 0)), expected_sequence=0)
+    again = ClaimRecord(1, "b", 5, Generation(100, 1, 0))
+    assert isinstance(await log.append(again, expected_sequence=1), Refused)
+    assert isinstance(await log.append(ClaimRecord(1, "b", 5), expected_sequence=1), Refused)
 
 
 async def test_an_identity_stands_once(world: World) -> None:

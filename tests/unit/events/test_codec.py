@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,6 +15,7 @@ from lockstep.events import (
     AttributeType,
     ClaimRecord,
     EventsRecord,
+    Generation,
     InputEvent,
     InvalidEventError,
     Operation,
@@ -36,6 +38,7 @@ from lockstep.events.codec import (
     is_write,
     summary_of,
 )
+from lockstep.events.envelope import Kind, assembled
 
 ALL_TYPES = StreamSchema("S", tuple(Attribute(kind.value, kind) for kind in AttributeType))
 ROW = ("x", 1, 2**62, 0.5, 0.1, True, {"a": (1, {2})})
@@ -211,6 +214,20 @@ def test_ticks_and_claims() -> None:
     assert decode_input(encode_record(TickRecord(17))) == TickRecord(17)
     claim = ClaimRecord(3, "nöde", 17)
     assert decode_output(encode_record(claim)) == claim
+    of_a_state = ClaimRecord(3, "nöde", 17, Generation(1_700_000_000_000, 4, 12))
+    assert decode_output(encode_record(of_a_state)) == of_a_state
+
+
+def test_a_claim_of_an_earlier_release_bears_no_generation() -> None:
+    """Its header ends before that."""
+
+    class EarlierHeader(msgspec.Struct, array_like=True):
+        epoch: int
+        holder: str
+        clock_ms: int
+
+    payload = assembled(Kind.CLAIM, EarlierHeader(3, "a", 17))
+    assert decode_output(payload) == ClaimRecord(3, "a", 17, None)
 
 
 def test_another_version_is_refused_by_name() -> None:

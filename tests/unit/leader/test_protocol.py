@@ -192,6 +192,38 @@ def test_stopping_waits_for_a_lease_that_was_asked_for() -> None:
     assert isinstance(run(f.StopRequested())[0], Stopped)
 
 
+def test_a_leader_whose_state_changes_claims_again_with_its_epoch() -> None:
+    """Nothing is published meanwhile; then it goes on behind the claim."""
+    before = leading()
+    state, told = run(f.BeginningRequested(), state=before)
+    assert told == (i.AppendBeginning(before.permit),)
+    state, told = run(f.RowsHeld(FIRST), state=state)
+    assert told == ()
+    state, told = run(f.BeginningAccepted(2), state=state)
+    permit = Permit.of_claim(claimed_epoch=1, accepted_epoch=1, sequence=2)
+    assert told == (i.Publish(permit, None),)
+
+
+def test_a_state_does_not_change_while_an_append_is_under_way_or_in_doubt() -> None:
+    """Where the log ends is not known then."""
+    busy = leading(held=FIRST)
+    assert run(f.BeginningRequested(), state=busy) == (busy, ())
+    doubtful, _ = run(f.AppendUnknown(), state=busy)
+    assert run(f.BeginningRequested(), state=doubtful) == (doubtful, ())
+
+
+def test_a_beginning_without_an_answer_is_looked_for_in_the_log() -> None:
+    """With our own epoch it is ours, and the lead goes on; with another it has ended."""
+    state, _ = run(f.BeginningRequested(), state=leading())
+    state, told = run(f.AppendUnknown(), state=state)
+    assert told == (i.ReadTail(),)
+    after, _ = run(f.TailRead(f.Tail(2, 1, None)), state=state)
+    assert isinstance(after, Leading)
+    assert (after.permit.expected_sequence, after.is_idle) == (2, True)
+    after, _ = run(f.TailRead(f.Tail(2, 2, None)), state=state)
+    assert isinstance(after, Yielding)
+
+
 def test_answers_of_an_earlier_term_do_not_move_the_permit() -> None:
     """They are true, so they trim; but they are about another claim."""
     state = leading(f.Tail(9, 4, FIRST), held=THIRD)
@@ -216,12 +248,14 @@ def test_every_listed_transition_happens_and_no_other() -> None:
         *(kind(tail) for kind in (f.TailRead, f.ClaimRefused, f.AppendRefused) for tail in tails),
         *(f.ClaimAccepted(e, s) for e in (1, 2) for s in (1, 2)),
         f.AppendAccepted(2, FIRST),
+        f.BeginningRequested(),
+        f.BeginningAccepted(2),
         f.HandOverRequested("b"),
         f.Isolated(),
         f.StopRequested(),
     ]
     seen: set[State] = {START}
-    todo = deque([START])
+    todo: deque[State] = deque([START])
     ways = set()
     while todo:
         state = todo.popleft()
@@ -266,15 +300,20 @@ def test_hold_back_gives_what_is_not_published() -> None:
     assert (len(held), held.up_to) == (2, OutputId(7, 0))
 
 
+def _full(held: HoldBack) -> bool:
+    """Asked anew each time, as the type checker does not know that it changes."""
+    return held.is_full
+
+
 def test_hold_back_says_when_it_is_full() -> None:
     """It keeps what it is given, and trimming makes room."""
     held = HoldBack(limit_rows=2)
     held.add(_rows(1))
-    assert not held.is_full
+    assert not _full(held)
     held.add(_rows(2, 3))
-    assert held.is_full
+    assert _full(held)
     held.trim(OutputId(2, 0))
-    assert not held.is_full
+    assert not _full(held)
     with pytest.raises(ValueError, match="follow"):
         held.add(_rows(3))
 

@@ -1,7 +1,7 @@
 """An output log: one JetStream stream that takes a record only behind the expected sequence.
 
-Every message bears in its headers where the log ends with it (epoch, last identity), so the last
-message alone tells the tail, and who sent it, so a lost acknowledgement can be made good.
+Every message bears in its headers where the log ends with it (epoch, last identity, generation), so
+the last message alone tells the tail, and who sent it, so a lost acknowledgement can be made good.
 """
 
 from __future__ import annotations
@@ -14,13 +14,22 @@ from lockstep.bus.nats.errors import WRONG_LAST_SEQUENCE, ApiError, TailLostErro
 from lockstep.bus.nats.jetstream import JetStream, RawMessage, persistently
 from lockstep.bus.nats.reader import LogReader
 from lockstep.bus.nats.room import Room
-from lockstep.bus.tails import id_of_text, id_text, may_follow, pieces, tail_after
+from lockstep.bus.tails import (
+    generation_of_text,
+    generation_text,
+    id_of_text,
+    id_text,
+    may_follow,
+    pieces,
+    tail_after,
+)
 from lockstep.clock import Randomness
 from lockstep.events import ClaimRecord, OutputRecord, UnavailableError
 from lockstep.events.codec import decode_output
 
 _EPOCH: Final = "Lockstep-Epoch"
 _LAST_ID: Final = "Lockstep-Last-Id"
+_GENERATION: Final = "Lockstep-Generation"
 _APPEND: Final = "Lockstep-Append"
 _EMPTY: Final = OutputTail(0, 0, None)
 
@@ -92,6 +101,7 @@ class NatsOutputLog:
             "Nats-Expected-Last-Sequence": str(ends.sequence - 1),
             _EPOCH: str(ends.epoch),
             _LAST_ID: id_text(ends.last_id),
+            _GENERATION: generation_text(ends.generation),
             _APPEND: ours,
         }
         limits = self._jetstream.limits
@@ -144,6 +154,11 @@ class NatsOutputLog:
 
 
 def _tail_of(message: RawMessage) -> OutputTail:
+    headers = message.headers
     return OutputTail(
-        message.sequence, int(message.headers[_EPOCH]), id_of_text(message.headers[_LAST_ID])
+        message.sequence,
+        int(headers[_EPOCH]),
+        id_of_text(headers[_LAST_ID]),
+        # What an earlier release wrote bears none.
+        generation_of_text(headers.get(_GENERATION, "")),
     )

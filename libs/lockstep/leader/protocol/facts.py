@@ -135,6 +135,18 @@ class AppendUnknown:
 
 
 @dataclass(frozen=True, slots=True)
+class BeginningRequested:
+    """The replica is about to go over to another state: the log has to say so first."""
+
+
+@dataclass(frozen=True, slots=True)
+class BeginningAccepted:
+    """Our claim for the other state stands at `sequence`, with our epoch."""
+
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
 class HandOverRequested:
     """Somebody wants `to` to lead."""
 
@@ -171,6 +183,8 @@ Fact = (
     | AppendAccepted
     | AppendRefused
     | AppendUnknown
+    | BeginningRequested
+    | BeginningAccepted
     | HandOverRequested
     | Isolated
     | StopRequested

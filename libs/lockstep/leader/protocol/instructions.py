@@ -53,6 +53,14 @@ class Publish:
 
 
 @dataclass(frozen=True, slots=True)
+class AppendBeginning:
+    """Claim again with the permit's sequence and epoch, for the state that the replica goes over
+    to. Answer: BeginningAccepted, AppendRefused or AppendUnknown."""
+
+    permit: Permit
+
+
+@dataclass(frozen=True, slots=True)
 class TrimHeld:
     """Rows up to `up_to` stand in the output log: hold them back no longer. No answer."""
 
@@ -81,6 +89,7 @@ Instruction = (
     | ReadTail
     | AppendClaim
     | Publish
+    | AppendBeginning
     | TrimHeld
     | TermBegan
     | TermEnded

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lockstep.events import OutputId
 from lockstep.leader.protocol.facts import (
     AppendAccepted,
     AppendRefused,
     AppendUnknown,
+    BeginningAccepted,
+    BeginningRequested,
     ClaimRefused,
     Fact,
     HandOverRequested,
@@ -30,6 +33,7 @@ from lockstep.leader.protocol.facts import (
 )
 from lockstep.leader.protocol.instructions import (
     AcquireLease,
+    AppendBeginning,
     HandOverLease,
     Instruction,
     Publish,
@@ -52,6 +56,10 @@ def on_leading(state: Leading, fact: Fact, rules: Rules) -> Step:
             return _when_due(state)
         case AppendAccepted():
             return _accepted(state, fact)
+        case BeginningRequested() if state.is_idle:
+            return replace(state, in_flight=True), (AppendBeginning(state.permit),)
+        case BeginningAccepted(sequence) if sequence > state.permit.expected_sequence:
+            return publish_next(_moved(state, sequence, state.published))
         case AppendRefused(tail) | ClaimRefused(tail):
             return _told(state, tail, rules)
         case AppendUnknown() if state.in_flight:
@@ -75,7 +83,7 @@ def publish_next(state: Leading) -> Step:
     behind = state.own.held is not None and (
         state.published is None or state.own.held > state.published
     )
-    if state.in_flight or state.doubtful or not behind:
+    if not state.is_idle or not behind:
         return state, ()
     return replace(state, in_flight=True), (Publish(state.permit, state.published),)
 
@@ -84,15 +92,15 @@ def _accepted(state: Leading, fact: AppendAccepted) -> Step:
     trim = TrimHeld(fact.last_id)
     if fact.sequence <= state.permit.expected_sequence:
         return state, (trim,)  # of an earlier term of ours
-    moved = replace(
-        state,
-        permit=state.permit.at(fact.sequence),
-        published=later(state.published, fact.last_id),
-        in_flight=False,
-        doubtful=False,
-    )
-    following, todo = publish_next(moved)
+    published = later(state.published, fact.last_id)
+    following, todo = publish_next(_moved(state, fact.sequence, published))
     return following, (trim, *todo)
+
+
+def _moved(state: Leading, sequence: int, published: OutputId | None) -> Leading:
+    """What was under way stands; the log ends at `sequence`."""
+    permit = state.permit.at(sequence)
+    return replace(state, permit=permit, published=published, in_flight=False, doubtful=False)
 
 
 def _told(state: Leading, tail: Tail, rules: Rules) -> Step:
@@ -108,15 +116,8 @@ def _told(state: Leading, tail: Tail, rules: Rules) -> Step:
         return state, trimmed(tail)  # from before our claim or our last append
     # Our own epoch: nobody else writes with it, so what stands there is an append of ours whose
     # answer was lost.
-    moved = replace(
-        state,
-        permit=state.permit.at(tail.sequence),
-        published=later(state.published, tail.last_id),
-        in_flight=False,
-        doubtful=False,
-        reading=False,
-    )
-    following, todo = publish_next(moved)
+    moved = _moved(state, tail.sequence, later(state.published, tail.last_id))
+    following, todo = publish_next(replace(moved, reading=False))
     return following, (*trimmed(tail), *todo)
 
 

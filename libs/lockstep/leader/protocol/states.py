@@ -126,6 +126,11 @@ class Leading:
     read_at_ms: int = 0
     lost: bool = False
 
+    @property
+    def is_idle(self) -> bool:
+        """The permit's sequence is where the log ends, as far as we know."""
+        return not (self.in_flight or self.doubtful)
+
 
 @dataclass(frozen=True, slots=True)
 class Yielding:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from lockstep.bus import OutputTail
+from lockstep.events import Generation, OutputId
 from lockstep.frame import RESTORE_GENERATION_SETTING, RESTORE_SETTING
 from lockstep.store import Deployment, Revision
 from services.processor.origin import (
@@ -10,11 +12,21 @@ from services.processor.origin import (
     ResumeOld,
     Stamp,
     choose,
+    counting,
     forgettable,
+    generation_at,
     has_to_give_way,
     revision_id,
     stamp_of,
 )
+
+EMPTY = OutputTail(0, 0, None)
+"""Of a log that nobody has claimed, or that an earlier release wrote."""
+
+
+def log_of(generation: int, begin: int, last: int, deployed_ms: int = 100) -> OutputTail:
+    """A log that bears a generation, with a last row at an input position."""
+    return OutputTail(9, 3, OutputId(last, 0), Generation(deployed_ms, generation, begin))
 
 
 def deployment(version: str, generation: int = 1, created_ms: int = 100) -> Deployment:
@@ -44,42 +56,44 @@ def test_a_revision_carries_its_stamp_whatever_the_apps_name() -> None:
 
 def test_nothing_there_is_a_first_start() -> None:
     """At the origin that the deployment names."""
-    assert choose([], deployment("v1"), origin=7) == Fresh(7)
+    assert choose([], deployment("v1"), EMPTY, origin=7) == Fresh(7)
 
 
 def test_unverified_revisions_do_not_count() -> None:
     """Only a verified one is resumed."""
     old, new = revision("v1", 5), revision("v1", 9, verified=False)
-    assert choose([new, old], deployment("v1"), origin=0) == Resume(old)
+    assert choose([new, old], deployment("v1"), EMPTY, origin=0) == Resume(old)
 
 
 def test_an_upgrade_goes_on_from_the_old_version() -> None:
     """The newest revision is of another version of the same deployment."""
     old = revision("v1", 5)
-    assert choose([old], deployment("v2", 2), origin=0) == ResumeOld(old)
+    assert choose([old], deployment("v2", 2), EMPTY, origin=0) == ResumeOld(old)
 
 
 def test_a_late_revision_of_the_old_version_does_not_hide_the_new_ones_beginning() -> None:
     """A standby that had not heard of the upgrade wrote at a later position."""
     begun, late = revision("v2", 5, generation=2), revision("v1", 9)
-    assert choose([late, begun], deployment("v2", 2), origin=0) == Resume(begun)
+    assert choose([late, begun], deployment("v2", 2), EMPTY, origin=0) == Resume(begun)
 
 
 def test_going_back_to_an_earlier_version_goes_on_from_the_later_one() -> None:
     """v1, v2, v1: the state of v2 counts, not the old one of v1."""
     first, second = revision("v1", 5), revision("v2", 8, generation=2)
-    assert choose([first, second], deployment("v1", 3), origin=0) == ResumeOld(second)
+    assert choose([first, second], deployment("v1", 3), EMPTY, origin=0) == ResumeOld(second)
 
 
 def test_another_app_of_the_same_name_begins_afresh() -> None:
     """Undeployed and deployed anew with another text."""
-    assert choose([revision("v1", 5)], deployment("v2", created_ms=200), origin=5) == Fresh(5)
+    assert choose([revision("v1", 5)], deployment("v2", created_ms=200), EMPTY, origin=5) == Fresh(
+        5
+    )
 
 
 def test_the_same_app_deployed_again_goes_on() -> None:
     """Undeployed and deployed anew with the same text: its state is still there."""
     old = revision("v1", 5)
-    assert choose([old], deployment("v1", created_ms=200), origin=5) == Resume(old)
+    assert choose([old], deployment("v1", created_ms=200), EMPTY, origin=5) == Resume(old)
 
 
 def test_the_log_is_kept_from_the_oldest_verified_revision_on() -> None:
@@ -99,10 +113,10 @@ def restoring(version: str, generation: int, at: int) -> Deployment:
 def test_a_state_from_before_a_restore_is_folded_on_until_it_has_happened() -> None:
     """Also by who begins in between; what was taken behind it counts, at whatever position."""
     before, after = revision("v1", 9), revision("v1", 7, generation=2)
-    assert choose([before], restoring("v1", 2, 2), origin=0) == ResumeOld(before)
-    assert choose([before, after], restoring("v1", 2, 2), origin=0) == Resume(after)
-    assert choose([before, after], restoring("v1", 5, 2), origin=0) == Resume(after)
-    assert choose([before, after], restoring("v1", 5, 5), origin=0) == ResumeOld(after)
+    assert choose([before], restoring("v1", 2, 2), EMPTY, origin=0) == ResumeOld(before)
+    assert choose([before, after], restoring("v1", 2, 2), EMPTY, origin=0) == Resume(after)
+    assert choose([before, after], restoring("v1", 5, 2), EMPTY, origin=0) == Resume(after)
+    assert choose([before, after], restoring("v1", 5, 5), EMPTY, origin=0) == ResumeOld(after)
 
 
 def test_a_running_state_gives_way_to_a_later_deployment_alone() -> None:
@@ -111,3 +125,45 @@ def test_a_running_state_gives_way_to_a_later_deployment_alone() -> None:
     assert not has_to_give_way("v2", Stamp(100, 2), deployment("v1", generation=1))
     assert has_to_give_way("v2", Stamp(100, 2), deployment("v1", generation=3))
     assert not has_to_give_way("v1", Stamp(100, 1), deployment("v1", generation=3))
+
+
+def test_the_log_says_which_state_has_begun() -> None:
+    """Not the store: a later one's revision counts once the log was claimed for it."""
+    old, new = revision("v1", 5), revision("v2", 8, generation=2)
+    wanted = deployment("v2", 2)
+    assert choose([old, new], wanted, log_of(1, 0, 8), origin=0) == ResumeOld(old)
+    assert choose([old, new], wanted, log_of(2, 8, 8), origin=0) == Resume(new)
+
+
+def test_of_two_beginnings_of_a_state_the_logs_counts() -> None:
+    """A leader died between storing one and claiming the log for it; another one followed."""
+    first, second = revision("v2", 8, generation=2), revision("v2", 11, generation=2)
+    assert counting([first, second], log_of(2, 11, 11)) == [second]
+
+
+def test_with_nothing_of_its_state_left_a_later_one_may_begin_that_is_behind_every_row() -> None:
+    """Its leader died before it claimed the log, and room was made for its revision."""
+    new = revision("v2", 8, generation=2)
+    assert counting([new], log_of(1, 0, 8)) == [new]
+    assert counting([new], log_of(1, 0, 9)) == []
+
+
+def test_who_has_not_heard_of_a_deployment_goes_on_with_it() -> None:
+    """The log bears a deployment that is later than the one known here."""
+    later = revision("v2", 8, created_ms=200)
+    tail = log_of(1, 8, 9, deployed_ms=200)
+    assert choose([later], deployment("v1"), tail, origin=0) == ResumeOld(later)
+
+
+def test_another_app_of_the_same_name_begins_behind_what_was_published() -> None:
+    """The one before it may have gone on for a while behind the deployment's origin."""
+    wanted = deployment("v2", created_ms=200)
+    assert choose([revision("v1", 5)], wanted, log_of(1, 0, 7), origin=6) == Fresh(7)
+
+
+def test_a_replica_takes_over_the_logs_generation() -> None:
+    """Or, where the log bears an earlier one, begins where its revision stands."""
+    one = revision("v1", 9)
+    assert generation_at(one, log_of(1, 4, 9)) == Generation(100, 1, 4)
+    assert generation_at(one, log_of(0, 4, 9)) == Generation(100, 1, 9)
+    assert generation_at(one, EMPTY) == Generation(100, 1, 0)

@@ -1,0 +1,39 @@
+"""What the output log says about a state."""
+
+import pytest
+
+from lockstep.bus import OutputTail
+from lockstep.bus.tails import may_begin
+from lockstep.events import Generation, OutputId
+from services.processor.standing import Standing, standing
+
+LAST = OutputId(7, 0)
+TAIL = OutputTail(9, 3, LAST, Generation(100, 2, 5))
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        (Generation(100, 2, 5), Standing.RECORDED),
+        (Generation(100, 1, 0), Standing.OVERTAKEN),
+        (Generation(50, 9, 9), Standing.OVERTAKEN),
+        (Generation(100, 2, 6), Standing.OVERTAKEN),
+        (Generation(100, 2, 4), Standing.OVERTAKEN),
+        (Generation(100, 3, 7), Standing.NEW),
+        (Generation(100, 3, 6), Standing.OVERTAKEN),
+        (Generation(200, 1, 7), Standing.NEW),
+    ],
+)
+def test_a_state_is_the_logs_or_follows_it_or_is_of_no_use(
+    own: Generation, expected: Standing
+) -> None:
+    """And the log takes a claim for exactly those that are of use."""
+    assert standing(own, TAIL) is expected
+    assert may_begin(TAIL, own) is (expected is not Standing.OVERTAKEN)
+
+
+def test_a_log_of_an_earlier_release_says_nothing() -> None:
+    """Then everything is as if recorded."""
+    tail = OutputTail(9, 3, LAST)
+    assert standing(Generation(1, 1, 1), tail) is Standing.RECORDED
+    assert may_begin(tail, Generation(1, 1, 1))
