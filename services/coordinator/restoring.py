@@ -1,4 +1,5 @@
-"""Revisions as operators see them: which there are, and wanting an app to go on with one of them.
+"""Revisions as operators see them: which there are, wanting an app to go on with one of them, and
+deleting those that nobody needs.
 
 A restore is desired state: every replica hears of it in the same order as of deployments, and the
 leading one decides at which position it happens (see the processor's DESIGN.md).
@@ -6,14 +7,15 @@ leading one decides at which position it happens (see the processor's DESIGN.md)
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
 from lockstep.clock import Clock
-from lockstep.frame import HeartbeatWatch, Problem
-from lockstep.store import Revision, Store
+from lockstep.frame import RESTORE_SETTING, HeartbeatWatch, Problem
+from lockstep.store import Revision, Store, needed
 from services.coordinator.desired import DesiredState
 
 DONE_LIMIT_MS: Final = 15_000
@@ -29,6 +31,14 @@ class Restored:
     done: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """Ids of revisions that went, and of those that recovery needs."""
+
+    deleted: Sequence[str]
+    kept: Sequence[str]
+
+
 class Restoring:
     """Over the store's revisions."""
 
@@ -39,6 +49,7 @@ class Restoring:
         self._watch = watch
         self._revisions = store.revisions
         self._clock = clock
+        self._deciding = asyncio.Lock()  # what shall be restored is not deleted meanwhile
 
     async def revisions(self, app: str) -> Sequence[Revision]:
         """Newest first."""
@@ -48,6 +59,12 @@ class Restoring:
         """Goes on with a verified revision of the deployed version, by default the newest. Returns
         when the leader has, or after a while. Problem 404, 409.
         """
+        async with self._deciding:
+            wanted = await self._wanted(app, revision)
+            generation = (await self._desired.restore(app, wanted.id)).generation
+        return Restored(wanted.id, generation, await self._is_done(app, generation))
+
+    async def _wanted(self, app: str, revision: str | None) -> Revision:
         deployment = await self._desired.get(app)
         verified = [one for one in await self.revisions(app) if one.verified]
         wanted = next((one for one in verified if revision in (None, one.id)), None)
@@ -64,8 +81,45 @@ class Restoring:
                 f" deployed is {deployment.version[:12]}",
                 hint="deploy the text of that version first",
             )
-        generation = (await self._desired.restore(app, wanted.id)).generation
-        return Restored(wanted.id, generation, await self._is_done(app, generation))
+        return wanted
+
+    async def delete(self, app: str, revision: str) -> None:
+        """Deletes one. Problem 404 when it is not there, 409 when recovery needs it."""
+        async with self._deciding:
+            found = await self.revisions(app)
+            if revision not in [one.id for one in found]:
+                raise Problem(
+                    HTTPStatus.NOT_FOUND,
+                    f"'{app}' has no revision '{revision}'",
+                    hint="`lockstep revisions` lists them",
+                )
+            if revision in await self._needed(app, found):
+                raise Problem(
+                    HTTPStatus.CONFLICT,
+                    f"'{app}' needs revision '{revision}' to begin again",
+                    hint="take a newer one first: `lockstep snapshot`;"
+                    " undeploying with purge removes all",
+                )
+            await self._revisions.delete([revision])
+
+    async def delete_all(self, app: str) -> Deleted:
+        """Deletes all that recovery does not need. Problem 404 when there is no such app."""
+        async with self._deciding:
+            found = await self.revisions(app)
+            if not found:
+                await self._desired.get(app)
+            kept = await self._needed(app, found)
+            going = [one.id for one in found if one.id not in kept]
+            await self._revisions.delete(going)
+        return Deleted(going, [one.id for one in found if one.id in kept])
+
+    async def _needed(self, app: str, found: Sequence[Revision]) -> set[str]:
+        """Also what the app shall be restored to: that may still be on its way."""
+        ids = {one.id for one in needed(found)}
+        for deployment in await self._desired.list():
+            if deployment.app == app:
+                ids.add(deployment.settings.get(RESTORE_SETTING, ""))
+        return ids
 
     async def _is_done(self, app: str, generation: int) -> bool:
         deadline_ms = self._clock.monotonic_ms() + DONE_LIMIT_MS

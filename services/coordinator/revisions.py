@@ -1,4 +1,4 @@
-"""Revisions over REST: listed, restored."""
+"""Revisions over REST: listed, restored, deleted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class RevisionRoutes:
     def add_to(self, router: web.UrlDispatcher) -> None:
         """The paths."""
         router.add_get("/v1/apps/{app}/revisions", self._list)
-        router.add_post("/v1/apps/{app}/restore", self._forwarder.by_leader(self._restore))
+        write = self._forwarder.by_leader
+        router.add_post("/v1/apps/{app}/restore", write(self._restore))
+        router.add_delete("/v1/apps/{app}/revisions", write(self._delete_all))
+        router.add_delete("/v1/apps/{app}/revisions/{revision}", write(self._delete))
 
     async def _list(self, request: web.Request) -> web.Response:
         app = request.match_info["app"]
@@ -56,3 +59,13 @@ class RevisionRoutes:
         }
         status = HTTPStatus.OK if outcome.done else HTTPStatus.ACCEPTED
         return web.json_response(body, status=status)
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        app, revision = request.match_info["app"], request.match_info["revision"]
+        await self._restoring.delete(app, revision)
+        return web.json_response({"app": app, "deleted": [revision]})
+
+    async def _delete_all(self, request: web.Request) -> web.Response:
+        app = request.match_info["app"]
+        outcome = await self._restoring.delete_all(app)
+        return web.json_response({"app": app, "deleted": outcome.deleted, "kept": outcome.kept})

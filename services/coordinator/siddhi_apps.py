@@ -45,11 +45,13 @@ class SiddhiApps:
         router.add_put("/siddhi-apps", write(self._replace))
         router.add_get("/siddhi-apps", self._list)
         router.add_get("/siddhi-apps/statistics", self._statistics)
+        router.add_delete("/siddhi-apps/revisions", write(self._delete_all_revisions))
         router.add_get("/siddhi-apps/{app}", self._get)
         router.add_delete("/siddhi-apps/{app}", write(self._delete))
         router.add_get("/siddhi-apps/{app}/status", self._status)
         router.add_post("/siddhi-apps/{app}/backup", self._backup)
         router.add_post("/siddhi-apps/{app}/restore", write(self._restore))
+        router.add_delete("/siddhi-apps/{app}/revisions", write(self._delete_revisions))
 
     async def _create(self, request: web.Request) -> web.Response:
         text = await _text(request)
@@ -123,8 +125,33 @@ class SiddhiApps:
         body = {"type": "success", "message": message}
         return web.json_response(body, status=200 if outcome.done else 202)
 
+    async def _delete_revisions(self, request: web.Request) -> web.Response:
+        _refuse_redeployment(request)
+        app = request.match_info["app"]
+        outcome = await self._restoring.delete_all(app)
+        message = f"{len(outcome.deleted)} revisions of Siddhi App: {app} are deleted"
+        return web.json_response({"type": "success", "message": message})
+
+    async def _delete_all_revisions(self, request: web.Request) -> web.Response:
+        _refuse_redeployment(request)
+        apps = [one.app for one in await self._desired.list()]
+        gone = [len((await self._restoring.delete_all(app)).deleted) for app in apps]
+        message = f"{sum(gone)} revisions of {len(apps)} Siddhi Apps are deleted"
+        return web.json_response({"type": "success", "message": message})
+
     def _state(self, app: str) -> str:
         return summary(self._watch.groups(app))
+
+
+def _refuse_redeployment(request: web.Request) -> None:
+    """The older product then begins again without state, unless told otherwise."""
+    if request.query.get("enabledRedeployment", "true").lower() != "false":
+        raise Problem(
+            HTTPStatus.CONFLICT,
+            "an app is not begun again without its state here",
+            hint="add ?enabledRedeployment=false to delete the revisions that nobody needs;"
+            " to begin without state, DELETE /v1/apps/<app>?purge=true and deploy again",
+        )
 
 
 async def _text(request: web.Request) -> str:

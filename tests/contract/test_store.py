@@ -141,6 +141,17 @@ async def test_a_revision_counts_once_it_is_verified(store: Store, app: str) -> 
     assert await store.revisions.load(f"{app}-7") == b"abc"
 
 
+async def test_revisions_are_deleted_by_name(store: Store, app: str) -> None:
+    """With their states; what is not there is not counted."""
+    for position in (1, 2, 3):
+        await store.revisions.save(revision(app, position), b"abc")
+    assert await store.revisions.delete([f"{app}-1", f"{app}-3", f"{app}-9"]) == 2
+    assert [r.position for r in await store.revisions.list(app, "main", 0)] == [2]
+    with pytest.raises(LookupError):
+        await store.revisions.load(f"{app}-3")
+    assert await store.revisions.delete([]) == 0
+
+
 async def test_removing_an_app_forgets_its_revisions_alone(store: Store, app: str) -> None:
     """Another app's revision stays."""
     await store.revisions.save(revision(app, 1), b"abc")
@@ -155,6 +166,20 @@ async def test_a_cursor_never_moves_back(store: Store, app: str) -> None:
     for sequence in (5, 3, 9, 8):
         await store.cursors.put(app, sequence)
     assert await store.cursors.get(app) == 9
+
+
+async def test_removing_an_app_forgets_its_cursors_alone(store: Store, app: str) -> None:
+    """Those of an app whose name begins alike stay, whatever is in the names; a cursor begins at 0
+    again."""
+    kept = (f"{app}-other/S.0.http", f"{app}.b/S.0.http", f"{app}_/S", f"x{app}/S")
+    gone = (f"{app}/S.0.http", f"{app}/S.0.http/turn", f"{app}/ä_%.1.file")
+    for sink in (*kept, *gone):
+        await store.cursors.put(sink, 7)
+    assert await store.cursors.remove_app(app) == 3
+    assert [await store.cursors.get(sink) for sink in (*gone, *kept)] == [0, 0, 0, 7, 7, 7, 7]
+    assert await store.cursors.remove_app(app) == 0
+    await store.cursors.put(gone[0], 2)
+    assert await store.cursors.get(gone[0]) == 2
 
 
 async def test_a_damaged_file_is_noticed(tmp_path: Path) -> None:

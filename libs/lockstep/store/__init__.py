@@ -11,6 +11,7 @@ from lockstep.store.contract import (
     Written,
 )
 from lockstep.store.opening import open_store
+from lockstep.store.rules import needed
 
 __all__ = [
     "Cursors",
@@ -21,5 +22,6 @@ __all__ = [
     "Stale",
     "Store",
     "Written",
+    "needed",
     "open_store",
 ]

@@ -94,18 +94,26 @@ class Revisions(Protocol):
         """Keeps the newest `keep` verified ones, and unverified ones newer than the newest of them;
         gives how many went."""
 
+    async def delete(self, revision_ids: Sequence[str]) -> int:
+        """Deletes those that are there; gives how many. What recovery needs is the caller's to
+        spare (`rules.needed`)."""
+
     async def remove_app(self, app: str) -> int:
         """Deletes all revisions of an app."""
 
 
 class Cursors(Protocol):
-    """How far a sink has delivered an output log; for sinks that cannot keep it themselves."""
+    """How far a sink has delivered an output log; for sinks that cannot keep it themselves. What
+    belongs to an app has a name that begins with the app's and a slash."""
 
     async def get(self, sink: str) -> int:
         """Sequence of the last delivered output record; 0 at the start."""
 
     async def put(self, sink: str, sequence: int) -> None:
         """Moves the cursor; never back."""
+
+    async def remove_app(self, app: str) -> int:
+        """Forgets all cursors of an app; gives how many there were."""
 
 
 class Store(Protocol):

@@ -1,4 +1,4 @@
-"""Decisions that every adapter makes alike: which revisions go, which writes are stale. Pure."""
+"""Decisions about revisions that are made alike everywhere: which go, which have to stay. Pure."""
 
 from __future__ import annotations
 
@@ -26,3 +26,25 @@ def purgeable(revisions: Sequence[Revision], keep: int) -> list[Revision]:
         elif kept_verified > 0:
             going.append(revision)
     return going
+
+
+def needed(revisions: Sequence[Revision]) -> list[Revision]:
+    """Those without which a replica may not find its state again: of every state (app version, and
+    what was deployed or restored when it began) the newest verified one, and unverified ones that
+    are newer than all verified ones, since somebody may be about to verify them."""
+    found: list[Revision] = []
+    states: set[tuple[str, str]] = set()
+    for revision in newest_first(revisions):
+        if not revision.verified:
+            if not states:
+                found.append(revision)
+        elif _state_of(revision) not in states:
+            states.add(_state_of(revision))
+            found.append(revision)
+    return found
+
+
+def _state_of(revision: Revision) -> tuple[str, str]:
+    """Ids end with `.<position>.<unique>`; what stands before is the same for all of a state."""
+    before = revision.id.rsplit(".", 2)
+    return revision.version, before[0] if len(before) == 3 else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -93,15 +94,36 @@ def snapshot(context: typer.Context, app: AppName, as_json: AsJson = False) -> N
     _command(context, app, "snapshot", as_json=as_json)
 
 
-def revisions(context: typer.Context, app: AppName, as_json: AsJson = False) -> None:
-    """List the kept revisions of an app's state, newest first."""
+def revisions(
+    context: typer.Context,
+    app: AppName,
+    delete: Annotated[
+        list[str] | None, typer.Option(help="Delete this revision; may be repeated.")
+    ] = None,
+    delete_all: Annotated[
+        bool, typer.Option("--delete-all", help="Delete all that the app does not need.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the kept revisions of an app's state, newest first; or delete some. The newest stays."""
+    if delete and delete_all:
+        fail("only one of --delete, --delete-all", Exit.USAGE)
 
     async def action(client: Client) -> Any:
         url = f"{client.addresses.coordinator}/v1/apps/{app}/revisions"
-        return await client.request("GET", url)
+        if delete:
+            for one in delete:
+                await client.request("DELETE", f"{url}/{quote(one, safe='')}")
+            return {"app": app, "deleted": delete}
+        return await client.request("DELETE" if delete_all else "GET", url)
 
     answer = with_client(context, action)
-    show(answer["revisions"], REVISION_COLUMNS, as_json=as_json, title="revisions")
+    if "revisions" in answer:
+        show(answer["revisions"], REVISION_COLUMNS, as_json=as_json, title="revisions")
+    elif as_json:
+        print_json(answer)
+    else:
+        console.print(f"deleted: {len(answer['deleted'])}")
 
 
 def restore(

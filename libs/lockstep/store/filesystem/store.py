@@ -171,6 +171,14 @@ class FileRevisions:
         with locked(self._folder):
             return self._delete(purgeable(self._list(app, group, partition), keep))
 
+    async def delete(self, revision_ids: Sequence[str]) -> int:
+        """Deletes those that are there."""
+        return await asyncio.to_thread(self._delete_named, frozenset(revision_ids))
+
+    def _delete_named(self, wanted: frozenset[str]) -> int:
+        with locked(self._folder):
+            return self._delete([r for r in self._all() if r.id in wanted])
+
     async def remove_app(self, app: str) -> int:
         """Deletes all revisions of an app."""
         return await asyncio.to_thread(self._remove_app, app)
@@ -211,6 +219,18 @@ class FileCursors:
             if sequence > self._get(sink):
                 path = self._folder / (_file_name(sink) + _ABOUT)
                 write_file(path, msgspec.json.encode(sequence))
+
+    async def remove_app(self, app: str) -> int:
+        """Forgets all cursors of an app."""
+        return await asyncio.to_thread(self._remove_app, app)
+
+    def _remove_app(self, app: str) -> int:
+        with locked(self._folder):
+            first = _file_name(f"{app}/")
+            going = [path for path in self._folder.iterdir() if path.name.startswith(first)]
+            for path in going:
+                path.unlink()
+            return len(going)
 
 
 class FileStore:

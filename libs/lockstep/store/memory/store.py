@@ -115,6 +115,10 @@ class MemoryRevisions:
             del self._shelf.revisions[revision.id]
         return len(going)
 
+    async def delete(self, revision_ids: Sequence[str]) -> int:
+        """Deletes those that are there."""
+        return sum(self._shelf.revisions.pop(one, None) is not None for one in revision_ids)
+
     async def remove_app(self, app: str) -> int:
         """Deletes all revisions of an app."""
         going = [key for key, (r, _) in self._shelf.revisions.items() if r.app == app]
@@ -136,6 +140,13 @@ class MemoryCursors:
     async def put(self, sink: str, sequence: int) -> None:
         """Moves the cursor; never back."""
         self._shelf.cursors[sink] = max(sequence, self._shelf.cursors.get(sink, 0))
+
+    async def remove_app(self, app: str) -> int:
+        """Forgets all cursors of an app."""
+        going = [sink for sink in self._shelf.cursors if sink.startswith(f"{app}/")]
+        for sink in going:
+            del self._shelf.cursors[sink]
+        return len(going)
 
 
 class MemoryStore:

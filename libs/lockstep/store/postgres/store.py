@@ -221,6 +221,10 @@ class PostgresRevisions:
         going = [r.id for r in purgeable(await self.list(app, group, partition), keep)]
         return await self._delete("id = any($1::text[])", going) if going else 0
 
+    async def delete(self, revision_ids: Sequence[str]) -> int:
+        """Deletes those that are there."""
+        return await self._delete("id = any($1::text[])", tuple(revision_ids))
+
     async def remove_app(self, app: str) -> int:
         """Deletes all revisions of an app."""
         return await self._delete("app = $1", app)
@@ -258,6 +262,14 @@ class PostgresCursors:
                 sink,
                 sequence,
             )
+
+    async def remove_app(self, app: str) -> int:
+        """Forgets all cursors of an app."""
+        async with available():
+            gone = await self._pool.fetch(
+                "delete from lockstep.cursors where starts_with(sink, $1) returning 1", f"{app}/"
+            )
+        return len(gone)
 
 
 class PostgresStore:
