@@ -14,7 +14,7 @@ from typing import Any
 from lockstep.bus import EncodedEntry
 from lockstep.events import Position
 from lockstep.events.outputs import in_columns
-from lockstep.execute.contract import EventFault, Executor, SliceResult
+from lockstep.execute.contract import EventFault, Executor, SliceResult, TakesBases
 from lockstep.frame import Offload
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
@@ -131,6 +131,17 @@ class AppEngine:
             self.outbox = Outbox()
             self.outbox.add(position, contents.rows, contents.faults)
             self.remember(contents)
+
+    @property
+    def base_bytes(self) -> int:
+        """What the executor keeps to rebuild a lost state from."""
+        return self._executor.base_bytes if isinstance(self._executor, TakesBases) else 0
+
+    async def rebase(self, contents: Contents) -> None:
+        """A revision of what this engine has folded: a lost state is rebuilt from it."""
+        async with self._lock:
+            if isinstance(self._executor, TakesBases):
+                self._executor.rebase(contents.snapshot)
 
     def remember(self, contents: Contents) -> None:
         """Takes over which sends the log has brought up to a revision."""

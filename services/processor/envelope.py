@@ -15,6 +15,7 @@ from lockstep.events import Event, Fault, LockstepError, OutputRecord, OutputRow
 from lockstep.events.codec import decode_output, encode_record
 from lockstep.events.objects import decode_object, encode_object
 from lockstep.execute.contract import EventFault
+from lockstep.operators.state import Bytes
 
 FORMAT: Final = 1
 
@@ -39,7 +40,7 @@ class _Envelope(msgspec.Struct, array_like=True, frozen=True):
     text: str
     held: bytes
     faults: list[_Fault]
-    snapshot: bytes
+    snapshot: memoryview  # of what is decoded: no copy of a large state
     sends: bytes = b""
 
 
@@ -49,7 +50,7 @@ class Contents(msgspec.Struct, frozen=True):
     """
 
     text: str
-    snapshot: bytes
+    snapshot: Bytes
     rows: Sequence[OutputRow]
     faults: tuple[EventFault, ...]
     sends: bytes = b""
@@ -69,7 +70,8 @@ def seal(contents: Contents) -> bytes:
         )
         for fault in contents.faults
     ]
-    envelope = _Envelope(FORMAT, contents.text, rows, faults, contents.snapshot, contents.sends)
+    snapshot = memoryview(contents.snapshot)
+    envelope = _Envelope(FORMAT, contents.text, rows, faults, snapshot, contents.sends)
     return msgspec.msgpack.encode(envelope)
 
 

@@ -10,9 +10,11 @@ from typing import Final
 
 from lockstep.bus import LogName
 from lockstep.events import UnavailableError
+from lockstep.execute.contract import StateLostError
 from lockstep.frame import AppView, GroupStatus, run_side_by_side
 from lockstep.leader.protocol import facts
 from services.processor.answering import Answers
+from services.processor.basing import BaseLoop
 from services.processor.beginning import begin
 from services.processor.commands import Commands
 from services.processor.folding import FoldLoop
@@ -65,7 +67,7 @@ class GroupRunner:
         while True:
             try:
                 await self._live()
-            except RestartReplicaError as error:
+            except (RestartReplicaError, StateLostError) as error:
                 self._log.info("beginning again", why=str(error))
 
     async def drain(self) -> None:
@@ -109,6 +111,7 @@ class GroupRunner:
         commands = Commands(replica, fold, publishing, leadership, revisions)
         follow = FollowLoop(replica, leadership.tell)
         warm = WarmLoop(replica, fold, leadership.tell)
+        basing = BaseLoop(replica)
         fold.on_writes = writes.folded
         fold.on_rows = lambda up_to: leadership.tell(facts.RowsHeld(up_to))
         if (last := replica.engine.outbox.last_id) is not None:
@@ -119,7 +122,7 @@ class GroupRunner:
         try:
             await run_side_by_side(
                 fold.run, publishing.bury, follow.run, leadership.run, revisions.run, upgrade.run,
-                warm.run, commands.run,
+                warm.run, commands.run, basing.run,
             )  # fmt: skip
         finally:
             await answers.close()

@@ -24,6 +24,7 @@ class SparkExecutors:
         self._settings = settings
         self._metrics = metrics
         self._log = log
+        self._unfit: set[str] = set()
 
     def open(self) -> None:
         """Java found, Spark started, a worker up: what the first app would wait for. NoJavaError,
@@ -57,11 +58,15 @@ class SparkExecutors:
         )
         executor = SparkExecutor(
             text,
+            # Folding the log again would come to the same values again.
+            columnar=text not in self._unfit,
             dedup_ids_max=self._settings.processor.dedup_max_ids,
             rehearsed=True,
             shards=spark.parallelism,
             options=options,
+            base_max_bytes=self._settings.processor.rebuild_max_bytes,
             on_rebuilt=on_rebuilt,
+            on_unfit=lambda: self._unfit.add(text),
         )
         places = [str(location) for location in executor.locations]
         log.info("state placed", locations=places)

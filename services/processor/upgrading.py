@@ -14,6 +14,7 @@ from typing import Final
 
 from lockstep.events import Generation, UnavailableError
 from lockstep.operators.errors import SnapshotError
+from lockstep.operators.state import Bytes
 from lockstep.store import Deployment
 from services.processor.claiming import Begun
 from services.processor.engine import AppEngine
@@ -156,7 +157,7 @@ class UpgradeLoop:
         begun.remember(contents)
         return begun
 
-    async def _states(self, wanted: Deployment, contents: Contents) -> AsyncIterator[bytes]:
+    async def _states(self, wanted: Deployment, contents: Contents) -> AsyncIterator[Bytes]:
         """Of the revision that is to be restored, if one is, then what is there now."""
         replica = self._replica
         if wanted.created_ms != replica.made_under.created_ms:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from lockstep.events import Event, LogEntry, OutputRow, Position
+from lockstep.events import Event, LogEntry, OutputRow, Position, UnavailableError
 from lockstep.events.outputs import OutputColumns
 
 
@@ -86,6 +86,11 @@ class Encoded(Protocol):
         """What `lockstep.events.codec.encode_record` gave."""
 
 
+class StateLostError(UnavailableError):
+    """The state was where it is no more, and what the executor keeps does not suffice to build it
+    again: its owner has to begin again from a snapshot and the log."""
+
+
 class Executor(Protocol):
     """An app in execution. Calls are serialised by the owner; all are blocking.
 
@@ -118,3 +123,16 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Gives resources back; idempotent."""
+
+
+@runtime_checkable
+class TakesBases(Protocol):
+    """An executor whose state may be lost from under it, and that can rebuild it from less of the
+    log when its owner has a newer snapshot."""
+
+    @property
+    def base_bytes(self) -> int:
+        """What it keeps to rebuild its state from: a snapshot and the entries folded since."""
+
+    def rebase(self, snapshot: bytes | memoryview) -> None:
+        """A snapshot of the state that this executor has been through, to rebuild from."""

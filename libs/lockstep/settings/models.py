@@ -96,6 +96,7 @@ class ProcessorSettings(Section):
     standby_gather_ms: Milliseconds
     snapshot_interval_ms: Milliseconds
     revisions_to_keep: Count
+    rebuild_max_bytes: Bytes
     hold_back_max_outputs: Count
     standby: Literal["hot", "warm"]
     ready_lag_positions: Count

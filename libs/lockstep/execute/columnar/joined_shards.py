@@ -49,11 +49,11 @@ def _arranged(orders: Sequence[Order]) -> Index:
     return merged(orders) if ties.any() else arranged
 
 
-def joined_snapshots(snapshots: Sequence[bytes]) -> bytes:
+def joined_snapshots(snapshots: Sequence[state.Bytes]) -> bytes:
     """One snapshot of an app from those of its shards, the first shard's first: as one executor of
     the whole app would have made it, but for the order of instances. Raises SnapshotError."""
     if len(snapshots) == 1:
-        return snapshots[0]
+        return bytes(snapshots[0])
     position, body = state.unseal(snapshots[0], keep_packed=True)
     engine = body["engine"]
     operators = dict(engine["operators"])

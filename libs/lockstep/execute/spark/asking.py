@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from lockstep.events import Position
-from lockstep.execute.contract import Encoded
+from lockstep.execute.contract import Encoded, StateLostError
 from lockstep.execute.observe import Observation
 from lockstep.execute.spark import blocks, wire, worker
 from lockstep.execute.spark.location import Location
@@ -74,6 +74,7 @@ class Workers:
         slices: SparkSlices,
         base: Base,
         on_rebuilt: Callable[[Rebuilt], None],
+        on_unfit: Callable[[], None],
     ) -> None:
         self.position: Position = 0
         self.incarnation = 0
@@ -84,6 +85,7 @@ class Workers:
         self._app = app
         self._slices = slices
         self._on_rebuilt = on_rebuilt
+        self._on_unfit = on_unfit
         self._instance = f"{os.getpid()}-{next(_instances)}"
 
     def open(self, shards: int) -> None:
@@ -117,7 +119,8 @@ class Workers:
         text: str | None = None,
         first_only: bool = False,
     ) -> list[Reply]:
-        """A reply per shard; the base is sent along where the worker wants it."""
+        """A reply per shard; the base is sent along where the worker wants it. StateLostError where
+        it wants one and there is none."""
         assert self.shards, "the executor is closed"
         shards = self.shards[:1] if first_only else self.shards
         replies: dict[int, Reply] = {}
@@ -156,13 +159,20 @@ class Workers:
         self._on_rebuilt(Rebuilt(location, self.position, self.base.entries, why))
 
     def _leave_columns(self, answer: wire.Answer) -> None:
-        """Values have no columnar form: the reference folds on, in one worker, from the base."""
+        """Values have no columnar form: the reference folds on, in one worker, from the base.
+        StateLostError."""
+        self._on_unfit()
+        self._needs_base(answer.message)
         self.base.join()
         self._release(self.shards[1:])
         del self.shards[1:]
         self._app = msgspec.structs.replace(self._app, columnar=False)
         self.incarnation += 1
         self._tell(answer.location, answer.message)
+
+    def _needs_base(self, why: str) -> None:
+        if not self.base.whole:
+            raise StateLostError(f"the state is gone ({why}), and too large to be kept twice")
 
     def _request(
         self,
@@ -173,6 +183,8 @@ class Workers:
         *,
         with_base: bool,
     ) -> wire.Request:
+        if with_base:
+            self._needs_base(LOST)
         base, parts = self.base.message(shard.index) if with_base else (None, [])
         parts += [entry.payload for entry in entries]
         shared = self._slices.shares_memory

@@ -33,7 +33,7 @@ REPLAY_MIN_BYTES = 128 * 1024 * 1024
 """See Base: what is replayed at most for a small state."""
 
 
-def _no_matter(rebuilt: Rebuilt) -> None:
+def _no_matter(*_: object) -> None:
     """Nobody wants to know."""
 
 
@@ -46,7 +46,10 @@ class SparkExecutor:
     `shards`: into how many parts, each in a task of its own, an app is cut that keeps its state by
     partition key (columnar.sharding); others stay whole.
     `on_rebuilt` hears of every state that had to be built again, on the thread of the call that
-    found it missing.
+    found it missing; `on_unfit` of values that have no columnar form, before that.
+    `base_max_bytes`: the owner keeps snapshots and the log, and this executor no more than that to
+    rebuild from. A lost state that is larger is a StateLostError of whatever was asked; without a
+    limit the executor snapshots as often as it needs to, which stops a large state for seconds.
     """
 
     def __init__(
@@ -62,15 +65,21 @@ class SparkExecutor:
         options: SparkOptions | None = None,
         slices: SparkSlices | None = None,
         replay_min_bytes: int = REPLAY_MIN_BYTES,
+        base_max_bytes: int | None = None,
         on_rebuilt: Callable[[Rebuilt], None] = _no_matter,
+        on_unfit: Callable[[], None] = _no_matter,
     ) -> None:
         self._schemas = check(app_text).streams
         app = wire.App(app_text, start_ms, dedup_ids_max, observe, columnar, rehearsed)
         self._workers = Workers(
             app,
             slices if slices is not None else open_slices(options or SparkOptions()),
-            Base(replay_min_bytes),
+            Base(
+                replay_min_bytes if base_max_bytes is None else base_max_bytes,
+                has_owner=base_max_bytes is not None,
+            ),
             on_rebuilt,
+            on_unfit,
         )
         try:
             self._workers.open(shards)
@@ -111,7 +120,7 @@ class SparkExecutor:
         self._workers.position = result.position
         self._workers.base.add(entries)
         if self._workers.base.is_long:
-            self._workers.base.begin(self._snapshots())
+            self._workers.base.begin(self._snapshots(), result.position)
         return result
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
@@ -122,19 +131,30 @@ class SparkExecutor:
         return rows
 
     def snapshot(self) -> bytes:
-        """The state in the workers; from here on rebuilding starts with it."""
-        self._workers.base.begin(self._snapshots())
-        return joined_snapshots(self._workers.base.snapshots)
+        """The state in the workers; from here on rebuilding starts with it, if it is small."""
+        snapshots, base = self._snapshots(), self._workers.base
+        if base.takes(sum(map(len, snapshots))):
+            base.begin(snapshots, self.position)
+        return joined_snapshots(snapshots)
+
+    @property
+    def base_bytes(self) -> int:
+        """See TakesBases."""
+        return self._workers.base.size_bytes
+
+    def rebase(self, snapshot: bytes | memoryview) -> None:
+        """See TakesBases."""
+        self._workers.base.rebase(snapshot, state.position_of(snapshot))
 
     def _snapshots(self) -> list[bytes]:
         return [bytes(parts[wire.SNAPSHOT]) for _, parts in self._workers.ask("snapshot")]
 
-    def restore(self, snapshot: bytes) -> None:
+    def restore(self, snapshot: bytes | memoryview) -> None:
         """Takes over a snapshot; the position is the snapshot's. Raises SnapshotError."""
         position = state.position_of(snapshot)
         before = self._workers.position, self._workers.base.copy()
         self._workers.incarnation += 1
-        self._workers.base.begin([snapshot])
+        self._workers.base.begin([snapshot], position)
         self._workers.position = position
         try:
             self._workers.ask("open")
@@ -142,13 +162,14 @@ class SparkExecutor:
             self._workers.position, self._workers.base = before
             self._workers.incarnation += 1
             raise
+        self._workers.base.trim()
 
     def enable_playback(self, on: bool, idle_ms: int | None, increment_ms: int | None) -> None:
         """Switches playback while the app runs, for tests: in a cluster the app's text decides."""
         # The switch is in no log entry: a state without it is another incarnation.
         ((_, parts),) = self._workers.ask("playback", text=json.dumps([on, idle_ms, increment_ms]))
         self._workers.incarnation += 1
-        self._workers.base.begin([bytes(parts[wire.SNAPSHOT])])
+        self._workers.base.begin([bytes(parts[wire.SNAPSHOT])], self.position)
 
     def take_observations(self) -> list[Observation]:
         """What was observed since the last call; empty unless `observe` was asked for."""

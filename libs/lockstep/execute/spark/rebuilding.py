@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lockstep.events import Position
 from lockstep.execute.columnar.joined_shards import joined_snapshots
 from lockstep.execute.contract import Encoded
 from lockstep.execute.spark import wire
+from lockstep.operators import state
 
 
 class Base:
@@ -15,13 +17,22 @@ class Base:
 
     `limit_bytes`: the entries are to be cut by fresh snapshots when they exceed this and twice the
     size of the last ones, so that snapshots cost O(1) per byte folded.
+
+    `has_owner`: somebody else keeps snapshots and the log, and begins again from them when a state
+    is lost that is too large for a base. Then `limit_bytes` is all that a base takes: beyond it the
+    base is no longer `whole`, no snapshot is ever due, and the owner's next small snapshot
+    (`rebase`) makes it whole again.
     """
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, *, has_owner: bool = False) -> None:
         self._limit_bytes = limit_bytes
+        self._has_owner = has_owner
         self._entries: list[Encoded] = []
         self._bytes = 0
-        self.snapshots: list[bytes] = []
+        self._behind: Position = 0  # of all that was folded after it the entries are here
+        self._last: Position = 0
+        self.snapshots: list[state.Bytes] = []
+        self.whole = True
 
     @property
     def entries(self) -> int:
@@ -29,23 +40,57 @@ class Base:
         return len(self._entries)
 
     @property
+    def size_bytes(self) -> int:
+        """Snapshots and entries."""
+        return self._bytes + sum(map(len, self.snapshots))
+
+    @property
     def is_long(self) -> bool:
         """Whether fresh snapshots are due."""
-        return self._bytes > max(self._limit_bytes, 2 * sum(map(len, self.snapshots)))
+        limit = max(self._limit_bytes, 2 * sum(map(len, self.snapshots)))
+        return not self._has_owner and self._bytes > limit
 
-    def begin(self, snapshots: Sequence[bytes]) -> None:
-        """From here on the state is one snapshot, or these, one per shard."""
+    def begin(self, snapshots: Sequence[state.Bytes], position: Position = 0) -> None:
+        """From here on the state at `position` is one snapshot, or these, one per shard."""
         self.snapshots = list(snapshots)
         self._entries.clear()
         self._bytes = 0
+        self._behind = self._last = position
+        self.whole = True
+
+    def takes(self, size_bytes: int) -> bool:
+        """Whether a snapshot of that size may be kept here."""
+        return not self._has_owner or size_bytes <= self._limit_bytes
+
+    def rebase(self, snapshot: state.Bytes, position: Position) -> None:
+        """The owner's snapshot of the same state at an earlier position; one that cannot help
+        changes nothing."""
+        if not self.takes(len(snapshot)) or not self._behind <= position <= self._last:
+            return
+        later = [entry for entry in self._entries if entry.position > position]
+        last = self._last
+        self.begin([snapshot], position)
+        self.add(later)
+        self._last = max(self._last, last)
 
     def add(self, entries: Sequence[Encoded]) -> None:
         """Entries that are folded."""
+        if not entries:
+            return
         self._entries += entries
         self._bytes += sum(len(entry.payload) for entry in entries)
+        self._last = entries[-1].position
+        self.trim()
+
+    def trim(self) -> None:
+        """What is over the limit goes, where the owner can begin again without it."""
+        if self._has_owner and self.size_bytes > self._limit_bytes:
+            self.begin([], self._last)
+            self.whole = False
 
     def message(self, shard: int) -> tuple[wire.Base, list[Any]]:
         """What a worker builds a shard's state from, and the parts of its block."""
+        assert self.whole, "nothing can be built from this base"
         parts: list[Any] = []
         if self.snapshots:
             parts.append(self.snapshots[shard if len(self.snapshots) > 1 else 0])
@@ -60,7 +105,9 @@ class Base:
 
     def copy(self) -> Base:
         """The same, to go back to."""
-        other = Base(self._limit_bytes)
-        other.begin(self.snapshots)
-        other.add(self._entries)
+        other = Base(self._limit_bytes, has_owner=self._has_owner)
+        other.snapshots = list(self.snapshots)
+        other._entries = list(self._entries)
+        other._bytes, other.whole = self._bytes, self.whole
+        other._behind, other._last = self._behind, self._last
         return other

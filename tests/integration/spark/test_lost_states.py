@@ -1,0 +1,91 @@
+"""States that are lost and too large for the executor to keep what they are rebuilt from."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from lockstep.events import EventsRecord, InputEvent, LogEntry
+from lockstep.execute.contract import StateLostError, TakesBases
+from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.spark import SparkExecutor
+from tests.integration.spark.apps import COLUMNAR, KEYED, cut, log, rows_of
+from tests.integration.spark.conftest import Make
+
+
+def kill(executor: SparkExecutor) -> None:
+    """The workers that hold its state."""
+    for location in executor.locations:
+        os.kill(location.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("text", "shards"), [(COLUMNAR, 1), (KEYED, 2)], ids=["whole", "shards"])
+def test_a_lost_state_is_told_and_begun_again_by_its_owner(
+    make: Make, text: str, shards: int
+) -> None:
+    """From a snapshot of its own and the log: the rows are those of an undisturbed run."""
+    entries = log(60)
+    expected = rows_of(ReferenceExecutor(text), [entries])
+    executor = make(text, base_max_bytes=1, shards=shards)
+    rows = rows_of(executor, cut(entries[:20], 5))
+    snapshot = executor.snapshot()
+    rows += rows_of(executor, cut(entries[20:40], 5))
+    kill(executor)
+    with pytest.raises(StateLostError) as told:
+        executor.run_slice(entries[40:45])
+    assert told.value.retryable
+    executor.restore(snapshot)
+    assert executor.position == entries[19].position
+    rows_of(executor, cut(entries[20:40], 7))
+    rows += rows_of(executor, cut(entries[40:], 5))
+    assert rows == expected
+    assert executor.rebuilds == 0
+
+
+@pytest.mark.parametrize(("text", "shards"), [(COLUMNAR, 1), (KEYED, 2)], ids=["whole", "shards"])
+@pytest.mark.parametrize(
+    ("base_max_bytes", "position"), [(100_000, 25), (8_000, 40)], ids=["shorter", "whole again"]
+)
+def test_an_owners_snapshot_is_what_the_state_is_rebuilt_from(
+    make: Make, text: str, shards: int, base_max_bytes: int, position: int
+) -> None:
+    """Taken by another executor at an earlier position, as a standby does."""
+    entries = log(60)
+    expected = rows_of(ReferenceExecutor(text), [entries])
+    standby = ReferenceExecutor(text)
+    standby.run_slice(entries[:position])
+    executor = make(text, base_max_bytes=base_max_bytes, shards=shards)
+    assert isinstance(executor, TakesBases)
+    rows = rows_of(executor, cut(entries[:40], 5))
+    assert executor.base_bytes <= base_max_bytes
+    before = executor.base_bytes
+    executor.rebase(standby.snapshot())
+    assert executor.base_bytes != before
+    kill(executor)
+    rows += rows_of(executor, cut(entries[40:], 5))
+    assert rows == expected
+    assert executor.rebuilds >= 1
+
+
+def test_values_without_columns_are_told_before_the_state_is(make: Make) -> None:
+    """So that whoever begins again begins on the reference's operators."""
+    text = (
+        "define stream S (t long); from S#window.externalTime(t, 1 sec) select count() as c"
+        " insert into O;"
+    )
+    entries = [
+        LogEntry(n, EventsRecord("S", n, ((InputEvent(n, (None if n == 5 else n,)),),)))
+        for n in range(1, 10)
+    ]
+    told: list[str] = []
+    executor = make(text, base_max_bytes=1, on_unfit=lambda: told.append("unfit"))
+    rows = rows_of(executor, [entries[:3]])
+    with pytest.raises(StateLostError):
+        executor.run_slice(entries[3:6])
+    assert told == ["unfit"]
+    again = make(text, base_max_bytes=1, columnar=False)
+    rows_of(again, [entries[:3]])
+    rows += rows_of(again, cut(entries[3:], 3))
+    assert rows == rows_of(ReferenceExecutor(text), [entries])
