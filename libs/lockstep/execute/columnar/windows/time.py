@@ -50,11 +50,13 @@ class TimeWindow(Chained):
         return ended(self.made(step, out), step, places, keys, clock, self._left)
 
     def due_ms(self) -> int | None:
-        """See ColumnarWindow."""
+        """See ColumnarWindow. No sooner than the next sweep: a tick that does nothing would be due
+        again at once."""
         heads = self.head[self.head != -1]
         if not len(heads):
             return None
-        return int(self.held.times[heads].min()) + self._length_ms
+        first_ms = int(self.held.times[heads].min())
+        return (max(first_ms, self._swept_ms) if len(self.head) > 1 else first_ms) + self._length_ms
 
     def timers(self, realm: int) -> list[int]:
         """See ColumnarWindow."""
