@@ -68,16 +68,21 @@ def _is_whole(bits: int) -> Callable[[Any], bool]:
     return lambda value: type(value) is int and -limit <= value < limit
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _is_number(exact_bits: int) -> Callable[[Any], bool]:
+    """Floats, and the whole numbers that a float of so many bits holds: they become one, as at the
+    doors."""
+    limit = 1 << exact_bits
+    return lambda value: (
+        isinstance(value, float) or (type(value) is int and -limit <= value <= limit)
+    )
 
 
 _IS_OF: Final[Mapping[AttributeType, Callable[[Any], bool]]] = {
     AttributeType.STRING: lambda value: isinstance(value, str),
     AttributeType.INT: _is_whole(32),
     AttributeType.LONG: _is_whole(64),
-    AttributeType.FLOAT: _is_number,
-    AttributeType.DOUBLE: _is_number,
+    AttributeType.FLOAT: _is_number(24),
+    AttributeType.DOUBLE: _is_number(53),
     AttributeType.BOOL: lambda value: isinstance(value, bool),
     AttributeType.OBJECT: lambda value: True,
 }

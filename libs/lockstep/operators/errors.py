@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -29,6 +30,7 @@ PROCESSING_ERRORS = (
     RecursionError,
     TypeError,
     ValueError,
+    struct.error,
 )
 """What a junction contains: the errors that values, not programs, can cause. Everything else
 escapes.

@@ -30,8 +30,8 @@ FITTING: dict[AttributeType, list[Any]] = {
     AttributeType.STRING: ["a", "", "ü"],
     AttributeType.INT: [0, -(2**31), 2**31 - 1],
     AttributeType.LONG: [0, -(2**63), 2**63 - 1],
-    AttributeType.FLOAT: [0.5, 3, float("inf")],
-    AttributeType.DOUBLE: [0.1, 3, float("-inf")],
+    AttributeType.FLOAT: [0.5, 3, -(2**24), float("inf")],
+    AttributeType.DOUBLE: [0.1, 3, 2**53, float("-inf")],
     AttributeType.BOOL: [True, False],
     AttributeType.OBJECT: ["a", 1, [1, "a"], {"a": 1.5}],
 }
@@ -39,8 +39,8 @@ MISFITS: dict[AttributeType, list[Any]] = {
     AttributeType.STRING: [1, 1.5, True, b"a", ["a"]],
     AttributeType.INT: [2**31, 1.0, True, "1", -(2**31) - 1],
     AttributeType.LONG: [2**63, 1.0, False, "1"],
-    AttributeType.FLOAT: ["1.5", True, [1.5]],
-    AttributeType.DOUBLE: ["1.5", False, {}],
+    AttributeType.FLOAT: ["1.5", True, [1.5], 2**40],
+    AttributeType.DOUBLE: ["1.5", False, {}, -(2**70)],
     AttributeType.BOOL: [1, 0, "true", 1.0],
     AttributeType.OBJECT: [],
 }
