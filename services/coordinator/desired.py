@@ -14,6 +14,7 @@ from lockstep.bus import Bus, LogName
 from lockstep.clock import Clock
 from lockstep.frame import (
     DEPLOYMENTS_CHANGED,
+    LOG_SINCE_SETTING,
     RESTORE_GENERATION_SETTING,
     RESTORE_SETTING,
     Offload,
@@ -31,7 +32,7 @@ LET_GO_LIMIT_MS: Final = 10_000
 LET_GO_POLL_MS: Final = 50
 MAX_TEXT_BYTES: Final = 1_000_000
 ORIGIN: Final = "origin_position"
-OWN_SETTINGS: Final = (ORIGIN, RESTORE_SETTING, RESTORE_GENERATION_SETTING)
+OWN_SETTINGS: Final = (ORIGIN, LOG_SINCE_SETTING, RESTORE_SETTING, RESTORE_GENERATION_SETTING)
 """Settings that the coordinator writes; they outlive a change of the text."""
 
 
@@ -128,9 +129,12 @@ class DesiredState:
         return await self._offload.run(lambda: plan_of(text))
 
     async def undeploy(self, app: str, *, purge: bool) -> bool:
-        """Removes an app; `purge` forgets logs and revisions, too. False when there was none."""
-        if await self._store.deployments.get(app) is None:
+        """Removes an app; `purge`: also logs, revisions, cursors. False when there was none."""
+        before = await self._store.deployments.get(app)
+        if before is None:
             return False
+        if not purge:
+            await self._remember_logs(before, purge=False)
         for _ in range(MAX_ATTEMPTS):
             outcome = await self._store.deployments.remove(app, epoch=self._epoch.number)
             if isinstance(outcome, Written):
@@ -145,6 +149,7 @@ class DesiredState:
             await self._let_go(app)
             await self._bus.remove_logs(LogName(app))
             await self._store.revisions.remove_app(app)
+            await self._remember_logs(before, purge=True)
         return True
 
     async def _let_go(self, app: str) -> None:
@@ -190,11 +195,9 @@ class DesiredState:
     ) -> Deployment:
         now_ms = self._clock.now_ms()
         if before is None:
-            # A new app begins at the end of what an earlier app of its name may have left.
-            log = await self._bus.input_log(LogName(plan.name))
-            _, end = await log.bounds()
-            own = {ORIGIN: str(end)}
+            created_ms, own = await self._logs_of(plan.name, now_ms)
         else:
+            created_ms = before.created_ms
             own = {key: before.settings[key] for key in OWN_SETTINGS if key in before.settings}
         return Deployment(
             app=plan.name,
@@ -202,10 +205,34 @@ class DesiredState:
             version=version,
             generation=1 if before is None else before.generation + 1,
             replicas=replicas_of(plan, settings, self._settings.replicas),
-            created_ms=now_ms if before is None else before.created_ms,
+            created_ms=created_ms,
             updated_ms=now_ms,
             settings={**settings, **own},
         )
+
+    async def _logs_of(self, app: str, now_ms: int) -> tuple[int, dict[str, str]]:
+        """When a new app counts as deployed, and which logs it goes on in: an earlier app of its
+        name may have left them. Wall clocks may go back; what comes later still bears a later time.
+        """
+        name = LogName(app)
+        _, end = await (await self._bus.input_log(name)).bounds()
+        tail = await (await self._bus.output_log(name)).tail()
+        since_ms = await self._store.cursors.get(_log_since(app))
+        if tail.sequence == 0:
+            since_ms = max(now_ms, since_ms + 1)
+        earlier_ms = 0 if tail.generation is None else tail.generation.deployed_ms
+        own = {ORIGIN: str(end), **({LOG_SINCE_SETTING: str(since_ms)} if since_ms else {})}
+        return max(now_ms, since_ms, earlier_ms + 1), own
+
+    async def _remember_logs(self, before: Deployment, *, purge: bool) -> None:
+        """For who deploys an app of that name again: since when there are the logs that it finds,
+        or before which time everything was removed."""
+        since_ms = int(before.settings.get(LOG_SINCE_SETTING, "0"))
+        if purge:
+            await self._store.cursors.remove_app(before.app)
+            since_ms = max(since_ms, before.created_ms)
+        if since_ms:
+            await self._store.cursors.put(_log_since(before.app), since_ms)
 
     def _pass_over(self, outcome: Stale | Written) -> None:
         if isinstance(outcome, Stale):
@@ -233,6 +260,11 @@ def replicas_of(plan: AppPlan, settings: Mapping[str, str], default: int) -> int
     if not given.isdigit() or not 0 < int(given) <= 100:
         raise Problem(HTTPStatus.BAD_REQUEST, f"replicas: expected 1 to 100, got '{given[:20]}'")
     return int(given)
+
+
+def _log_since(app: str) -> str:
+    """Where the store keeps LOG_SINCE_SETTING of an app that is not deployed."""
+    return f"{app}/{LOG_SINCE_SETTING}"
 
 
 def _same(before: Deployment, version: str, settings: Mapping[str, str]) -> bool:

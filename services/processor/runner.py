@@ -47,6 +47,10 @@ class GroupRunner:
         self._leadership: Leadership | None = None
         self._fold: FoldLoop | None = None
 
+    def carries(self, view: AppView) -> bool:
+        """It is the same app, at whatever version; one that was undeployed since is another."""
+        return self._view.deployment.created_ms == view.deployment.created_ms
+
     def want(self, view: AppView, nodes: tuple[str, ...]) -> None:
         """The desired version and placement from now on."""
         self._view, self._nodes = view, nodes

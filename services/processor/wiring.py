@@ -80,8 +80,9 @@ class Processor:
     async def _assign(self) -> None:
         views = {view.name: view for view in self._catalogue.views}
         mine = {app for app in views if self._context.node in self._catalogue.nodes(app)}
-        for app in set(self._runners) - mine:
-            await self._end(app)
+        for app, carrying in list(self._runners.items()):
+            if app not in mine or not carrying.carries(views[app]):
+                await self._end(app)
         for app in sorted(mine):
             view, nodes = views[app], self._catalogue.nodes(app)
             runner = self._runners.get(app)

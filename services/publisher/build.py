@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lockstep.bus import Topics
-from lockstep.frame import AppView
+from lockstep.frame import LOG_SINCE_SETTING, AppView
 from lockstep.operators.mapping import MessageWriter, build_distribution, destinations
 from lockstep.siddhiql import SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind
@@ -69,7 +69,9 @@ class SinkFactory:
             found = [one for one in definition.annotations if one.name.lower() == wanted]
             for number, annotation in enumerate(found):
                 kind = annotation.get("type") or "none"
-                place = SinkPlace(view.name, view.plan.schemas[name], f"{name}.{number}.{kind}")
+                since = view.deployment.settings.get(LOG_SINCE_SETTING, "")
+                sink = f"{name}.{number}.{kind}"
+                place = SinkPlace(view.name, view.plan.schemas[name], sink, since)
                 try:
                     yield self._build(place, kind, annotation, definition)
                 except SinkSetupError as error:

@@ -23,16 +23,20 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class SinkPlace:
-    """Which app and stream (or table) a sink serves, and its name, stable for equal app texts."""
+    """Which app and stream (or table) a sink serves, and its name, stable for equal app texts.
+
+    `log_since`: tells the app's output log from one that was removed; empty for the oldest ones.
+    """
 
     app: str
     schema: StreamSchema
     name: str
+    log_since: str = ""
 
     @property
     def key(self) -> str:
-        """Its name among the sinks of all apps."""
-        return f"{self.app}/{self.name}"
+        """Its name among the sinks of all apps and logs: how far it came is kept under it."""
+        return f"{self.app}/{self.name}" + (f"@{self.log_since}" if self.log_since else "")
 
     def row_id(self, row: OutputRow) -> str:
         """The stable id of a message: the output's identity, worldwide."""

@@ -48,7 +48,7 @@ UNHEARD = Scenario(
         Fault(4_300, "crash", "processor-1", 2_500),
     ),
 )  # fmt: skip
-"""The leader has gone over and dies; the standby has not heard of it and has no store to look at."""
+"""The leader goes over and dies; the standby has not heard of it and has no store to look at."""
 
 FOUND_ONCE = {
     "a node that had not heard of a version led the app back": draw(2008),

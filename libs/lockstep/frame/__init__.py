@@ -7,6 +7,7 @@ from lockstep.frame.catalogue import AppView, Catalogue
 from lockstep.frame.context import Context, Service, Wire
 from lockstep.frame.control import (
     DEPLOYMENTS_CHANGED,
+    LOG_SINCE_SETTING,
     RESTORE_GENERATION_SETTING,
     RESTORE_SETTING,
     Command,
@@ -35,6 +36,7 @@ from lockstep.frame.world import World, open_world
 
 __all__ = [
     "DEPLOYMENTS_CHANGED",
+    "LOG_SINCE_SETTING",
     "RESTORE_GENERATION_SETTING",
     "RESTORE_SETTING",
     "AppView",

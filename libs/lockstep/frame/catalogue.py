@@ -175,7 +175,7 @@ class Catalogue:
 
     async def _view(self, deployment: Deployment) -> AppView | None:
         known = self._views.get(deployment.app)
-        if known is not None and known.deployment.version == deployment.version:
+        if known is not None and _is_same_app(known.deployment, deployment):
             return AppView(deployment, known.plan)
         if self._refused.get(deployment.app) == deployment.version:
             return None
@@ -203,3 +203,9 @@ class Catalogue:
                 self._nudged.set()
         finally:
             await subscription.close()
+
+
+def _is_same_app(known: Deployment, found: Deployment) -> bool:
+    """One that was undeployed and is deployed anew with the same text is another: it may have other
+    logs, so who follows them by the plan begins again."""
+    return (known.version, known.created_ms) == (found.version, found.created_ms)

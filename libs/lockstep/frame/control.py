@@ -22,6 +22,9 @@ DEPLOYMENTS_CHANGED: Final = control_subject("deployments")
 
 
 RESTORE_SETTING: Final = "restore_revision"
+LOG_SINCE_SETTING: Final = "log_since_ms"
+"""When the app's logs began, as its coordinator saw them empty: what belongs to logs that were
+removed (a purge) does not belong to these. Absent: they are older than this setting."""
 RESTORE_GENERATION_SETTING: Final = "restore_generation"
 """Settings of a deployment: which revision's state to go on with, asked for in which generation."""
 

@@ -114,6 +114,33 @@ async def test_killed_transactions_and_two_publishers_insert_every_row_once(
         assert sorted(found) == sorted((f"c{i}",) for i in range(count))
 
 
+async def test_a_purged_app_is_delivered_from_its_first_row_on(cluster_of: Start) -> None:
+    """Though no publisher was there until the new log had grown beyond the old one's cursor, which
+    still stands in the user's database."""
+    async with cluster_of("coordinator", "processor-1", "receiver", "publisher") as cluster:
+        app = await cluster.deploy(ORDERS.format(name="Purged"))
+        await cluster.send(app, "In", ["old", "n", 1.0])
+
+        async def rows(count: int) -> list[tuple[Any, ...]]:
+            async def there() -> Any:
+                found = await table(cluster, 'SELECT customer FROM "log Purged"')
+                return found if len(found) >= count else None
+
+            found: list[tuple[Any, ...]] = await until(there, f"{count} rows")
+            return found
+
+        await rows(1)
+        await cluster.crash("publisher")
+        status, _ = await cluster.call("DELETE", "coordinator", f"/v1/apps/{app}?purge=true")
+        assert status == 200
+        await cluster.deploy(ORDERS.format(name="Purged"))
+        for number in range(6):
+            await cluster.send(app, "In", [f"new{number}", "n", 1.0])
+        await cluster.published_count(app, 12)
+        await cluster.start("publisher")
+        assert await rows(7) == [("old",), *((f"new{number}",) for number in range(6))]
+
+
 async def test_a_row_that_the_table_refuses_is_put_aside(cluster_of: Start) -> None:
     """A constraint: the row is a dead letter with the reason, the others stand in the table."""
     nodes = ("coordinator", "processor-1", "receiver", "publisher")
