@@ -28,12 +28,12 @@ from services.receiver.decode import (
     decode_text,
     media_type,
 )
-from services.receiver.intake import Receipt
 from services.receiver.intakes import Intakes
 from services.receiver.mapped import MessageReader
 from services.receiver.mixed import decode_mixed
 from services.receiver.runs import AnyRun, BatchRun, Run, own_ids, stamped
 from services.receiver.sources import Source, SourceBook, source_number, with_source
+from services.receiver.submissions import Receipt
 from services.receiver.values import EventReader, did_you_mean
 
 MAX_REFUSED_LINES = 1_000
@@ -55,7 +55,7 @@ class Sending:
 
     Content type, default time, its id, and whether the rows of an Arrow batch are chunks each.
     `source`: the stream's source in whose form it is, None for the suite's own; `properties`: what
-    the transport says about it (`trp:name`).
+    the transport says about it (`trp:name`). `in_order`: it is one of many that have an order.
     """
 
     content_type: str
@@ -64,6 +64,7 @@ class Sending:
     row_chunks: bool = False
     source: int | None = None
     properties: Mapping[str, Any] = field(default_factory=dict)
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,7 @@ class Acceptor:
         if runs:
             key = sending.key or own_ids(runs)
             started_ms = self._clock.monotonic_ms()
-            receipt = await self._intakes.of(view).submit(runs, key)
+            receipt = await self._intakes.of(view).submit(runs, key, in_order=sending.in_order)
             took_ms = self._clock.monotonic_ms() - started_ms
             self._metrics.observe("lockstep_receiver_append_ms", took_ms, app=app)
             self._count(app, runs, receipt)

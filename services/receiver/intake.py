@@ -2,52 +2,32 @@
 
 One `Intake` per input log. A submission is answered when all its records are durable. Submissions
 with a key keep records of their own, so that a repeated key finds the record of the first time;
-the others share records, each chunk whole.
+the others share records, each chunk whole. What comes in an order with others (messages of the bus)
+is appended one after the other; independent submissions with a key are appended side by side.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from lockstep.bus import Appended, InputLog, RecordTooLargeError
 from lockstep.clock import Clock
-from lockstep.events import LockstepError, Position, StreamSchema, UnavailableError
+from lockstep.events import LockstepError, Position, UnavailableError
 from lockstep.events.codec import send_id_of
+from lockstep.frame import run_side_by_side
 from lockstep.frame.waiting import wait_set
-from services.receiver.decode import Chunk
-from services.receiver.drafts import Draft, RowsDraft
-from services.receiver.runs import AnyRun, BatchRun, Run
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """The records that hold a submission; `duplicate` when they were there before."""
-
-    first: Position
-    last: Position
-    duplicate: bool
-
-
-@dataclass(slots=True)
-class _Pending:
-    runs: Sequence[AnyRun]
-    key: str | None
-    done: asyncio.Future[Receipt]
-    size_bytes: int
-    events: int
-    appended: list[Appended] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class IntakeLimits:
-    """How much goes into one record, and how long a first event waits for company."""
-
-    max_record_bytes: int
-    max_record_events: int
-    gather_ms: int
+from services.receiver.drafts import Draft
+from services.receiver.runs import AnyRun
+from services.receiver.submissions import (
+    IntakeLimits,
+    Receipt,
+    Submission,
+    drafts_of,
+    receipt_of,
+)
 
 
 class Intake:
@@ -61,34 +41,53 @@ class Intake:
         limits: IntakeLimits,
     ) -> None:
         self._open_log = open_log
+        self._opening = asyncio.Lock()
         self._log: InputLog | None = None
         self._clock = clock
         self._new_id = new_id
         self._limits = limits
-        self._waiting: deque[_Pending] = deque()
+        self._waiting: deque[Submission] = deque()
         self._arrived = asyncio.Event()
+        self._independent: deque[Submission] = deque()
+        self._arrived_abreast = asyncio.Event()
+        self._abreast = 0
         self._busy_until_ms = 0
         self._clock_ms = 0
         self._appending = False
         self.last_position: Position = 0
 
-    def submit(self, runs: Sequence[AnyRun], key: str | None) -> asyncio.Future[Receipt]:
-        """Queues a submission; the future ends when it is durable, or with a LockstepError."""
+    def submit(
+        self, runs: Sequence[AnyRun], key: str | None, *, in_order: bool = True
+    ) -> asyncio.Future[Receipt]:
+        """Queues a submission; the future ends when it is durable, or with a LockstepError.
+
+        `in_order`: behind all that were submitted so before it, also when an append has to be
+        repeated. Without a key it always is.
+        """
         done: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         done.add_done_callback(_looked_at)
         size = sum(run.size_bytes for run in runs)
         events = sum(run.events for run in runs)
-        self._waiting.append(_Pending(runs, key, done, size, events))
-        self._arrived.set()
+        submission = Submission(runs, key, done, size, events)
+        if in_order or key is None:
+            self._waiting.append(submission)
+            self._arrived.set()
+        else:
+            self._independent.append(submission)
+            self._arrived_abreast.set()
         return done
 
     @property
     def is_idle(self) -> bool:
         """Nothing waits or is on its way."""
-        return not self._waiting and not self._appending
+        is_waiting = self._waiting or self._independent
+        return not is_waiting and not self._appending and not self._abreast
 
     async def run(self) -> None:
         """Appends what is submitted until cancelled."""
+        await run_side_by_side(self._run_in_order, self._run_abreast)
+
+    async def _run_in_order(self) -> None:
         while True:
             while not self._waiting:
                 self._arrived.clear()
@@ -107,10 +106,39 @@ class Intake:
                 self._appending = False
             self._busy_until_ms = self._clock.monotonic_ms() + self._limits.gather_ms
 
+    async def _run_abreast(self) -> None:
+        """Each record of a submission waits for the one before it, but for no other's."""
+        slots = asyncio.Semaphore(self._limits.max_abreast)
+        async with asyncio.TaskGroup() as group:
+            while True:
+                while not self._independent:
+                    self._arrived_abreast.clear()
+                    await self._arrived_abreast.wait()
+                await slots.acquire()
+                if not self._independent:  # closed meanwhile
+                    slots.release()
+                    continue
+                submission = self._independent.popleft()
+                self._abreast += 1
+                task = group.create_task(self._append_alone(submission))
+                task.add_done_callback(partial(self._end_alone, submission, slots))
+
+    async def _append_alone(self, submission: Submission) -> None:
+        try:
+            await self._append_batch([submission])
+        except LockstepError as error:
+            _fail([submission], error)
+
+    def _end_alone(self, submission: Submission, slots: asyncio.Semaphore, _: object) -> None:
+        _fail([submission], _stopping())  # if it was cancelled, begun or not
+        self._abreast -= 1
+        slots.release()
+
     def close(self) -> None:
         """Refuses what still waits."""
-        _fail(list(self._waiting), _stopping())
+        _fail([*self._waiting, *self._independent], _stopping())
         self._waiting.clear()
+        self._independent.clear()
 
     async def _gather(self) -> None:
         """After a quiet time the first event goes at once; under load company is worth a wait."""
@@ -118,7 +146,7 @@ class Intake:
         if left_ms > 0 and len(self._waiting) == 1 and self._waiting[0].key is None:
             await wait_set(asyncio.Event(), self._clock, left_ms)
 
-    def _take_batch(self) -> list[_Pending]:
+    def _take_batch(self) -> list[Submission]:
         first = self._waiting.popleft()
         batch = [first]
         size, events = first.size_bytes, first.events
@@ -132,23 +160,28 @@ class Intake:
             batch.append(self._waiting.popleft())
         return batch
 
-    async def _append_batch(self, batch: Sequence[_Pending]) -> None:
-        if self._log is None:
-            self._log = await self._open_log()
+    async def _opened(self) -> InputLog:
+        async with self._opening:
+            if self._log is None:
+                self._log = await self._open_log()
+            return self._log
+
+    async def _append_batch(self, batch: Sequence[Submission]) -> None:
+        log = await self._opened()
         given = batch[0].key
         key = given or self._new_id()
-        for number, (draft, owners) in enumerate(_drafts(batch, self._limits)):
+        for number, (draft, owners) in enumerate(drafts_of(batch, self._limits)):
             # What this process appends never runs back, whatever its wall clock does.
             self._clock_ms = max(self._clock_ms, self._clock.now_ms())
             appended = await self._append(
-                self._log, draft, f"{key}#{number}", repeatable=given is not None
+                log, draft, f"{key}#{number}", repeatable=given is not None
             )
             self.last_position = max(self.last_position, appended[-1].position)
             for pending in owners:
                 pending.appended += appended
         for pending in batch:
             if not pending.done.done():
-                pending.done.set_result(_receipt(pending.appended))
+                pending.done.set_result(receipt_of(pending.appended))
 
     async def _append(
         self, log: InputLog, draft: Draft, dedup_id: str, *, repeatable: bool
@@ -172,79 +205,13 @@ class Intake:
         return found
 
 
-Owned = tuple[Draft, Sequence[_Pending]]
-
-
-def _drafts(batch: Sequence[_Pending], limits: IntakeLimits) -> Iterator[Owned]:
-    """Records to be, in order, with the submissions that they hold something of.
-
-    A new one begins for another stream, another stamping, an Arrow batch, or when one is full. The
-    cuts depend on the submissions alone, so that a repeated key is cut as it was before.
-    """
-    gathering = _Gathering(limits)
-    for pending in batch:
-        for run in pending.runs:
-            if isinstance(run, BatchRun):
-                yield from gathering.finish()
-                for whole in run.batches:
-                    for part in whole.cut(limits.max_record_bytes, limits.max_record_events):
-                        yield part, (pending,)
-            else:
-                yield from gathering.add(pending, run)
-    yield from gathering.finish()
-
-
-class _Gathering:
-    """Chunks of several submissions on their way into one record."""
-
-    def __init__(self, limits: IntakeLimits) -> None:
-        self._limits = limits
-        self._kind: tuple[StreamSchema, bool] | None = None
-        self._chunks: list[Chunk] = []
-        self._owners: dict[int, _Pending] = {}
-        self._size = self._events = 0
-
-    def add(self, pending: _Pending, run: Run) -> Iterator[Owned]:
-        """Takes a run; gives what got full."""
-        kind = (run.schema, run.has_timestamps)
-        if kind != self._kind:
-            yield from self.finish()
-            self._kind = kind
-        per_event = run.size_bytes / max(1, run.events)
-        for chunk in run.chunks:
-            size = int(len(chunk) * per_event)
-            full = (
-                self._size + size > self._limits.max_record_bytes
-                or self._events + len(chunk) > self._limits.max_record_events
-            )
-            if full:
-                yield from self.finish()
-                self._kind = kind
-            self._chunks.append(chunk)
-            self._owners[id(pending)] = pending
-            self._size += size
-            self._events += len(chunk)
-
-    def finish(self) -> Iterator[Owned]:
-        """What has been gathered."""
-        if self._chunks and self._kind is not None:
-            yield RowsDraft(self._kind[0], self._chunks), list(self._owners.values())
-        self._kind, self._chunks, self._owners = None, [], {}
-        self._size = self._events = 0
-
-
-def _receipt(appended: Sequence[Appended]) -> Receipt:
-    positions = [one.position for one in appended]
-    return Receipt(min(positions), max(positions), all(one.duplicate for one in appended))
-
-
 def _looked_at(done: asyncio.Future[Receipt]) -> None:
     """A sender that went away meanwhile leaves nobody to look at the error."""
     if not done.cancelled():
         done.exception()
 
 
-def _fail(batch: Sequence[_Pending], error: LockstepError) -> None:
+def _fail(batch: Sequence[Submission], error: LockstepError) -> None:
     for pending in batch:
         if not pending.done.done():
             pending.done.set_exception(error)

@@ -10,7 +10,8 @@ from lockstep.clock import Clock, Randomness
 from lockstep.events import Position
 from lockstep.frame import AppView, Tasks
 from lockstep.settings import Settings
-from services.receiver.intake import Intake, IntakeLimits
+from services.receiver.intake import Intake
+from services.receiver.submissions import IntakeLimits
 
 RECORD_MARGIN_BYTES: Final = 4_096
 
@@ -29,6 +30,7 @@ class Intakes:
             settings.bus.max_message_bytes - RECORD_MARGIN_BYTES,
             settings.receiver.max_event_batch,
             settings.receiver.append_max_wait_ms,
+            settings.receiver.max_appends_abreast,
         )
         self._intakes: dict[str, tuple[int, Intake]] = {}
 

@@ -58,6 +58,7 @@ class Transfer:
             message.key,
             source=message.source,
             properties=CIMultiDict(message.headers),
+            in_order=True,
         )
         try:
             await self._acceptor.accept(message.app, message.stream, message.payload, sending)

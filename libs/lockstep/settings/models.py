@@ -83,6 +83,7 @@ class ReceiverSettings(Section):
     retry_after_ms: Milliseconds
     dedup_window_ms: Milliseconds
     append_max_wait_ms: Milliseconds
+    max_appends_abreast: Count
 
 
 class ProcessorSettings(Section):

@@ -226,3 +226,33 @@ async def test_a_closed_bus_is_told_as_503(cluster_of: Start) -> None:
             assert response.status == 503
             assert "Retry-After" in response.headers
             assert "Traceback" not in await response.text()
+
+
+async def test_independent_keyed_requests_side_by_side_count_once_each(cluster_of: Start) -> None:
+    """Repeated while the first time is still under way, and through another receiver, too; several
+    records of one request stay together in their order.
+    """
+    nodes = ("coordinator", "processor-1", "receiver-1", "receiver-2")
+    limits = {"LOCKSTEP_RECEIVER__MAX_EVENT_BATCH": "2"}
+    async with cluster_of(*nodes, **limits) as cluster:
+        name = await cluster.deploy(
+            "@app:name('Abreast') define stream In (v long); from In select v insert into Out;"
+        )
+        doors = [cluster.nodes[node].url for node in nodes[2:]]
+
+        async def post(number: int, door: str) -> bool:
+            lines = "\n".join(f'{{"v": {number * 10 + i}}}' for i in range(5))
+            kind = {"Content-Type": "application/x-ndjson", "Idempotency-Key": f"k{number}"}
+            url = f"{door}/v1/apps/{name}/streams/In/events"
+            async with cluster.session.post(url, data=lines, headers=kind) as response:
+                assert response.status == 200, await response.text()
+                return bool((await response.json())["duplicate"])
+
+        sent = [post(number, door) for number in range(40) for door in (*doors, doors[0])]
+        repeated = await asyncio.gather(*sent)
+        assert repeated.count(False) >= 40
+        rows = [row.data[0] for row in await cluster.published_count(name, 200)]
+        assert sorted(rows) == [n * 10 + i for n in range(40) for i in range(5)]
+        for number in range(40):
+            mine = [row for row in rows if row // 10 == number]
+            assert mine == sorted(mine)

@@ -1,0 +1,174 @@
+"""The intake: what waits for what, how much is under way at once, and how submissions end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Sequence
+from typing import cast
+
+import pytest
+
+from lockstep.bus import Appended, InputLog
+from lockstep.clock import VirtualClock
+from lockstep.events import Attribute, AttributeType, EventsRecord, StreamSchema, UnavailableError
+from lockstep.events.codec import decode_input
+from services.receiver.decode import RawEvent
+from services.receiver.intake import Intake
+from services.receiver.runs import Run
+from services.receiver.submissions import IntakeLimits
+
+SCHEMA = StreamSchema("S", (Attribute("v", AttributeType.INT),))
+MAX_ABREAST = 3
+
+
+class HeldLog:
+    """Appends begin, and end when they are let."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+        self.begun: list[str] = []
+        self.stored: list[int] = []
+        self._held: dict[str, asyncio.Future[None]] = {}
+        self._positions = itertools.count(1)
+
+    async def open(self) -> InputLog:
+        """As the bus gives it."""
+        self.opened += 1
+        await asyncio.sleep(0)
+        return cast(InputLog, self)
+
+    async def append_encoded(self, payload: bytes, *, dedup_id: str | None = None) -> Appended:
+        """Waits for `let`."""
+        assert dedup_id is not None
+        self.begun.append(dedup_id)
+        held = self._held[dedup_id] = asyncio.get_running_loop().create_future()
+        await held
+        record = decode_input(payload)
+        assert isinstance(record, EventsRecord)
+        self.stored += [event.data[0] for chunk in record.chunks for event in chunk]
+        return Appended(next(self._positions), False)
+
+    async def let(self, *names: str, error: Exception | None = None) -> None:
+        """These end."""
+        for name in names:
+            held = self._held.pop(name)
+            if error is None:
+                held.set_result(None)
+            else:
+                held.set_exception(error)
+        await settle()
+
+
+async def settle() -> None:
+    """Whatever can go on without the log does."""
+    for _ in range(30):
+        await asyncio.sleep(0)
+
+
+def run_of(*values: int) -> Sequence[Run]:
+    """A chunk of each value."""
+    return [Run(SCHEMA, [(RawEvent((value,), None),) for value in values], 10 * len(values))]
+
+
+@contextlib.asynccontextmanager
+async def running(log: HeldLog, *, record_events: int = 100) -> AsyncIterator[Intake]:
+    """An intake that runs."""
+    limits = IntakeLimits(100_000, record_events, 5, MAX_ABREAST)
+    names = itertools.count()
+    intake = Intake(log.open, VirtualClock(), lambda: f"own{next(names)}", limits)
+    task = asyncio.create_task(intake.run())
+    try:
+        yield intake
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_independent_submissions_do_not_wait_for_one_another() -> None:
+    """Nor for what comes in an order, and that not for them; the log is opened once."""
+    log = HeldLog()
+    async with running(log) as intake:
+        first = intake.submit(run_of(1), "a", in_order=False)
+        second = intake.submit(run_of(2), "b", in_order=False)
+        third = intake.submit(run_of(3), "c", in_order=True)
+        await settle()
+        assert sorted(log.begun) == ["a#0", "b#0", "c#0"]
+        assert log.opened == 1
+        await log.let("b#0")
+        assert (first.done(), second.done(), third.done()) == (False, True, False)
+        await log.let("c#0", "a#0")
+        assert [each.result().first for each in (second, third, first)] == [1, 2, 3]
+        assert intake.is_idle
+
+
+async def test_no_more_than_the_limit_is_under_way() -> None:
+    """The next begins when one has ended."""
+    log = HeldLog()
+    async with running(log) as intake:
+        done = [intake.submit(run_of(n), f"k{n}", in_order=False) for n in range(6)]
+        await settle()
+        assert log.begun == ["k0#0", "k1#0", "k2#0"]
+        await log.let("k1#0")
+        assert log.begun[3:] == ["k3#0"]
+        assert not intake.is_idle
+        for name in ("k0", "k2", "k3", "k4", "k5"):
+            await log.let(f"{name}#0")
+        assert all(each.done() for each in done)
+
+
+async def test_records_of_one_submission_stay_in_order() -> None:
+    """The second begins when the first is durable."""
+    log = HeldLog()
+    async with running(log, record_events=2) as intake:
+        done = intake.submit(run_of(1, 2, 3), "a", in_order=False)
+        await settle()
+        assert log.begun == ["a#0"]
+        await log.let("a#0")
+        assert log.begun == ["a#0", "a#1"]
+        assert not done.done()
+        await log.let("a#1")
+        assert (done.result().first, done.result().last) == (1, 2)
+        assert log.stored == [1, 2, 3]
+
+
+async def test_what_comes_in_an_order_is_appended_one_by_one() -> None:
+    """Messages of the bus, and what has no key; the latter share a record."""
+    log = HeldLog()
+    async with running(log) as intake:
+        intake.submit(run_of(1), "a")
+        intake.submit(run_of(2), "b")
+        intake.submit(run_of(3), None, in_order=False)
+        intake.submit(run_of(4), None, in_order=False)
+        await settle()
+        assert log.begun == ["a#0"]
+        for name in ("a#0", "b#0", "own0#0"):
+            await log.let(name)
+        assert log.stored == [1, 2, 3, 4]
+
+
+async def test_one_that_fails_disturbs_no_other() -> None:
+    """It alone is told."""
+    log = HeldLog()
+    async with running(log) as intake:
+        bad = intake.submit(run_of(1), "bad", in_order=False)
+        good = intake.submit(run_of(2), "good", in_order=False)
+        await settle()
+        await log.let("bad#0", error=UnavailableError("away"))
+        assert isinstance(bad.exception(), UnavailableError)
+        await log.let("good#0")
+        assert good.result().first == 1
+        assert intake.is_idle
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 30])
+async def test_all_are_told_when_the_receiver_stops(turns: int) -> None:
+    """Under way, waiting, or just about to begin."""
+    log = HeldLog()
+    async with running(log) as intake:
+        done = [intake.submit(run_of(n), f"k{n}", in_order=False) for n in range(5)]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        intake.close()
+    assert all("stopping" in str(each.exception()) for each in done)
