@@ -26,6 +26,7 @@ class BusLimits:
     max_pending_publishes: int = 256
     max_pending_bytes: int = 2_000_000
     connect_timeout_ms: int = 5_000
+    tcp_user_timeout_ms: int = 500
     publish_timeout_ms: int = 10_000
     subscription_queue_messages: int = 16_384
     max_concurrent_responses: int = 64
@@ -43,6 +44,7 @@ class BusLimits:
             dedup_window_ms=settings.receiver.dedup_window_ms,
             max_pending_publishes=bus.max_pending_publishes,
             connect_timeout_ms=bus.connect_timeout_ms,
+            tcp_user_timeout_ms=bus.tcp_user_timeout_ms,
             publish_timeout_ms=bus.publish_timeout_ms,
             replicas=bus.replicas,
         )

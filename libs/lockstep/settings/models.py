@@ -43,6 +43,7 @@ class BusSettings(Section):
     kind: Literal["nats", "memory", "kafka"]
     url: SecretStr
     connect_timeout_ms: Milliseconds
+    tcp_user_timeout_ms: Milliseconds
     publish_timeout_ms: Milliseconds
     max_message_bytes: Annotated[int, Field(ge=16_384)]  # a record's frame and some events
     max_log_bytes: Bytes

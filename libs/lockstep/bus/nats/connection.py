@@ -33,6 +33,7 @@ from lockstep.telemetry import get_logger
 Handler = Callable[[Msg], Awaitable[None]]
 
 _HEALTH_TIMEOUT_MS: Final = 1_000
+_MOVE_PAUSE_S: Final = 5.0
 _HEADERS_MARGIN_BYTES: Final = 2_048  # the server counts headers towards its limit
 
 
@@ -62,6 +63,8 @@ class Connection:
         self._inbox = ""
         self._closing = False
         self._restoring: asyncio.Task[None] | None = None
+        self._answers = 0
+        self._moved_at = -_MOVE_PAUSE_S
 
     @classmethod
     async def open(cls, address: Address, limits: BusLimits, name: str) -> Connection:
@@ -105,6 +108,7 @@ class Connection:
         headers: Mapping[str, str] | None = None,
     ) -> Msg:
         """One answer; UnavailableError as soon as it cannot come any more."""
+        answers, generation = self._answers, self.generation
         token = str(next(self._keys))
         answer: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
         self._waiting[token] = answer
@@ -114,6 +118,11 @@ class Connection:
                     reply = f"{self._inbox}.{token}"
                     await self.publish(subject, payload, reply=reply, headers=headers)
                     message = await answer
+        except UnavailableError as error:
+            timed_out = isinstance(error.__cause__, TimeoutError)
+            if timed_out and (answers, generation) == (self._answers, self.generation):
+                await self._move_on()
+            raise
         finally:
             self._waiting.pop(token, None)
         if message.headers and message.headers.get("Status") == "503":
@@ -189,9 +198,21 @@ class Connection:
             )
 
     async def _take_answer(self, message: Msg) -> None:
+        self._answers += 1
         answer = self._waiting.get(message.subject.rpartition(".")[2])
         if answer is not None and not answer.done():
             answer.set_result(message)
+
+    async def _move_on(self) -> None:
+        """To another server of the cluster: this one takes what we send and nothing is answered, as
+        when it is cut off from its peers. At most once in a while: all may be waiting for a leader
+        to be chosen."""
+        now = asyncio.get_running_loop().time()
+        if len(self.address.servers) < 2 or now - self._moved_at < _MOVE_PAUSE_S:
+            return
+        self._moved_at = now
+        self._log.warning("a silent bus server is left for another", server=self.address.shown)
+        await self._client.force_reconnect()
 
     def _lost(self, why: str) -> None:
         self.generation += 1

@@ -13,14 +13,18 @@ from nats.aio.client import Client
 
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.address import Address
+from lockstep.bus.nats.transport import WatchedTransport
 from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.telemetry import get_logger
 
 RECONNECT_EVERY_MS: Final = 100
-_PING_EVERY_S: Final = 5
+_PING_EVERY_S: Final = 1
+_PINGS_UNANSWERED: Final = 4  # a server that is stopped, or too busy
+_ATTEMPT_TIMEOUT_S: Final = 2  # for each server; one that is cut off must not hold up the others
 _BUFFER_BYTES: Final = 33_554_432  # over it a sender waits until the socket has taken it all
 _FLUSH_TIMEOUT_S: Final = 2
 _CLOSE_TIMEOUT_S: Final = 3
+_WEBSOCKET: Final = ("ws://", "wss://")
 
 Callback = Callable[[], Awaitable[None]]
 
@@ -43,6 +47,9 @@ class Callbacks:
 async def dial(address: Address, limits: BusLimits, name: str, callbacks: Callbacks) -> Client:
     """A connected client. Errors: UnavailableError, BusRefusedError."""
     client = Client()
+    if not any(server.startswith(_WEBSOCKET) for server in address.servers):
+        # The library keeps a transport that is there, over all its reconnects.
+        client._transport = WatchedTransport(limits.tcp_user_timeout_ms)
     errors: list[Exception] = []
     refused = asyncio.Event()
 
@@ -99,10 +106,11 @@ async def _connect(
         user_credentials=address.credentials,
         token=address.token,
         tls=address.tls,
-        connect_timeout=max(1, limits.connect_timeout_ms // 1000),
+        connect_timeout=min(_ATTEMPT_TIMEOUT_S, max(1, limits.connect_timeout_ms // 1000)),
         reconnect_time_wait=RECONNECT_EVERY_MS / 1000,  # type: ignore[arg-type]
         max_reconnect_attempts=-1,
         ping_interval=_PING_EVERY_S,
+        max_outstanding_pings=_PINGS_UNANSWERED,
         pending_size=_BUFFER_BYTES,
         flush_timeout=_FLUSH_TIMEOUT_S,
         error_cb=note,
