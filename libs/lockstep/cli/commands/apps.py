@@ -47,12 +47,17 @@ def deploy(
 def undeploy(
     context: typer.Context,
     app: AppName,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Forget its logs, revisions and sink cursors, too.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Undeploy an app."""
 
     async def action(client: Client) -> Any:
-        return await client.request("DELETE", f"{client.addresses.coordinator}/v1/apps/{app}")
+        query = "?purge=true" if purge else ""
+        url = f"{client.addresses.coordinator}/v1/apps/{app}{query}"
+        return await client.request("DELETE", url)
 
     answer = with_client(context, action)
     if as_json:
