@@ -182,7 +182,7 @@ def suite_part(options: argparse.Namespace) -> Results:
 
 def volume_part(options: argparse.Namespace) -> Results:
     """Many events, and where memory goes."""
-    return {"volume": volume_figures(options.only, options.events, keep=options.keep)}
+    return {"volume": volume_figures(options.only, options.events, options.rate, keep=options.keep)}
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
@@ -215,6 +215,7 @@ def main() -> None:
         "--seconds", type=float, default=60.0, help="of sustained load on the suite"
     )
     parser.add_argument("--events", type=events_of, default="10m", help="of the volume part")
+    parser.add_argument("--rate", type=events_of, default="100k", help="of the volume part, per s")
     parser.add_argument("--keep", action="store_true", help="keep the processes' logs")
     options = parser.parse_args()
     for name, part in PARTS.items():

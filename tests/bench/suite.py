@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,8 +60,8 @@ CASES: Final = (
 VOLUME_EVENTS_PER_S: Final = 100_000
 MAX_MIB: Final = 4_096
 VOLUMES: Final = (
-    Case("aggregates of a second", "arrow", VOLUME_EVENTS_PER_S, 10_000, 10_000),
-    Case("all of it in a window", "arrow", VOLUME_EVENTS_PER_S, 10_000, 10_000, TEXT + HOUR),
+    Case("aggregates of a second", "arrow", VOLUME_EVENTS_PER_S, 10_000, 2_000),
+    Case("all of it in a window", "arrow", VOLUME_EVENTS_PER_S, 10_000, 2_000, TEXT + HOUR),
 )
 """Sent for as long as it takes to bring a number of events, to see where memory goes."""
 
@@ -265,13 +265,23 @@ def suite_figures(only: str, seconds: float, *, keep: bool = False) -> list[Row]
     return found
 
 
-def volume_figures(only: str, events: int, *, keep: bool = False) -> list[Row]:
+def volume_figures(
+    only: str, events: int, events_per_s: int = VOLUME_EVENTS_PER_S, *, keep: bool = False
+) -> list[Row]:
     """So many events through each app of VOLUMES, with the memory of a processor on the way."""
     found = []
-    for case in VOLUMES:
-        if only in case.name:
-            row = asyncio.run(measured(case, events / VOLUME_EVENTS_PER_S, keep=keep))
+    for each in VOLUMES:
+        if only in each.name:
+            case = replace(each, events_per_s=events_per_s)
+            row = asyncio.run(measured(case, events / events_per_s, keep=keep))
             found.append({**row, "events": events})
             show(found[-1:])
             print(f"{'':22} processor-1, MiB in tenths of the run: {row['processor_mib']}")
+            for node in ("processor-1", "processor-2"):
+                peak = row["peak_mib"][node]
+                together = sum(peak.values())
+                print(
+                    f"{'':22} {node}, peaks: JVM {peak['jvm']} + Python {peak['python']} MiB"
+                    f" = {together} of {MAX_MIB}"
+                )
     return found
