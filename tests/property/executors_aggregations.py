@@ -10,6 +10,19 @@ from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 STREAM = "define stream S (s string, i int, l long, d double, f float, b bool, t long, u string);\n"
 _LEAPS = (0, 0, 1, 400, 1_000, 7_000, 61_000, 130_000, 1_000_000)
 _DOUBLES = (0.1, 0.2, 0.3, -0.0, 0.0, 1.5, -2.25, 1e16, 1e-9)
+VALUES = (
+    "sum(i)",
+    "sum(d)",
+    "avg(i)",
+    "avg(d)",
+    "min(f)",
+    "max(l)",
+    "count()",
+    "distinctCount(i)",
+    "i",
+    "i * 2",
+)
+"""What can be selected, of a number."""
 _GRANULARITIES = ("sec", "min", "hour", "day", "month", "year")
 
 
@@ -26,7 +39,7 @@ def aggregation(random: Random, name: str, *, selected: str | None = None) -> st
         "max(f) as j",
         "min(i) as k",
         "max(l) as m",
-        "distinctCount(s) as n",
+        "distinctCount(s) as n2",
         "distinctCount(d) as o",
         "distinctCount(i) as o2",
         "count() as p",
@@ -102,3 +115,30 @@ def _event(random: Random, time_ms: int) -> InputEvent:
     )
     nulled = tuple(None if random.random() < 0.1 else value for value in values)
     return InputEvent(max(time_ms, 0), nulled, None)
+
+
+def join(random: Random, granularities: tuple[str, ...]) -> str:
+    """A query that joins S, or what timers make of it, with the aggregation A, which selects `key`
+    and `n`."""
+    source = random.choice(("S", "S[i > 0]", "Late"))
+    kind = random.choice(("join", "join", "left outer join"))
+    on = random.choice(("", " on x.s == y.key", " on x.s == y.key and x.i != y.n", " on x.i < y.n"))
+    limits = random.choice(
+        (
+            "0L, 9000000000000L",
+            "x.t - 100000L, x.t + 100000L",
+            "'2020-**-** **:**:**'",
+            "0L, 1500000L",
+        )
+    )
+    if "x.t" in limits:
+        source = source.partition("[")[0] + "[not (t is null)]"
+    per = random.choice([f"'{each}'" for each in granularities] * 2 + [_by_sign(granularities)])
+    order = random.choice(("", "", " order by at desc, n limit 3"))
+    select = "x.s as s, y.AGG_TIMESTAMP as at, y.key as key, y.n as n"
+    call = f"from {source} as x {kind} A as y{on} within {limits} per {per}"
+    return f"{call} select {select}{order} insert into Out;\n"
+
+
+def _by_sign(granularities: tuple[str, ...]) -> str:
+    return f"ifThenElse(x.b, '{granularities[0]}', '{granularities[-1]}')"

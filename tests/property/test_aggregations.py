@@ -16,8 +16,8 @@ from lockstep.execute.reference import ReferenceExecutor
 from lockstep.operators import state
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
-from tests.property.executors_aggregations import STREAM, aggregation, entries
-from tests.property.executors_model import cut
+from tests.property.executors_aggregations import STREAM, VALUES, aggregation, entries, join
+from tests.property.executors_model import cut, fold, fold_hopping
 
 
 @settings(max_examples=120, deadline=None)
@@ -98,3 +98,30 @@ def test_it_is_columns_that_are_tested() -> None:
         text = STREAM + aggregation(random, "A")
         lowering = lowering_of(build(check(text)))
         assert [unit.name for unit in lowering.units] == ["aggregation A"], text
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32))
+def test_joins_find_what_the_reference_finds(seed: int) -> None:
+    """Each event of a stream finds the buckets as they are when it comes, in columns or not."""
+    random = Random(seed)
+    playback = random.choice(("", "", "@app:playback\n"))
+    late = "from S#window.timeBatch(700) select * insert into Late;\n"
+    value = random.choice(VALUES)
+    definition = aggregation(random, "A", selected=f"s as key, {value} as n")
+    head = playback + STREAM + "define stream Late" + STREAM[15:] + definition + late
+    kept = tuple(g.value for g in build(check(head)).checked.aggregations["A"].granularities)
+    text = head + "".join(join(random, kept) for _ in range(random.choice((1, 1, 2))))
+    plan = build(check(text))
+    log = entries(random, 30)
+    whole = fold(plan, [log], columnar=False)
+    try:
+        brought = fold(plan, cut(random, log), columnar=True)
+        hopped = fold_hopping(plan, cut(random, log), random)
+    except Unfit:
+        event("Unfit")
+        return
+    event(lowering_of(plan).choices[-1].rule or "island")
+    assert whole[2] == 0, "a fault that the columns did not see"
+    assert brought == whole, text
+    assert hopped == whole, text

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from lockstep.events import AttributeType
+from lockstep.execute.columnar.aggregations.unit import AggregationUnit
 from lockstep.execute.columnar.expressions import Compiler, NotLowerable
 from lockstep.execute.columnar.hosted.island import Island
 from lockstep.execute.columnar.partitions import Router
@@ -64,14 +65,15 @@ def lower(
     choices: list[Choice] = []
     outside = Realms(defaults)
     tables = table_units(plan, Site(plan, 0, outside, pool))
+    aggregations = aggregation_units(plan, pool)
     for place, node in enumerate(plan.nodes):
         units: list[Unit] = []
         if isinstance(node, PartitionNode):
             realms = Realms(defaults, node.name)
-            site = Site(plan, place, realms, pool, tables, node.name)
+            site = Site(plan, place, realms, pool, tables, aggregations, node.name)
             own = _lower_partition(node, site, units)
         else:
-            site = Site(plan, place, outside, pool, tables)
+            site = Site(plan, place, outside, pool, tables, aggregations)
             own = [_lower_query(node, site, units)]
             seconds[item_of(node)] = _second(node, site)
         choices += own
@@ -81,7 +83,7 @@ def lower(
         else:
             refused[item_of(node)] = why
     _lower_definitions(plan, tables, parts, refused)
-    _lower_aggregations(plan, pool, parts, refused)
+    _lower_aggregations(aggregations, parts, refused)
     reasons = app_reasons(plan)
     if reasons or not any(item in parts for item in _working(plan)):
         return Lowering((), tuple(choices), tuple(reasons or refused.values()), tuple(reasons))
@@ -108,9 +110,9 @@ def _lower_definitions(
 
 
 def _lower_aggregations(
-    plan: AppPlan, pool: StringPool, parts: Parts, refused: dict[Item, str]
+    aggregations: Mapping[str, AggregationUnit | str], parts: Parts, refused: dict[Item, str]
 ) -> None:
-    for name, unit in aggregation_units(plan, pool).items():
+    for name, unit in aggregations.items():
         if isinstance(unit, str):
             refused[f"aggregation/{name}"] = unit
         else:

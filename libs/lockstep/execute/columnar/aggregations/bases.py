@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.events import AttributeType
-from lockstep.execute.columnar.accumulators import grown, numbers
+from lockstep.execute.columnar.accumulators import grown
 from lockstep.execute.columnar.aggregations.pair_ids import PairIds
 from lockstep.execute.columnar.column import (
     DTYPES,
@@ -20,30 +20,33 @@ from lockstep.execute.columnar.column import (
     Mask,
     Strings,
     Unfit,
+    concat,
     from_values,
 )
 from lockstep.execute.columnar.kernels import buckets
-from lockstep.execute.columnar.keys import KeySpace, value_names
+from lockstep.execute.columnar.keys import KeySpace
 from lockstep.execute.columnar.pool import StringPool
-from lockstep.operators.aggregations.columns import Kind
 
 Longs = npt.NDArray[np.int64]
 NO_LONGS = np.zeros(0, np.int64)
 _NO_FLAGS = np.zeros(0, np.bool_)
-_WHOLE = (AttributeType.INT, AttributeType.LONG)
 
 
 @dataclass(frozen=True, eq=False)
 class Feed:
-    """Events on their way into slots: the slot of each is `slot_of[cell]`; `latest` tells the slots
-    whose latest event is among these, and which it is."""
+    """Events on their way into slots. `won` are the slots whose latest event is among these, and
+    `winner` which it is; `before` which one it was in front of each event (-1: none of these), if
+    that is wanted."""
 
-    cell: Longs
-    slot_of: Longs
-    latest: tuple[Longs, Longs]
+    slots: Longs
+    won: Longs
+    winner: Longs
+    before: Longs
 
-    def __len__(self) -> int:
-        return len(self.cell)
+    @property
+    def traced(self) -> int:
+        """For how many of the events it is kept what was in front of them: all or none."""
+        return len(self.before)
 
 
 class Base(Protocol):
@@ -54,6 +57,12 @@ class Base(Protocol):
 
     def fold(self, feed: Feed, argument: Any) -> None:
         """Takes events in; `argument` is what `Argument.of` made of the values."""
+
+    def at(self, slots: Longs, events: Longs) -> Column:
+        """The values that slots had in front of events of the feed; now, for events of -1."""
+
+    def settle(self) -> None:
+        """Nobody asks for what was in front of events any more."""
 
     def keep(self, kept: Longs) -> None:
         """Only these slots are left, numbered anew in their order."""
@@ -76,6 +85,7 @@ class Number:
         self._dtype = dtype
         self._values = np.zeros(0, dtype)
         self._has = _NO_FLAGS
+        self.settle()
 
     def reserve(self, slots: int) -> None:
         """See Base."""
@@ -84,8 +94,19 @@ class Number:
     def fold(self, feed: Feed, argument: Any) -> None:
         """See Base."""
         value, valid = argument
-        nowhere = np.zeros(0, self._dtype), _NO_FLAGS
-        self._kernel(feed.cell, feed.slot_of, value, valid, self._values, self._has, *nowhere)
+        self._before = np.empty(feed.traced, self._dtype), np.empty(feed.traced, np.bool_)
+        self._kernel(feed.slots, value, valid, self._values, self._has, *self._before)
+
+    def at(self, slots: Longs, events: Longs) -> Column:
+        """See Base."""
+        values = _chosen(self._before[0], self._values, slots, events)
+        has = _chosen(self._before[1], self._has, slots, events)
+        type_ = AttributeType.LONG if self._dtype is np.int64 else AttributeType.DOUBLE
+        return Column(type_, values, ~has)
+
+    def settle(self) -> None:
+        """See Base."""
+        self._before = np.zeros(0, self._dtype), _NO_FLAGS
 
     def keep(self, kept: Longs) -> None:
         """See Base."""
@@ -114,6 +135,7 @@ class Count:
 
     def __init__(self) -> None:
         self._counts = NO_LONGS
+        self._before = NO_LONGS
 
     def reserve(self, slots: int) -> None:
         """See Base."""
@@ -121,7 +143,16 @@ class Count:
 
     def fold(self, feed: Feed, argument: Any) -> None:
         """See Base."""
-        buckets.count(feed.cell, feed.slot_of, self._counts, NO_LONGS)
+        self._before = np.empty(feed.traced, np.int64)
+        buckets.count(feed.slots, self._counts, self._before)
+
+    def at(self, slots: Longs, events: Longs) -> Column:
+        """See Base."""
+        return Column(AttributeType.LONG, _chosen(self._before, self._counts, slots, events))
+
+    def settle(self) -> None:
+        """See Base."""
+        self._before = NO_LONGS
 
     def keep(self, kept: Longs) -> None:
         """See Base."""
@@ -149,6 +180,7 @@ class Distinct:
         self._space = space
         self._pairs = PairIds()
         self._sizes = NO_LONGS
+        self._before = NO_LONGS
 
     def reserve(self, slots: int) -> None:
         """See Base."""
@@ -156,9 +188,18 @@ class Distinct:
 
     def fold(self, feed: Feed, argument: Any) -> None:
         """See Base."""
-        slot, known = feed.slot_of[feed.cell], len(self._pairs)
-        pair = self._pairs.claim(slot, argument)
-        buckets.count_pairs(slot, pair, known, self._sizes, NO_LONGS)
+        known = len(self._pairs)
+        pair = self._pairs.claim(feed.slots, argument)
+        self._before = np.empty(feed.traced, np.int64)
+        buckets.count_pairs(feed.slots, pair, known, self._sizes, self._before)
+
+    def at(self, slots: Longs, events: Longs) -> Column:
+        """See Base."""
+        return Column(AttributeType.LONG, _chosen(self._before, self._sizes, slots, events))
+
+    def settle(self) -> None:
+        """See Base."""
+        self._before = NO_LONGS
 
     def keep(self, kept: Longs) -> None:
         """See Base."""
@@ -191,7 +232,7 @@ class Distinct:
         self.reserve(len(values))
         number = self._space.id_of
         slots = np.repeat(np.arange(len(values)), [len(each) for each in values])
-        _refuse_nan(value for each in values for value in each)
+        refuse_nan(value for each in values for value in each)
         self._pairs.claim(slots, [number(value) for each in values for value in each])
         self._sizes[: len(values)] = [len(each) for each in values]
 
@@ -209,6 +250,7 @@ class Latest:
         is_text = type_ is AttributeType.STRING
         self._values: Array = np.zeros(0, np.int32 if is_text else DTYPES[type_])
         self._null = _NO_FLAGS
+        self._trace: tuple[Feed, Column, Column] | None = None
 
     def reserve(self, slots: int) -> None:
         """See Base."""
@@ -216,8 +258,33 @@ class Latest:
 
     def fold(self, feed: Feed, argument: Any) -> None:
         """See Base."""
-        slots, events = feed.latest
-        self._put(slots, argument.take(events))
+        if feed.traced:
+            self._trace = feed, argument, self.column(feed.won)
+        self._put(feed.won, argument.take(feed.winner))
+
+    def at(self, slots: Longs, events: Longs) -> Column:
+        """See Base."""
+        now = self.column(slots)
+        if self._trace is None or not len(slots):
+            return now
+        # Of three columns, one behind the other: as it is now, the arguments, as it was.
+        feed, arguments, was = self._trace
+        count = len(slots)
+        index = np.arange(count, dtype=np.int64)
+        earlier = np.flatnonzero(events >= 0)
+        winner = feed.before[events[earlier]]
+        place = np.searchsorted(feed.won, slots[earlier]) + count + len(arguments)
+        # What no event of the slice has changed is as it is now.
+        changed = winner >= 0
+        index[earlier[changed]] = winner[changed] + count
+        rest = earlier[~changed]
+        known = np.isin(slots[rest], feed.won)
+        index[rest[known]] = place[~changed][known]
+        return concat([now, arguments, was]).take(index)
+
+    def settle(self) -> None:
+        """See Base."""
+        self._trace = None
 
     def _put(self, slots: Any, column: Column) -> None:
         if isinstance(column, Strings):
@@ -251,6 +318,13 @@ class Latest:
         return [self._values] if self._type is AttributeType.STRING else []
 
 
+def _chosen(before: Array, now: Array, slots: Longs, events: Longs) -> Array:
+    """What was in front of events, or is now."""
+    if not len(before):
+        return now[slots]
+    return np.where(events >= 0, before[events], now[slots])
+
+
 def _kept(values: Array, kept: Longs) -> Array:
     """The values of some slots; what is behind them is as in new slots."""
     found = np.zeros(len(values), values.dtype)
@@ -258,66 +332,7 @@ def _kept(values: Array, kept: Longs) -> Array:
     return found
 
 
-def _refuse_nan(values: Any) -> None:
+def refuse_nan(values: Any) -> None:
+    """Unfit for a NaN, which is equal to no other."""
     if any(value != value for value in values):
         raise Unfit("a NaN among the values of distinctCount")
-
-
-class Argument:
-    """What one base value takes of each event. `type` is None for count(), which takes nothing."""
-
-    FORGET_MIN = 4096
-    """Values of distinctCount that come on top of those once found in use before they are looked
-    through again."""
-
-    def __init__(self, kind: Kind, type_: AttributeType | None, pool: StringPool) -> None:
-        self.kind = kind
-        self._type = type_
-        self._pool = pool
-        self._space = KeySpace()
-        self._used = 0
-
-    def new(self) -> Base:
-        """The base value for a further granularity."""
-        match self.kind:
-            case Kind.COUNT:
-                return Count()
-            case Kind.DISTINCT:
-                return Distinct(self._space)
-            case Kind.LATEST:
-                assert self._type is not None
-                return Latest(self._type, self._pool)
-        kernels = {Kind.LEAST: buckets.least, Kind.GREATEST: buckets.greatest}
-        return Number(kernels.get(self.kind, buckets.add), self._dtype)
-
-    @property
-    def _dtype(self) -> Any:
-        return np.int64 if self._type in _WHOLE else np.float64
-
-    def of(self, column: Column) -> Any:
-        """The values as `Base.fold` takes them; Unfit for a NaN among different values."""
-        match self.kind:
-            case Kind.COUNT:
-                return None
-            case Kind.LATEST:
-                return column
-            case Kind.DISTINCT:
-                codes, keys = value_names(column)
-                if column.values.dtype.kind == "f":
-                    _refuse_nan(keys)
-                return self._space.assign(codes, keys)
-        return numbers(column, self._dtype)
-
-    def settle(self, bases: Sequence[Base]) -> None:
-        """The slice is done: values that no granularity holds any more may be forgotten."""
-        if len(self._space) <= 2 * self._used + self.FORGET_MIN:
-            return
-        live = np.zeros(len(self._space), np.bool_)
-        own = [base for base in bases if isinstance(base, Distinct)]
-        for base in own:
-            live[base.used()] = True
-        self._used = int(live.sum())
-        if 2 * self._used < len(live):
-            moved = self._space.compact(live)
-            for base in own:
-                base.renumber(moved)

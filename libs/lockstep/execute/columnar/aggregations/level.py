@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from lockstep.execute.columnar.accumulators import grown
-from lockstep.execute.columnar.aggregations.bases import NO_LONGS, Argument, Feed, Longs
+from lockstep.execute.columnar.aggregations.arguments import Argument
+from lockstep.execute.columnar.aggregations.bases import NO_LONGS, Feed, Longs
 from lockstep.execute.columnar.aggregations.pair_ids import PairIds
+from lockstep.execute.columnar.aggregations.slot_index import SlotIndex
 from lockstep.execute.columnar.column import Unfit
 from lockstep.execute.columnar.kernels import buckets
 from lockstep.operators.aggregations.calendar import Bucketing
@@ -17,55 +19,71 @@ from lockstep.operators.aggregations.calendar import Bucketing
 LEAST_MS = -(2**62)
 """Times before this have no columnar form."""
 
+NEVER = np.iinfo(np.int64).max
+"""The purge of slots that none has dropped."""
+
 
 class Cells:
-    """The events of a part of a slice by the finest span of time that all granularities are made
-    of (`unit_ms`) and by group: `cell` per event; `unit` (where it starts) and `group` per cell."""
+    """Events by the finest span of time that all granularities are made of (`unit_ms`) and by
+    group: `cell` per event; `unit` (where it starts) and `group` per cell."""
 
     def __init__(self, times: Longs, groups: Longs, unit_ms: int) -> None:
         pairs = PairIds()
         self.cell = pairs.claim(times - times % unit_ms, groups)
         self.unit = pairs.first[: len(pairs)]
         self.group = pairs.second[: len(pairs)]
-        self.times = times
-
-    def __len__(self) -> int:
-        return len(self.unit)
 
 
 class Level:
-    """One granularity. A slot's bucket and group are `pairs.first` and `pairs.second`."""
+    """One granularity. A slot's bucket and group are `pairs.first` and `pairs.second`; `gone_at`
+    tells by which purge of the slice it was dropped."""
 
     def __init__(self, bucketing: Bucketing, arguments: Sequence[Argument]) -> None:
         self._bucketing = bucketing
         self.pairs = PairIds()
         self.bases = [argument.new() for argument in arguments]
         self._times = NO_LONGS
-        self._is_gone = np.zeros(0, np.bool_)
+        self.gone_at = NO_LONGS
+        self._index = SlotIndex()
+        self._known = 0
+        self._trace = NO_LONGS
+        self._events = 0
 
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def fold(self, cells: Cells, arguments: Sequence[Any]) -> None:
-        """Takes events in, in the order of arrival."""
-        slot_of = self.pairs.claim(self._starts(cells.unit), cells.group)
+    # --- folding ---------------------------------------------------------------------------------
+
+    def claim(self, cells: Cells) -> Longs:
+        """The slots of events."""
+        slot_of = self.pairs.claim(self._bucket_starts(cells.unit), cells.group)
+        return slot_of[cells.cell]
+
+    def fold(
+        self, slots: Longs, times: Longs, arguments: Sequence[Any], *, traced: bool = False
+    ) -> None:
+        """Takes the events of a slice in, in the order of arrival. `traced`: `bases` can be asked
+        what was in front of each event, until the slice is settled."""
         self._reserve()
+        if traced:
+            self._events = len(slots) + 1
+            self._trace = np.sort(slots * self._events + np.arange(len(slots)))
         winner = np.full(len(self.pairs), -1, np.int64)
-        buckets.latest(cells.cell, slot_of, cells.times, self._times, winner, NO_LONGS)
-        won = np.unique(slot_of)
-        won = won[winner[won] >= 0]
-        feed = Feed(cells.cell, slot_of, (won, winner[won]))
+        before = np.empty(len(slots) if traced else 0, np.int64)
+        buckets.latest(slots, times, self._times, winner, before)
+        won = np.flatnonzero(winner >= 0)
+        feed = Feed(slots, won, winner[won], before)
         for base, argument in zip(self.bases, arguments, strict=True):
             base.fold(feed, argument)
 
     def _reserve(self) -> None:
         count = len(self.pairs)
         self._times = grown(self._times, count, LEAST_MS)
-        self._is_gone = grown(self._is_gone, count)
+        self.gone_at = grown(self.gone_at, count, NEVER)
         for base in self.bases:
             base.reserve(count)
 
-    def _starts(self, units: Longs) -> Longs:
+    def _bucket_starts(self, units: Longs) -> Longs:
         """The starts of the buckets that hold spans of time. Unfit for times without calendar."""
         fixed_ms = self._bucketing.fixed_ms
         if fixed_ms is not None:
@@ -77,26 +95,67 @@ class Level:
             raise Unfit(f"a time that no calendar has: {error}") from error
         return np.array(starts, np.int64)[index]
 
-    def purge(self, before_ms: int) -> None:
-        """Drops the buckets that start earlier."""
+    def purge(self, before_ms: int, number: int) -> None:
+        """Drops the buckets that start earlier, by a purge of that number in the slice."""
+        self._reserve()
         count = len(self.pairs)
-        gone = self.pairs.first[:count] < before_ms
-        if (gone & ~self._is_gone[:count]).any():
-            self._is_gone[:count] |= gone
-            self.pairs.forget(self._is_gone[:count])
+        gone = (self.pairs.first[:count] < before_ms) & (self.gone_at[:count] == NEVER)
+        if gone.any():
+            self.gone_at[:count][gone] = number
+            self.pairs.forget(self.gone_at[:count] != NEVER)
 
     def settle(self) -> None:
-        """What was dropped is forgotten."""
+        """The slice is done: what was dropped is forgotten, and what was in front of events."""
+        for base in self.bases:
+            base.settle()
+        self._trace = NO_LONGS
+        self._forget()
+        self._known = len(self.pairs)
+
+    def _forget(self) -> None:
         count = len(self.pairs)
-        if not self._is_gone[:count].any():
+        stays = self.gone_at[:count] == NEVER
+        if stays.all():
             return
-        kept = np.flatnonzero(~self._is_gone[:count])
+        kept = np.flatnonzero(stays)
         self.pairs.keep(kept)
         times, self._times = self._times, np.full(len(self._times), LEAST_MS, np.int64)
         self._times[: len(kept)] = times[kept]
-        self._is_gone = np.zeros(len(self._is_gone), np.bool_)
+        self.gone_at = np.full(len(self.gone_at), NEVER, np.int64)
+        self._index = SlotIndex()
         for base in self.bases:
             base.keep(kept)
+
+    def rename_groups(self, moved: Longs) -> None:
+        """Groups have new numbers."""
+        self.pairs.rename_second(moved)
+        self._index = SlotIndex()
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def find(
+        self, start_ms: Longs, end_ms: Longs, groups: Longs | None, events: Longs, purges: Longs
+    ) -> tuple[Longs, Longs, Longs]:
+        """(request, slot, event) of every bucket of a group that a request finds, see
+        SlotIndex.find: what the slot held in front of the event (-1: holds now).
+
+        `events` and `purges` tell how many of this slice's stand in front of each request.
+        """
+        request, slot = self._index.find(self.pairs, start_ms, end_ms, groups)
+        seen = self.gone_at[slot] >= purges[request]
+        event = np.full(len(slot), -1, np.int64)
+        if len(self._trace):
+            trace, count = self._trace, self._events
+            place = np.searchsorted(trace, slot * count + events[request])
+            behind = trace[np.minimum(place, len(trace) - 1)]
+            event = np.where((place < len(trace)) & (behind // count == slot), behind % count, -1)
+            was_there = (place > 0) & (trace[np.maximum(place, 1) - 1] // count == slot)
+            seen &= was_there | (slot < self._known)
+        return request[seen], slot[seen], event[seen]
+
+    def starts(self, slots: Longs) -> Longs:
+        """Where the buckets of slots start."""
+        return self.pairs.first[slots]
 
     # --- state -----------------------------------------------------------------------------------
 
@@ -117,7 +176,7 @@ class Level:
             (start, rows[first:end]) for start, first, end in zip(begins, firsts, ends, strict=True)
         ]
 
-    def load(self, saved: Any, group_id: Any) -> None:
+    def load(self, saved: Any, group_id: Callable[[Any], int]) -> None:
         """Takes over what `store` gave; `group_id` numbers the groups."""
         starts = [start for start, groups in saved for _ in groups]
         rows = [row for _, groups in saved for row in groups]
@@ -125,6 +184,7 @@ class Level:
         if len(self.pairs) != len(rows):
             raise ValueError("a bucket has a group twice")
         self._reserve()
+        self._known = len(rows)
         self._times[: len(rows)] = [state[0] for _, state in rows]
         for place, base in enumerate(self.bases, start=1):
             base.load([state[place] for _, state in rows])

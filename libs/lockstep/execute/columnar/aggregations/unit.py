@@ -5,19 +5,22 @@ It is purged by a timer on the wall clock, which stands among the events as the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from lockstep.execute.columnar.aggregations.bases import Argument, Longs
+from lockstep.execute.columnar.aggregations.arguments import Argument
+from lockstep.execute.columnar.aggregations.bases import NO_LONGS, Longs
 from lockstep.execute.columnar.aggregations.level import LEAST_MS, Cells, Level
 from lockstep.execute.columnar.chunks import Chunks
 from lockstep.execute.columnar.column import Column, Unfit
 from lockstep.execute.columnar.expressions import Evaluate
 from lockstep.execute.columnar.frame import Frame
+from lockstep.execute.columnar.kernels import plain
 from lockstep.execute.columnar.keys import KeySpace, combined, value_names
-from lockstep.execute.columnar.order import counts_before
+from lockstep.execute.columnar.order import Order, counts_before
 from lockstep.execute.columnar.rates.by_time import Periods
 from lockstep.execute.columnar.selector import Output
 from lockstep.execute.columnar.slices import Moves
@@ -72,6 +75,16 @@ class Incoming:
         names = [_group_names(value(frame)) for value in self._groups]
         return self.space.assign(*combined(names))
 
+    def known(self, columns: Sequence[Column]) -> Longs:
+        """The groups whose keys rows have; -1 where there is none, or a null."""
+        names = [value_names(column) for column in columns]
+        codes, keys = combined(names)
+        table = np.array([self._find(key) for key in keys], np.int64)
+        return table[codes] if len(table) else NO_LONGS
+
+    def _find(self, key: tuple[Any, ...]) -> int:
+        return -1 if None in key else self.space.find(key)
+
     def values(self, frame: Frame) -> list[Any]:
         """The arguments of the base values."""
         return [argument.of(value(frame)) for argument, value in self._arguments]
@@ -89,7 +102,7 @@ class Incoming:
         if 2 * self._live < len(live):
             moved = self.space.compact(live)
             for level in levels:
-                level.pairs.rename_second(moved)
+                level.rename_groups(moved)
 
 
 def _group_names(column: Column) -> tuple[Any, list[Any]]:
@@ -102,8 +115,34 @@ def _group_names(column: Column) -> tuple[Any, list[Any]]:
     return codes, keys
 
 
+@dataclass(frozen=True, slots=True)
+class Purges:
+    """The timers that fire in a slice: when they are due, how many of its events stand in front of
+    each, and where they stand (None: there are none)."""
+
+    due_ms: list[int]
+    ends: list[int]
+    order: Order | None
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """What a slice brought an aggregation: where its chunks stand (None: there were none), the
+    offsets of their events, and where its purges stand."""
+
+    order: Order | None
+    starts: Longs
+    purges: Order | None
+
+    def before(self, order: Order) -> tuple[Longs, Longs]:
+        """(events, purges) in front of each chunk."""
+        none = np.zeros(len(order), np.int64)
+        events = none if self.order is None else self.starts[counts_before(self.order, order)]
+        return events, none if self.purges is None else counts_before(self.purges, order)
+
+
 class AggregationUnit:
-    """See Unit. `levels` are by granularity, finest first."""
+    """See Unit. `levels` are by granularity, finest first; `is_read`: other units read them."""
 
     shows_timers = False
     is_observed = False
@@ -116,7 +155,11 @@ class AggregationUnit:
         self.place = place
         self.reads = (reads,)
         self.writes = self.aggregation
-        self._incoming = incoming
+        self.is_read = False
+        self.checked = checked
+        self.incoming = incoming
+        self._waiting: tuple[Chunks | None, Moves] | None = None
+        self._past: Past | None = None
         bucketings = {g: Bucketing(g, checked.time_zone) for g in checked.granularities}
         self.levels = {g: Level(b, incoming.arguments) for g, b in bucketings.items()}
         self._unit_ms = _unit_ms(list(bucketings.values()), checked.time_zone)
@@ -140,45 +183,57 @@ class AggregationUnit:
         return None
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
-        """See Unit."""
+        """See Unit. Where others read the buckets they are filled when somebody does."""
         chunks = inputs.get(self.reads[0])
-        if chunks is not None:
-            chunks = self._incoming.kept(chunks)
-        if chunks is None or not len(chunks):
-            for due_ms, _ in self._purges(None, moves):
-                self._purge(due_ms)
-            return Output.nothing(())
-        frame = chunks.rows()
-        times, groups = self._incoming.times(frame), self._incoming.groups(frame)
-        at = 0
-        for due_ms, end in self._purges(chunks, moves):
-            self._fold(chunks, times, groups, at, end)
-            self._purge(due_ms)
-            at = end
-        self._fold(chunks, times, groups, at, len(chunks))
+        self._waiting = (None if chunks is None else self.incoming.kept(chunks)), moves
+        if not self.is_read:
+            self._catch_up()
         return Output.nothing(())
 
-    def _fold(self, chunks: Chunks, times: Longs, groups: Longs, at: int, end: int) -> None:
-        if at == end:
-            return
+    def past(self) -> Past:
+        """What this slice has brought: its readers find out with it where they stand."""
+        if self._past is None:
+            self._past = self._catch_up(traced=True)
+        return self._past
+
+    def _catch_up(self, *, traced: bool = False) -> Past:
+        (chunks, moves), self._waiting = self._waiting or (None, None), None
+        if moves is None:
+            return Past(None, NO_LONGS, None)
+        if chunks is not None and not len(chunks):
+            chunks = None
+        purges = self._purges(chunks, moves)
+        if chunks is None:
+            for number, due_ms in enumerate(purges.due_ms):
+                self._purge(due_ms, number)
+            return Past(None, NO_LONGS, purges.order)
+        self._fold(chunks, purges, traced=traced)
+        return Past(chunks.order.below(self.place), chunks.starts, purges.order)
+
+    def _fold(self, chunks: Chunks, purges: Purges, *, traced: bool) -> None:
         frame = chunks.rows()
-        if end - at < len(chunks):
-            frame = frame.picked(np.arange(at, end, dtype=np.int64))
-        cells = Cells(times[at:end], groups[at:end], self._unit_ms)
-        values = self._incoming.values(frame)
-        for level in self.levels.values():
-            level.fold(cells, values)
+        times = plain(self.incoming.times(frame), np.int64)
+        groups = self.incoming.groups(frame)
+        slots = [np.empty(len(chunks), np.int64) for _ in self.levels]
+        at = 0
+        for number, end in enumerate([*purges.ends, len(chunks)]):
+            cells = Cells(times[at:end], groups[at:end], self._unit_ms)
+            for own, level in zip(slots, self.levels.values(), strict=True):
+                own[at:end] = level.claim(cells)
+            if number < len(purges.due_ms):
+                self._purge(purges.due_ms[number], number)
+            at = end
+        values = self.incoming.values(frame)
+        for own, level in zip(slots, self.levels.values(), strict=True):
+            level.fold(own, times, values, traced=traced)
 
     # --- purging ---------------------------------------------------------------------------------
 
-    def _purges(self, chunks: Chunks | None, moves: Moves) -> Iterator[tuple[int, int]]:
-        """(due time, how many of the events stand in front of it) of the timers that fire."""
+    def _purges(self, chunks: Chunks | None, moves: Moves) -> Purges:
         periods = self._periods
-        if periods is None or periods.next_ms is None:
-            return
+        if periods is None or periods.next_ms is None or not periods.passes(moves):
+            return Purges([], [], None)
         fired = periods.passes(moves)
-        if not fired:
-            return
         numbers = np.arange(fired, dtype=np.int64)
         order, _ = periods.firings(numbers, self.place, moves)
         due: list[int] = (periods.next_ms + numbers * periods.every_ms).tolist()
@@ -187,17 +242,19 @@ class AggregationUnit:
             before = counts_before(chunks.order.below(self.place), order)
             ends = chunks.starts[before].tolist()
         periods.go_on(fired)
-        yield from zip(due, ends, strict=True)
+        return Purges(due, ends, order)
 
-    def _purge(self, due_ms: int) -> None:
+    def _purge(self, due_ms: int, number: int) -> None:
         for granularity, kept_ms in self._kept_ms.items():
-            self.levels[granularity].purge(due_ms - kept_ms)
+            self.levels[granularity].purge(due_ms - kept_ms, number)
 
     def settle(self) -> None:
         """See Unit."""
+        self._catch_up()
+        self._past = None
         for level in self.levels.values():
             level.settle()
-        self._incoming.settle(list(self.levels.values()))
+        self.incoming.settle(list(self.levels.values()))
 
     # --- state -----------------------------------------------------------------------------------
 
@@ -207,7 +264,7 @@ class AggregationUnit:
 
     def store(self, states: States) -> None:
         """See Unit."""
-        keys = self._incoming.space.keys
+        keys = self.incoming.space.keys
         states.operators[self._path] = [
             (granularity.value, level.store(keys), []) for granularity, level in self.levels.items()
         ]
@@ -218,7 +275,7 @@ class AggregationUnit:
     def load(self, states: States) -> None:
         """See Unit."""
         for name, saved, *_ in states.operators[self._path]:
-            self.levels[Granularity(name)].load(saved, self._incoming.space.id_of)
+            self.levels[Granularity(name)].load(saved, self.incoming.space.id_of)
         for timer in states.timers:
             if timer.path == self._path and self._periods is not None:
                 self._periods.next_ms = timer.due_ms

@@ -1,8 +1,7 @@
 """Kernels of incremental aggregations: pairs of numbers get ids, and events are folded into the
 base values of their bucket and group, a *slot*, in the order of arrival (semantics 17).
 
-An event's slot is `slot_of[cell]`. Where `out` has room it takes the slot's value behind each
-event.
+Where `out` has room it takes the value that the slot of each event had in front of it.
 """
 
 from __future__ import annotations
@@ -63,76 +62,70 @@ def enter(first: Any, second: Any, wanted: Any, table: Any) -> None:
 
 
 @kernel
-def add(
-    cell: Any, slot_of: Any, value: Any, valid: Any, total: Any, has: Any, out: Any, out_has: Any
-) -> None:
+def add(slots: Any, value: Any, valid: Any, total: Any, has: Any, out: Any, out_has: Any) -> None:
     """Sums; whole numbers wrap around as Java's longs do."""
-    for i in range(len(cell)):
-        slot = slot_of[cell[i]]
+    for i in range(len(slots)):
+        slot = slots[i]
+        if len(out):
+            out[i], out_has[i] = total[slot], has[slot]
         if valid[i]:
             if has[slot]:
                 total[slot] += value[i]
             else:
-                total[slot] = value[i]
-                has[slot] = True
-        if len(out):
-            out[i], out_has[i] = total[slot], has[slot]
+                total[slot], has[slot] = value[i], True
 
 
 @kernel
-def least(
-    cell: Any, slot_of: Any, value: Any, valid: Any, kept: Any, has: Any, out: Any, out_has: Any
-) -> None:
+def least(slots: Any, value: Any, valid: Any, kept: Any, has: Any, out: Any, out_has: Any) -> None:
     """The least value; the first of equals stays, and NaN is neither kept nor keeps."""
-    for i in range(len(cell)):
-        slot = slot_of[cell[i]]
-        if valid[i] and not (has[slot] and kept[slot] <= value[i]):
-            kept[slot], has[slot] = value[i], True
+    for i in range(len(slots)):
+        slot = slots[i]
         if len(out):
             out[i], out_has[i] = kept[slot], has[slot]
+        if valid[i] and not (has[slot] and kept[slot] <= value[i]):
+            kept[slot], has[slot] = value[i], True
 
 
 @kernel
 def greatest(
-    cell: Any, slot_of: Any, value: Any, valid: Any, kept: Any, has: Any, out: Any, out_has: Any
+    slots: Any, value: Any, valid: Any, kept: Any, has: Any, out: Any, out_has: Any
 ) -> None:
     """The greatest value; see `least`."""
-    for i in range(len(cell)):
-        slot = slot_of[cell[i]]
-        if valid[i] and not (has[slot] and kept[slot] >= value[i]):
-            kept[slot], has[slot] = value[i], True
+    for i in range(len(slots)):
+        slot = slots[i]
         if len(out):
             out[i], out_has[i] = kept[slot], has[slot]
+        if valid[i] and not (has[slot] and kept[slot] >= value[i]):
+            kept[slot], has[slot] = value[i], True
 
 
 @kernel
-def count(cell: Any, slot_of: Any, counts: Any, out: Any) -> None:
+def count(slots: Any, counts: Any, out: Any) -> None:
     """How many events."""
-    for i in range(len(cell)):
-        slot = slot_of[cell[i]]
-        counts[slot] += 1
+    for i in range(len(slots)):
         if len(out):
-            out[i] = counts[slot]
+            out[i] = counts[slots[i]]
+        counts[slots[i]] += 1
 
 
 @kernel
-def latest(cell: Any, slot_of: Any, time: Any, times: Any, winner: Any, out: Any) -> None:
+def latest(slots: Any, time: Any, times: Any, winner: Any, out: Any) -> None:
     """The event with the greatest time, the last of equals; slots keep `winner` where none is."""
-    for i in range(len(cell)):
-        slot = slot_of[cell[i]]
-        if time[i] >= times[slot]:
-            times[slot], winner[slot] = time[i], i
+    for i in range(len(slots)):
+        slot = slots[i]
         if len(out):
             out[i] = winner[slot]
+        if time[i] >= times[slot]:
+            times[slot], winner[slot] = time[i], i
 
 
 @kernel
-def count_pairs(slot: Any, pair: Any, known: int, sizes: Any, out: Any) -> None:
+def count_pairs(slots: Any, pair: Any, known: int, sizes: Any, out: Any) -> None:
     """How many different values; `pair` is an id of (slot, value), new where it is `known` or
     above: new ids come in order."""
-    for i in range(len(slot)):
+    for i in range(len(slots)):
+        if len(out):
+            out[i] = sizes[slots[i]]
         if pair[i] == known:
             known += 1
-            sizes[slot[i]] += 1
-        if len(out):
-            out[i] = sizes[slot[i]]
+            sizes[slots[i]] += 1

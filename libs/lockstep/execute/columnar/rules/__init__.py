@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lockstep.execute.columnar.rules.aggregation_joins import AGGREGATION_JOIN
 from lockstep.execute.columnar.rules.contract import Rule, Site
 from lockstep.execute.columnar.rules.hosted_windows import HOSTED_WINDOWS
 from lockstep.execute.columnar.rules.pattern_chains import PATTERN_CHAINS
@@ -18,6 +19,7 @@ RULES: Sequence[Rule] = (
     SLIDING_WINDOWS,
     TUMBLING_WINDOWS,
     TABLE_JOIN,
+    AGGREGATION_JOIN,
     WINDOW_JOINS,
     PATTERN_CHAINS,
     HOSTED_WINDOWS,

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from lockstep.events import AttributeType
-from lockstep.execute.columnar.aggregations.bases import Argument, Longs
+from lockstep.execute.columnar.aggregations.arguments import Argument
+from lockstep.execute.columnar.aggregations.bases import Longs
 from lockstep.execute.columnar.aggregations.unit import AggregationUnit, Incoming
 from lockstep.execute.columnar.column import Column, Strings, Unfit
 from lockstep.execute.columnar.expressions import Compiler, NotLowerable

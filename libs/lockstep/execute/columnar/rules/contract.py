@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from lockstep.execute.columnar.aggregations.unit import AggregationUnit
 from lockstep.execute.columnar.partitions import routed
 from lockstep.execute.columnar.pool import StringPool
 from lockstep.execute.columnar.realms import Realms
@@ -23,6 +24,8 @@ class Site:
     pool: StringPool
     tables: Mapping[str, TableUnit | str] = field(default_factory=dict)
     """Each table's unit, or why it has none."""
+    aggregations: Mapping[str, AggregationUnit | str] = field(default_factory=dict)
+    """The same of each aggregation."""
     partition: str | None = None
 
     def stream(self, name: str) -> str:
