@@ -3,11 +3,12 @@ restores on either executor."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lockstep.execute.columnar.realms import Defaults
 from lockstep.execute.columnar.slices import Clock
+from lockstep.execute.columnar.stream_query import StreamQuery
 from lockstep.execute.columnar.units import Part, States, Timer
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.runtime import persistence
@@ -34,11 +35,35 @@ def fresh_states(plan: AppPlan) -> Defaults:
     return Defaults(operators, instances)
 
 
+EngineState = Callable[[Sequence[Part], Clock, Defaults], dict[str, Any]]
+_OF_QUERIES = ("query/", "partition/")
+
+
 def to_reference(units: Sequence[Part], clock: Clock, defaults: Defaults) -> dict[str, Any]:
     """The engine part of a snapshot."""
+    return _engine(_stored(units), clock, defaults)
+
+
+def to_be_asked(units: Sequence[Part], clock: Clock, defaults: Defaults) -> dict[str, Any]:
+    """The same with all that on-demand queries can ask for (tables, named windows, aggregations),
+    and with queries and partitions as they were at the start: what they hold may be millions of
+    events, and is nobody's business but theirs."""
+    states = _stored([unit for unit in units if not isinstance(unit, StreamQuery)])
+    asked = States(
+        {path: each for path, each in states.operators.items() if not path.startswith(_OF_QUERIES)},
+        [timer for timer in states.timers if not timer.path.startswith(_OF_QUERIES)],
+    )
+    return _engine(asked, clock, defaults)
+
+
+def _stored(units: Sequence[Part]) -> States:
     states = States({})
     for unit in units:
         unit.store(states)
+    return states
+
+
+def _engine(states: States, clock: Clock, defaults: Defaults) -> dict[str, Any]:
     timers = sorted(states.timers, key=lambda timer: (timer.due_ms, timer.sequence))
     numbered = [(timer.wall, [timer.due_ms, i + 1, timer.path]) for i, timer in enumerate(timers)]
     return {

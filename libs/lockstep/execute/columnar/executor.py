@@ -14,7 +14,13 @@ from typing import Any
 from lockstep.events import LogEntry, Position
 from lockstep.events.codec import decode_columns, is_write
 from lockstep.events.outputs import RowsOfColumns
-from lockstep.execute.columnar.convert import fresh_states, from_reference, to_reference
+from lockstep.execute.columnar.convert import (
+    EngineState,
+    fresh_states,
+    from_reference,
+    to_be_asked,
+    to_reference,
+)
 from lockstep.execute.columnar.folding import Exported, Folding
 from lockstep.execute.columnar.lowering import Lowering, lower
 from lockstep.execute.columnar.observing import Observer
@@ -122,7 +128,7 @@ class ColumnarExecutor:
     def _written(self, entries: Sequence[Encoded]) -> SliceResult:
         """On-demand writes are rare and touch few rows: the reference applies them."""
         self.exported = []
-        reference = self._as_reference()
+        reference = self._as_reference(to_reference)
         result = reference.run_encoded(entries)
         if self._observer is not None:
             self._observer.add_all(reference.take_observations())
@@ -163,16 +169,18 @@ class ColumnarExecutor:
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
         """Reads the state as the reference has it; see the contract."""
-        return self._as_reference().on_demand(text)
+        return self._as_reference(to_be_asked).on_demand(text)
 
-    def _as_reference(self) -> ReferenceExecutor:
+    def _as_reference(self, engine: EngineState) -> ReferenceExecutor:
         reference = ReferenceExecutor(
             self.plan,
             start_ms=self._start_ms,
             dedup_ids_max=self._dedup_ids_max,
             observe=self._observer is not None,
         )
-        reference.restore(self.snapshot())
+        pieces = state.Pieces()
+        self._write(pieces, engine)
+        reference.restore(pieces.joined())
         return reference
 
     def snapshot(self) -> bytes:
@@ -183,11 +191,14 @@ class ColumnarExecutor:
 
     def write_snapshot(self, sink: state.Sink) -> None:
         """The same, piece by piece."""
+        self._write(sink, to_reference)
+
+    def _write(self, sink: state.Sink, engine: EngineState) -> None:
         body = {
             "started": self._started,
             "seen": self._seen.snapshot(),
             "writes": self._writes.snapshot(),
-            "engine": to_reference(self.lowering.units, self._clock, self._defaults),
+            "engine": engine(self.lowering.units, self._clock, self._defaults),
         }
         state.seal_into(sink, self._position, body)
 
