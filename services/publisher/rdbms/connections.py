@@ -9,6 +9,7 @@ import asyncpg
 
 from lockstep.events import UnavailableError
 from lockstep.siddhiql import ast
+from lockstep.store.postgres import session_settings
 from services.publisher.contract import SinkSetupError
 
 PREFIX: Final = "jdbc:postgresql://"
@@ -34,6 +35,7 @@ class Connections:
                     max_size=self._max_connections,
                     timeout=CONNECT_TIMEOUT_S,
                     command_timeout=self._statement_timeout_ms / 1000,
+                    server_settings=session_settings(self._statement_timeout_ms),
                 )
             except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
                 raise UnavailableError(f"the database is away: {error}") from error

@@ -32,6 +32,7 @@ AWAY: Final = (
     asyncpg.InterfaceError,
     asyncpg.DeadlockDetectedError,
     asyncpg.LockNotAvailableError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.QueryCanceledError,
     asyncpg.OutOfMemoryError,
     asyncpg.DiskFullError,

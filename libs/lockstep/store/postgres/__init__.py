@@ -1,6 +1,7 @@
 """A store in PostgreSQL. One of the two doors of asyncpg."""
 
 from lockstep.store.postgres.reading import read_rows
+from lockstep.store.postgres.sessions import session_settings
 from lockstep.store.postgres.store import PostgresStore
 
-__all__ = ["PostgresStore", "read_rows"]
+__all__ = ["PostgresStore", "read_rows", "session_settings"]

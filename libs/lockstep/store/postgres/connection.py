@@ -11,6 +11,7 @@ from typing import Any, Final
 import asyncpg
 
 from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.store.postgres.sessions import session_settings
 
 CONNECT_TIMEOUT_S: Final = 5.0
 MIGRATION_LOCK: Final = 4_951_207_331
@@ -23,6 +24,7 @@ AWAY: Final = (
     asyncpg.InterfaceError,
     asyncpg.exceptions.OperatorInterventionError,
     asyncpg.exceptions.InsufficientResourcesError,
+    asyncpg.exceptions.IdleInTransactionSessionTimeoutError,  # we were too slow: from the start
     asyncpg.exceptions.TransactionRollbackError,  # deadlock, serialization: again from the start
     asyncpg.exceptions.ReadOnlySQLTransactionError,  # a replica that is not yet promoted
 )
@@ -54,6 +56,7 @@ async def open_pool(dsn: str, *, max_connections: int, statement_timeout_ms: int
             max_size=max_connections,
             timeout=min(CONNECT_TIMEOUT_S, statement_timeout_ms / 1000),
             command_timeout=statement_timeout_ms / 1000,
+            server_settings=session_settings(statement_timeout_ms),
             init=_prepare,
         )
         try:
