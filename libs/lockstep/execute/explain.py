@@ -47,27 +47,50 @@ class ExplainedQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainedAggregation:
+    """An aggregation: what it reads and keeps, and what runs it; `rule` and `reason` as for
+    queries."""
+
+    name: str
+    reads: str
+    granularities: tuple[str, ...]
+    engine: Engine
+    rule: str | None = None
+    reason: str | None = None
+
+    def line(self) -> str:
+        """For people."""
+        where = f"in columns: {self.rule}" if self.rule else f"on the reference: {self.reason}"
+        kept = ", ".join(self.granularities)
+        return f"  aggregation {self.name}: {self.reads} -> {kept}; {where}"
+
+
+@dataclass(frozen=True, slots=True)
 class Explained:
     """An app. `whole_app_reasons`: why no part of it can run in columns, if that is so."""
 
     plan: AppPlan
     queries: tuple[ExplainedQuery, ...]
     whole_app_reasons: tuple[str, ...]
+    aggregations: tuple[ExplainedAggregation, ...] = ()
 
     def text(self) -> str:
         """For people: the plan with a note below each query, and the whole in a line."""
         notes = {query.name: query.note() for query in self.queries}
-        return f"{explain_plan(self.plan, notes)}\n  {self._summary()}"
+        kept = [each.line() for each in self.aggregations]
+        return "\n".join([explain_plan(self.plan, notes), *kept, f"  {self._summary()}"])
 
     def _summary(self) -> str:
-        count = sum(query.engine is Engine.COLUMNS for query in self.queries)
-        number = len(self.queries)
+        engines = [query.engine for query in self.queries]
+        engines += [aggregation.engine for aggregation in self.aggregations]
+        count, number = engines.count(Engine.COLUMNS), len(engines)
+        what = "queries and aggregations" if self.aggregations else "queries"
         if self.whole_app_reasons:
             how = f"all on the reference: {'; '.join(self.whole_app_reasons)}"
         elif count == number:
             how = "all in columns"
         else:
-            how = f"{count} of {number} queries in columns, the others on the reference"
+            how = f"{count} of {number} {what} in columns, the others on the reference"
         return f"on Spark: one job per slice, {how}"
 
     def as_json(self) -> dict[str, Any]:
@@ -93,6 +116,17 @@ class Explained:
                 }
                 for query in self.queries
             ],
+            "aggregations": [
+                {
+                    "aggregation": each.name,
+                    "reads": [each.reads],
+                    "granularities": list(each.granularities),
+                    "engine": each.engine.value,
+                    "rule": each.rule,
+                    "reason": each.reason,
+                }
+                for each in self.aggregations
+            ],
             "exports": list(plan.exported),
             "stored_tables": list(plan.stored),
             "rewritten_by": list(plan.applied),
@@ -108,7 +142,24 @@ def explain_execution(plan: AppPlan) -> Explained:
         _explained(query, partition, choice, is_columnar=lowering.is_columnar)
         for (query, partition), choice in zip(_queries(plan), lowering.choices, strict=True)
     )
-    return Explained(plan, queries, lowering.app_reasons)
+    aggregations = tuple(
+        _explained_aggregation(plan, choice, is_columnar=lowering.is_columnar)
+        for choice in lowering.aggregations
+    )
+    return Explained(plan, queries, lowering.app_reasons, aggregations)
+
+
+def _explained_aggregation(
+    plan: AppPlan, choice: Choice, *, is_columnar: bool
+) -> ExplainedAggregation:
+    checked = plan.checked.aggregations[choice.query]
+    kept = tuple(granularity.value for granularity in checked.granularities)
+    shown = (choice.query, checked.definition.input.source, kept)
+    if is_columnar and choice.rule is not None:
+        return ExplainedAggregation(*shown, Engine.COLUMNS, choice.rule)
+    return ExplainedAggregation(
+        *shown, Engine.REFERENCE, None, choice.reason or "so is the whole app"
+    )
 
 
 def _queries(plan: AppPlan) -> Iterator[tuple[QueryNode, str | None]]:

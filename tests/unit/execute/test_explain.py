@@ -102,3 +102,35 @@ def test_reasons_of_the_whole_app() -> None:
     assert engines(found) == {"a": "reference"}
     assert found.queries[0].alone == "filter, project, running aggregates"
     assert "all on the reference: X has an attribute of type object" in found.text()
+
+
+def test_aggregations_are_told_of() -> None:
+    """One is kept in columns with the query that reads it, one goes to a store event by event."""
+    found = explained(
+        "define aggregation A from S select s, sum(i) as n group by s aggregate every sec ... hour;"
+        "@store(type='rdbms') define aggregation B from S select sum(i) as n aggregate every min;"
+        "@info(name='a') from R join A as y on R.s == y.s within 0L, 9L per 'hours'"
+        " select y.n as n insert into O;"
+    )
+    kept, stored = found.aggregations
+    assert (kept.engine, kept.rule) == (Engine.COLUMNS, "incremental aggregation")
+    assert stored.engine is Engine.REFERENCE
+    assert stored.reason == "aggregation B: its buckets go to a store, chunk by chunk"
+    assert found.queries[0].rule == "join with an aggregation"
+    assert "aggregation A: S -> seconds, minutes, hours; in columns" in found.text()
+    assert found.text().endswith(
+        "2 of 3 queries and aggregations in columns, the others on the reference"
+    )
+    assert found.as_json()["aggregations"][1]["engine"] == "reference"
+
+
+def test_an_aggregation_goes_where_its_reader_goes() -> None:
+    """Who reads the buckets on the reference takes them along."""
+    found = explained(
+        "define aggregation A from S select s, sum(i) as n group by s aggregate every sec ... hour;"
+        "@info(name='a') from R join A as y on R.s == y.s within 0L, 9L per 'hours'"
+        " select sum(y.n) as n insert into O;"
+        "@info(name='b') from S select s insert into P;"
+    )
+    assert engines(found) == {"a": "reference", "b": "columns"}
+    assert found.aggregations[0].reason == "shares state with query/a"

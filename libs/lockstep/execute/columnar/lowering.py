@@ -41,12 +41,13 @@ class Choice:
 class Lowering:
     """An app's parts in an order in which each stands behind those that write what it reads; none
     when the whole app stays on the reference, for `reasons`: of which `app_reasons` are those that
-    are not a query's own."""
+    are not a query's own. `aggregations`: what became of those."""
 
     units: tuple[Unit | Island, ...]
     choices: tuple[Choice, ...]
     reasons: tuple[str, ...]
     app_reasons: tuple[str, ...] = ()
+    aggregations: tuple[Choice, ...] = ()
 
     @property
     def is_columnar(self) -> bool:
@@ -86,13 +87,16 @@ def lower(
     _lower_aggregations(aggregations, parts, refused)
     reasons = app_reasons(plan)
     if reasons or not any(item in parts for item in _working(plan)):
-        return Lowering((), tuple(choices), tuple(reasons or refused.values()), tuple(reasons))
+        refusals = tuple(reasons or refused.values())
+        chosen = tuple(_aggregation(name, refused) for name in aggregations)
+        return Lowering((), tuple(choices), refusals, tuple(reasons), chosen)
     settling = Settling(plan, parts, refused, seconds, observe)
     settled = settling.settled()
     choices = [_chosen(choice, item, settling) for choice, item in _by_item(plan, choices)]
+    chosen = tuple(_aggregation(name, settling.refused) for name in aggregations)
     if not any(item in parts for item in _working(plan)):
-        return Lowering((), tuple(choices), tuple(dict.fromkeys(refused.values())))
-    return Lowering(tuple(settled), tuple(choices), ())
+        return Lowering((), tuple(choices), tuple(dict.fromkeys(refused.values())), (), chosen)
+    return Lowering(tuple(settled), tuple(choices), (), (), chosen)
 
 
 def _lower_definitions(
@@ -117,6 +121,12 @@ def _lower_aggregations(
             refused[f"aggregation/{name}"] = unit
         else:
             parts[f"aggregation/{name}"] = [unit]
+
+
+def _aggregation(name: str, refused: Mapping[Item, str]) -> Choice:
+    """What became of an aggregation."""
+    reason = refused.get(f"aggregation/{name}")
+    return Choice(name, None if reason else "incremental aggregation", reason)
 
 
 def _working(plan: AppPlan) -> Iterator[Item]:
