@@ -14,7 +14,7 @@ from lockstep.siddhiql.checking.connectors import find_type, options_of
 from lockstep.sinks import Sink as MessageSink
 from lockstep.store import Cursors
 from lockstep.telemetry import Logger
-from services.publisher.contract import Sink, SinkPlace, SinkSetupError
+from services.publisher.contract import OnError, Sink, SinkPlace, SinkSetupError
 from services.publisher.installed import installed_sinks
 from services.publisher.rdbms.connections import Connections, dsn_of
 from services.publisher.rdbms.sink import RdbmsSink
@@ -71,7 +71,8 @@ class SinkFactory:
                 kind = annotation.get("type") or "none"
                 since = view.deployment.settings.get(LOG_SINCE_SETTING, "")
                 sink = f"{name}.{number}.{kind}"
-                place = SinkPlace(view.name, view.plan.schemas[name], sink, since)
+                on_error = OnError((annotation.get("on.error") or OnError.STORE).upper())
+                place = SinkPlace(view.name, view.plan.schemas[name], sink, since, on_error)
                 try:
                     yield self._build(place, kind, annotation, definition)
                 except SinkSetupError as error:
@@ -100,7 +101,7 @@ class SinkFactory:
             lanes = [self._lane(place, name, each) for each in destinations(annotation)]
         except SiddhiQLError as error:
             raise SinkSetupError(error.message, where=place.key, hint=error.hint) from error
-        waits = (annotation.get("on.error") or "").upper() == "WAIT"
+        waits = place.on_error is OnError.WAIT
         return StoredCursorSink(place, self._cursors, distribution, lanes, waits_for_ever=waits)
 
     def _lane(self, place: SinkPlace, name: str, annotation: ast.Annotation) -> Lane:

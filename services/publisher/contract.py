@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from lockstep.events import Event, Fault, LockstepError, OutputRow, StreamSchema
@@ -21,6 +22,17 @@ class Batch:
     rows: Sequence[OutputRow]
 
 
+class OnError(StrEnum):
+    """What a sink's `on.error` wants for rows that it does not take: told in the log and dropped,
+    to the fault stream, to the error store; `WAIT` tries for as long as it takes.
+    """
+
+    LOG = "LOG"
+    STREAM = "STREAM"
+    STORE = "STORE"
+    WAIT = "WAIT"
+
+
 @dataclass(frozen=True, slots=True)
 class SinkPlace:
     """Which app and stream (or table) a sink serves, and its name, stable for equal app texts.
@@ -32,6 +44,7 @@ class SinkPlace:
     schema: StreamSchema
     name: str
     log_since: str = ""
+    on_error: OnError = OnError.STORE
 
     @property
     def key(self) -> str:

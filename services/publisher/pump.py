@@ -1,8 +1,8 @@
 """Moves one sink's rows from the output log to the sink, in order, while this publisher may.
 
-An unreachable sink blocks nothing but itself. After a bounded number of tries its rows go to the
-error store (dead letters) and the sink moves on, unless its cursor lies in the unreachable place
-itself: then it waits.
+An unreachable sink blocks nothing but itself. After a bounded number of tries its rows go where its
+`on.error` says (to the error store if it says nothing) and the sink moves on, unless it shall wait,
+or its cursor lies in the unreachable place itself.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns, joined
 from lockstep.frame import LeaseKeeper, SinkStatus
 from lockstep.settings import PublisherSettings
 from lockstep.telemetry import Logger, Metrics
+from services.publisher.aside import Aside
 from services.publisher.contract import Batch, RefusedRow, RowsRefusedError, Sink
-from services.publisher.letters import letter_of
 
 READ_MAX_BYTES: Final = 4_194_304
 READ_WAIT_MS: Final = 500
@@ -48,7 +48,7 @@ class Pump:
         self._settings = settings
         self._metrics = metrics
         self._log = log.bind(app=sink.place.app, sink=sink.place.name)
-        self._node = node
+        self._aside = Aside(sink.place, bus, clock, self._log, node)
         self._moved_ms = 0
         self._delivering = asyncio.Lock()
         self.cursor = 0
@@ -172,7 +172,7 @@ class Pump:
                 self.trouble = None
                 return
             except RowsRefusedError as error:
-                await self._bury(error.refused)
+                await self._put_aside(error.refused)
                 gone = {refused.row.id for refused in error.refused}
                 batch = Batch(batch.up_to, [row for row in batch.rows if row.id not in gone])
             except UnavailableError as error:
@@ -180,7 +180,9 @@ class Pump:
                 last = attempt >= self._settings.retry_max_attempts
                 if last and not self.sink.waits_for_ever:
                     reason = f"given up after {attempt} attempts: {error}"
-                    await self._bury([RefusedRow(row, reason) for row in self.sink.pending(batch)])
+                    await self._put_aside(
+                        [RefusedRow(row, reason) for row in self.sink.pending(batch)]
+                    )
                     batch, attempt = Batch(batch.up_to, ()), 0
                 else:
                     await self._pause(attempt, error)
@@ -197,21 +199,15 @@ class Pump:
             raise FencedError("the lease was lost while the sink was away")
         await self._clock.sleep_ms(pause_ms)
 
-    async def _bury(self, refused: Sequence[RefusedRow]) -> None:
-        """Into the error store, each row once: durable before the sink's cursor moves over them."""
-        place = self.sink.place
-        for one in refused:
-            letter = letter_of(place, one, clock_ms=self._clock.now_ms(), node=self._node)
-            dedup_id = f"{place.row_id(one.row)}@{place.name}"
-            await self._bus.dead_letters.append(letter, dedup_id=dedup_id)
+    async def _put_aside(self, refused: Sequence[RefusedRow]) -> None:
+        """Before the sink's cursor moves over them."""
+        await self._aside.put(refused)
         self._metrics.count(
             "lockstep_publisher_failed_total",
             len(refused),
             app=self.sink.place.app,
             sink=self.sink.place.name,
         )
-        if refused:
-            self._log.error("rows put aside", rows=len(refused), reason=refused[0].reason)
 
 
 def _rows(entry: OutputEntry) -> RowsOfColumns:

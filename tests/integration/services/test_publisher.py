@@ -16,7 +16,7 @@ from aiohttp import web
 from nats.js.errors import NotFoundError
 
 from lockstep.bus import LogName
-from lockstep.events import OutputId, OutputRow
+from lockstep.events import OutputId, OutputRow, UnavailableError
 from tests.integration.services.cluster import RANDOM, Cluster, until
 from tests.integration.services.conftest import Start
 
@@ -401,3 +401,59 @@ def test_row_ids_are_the_outputs_identity() -> None:
     schema = StreamSchema("S", (Attribute("a", AttributeType.INT),))
     row = OutputRow(OutputId(7, 2), "S", 0, (1,))
     assert SinkPlace("A", schema, "S.0.http").row_id(row) == "A/main/0/7.2"
+
+
+async def test_a_refused_row_comes_back_on_the_fault_stream(cluster_of: Start) -> None:
+    """`on.error='STREAM'`: the app's own queries see it with the reason, once, though a publisher
+    dies before its cursor has moved; 'LOG' drops it.
+    """
+    asked: list[int] = []
+
+    async def receive(request: web.Request) -> web.Response:
+        value = (await request.json())["event"]["a"]
+        asked.append(value)
+        return web.Response(status=422 if value == 13 else 200, text="unlucky")
+
+    server = web.Application()
+    server.router.add_post("/hook", receive)
+    runner = web.AppRunner(server)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook"
+    sink = f"@sink(type='http', publisher.url='{url}', on.error='{{}}', @map(type='json'))"
+    text = (
+        "@app:name('Back') define stream In (a int);"
+        f" @OnError(action='STREAM') {sink.format('STREAM')} {sink.format('log')}"
+        " define stream Out (a int);"
+        " from In select a insert into Out;"
+        " from !Out select a, convert(_error, 'string') as why insert into Bad;"
+    )
+    try:
+        async with cluster_of("coordinator", "processor-1", "receiver", "publisher-1") as cluster:
+            app = await cluster.deploy(text)
+            store = cluster.nodes["publisher-1"].world.store
+            keep = store.cursors.put
+
+            async def lost(sink: str, sequence: int) -> None:
+                raise UnavailableError("the cursor does not move")
+
+            setattr(store.cursors, "put", lost)  # noqa: B010  (of this node alone)
+            await cluster.send(app, "In", [[1], [13], [2]])
+            await cluster.published_count(app, 4)
+            setattr(store.cursors, "put", keep)  # noqa: B010
+            await cluster.crash("publisher-1")
+            before = asked.count(13)
+            await cluster.start("publisher-2")
+            await cluster.send(app, "In", {"a": 3})
+
+            async def again() -> bool:
+                return asked.count(13) > before and asked.count(3) == 2
+
+            await until(again, "the rows once more")
+            rows = await cluster.published_count(app, 5)
+            assert [row.data for row in rows if row.stream == "Bad"] == [
+                (13, f"sink Out.0.http: {url} answered 422: unlucky")
+            ]
+            assert await cluster.watcher.bus.dead_letters.read(app) == []
+    finally:
+        await runner.cleanup()

@@ -153,6 +153,8 @@ def _add(reading: _Reading, record: EventColumns) -> None:
     schema = reading.schemas.get(record.stream)
     if schema is None:
         raise Unfit(f"events of {record.stream!r}, which the app does not have")
+    if AttributeType.OBJECT in schema.types:  # a fault stream, of a sink that refused rows
+        raise Unfit(f"events of {record.stream!r}, which hold objects")
     untyped = _untyped(record, schema)
     if untyped:
         raise Unfit(f"values of {record.stream}.{untyped} that are not of its type")

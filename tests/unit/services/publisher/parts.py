@@ -27,6 +27,9 @@ class Cursors:
         self.kept[sink] = max(sequence, self.kept.get(sink, 0))
         self.puts.append((sink, sequence))
 
+    async def remove_app(self, app: str) -> int:
+        raise NotImplementedError
+
 
 class Told(Sink):
     """Takes messages unless told otherwise: by payload, `away` or `refused`."""

@@ -1,0 +1,113 @@
+"""`on.error`: where rows go that a sink does not take."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import structlog
+
+from lockstep.bus import LogName
+from lockstep.bus.limits import BusLimits
+from lockstep.bus.memory import MemoryBus, MemoryCarrier
+from lockstep.clock import VirtualClock
+from lockstep.events import EventsRecord, UnavailableError
+from lockstep.execute.reference import ReferenceExecutor
+from lockstep.siddhiql import check
+from services.publisher.aside import SHOWN_ROWS, Aside, fault_schema
+from services.publisher.contract import OnError, RefusedRow, SinkPlace
+from tests.unit.services.publisher.parts import row
+
+TEXT = (
+    "@app:name('A') define stream In (a int);"
+    " @OnError(action='STREAM') @sink(type='log', on.error='STREAM') define stream S (a int);"
+    " from In select a insert into S;"
+    " from !S select a, convert(_error, 'string') as why insert into Bad;"
+)
+APP = check(TEXT)
+PLACE = SinkPlace("A", APP.schemas["S"], "S.0.log")
+
+
+def _bus() -> MemoryBus:
+    return MemoryBus(MemoryCarrier(VirtualClock(), BusLimits()))
+
+
+def _aside(bus: MemoryBus, on_error: OnError) -> Aside:
+    place = replace(PLACE, on_error=on_error)
+    return Aside(place, bus, VirtualClock(), structlog.get_logger(), "node")
+
+
+def _refused(*values: int) -> list[RefusedRow]:
+    return [RefusedRow(row(value, value), f"unlucky {value}") for value in values]
+
+
+async def _inputs(bus: MemoryBus) -> list[EventsRecord]:
+    log = await bus.input_log(LogName("A"))
+    entries = await log.read(0, max_records=100, max_bytes=10**6, wait_ms=0)
+    return [each.record for each in entries if isinstance(each.record, EventsRecord)]
+
+
+async def _letters(bus: MemoryBus) -> list[str]:
+    return [each.letter.reason for each in await bus.dead_letters.read("A")]
+
+
+async def test_to_the_fault_stream_once_each() -> None:
+    """With the row's time and the reason; repeated, nothing more comes in."""
+    bus = _bus()
+    aside = _aside(bus, OnError.STREAM)
+    await aside.put(_refused(7))
+    await aside.put(_refused(7, 8))
+    found = await _inputs(bus)
+    assert [
+        (one.stream, one.chunks[0][0].timestamp_ms, one.chunks[0][0].data) for one in found
+    ] == [
+        ("!S", 1_007, (7, "sink S.0.log: unlucky 7")),
+        ("!S", 1_008, (8, "sink S.0.log: unlucky 8")),
+    ]
+    assert await _letters(bus) == []
+
+
+async def test_what_is_sent_there_is_what_the_app_expects() -> None:
+    """The schema is that of the checked app, and its queries see the row."""
+    assert fault_schema(PLACE.schema) == APP.schemas["!S"]
+    bus = _bus()
+    await _aside(bus, OnError.STREAM).put(_refused(7))
+    log = await bus.input_log(LogName("A"))
+    entries = await log.read_encoded(0, max_records=9, max_bytes=10**6, wait_ms=0)
+    rows = ReferenceExecutor(TEXT).run_encoded(entries).rows
+    assert [(one.stream, one.data) for one in rows] == [("Bad", (7, "sink S.0.log: unlucky 7"))]
+
+
+@pytest.mark.parametrize("on_error", [OnError.STORE, OnError.WAIT])
+async def test_to_the_error_store_once_each(on_error: OnError) -> None:
+    """Also what a sink that waits for its destination is refused."""
+    bus = _bus()
+    aside = _aside(bus, on_error)
+    await aside.put(_refused(7))
+    await aside.put(_refused(7, 8))
+    assert await _letters(bus) == ["sink S.0.log: unlucky 7", "sink S.0.log: unlucky 8"]
+    assert await _inputs(bus) == []
+
+
+async def test_to_the_log_alone() -> None:
+    """Each row with its identity, up to a limit; nothing is kept."""
+    bus = _bus()
+    with structlog.testing.capture_logs() as told:
+        await _aside(bus, OnError.LOG).put(_refused(*range(1, SHOWN_ROWS + 3)))
+    lines: list[MutableMapping[str, Any]] = list(told)
+    assert (lines[0]["event"], lines[0]["id"]) == ("row dropped", "A/main/0/1.0")
+    assert (lines[0]["row"], lines[0]["reason"]) == ("(1,)", "unlucky 1")
+    assert len(lines) == SHOWN_ROWS + 1
+    assert (lines[-1]["event"], lines[-1]["rows"]) == ("more rows dropped", 2)
+    assert (await _letters(bus), await _inputs(bus)) == ([], [])
+
+
+@pytest.mark.parametrize("on_error", [OnError.STREAM, OnError.STORE])
+async def test_a_bus_that_is_away_is_told(on_error: OnError) -> None:
+    """So the sink's cursor does not move over the rows."""
+    bus = _bus()
+    bus.link.reachable = False
+    with pytest.raises(UnavailableError):
+        await _aside(bus, on_error).put(_refused(7))
