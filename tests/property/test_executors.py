@@ -17,6 +17,7 @@ from lockstep.plan import AppPlan, QueryNode, build
 from lockstep.siddhiql import check
 from tests.property.executors_exotic import EXOTIC
 from tests.property.executors_model import PARTS, Apps, cut, entries, fold, fold_hopping
+from tests.property.executors_windows import WINDOWED
 
 
 @settings(max_examples=120, deadline=None)
@@ -29,6 +30,28 @@ def test_columns_bring_what_the_reference_brings(seed: int) -> None:
     log = entries(random, 40, in_event_time=plan.checked.is_playback)
     whole = fold(plan, [log], columnar=False)
     assert fold(plan, [[entry] for entry in log], columnar=False) == whole, text
+    try:
+        brought = fold(plan, cut(random, log), columnar=True)
+        hopped = fold_hopping(plan, cut(random, log), random)
+    except (NotColumnar, Unfit) as why:
+        event(f"{type(why).__name__}")
+        return
+    event("columnar")
+    assert whole[2] == 0, "a fault that the columns did not see"
+    assert brought == whole, text
+    assert hopped == whole, text
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32))
+def test_windows_and_rates_inside_partitions_and_outside(seed: int) -> None:
+    """The same for apps full of windows: sessions, hops, batches and rates, each instance of a
+    partition with its own."""
+    random = Random(seed)
+    text = Apps(random, WINDOWED).app()
+    plan = build(check(text))
+    log = entries(random, 40, in_event_time=plan.checked.is_playback)
+    whole = fold(plan, [log], columnar=False)
     try:
         brought = fold(plan, cut(random, log), columnar=True)
         hopped = fold_hopping(plan, cut(random, log), random)

@@ -20,13 +20,12 @@ class HostedWindowQuery(StreamQuery):
     """See Unit. Its window weighs its timers against those of others, so it may stand behind
     them."""
 
-    hears_timers = False
-
     def __init__(self, *parts: Any, hosted: HostedWindow, window_path: str, **others: Any) -> None:
         super().__init__(*parts, **others)
         self._hosted = hosted
         self._hosted_path = window_path
         self.shows_timers = True
+        self.hears_timers = False
         self.is_stateless = False
 
     def _flow(self, chunks: Chunks, moves: Moves) -> tuple[Flow, Ids | None]:

@@ -191,7 +191,7 @@ def _lower_partition(node: PartitionNode, site: Site, units: list[Unit]) -> list
     except NotLowerable as why:
         return [Choice(query.name, None, str(why)) for query in node.queries]
     return [
-        _lower_query(query, replace(site, place=place), units)
+        _lower_query(query, replace(site, place=place, partition_place=site.place), units)
         for place, query in enumerate(node.queries)
     ]
 

@@ -59,6 +59,9 @@ class StreamQuery:
         self.shows_timers = (self._window is not None and self._window.shows_timers) or (
             limiter is not None and limiter.goes_by_wall
         )
+        self.hears_timers = self.shows_timers or (
+            self._window is not None and self._window.hears_timers
+        )
         self.is_observed = not realms.is_partition
         self._keeps_realms = not realms.is_partition or node.writes.startswith("#")
         self._grouped = selector.groups.is_grouped
@@ -160,8 +163,8 @@ class StreamQuery:
             if self._window is not None:
                 window_path = f"{path}/{self._window_path}"
                 states.operators[window_path] = self._window.store(realm)
-                due = self._window.timers(realm)
-                states.timers += [Timer(due_ms, window_path) for due_ms in due]
+                pending = self._window.timers(realm)
+                states.timers += [Timer(due_ms, window_path, number) for due_ms, number in pending]
             stored = self._selecting.stored(realm, self._by_group(realm))
             states.operators[f"{path}/selector"] = stored
             if self._limiter is not None:
@@ -204,10 +207,11 @@ class StreamQuery:
                 state = states.operators[f"{path}/{self._window_path}"]
                 self._window.load(realm, state, self._groups_of)
                 if isinstance(self._window, RecallsTimers):
-                    self._window.load_timers(_due(states, f"{path}/{self._window_path}"))
+                    window_path = f"{path}/{self._window_path}"
+                    self._window.load_timers(realm, _pending(states, window_path))
                 self._refeed(realm)
             if self._limiter is not None:
-                due = _due(states, f"{path}/rate")
+                due = [due_ms for due_ms, _ in _pending(states, f"{path}/rate")]
                 self._limiter.load(states.operators[f"{path}/rate"], next(iter(due), None))
         self._selecting.reserve()
 
@@ -229,8 +233,8 @@ class StreamQuery:
         aggregates.refeed(Feed(kinds, group, realms, places), frame_of(held, places))
 
 
-def _due(states: States, path: str) -> list[int]:
-    return [timer.due_ms for timer in states.timers if timer.path == path]
+def _pending(states: States, path: str) -> list[tuple[int, int]]:
+    return [(timer.due_ms, timer.sequence) for timer in states.timers_of(path)]
 
 
 def frame_of(held: Any, places: Longs) -> Rows:

@@ -30,6 +30,15 @@ class States:
 
     operators: dict[str, Any]
     timers: list[Timer] = field(default_factory=list)
+    _by_path: dict[str, list[Timer]] = field(default_factory=dict)
+    _known: int = 0
+
+    def timers_of(self, path: str) -> list[Timer]:
+        """The timers of an operator. They are not taken away."""
+        for timer in self.timers[self._known :]:
+            self._by_path.setdefault(timer.path, []).append(timer)
+        self._known = len(self.timers)
+        return self._by_path.get(path, [])
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -57,9 +58,14 @@ def step(stream: Chunks, clock: Moves | None = None) -> Step:
     return Step(stream, np.zeros(len(stream), np.int64), clock or moves(stream), 5)
 
 
-def setup(*, wants_expired: bool = True) -> Setup:
-    """For windows of the streams of `chunks`."""
-    return Setup((INT,), StringPool(), wants_expired, True, False)
+def keyed(stream: Chunks, *realms: int) -> Chunks:
+    """The stream with the partition instance of each chunk."""
+    return replace(stream, keys=longs(*realms))
+
+
+def setup(*, wants_expired: bool = True, keyed: bool = False) -> Setup:
+    """For windows of the streams of `chunks`; `keyed`: in a partition."""
+    return Setup((INT,), StringPool(), wants_expired, True, keyed, 5)
 
 
 def shown(flow: Any) -> list[list[str]]:

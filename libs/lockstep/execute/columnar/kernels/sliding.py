@@ -72,6 +72,7 @@ def slide_by_time(
     keys: Any,
     places: Any,
     length_ms: int,
+    most: int,
     times: Any,
     inside: int,
     head: Any,
@@ -79,7 +80,8 @@ def slide_by_time(
     count: Any,
     newer: Any,
 ) -> Any:
-    """time(t): what is out by the clock leaves in front of the new one; `inside` rows are held."""
+    """time(t) and, with `most` above 0, timeLength(t, most): what is out by the clock leaves in
+    front of the new one, and the oldest when there are too many; `inside` rows are held."""
     events = len(places)
     kind = np.empty(2 * events + inside, np.int8)
     row = np.empty(2 * events + inside, np.int64)
@@ -92,7 +94,11 @@ def slide_by_time(
         key = keys[chunk]
         last = now[chunk] - length_ms
         for i in range(starts[chunk], starts[chunk + 1]):
-            while head[key] != -1 and times[head[key]] <= last:
+            ages = True
+            while head[key] != -1:
+                ages = ages and times[head[key]] <= last
+                if not ages and not count[key] >= most > 0:
+                    break
                 p = head[key]
                 head[key] = newer[p]
                 if head[key] == -1:
@@ -205,6 +211,22 @@ def sweep_by_time(
 
 
 @kernel
+def leave_one(
+    at: int, n: int, chain: Any, newer: Any, kind: Any, row: Any, place: Any, time: Any
+) -> int:
+    """Writes the oldest row, which there is, as leaving at `at`; gives the next free line."""
+    kind[n] = 1
+    row[n] = -1
+    place[n] = chain[0]
+    time[n] = at
+    chain[0] = newer[chain[0]]
+    chain[2] -= 1
+    if chain[0] == -1:
+        chain[1] = -1
+    return n + 1
+
+
+@kernel
 def leave(
     until: int,
     at: int,
@@ -268,6 +290,7 @@ def slide_by_timers(
     now: Any,
     places: Any,
     length_ms: int,
+    most: int,
     times: Any,
     inside: int,
     move_moments: Any,
@@ -279,11 +302,13 @@ def slide_by_timers(
     pending: Any,
     asked: int,
 ) -> Any:
-    """time(t) where what leaves by a timer is seen: chunks of timers between those of events.
+    """time(t), and with `most` from 0 on timeLength(t, most), where what leaves by a timer is seen:
+    chunks of timers between those of events.
 
     One key. `chain` holds head, tail and count; `before` is the clock before the slice. `pending`
     holds the `asked` due times that timers wait for, ascending, and has room for one per event
-    more: who enters an empty window asks, and an old request stands although its event has left.
+    more: who enters an empty window of time(t) asks, and an old request stands although its event
+    has left; timeLength(t, n) has one request at a time.
     Gives also, per chunk of the flow, the chunk of the slice (-1 for a timer's), its moment, when
     the timer was due and the clock at it; and how many timers wait behind the slice.
     """
@@ -327,9 +352,13 @@ def slide_by_timers(
         for i in range(starts[chunk], starts[chunk + 1]):
             last = now[chunk] - length_ms
             n = leave(last, now[chunk], n, times, chain, newer, kind, row, place, time)
-            if chain[0] == -1:
+            if chain[2] >= most > 0:
+                n = leave_one(now[chunk], n, chain, newer, kind, row, place, time)
+            if chain[0] == -1 and most < 0:
                 asked = ask(times[places[i]] + length_ms, pending, asked)
             n = enter(i, places[i], n, chain, newer, kind, row, place)
+            if asked == 0 and most >= 0:
+                asked = ask(times[chain[0]] + length_ms, pending, asked)
     offsets[out] = n
     return (
         kind[:n],

@@ -54,7 +54,7 @@ class Periods:
         if moves.leaps:
             passed = np.searchsorted(moves.moments, moments, side="left")
             now = np.append(moves.before, moves.clock)[passed]
-        return Order(moments, (due, place, 0)), now
+        return Order(moments, (due, place, 0, 0)), now
 
     def go_on(self, fired: int) -> None:
         """The slice is over."""

@@ -27,6 +27,13 @@ class Site:
     aggregations: Mapping[str, AggregationUnit | str] = field(default_factory=dict)
     """The same of each aggregation."""
     partition: str | None = None
+    partition_place: int = 0
+    """The partition's own place among the receivers."""
+
+    @property
+    def rank(self) -> int:
+        """That of the owner of timers: see operators.runtime.ranks."""
+        return self.place if self.partition is None else self.partition_place
 
     def stream(self, name: str) -> str:
         """The name under which units know a stream that is read here, or an inner one."""

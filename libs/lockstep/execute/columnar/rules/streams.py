@@ -46,6 +46,16 @@ class WindowCall:
             raise NotLowerable(f"{self.call.name} by an attribute of type {ref.type}")
         return ref.attribute
 
+    def string_attribute(self, index: int) -> int:
+        """The place of the string attribute that the argument names."""
+        argument = self.call.arguments[index]
+        if not isinstance(argument, ast.Variable):
+            raise NotLowerable(f"{self.call.name} without a plain attribute")
+        ref = self.handler.scope.resolve(argument)
+        if ref.type is not AttributeType.STRING:
+            raise NotLowerable(f"{self.call.name} by an attribute of type {ref.type}")
+        return ref.attribute
+
     def __len__(self) -> int:
         return len(self.call.arguments)
 
@@ -246,4 +256,5 @@ def _setup(query: CheckedQuery, stream: CheckedStream, site: Site) -> Setup:
         wants_expired=wants_expired,
         aggregates=query.uses_aggregators,
         keyed=site.realms.is_partition,
+        rank=site.rank,
     )

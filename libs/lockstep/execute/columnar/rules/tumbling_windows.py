@@ -1,14 +1,16 @@
-"""timeBatch, lengthBatch and externalTimeBatch, grouped or not."""
+"""timeBatch, lengthBatch, externalTimeBatch and hopping, also in value partitions."""
 
 from __future__ import annotations
 
 from lockstep.events import AttributeType
 from lockstep.execute.columnar.expressions import NotLowerable
 from lockstep.execute.columnar.rules.contract import Rule, Site
+from lockstep.execute.columnar.rules.partition_timers import check_timers
 from lockstep.execute.columnar.rules.streams import WindowCall, build, stream_of, window_of
 from lockstep.execute.columnar.units import Unit
 from lockstep.execute.columnar.windows.contract import ColumnarWindow, Setup
 from lockstep.execute.columnar.windows.external_time_batch import ExternalTimeBatchWindow
+from lockstep.execute.columnar.windows.hopping import HoppingWindow
 from lockstep.execute.columnar.windows.length_batch import LengthBatchWindow
 from lockstep.execute.columnar.windows.time_batch import TimeBatchWindow
 from lockstep.plan import QueryNode
@@ -42,8 +44,13 @@ def _external_time_batch(call: WindowCall, setup: Setup) -> ColumnarWindow:
     return ExternalTimeBatchWindow(setup, attribute, int(call.constant(1)), start_ms)
 
 
+def _hopping(call: WindowCall, setup: Setup) -> ColumnarWindow:
+    return HoppingWindow(setup, int(call.constant(0)), int(call.constant(1)))
+
+
 _WINDOWS = {
     "timeBatch": _time_batch,
+    "hopping": _hopping,
     "lengthBatch": _length_batch,
     "externalTimeBatch": _external_time_batch,
 }
@@ -54,8 +61,8 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     window = None if stream is None else window_of(stream)
     if stream is None or window is None or window.namespace or window.name not in _WINDOWS:
         return None
-    if site.realms.is_partition:
-        raise NotLowerable("batches in a partition")
+    if window.name in ("timeBatch", "hopping"):
+        check_timers(node, site)
     return build(node, site, stream, _WINDOWS)
 
 

@@ -1,8 +1,5 @@
 """Batches on columns: rows are collected and leave together, `[expired][RESET][current]` (semantics
-7).
-
-One realm. What was collected before the slice and the slice's events form one sequence; a batch is
-a span of it.
+7), for each realm by itself.
 """
 
 from __future__ import annotations
@@ -13,20 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.execute.columnar.flow import CURRENT, EXPIRED, RESET, Flow
+from lockstep.execute.columnar.flow import Flow
+from lockstep.execute.columnar.growing import GrowingArray
 from lockstep.execute.columnar.held import HeldRows
+from lockstep.execute.columnar.kernels import batching, plain, sliding
 from lockstep.execute.columnar.order import Order
-from lockstep.execute.columnar.windows.contract import Longs, Setup, Step, columns_of, events_of
-
-_NONE = np.zeros(0, np.int64)
+from lockstep.execute.columnar.windows.contract import Longs, Setup, Step, events_of, parts_of
 
 
 @dataclass(frozen=True, eq=False)
 class Closings:
-    """When batches close: after how many rows of the sequence, where, at which clock (which expired
-    rows get as their time)."""
+    """When batches close: behind so many events of the slice, whose (the realm), where, at which
+    clock, and which time expired rows get."""
 
-    until: Longs
+    at: Longs
+    realms: Longs
     order: Order
     now: Longs
     time: Longs
@@ -39,131 +37,139 @@ class Batches:
     in_order = True
     resets = True
     shows_timers = False
+    hears_timers = False
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.held: HeldRows = HeldRows(setup.types, setup.pool, extras=1)
-        self.open = _NONE
-        self.last = _NONE
-        self._left: list[Longs] = []
+        self.collecting = np.zeros((0, 3), np.int64)
+        self.last = np.zeros((0, 3), np.int64)
+        self._newer = GrowingArray(np.int64)
+        self._free = np.zeros(0, np.int64)
 
-    def closings(self, step: Step, collected: int) -> Closings:
-        """When batches close in this slice; `collected` rows were there before it."""
+    def closings(self, step: Step, keys: Longs) -> Closings:
+        """When batches close in this slice, whose chunks are of the realms `keys`."""
         raise NotImplementedError
+
+    def reserve(self, realms: int) -> None:
+        """Makes room for the state of so many realms."""
+        self.collecting = grown_lines(self.collecting, realms)
+        self.last = grown_lines(self.last, realms)
+
+    def make_room(self) -> None:
+        """Makes room for what is kept by place."""
+        self._newer.reserve(len(self.held.times))
+
+    def enter(self, step: Step) -> tuple[Longs, int, Longs]:
+        """(the realm of each chunk, how many rows were held, the places of the slice's events,
+        which are held from now on)."""
+        chunks = step.chunks
+        keys = np.zeros(chunks.count, np.int64) if chunks.keys is None else chunks.keys
+        self.reserve(int(keys.max()) + 1 if len(keys) else 1)
+        inside = len(self.held)
+        places = self.held.add(chunks.columns, chunks.times, [step.groups])
+        self.make_room()
+        return plain(keys, np.int64), inside, places
 
     def flow(self, step: Step) -> Flow:
         """See ColumnarWindow."""
-        chunks = step.chunks
-        collected = len(self.open)
-        places = self.held.add(chunks.columns, chunks.times, [step.groups])
-        sequence = np.concatenate([self.open, places]) if collected else places
-        rows = np.arange(-collected, len(chunks), dtype=np.int64)
-        closed = self.closings(step, collected)
-        return self._emitted(step, closed, sequence, np.maximum(rows, -1))
+        keys, inside, places = self.enter(step)
+        closed = self.closings(step, keys)
+        *made, self._free = batching.batches(
+            plain(step.chunks.per_event(keys), np.int64),
+            places,
+            plain(closed.at, np.int64),
+            plain(closed.realms, np.int64),
+            self.setup.wants_expired,
+            inside,
+            self.collecting,
+            self.last,
+            self._newer.values,
+        )
+        return self.left(step, made, closed.order, closed.now, closed.time, closed.realms)
 
-    def _emitted(self, step: Step, closed: Closings, sequence: Longs, rows: Longs) -> Flow:
-        """A chunk per closing."""
-        count = len(closed.until)
-        starts = np.append(0, closed.until)
-        previous = self._previous(starts, sequence)
-        parts = _Parts(step, closed, sequence, rows, starts)
-        flow = parts.flow(self.held, previous if self.setup.wants_expired else None)
-        if count:
-            self._left.append(self.last)
-            self._left.append(sequence[: starts[count - 1]])
-            self.last = sequence[starts[count - 1] : starts[count]].copy()
-        self.open = sequence[starts[count] :].copy()
-        return flow
-
-    def _previous(self, starts: Longs, sequence: Longs) -> tuple[Longs, Longs]:
-        """(places that expire, their number per closing)."""
-        count = len(starts) - 1
-        if not count:
-            return _NONE, _NONE
-        lengths = np.diff(starts)
-        gone = np.concatenate([self.last, sequence[: starts[count - 1]]])
-        return gone, np.append(len(self.last), lengths[:-1])
+    def left(
+        self, step: Step, made: Any, order: Order, now: Longs, time: Longs, realms: Longs
+    ) -> Flow:
+        """The flow of what a kernel `made`: kinds, places and the offsets of the chunks."""
+        kind, place, offsets = made
+        row = np.full(len(kind), -1, np.int64)
+        times = np.repeat(time, np.diff(offsets))
+        keys = None if step.chunks.keys is None else realms
+        return Flow(step.chunks, offsets, order, now, row, kind, place, times, self.held, keys)
 
     def settle(self) -> None:
         """See ColumnarWindow."""
-        for places in self._left:
-            self.held.places.give_back(places)
-        self._left.clear()
+        self.held.places.give_back(self._free)
+        self._free = np.zeros(0, np.int64)
 
     def due_ms(self) -> int | None:
         """See ColumnarWindow."""
-        return next(iter(self.timers(0)), None)
+        return None
 
     # --- state -----------------------------------------------------------------------------------
 
+    @property
+    def links(self) -> tuple[Longs, Longs]:
+        """What links the last batches, and what is collected."""
+        return self._newer.values, self._newer.values
+
     def inside(self, realm: int) -> Longs:
         """See ColumnarWindow: aggregates hold the last batch."""
-        return self.last
+        return _followed(self.last, self.links[0], realm)
+
+    def waiting(self, realm: int) -> Longs:
+        """The places of the rows that are collected."""
+        return _followed(self.collecting, self.links[1], realm)
 
     def keeps(self, realm: int) -> Longs:
         """See ColumnarWindow."""
-        return np.concatenate([self.last, self.open])
+        return np.concatenate([self.inside(realm), self.waiting(realm)])
 
     def store(self, realm: int) -> Any:
         """See ColumnarWindow."""
-        return (events_of(self.held, self.last), events_of(self.held, self.open))
+        self.reserve(realm + 1)
+        return tuple(
+            events_of(self.held, each) for each in (self.inside(realm), self.waiting(realm))
+        )
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
         """See ColumnarWindow."""
-        last, collected = state
-        self.last = self._loaded(last, groups)
-        self.open = self._loaded(collected, groups)
+        self.reserve(realm + 1)
+        for number, (chains, events) in enumerate(
+            zip((self.last, self.collecting), state, strict=True)
+        ):
+            for times, columns in parts_of(events, self.setup.types):
+                if len(times):
+                    places = self.held.add(columns, times, [groups(columns, times, realm)])
+                    self.make_room()
+                    _append(chains[realm], self.links[number], places)
 
-    def _loaded(self, events: Any, groups: Callable[..., Any]) -> Longs:
-        times, columns = columns_of(events, self.setup.types)
-        return self.held.add(columns, times, [groups(columns, times, 0)])
-
-    def timers(self, realm: int) -> list[int]:
+    def timers(self, realm: int) -> list[tuple[int, int]]:
         """See ColumnarWindow."""
         return []
 
 
-@dataclass(frozen=True, eq=False)
-class _Parts:
-    """The batches of a slice on the way into a flow."""
-
-    step: Step
-    closed: Closings
-    sequence: Longs
-    rows: Longs
-    starts: Longs
-
-    def flow(self, held: HeldRows, previous: tuple[Longs, Longs] | None) -> Flow:
-        """`[expired][RESET][current]` for each closing; without `previous` `[RESET][current]`."""
-        count = len(self.closed.until)
-        current = np.diff(self.starts)
-        gone, expired = (_NONE, np.zeros(count, np.int64)) if previous is None else previous
-        lengths = expired + 1 + current
-        offsets = np.zeros(count + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        total = int(offsets[-1])
-        kind = np.full(total, CURRENT, np.int8)
-        marks = offsets[:-1] + expired
-        kind[marks] = RESET
-        at_current = _positions(marks + 1, current)
-        at_expired = _positions(offsets[:-1], expired)
-        kind[at_expired] = EXPIRED
-        taken = int(self.starts[-1])
-        row = np.full(total, -1, np.int64)
-        place = np.zeros(total, np.int64)
-        row[at_current] = self.rows[:taken]
-        place[at_current] = self.sequence[:taken]
-        place[at_expired] = gone
-        time = np.repeat(self.closed.time, lengths)
-        closed = self.closed
-        chunks = self.step.chunks
-        return Flow(chunks, offsets, closed.order, closed.now, row, kind, place, time, held)
+def _append(chain: Longs, links: Longs, places: Longs) -> None:
+    links[places[:-1]] = places[1:]
+    links[places[-1]] = -1
+    head, tail, count = chain.tolist()
+    if count:
+        links[tail] = places[0]
+    chain[:] = head if count else places[0], places[-1], count + len(places)
 
 
-def _positions(starts: Longs, lengths: Longs) -> Longs:
-    """start, start + 1, … for each start, as many as its length."""
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    index = np.arange(offsets[-1], dtype=np.int64)
-    index += np.repeat(starts - offsets[:-1], lengths)
-    return index
+def _followed(chains: Longs, links: Longs, realm: int) -> Longs:
+    if realm >= len(chains):
+        return np.zeros(0, np.int64)
+    found: Longs = sliding.follow(chains[realm, 0], links, chains[realm, 2])
+    return found
+
+
+def grown_lines(values: Longs, lines: int, fill: int = 0) -> Longs:
+    """The table with room for so many lines."""
+    if len(values) >= lines:
+        return values
+    bigger = np.full((max(lines, 2 * len(values)), values.shape[1]), fill, np.int64)
+    bigger[: len(values)] = values
+    return bigger

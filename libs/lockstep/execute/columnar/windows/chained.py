@@ -23,6 +23,7 @@ class Chained:
     in_order = True
     resets = False
     shows_timers = False
+    hears_timers = False
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -116,6 +117,6 @@ class Chained:
         self.tail[realm] = places[-1]
         self.count[realm] += len(places)
 
-    def timers(self, realm: int) -> list[int]:
+    def timers(self, realm: int) -> list[tuple[int, int]]:
         """See ColumnarWindow."""
         return []

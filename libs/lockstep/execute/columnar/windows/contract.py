@@ -41,20 +41,22 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What a window is built with: the schema behind it, where strings are kept, and what the query
-    wants to see."""
+    wants to see. `rank` is that of the owner of its timers (operators.runtime.ranks): the query, or
+    the partition that it is in."""
 
     types: Sequence[AttributeType]
     pool: StringPool
     wants_expired: bool
     aggregates: bool
     keyed: bool
+    rank: int
 
 
 @runtime_checkable
 class RecallsTimers(Protocol):
     """A window whose pending timers do not follow from what it holds."""
 
-    def load_timers(self, due: Sequence[int]) -> None:
+    def load_timers(self, realm: int, timers: Sequence[tuple[int, int]]) -> None:
         """Takes over what `timers` gave."""
 
 
@@ -62,7 +64,8 @@ class ColumnarWindow(Protocol):
     """A window of a query, for all partition instances at once (realms).
 
     `slides`: events leave one by one. `in_order`: in the order in which they came. `resets`:
-    batches end with a RESET mark. `shows_timers`: what its timers emit is seen.
+    batches end with a RESET mark. `shows_timers`: what its timers emit is seen. `hears_timers`: it
+    makes a difference what comes first, its own timers or what those of others bring.
     """
 
     @property
@@ -79,6 +82,10 @@ class ColumnarWindow(Protocol):
 
     @property
     def shows_timers(self) -> bool:
+        """See the class."""
+
+    @property
+    def hears_timers(self) -> bool:
         """See the class."""
 
     @property
@@ -106,8 +113,9 @@ class ColumnarWindow(Protocol):
     def load(self, realm: int, state: Any, groups: Any) -> None:
         """Takes over what `store` gave; `groups` gives the groups of events."""
 
-    def timers(self, realm: int) -> list[int]:
-        """The due times that the reference's window would have pending."""
+    def timers(self, realm: int) -> list[tuple[int, int]]:
+        """The timers that the reference's window would have pending: when they are due, and a
+        number that orders those of the query that are due at once."""
 
 
 def events_of(held: HeldRows, places: Longs) -> PackedEvents:

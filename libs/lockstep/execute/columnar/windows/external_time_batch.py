@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.execute.columnar.kernels import batching
-from lockstep.execute.columnar.windows.batches import Batches, Closings
-from lockstep.execute.columnar.windows.contract import Setup, Step
+from lockstep.execute.columnar.kernels import batching, plain
+from lockstep.execute.columnar.kernels.batching import UNKNOWN
+from lockstep.execute.columnar.windows.batches import Batches, Closings, grown_lines
+from lockstep.execute.columnar.windows.contract import Longs, Setup, Step
 from lockstep.execute.columnar.windows.external_time import clock_values
 from lockstep.execute.columnar.windows.length_batch import closed_in
 
@@ -22,24 +23,37 @@ class ExternalTimeBatchWindow(Batches):
         self._attribute = attribute
         self._period_ms = period_ms
         self._start_ms = start_ms
-        self._state = np.zeros(4, np.int64)
+        self._state = np.zeros((0, 3), np.int64)
 
-    def closings(self, step: Step, collected: int) -> Closings:
+    def reserve(self, realms: int) -> None:
+        """See Batches."""
+        super().reserve(realms)
+        known = len(self._state)
+        self._state = grown_lines(self._state, realms)
+        self._state[known:, 1] = UNKNOWN
+
+    def closings(self, step: Step, keys: Longs) -> Closings:
         """See Batches."""
         value = clock_values(step, self._attribute)
-        events, time = batching.close_by_attribute(
-            value, self._period_ms, self._start_ms is not None, self._start_ms or 0, self._state
+        events, realms, time = batching.close_by_attribute(
+            plain(step.chunks.per_event(keys), np.int64),
+            value,
+            self._period_ms,
+            self._start_ms is not None,
+            self._start_ms or 0,
+            self._state,
         )
-        return closed_in(step, events + collected, events, time)
+        return closed_in(step, events, realms, at=events, time=time)
 
     def store(self, realm: int) -> Any:
         """See ColumnarWindow: start, end, latest, and what only a timeout needs."""
-        start, end, known, latest = self._state.tolist()
-        period = (start, end if known else None, latest, 0, False)
-        return (period, *super().store(realm))
+        batches = super().store(realm)
+        start, end, latest = self._state[realm].tolist()
+        period = (start, None if end == UNKNOWN else end, latest, 0, False)
+        return (period, *batches)
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
         """See ColumnarWindow."""
         (start, end, latest, _, _), last, collected = state
-        self._state = np.array([start, end or 0, int(end is not None), latest], np.int64)
         super().load(realm, (last, collected), groups)
+        self._state[realm] = start, UNKNOWN if end is None else end, latest

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from lockstep.execute.columnar.accumulators import grown
+from lockstep.execute.columnar.kernels import batching, plain
 from lockstep.execute.columnar.windows.batches import Batches, Closings
 from lockstep.execute.columnar.windows.contract import Longs, Setup, Step
 
@@ -14,19 +19,32 @@ class LengthBatchWindow(Batches):
     def __init__(self, setup: Setup, length: int) -> None:
         super().__init__(setup)
         self._length = length
+        self._collected = np.zeros(0, np.int64)
 
-    def closings(self, step: Step, collected: int) -> Closings:
+    def reserve(self, realms: int) -> None:
         """See Batches."""
-        n = self._length
-        until = np.arange(n, collected + len(step.chunks) + 1, n, dtype=np.int64)
-        return closed_in(step, until, until - 1 - collected)
+        super().reserve(realms)
+        self._collected = grown(self._collected, realms)
+
+    def closings(self, step: Step, keys: Longs) -> Closings:
+        """See Batches."""
+        of_event = plain(step.chunks.per_event(keys), np.int64)
+        events, realms = batching.close_by_length(of_event, self._length, self._collected)
+        return closed_in(step, events, realms, at=events + 1)
+
+    def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
+        """See ColumnarWindow."""
+        super().load(realm, state, groups)
+        self._collected[realm] = self.collecting[realm, 2]
 
 
-def closed_in(step: Step, until: Longs, events: Longs, time: Longs | None = None) -> Closings:
-    """Closings that certain events of the slice cause."""
+def closed_in(
+    step: Step, events: Longs, realms: Longs, *, at: Longs, time: Longs | None = None
+) -> Closings:
+    """Closings that certain events of the slice cause; see Closings."""
     chunks = step.chunks
     chunk = chunks.chunk_of[events]
     now = chunks.now[chunk]
     # Several closings of one chunk stand in order.
-    order = chunks.order.take(chunk).below(step.place, np.arange(len(until), dtype=np.int64))
-    return Closings(until, order, now, now if time is None else time)
+    order = chunks.order.take(chunk).below(step.place, np.arange(len(events), dtype=np.int64))
+    return Closings(at, realms, order, now, now if time is None else time)

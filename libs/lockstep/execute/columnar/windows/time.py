@@ -1,4 +1,4 @@
-"""time(t) on columns (semantics 7.3).
+"""time(t) and timeLength(t, n) on columns (semantics 7.3, 7.5).
 
 Where only current events are wanted, what a timer expires is seen by nobody: the aggregates lose it
 in the same order when the next event comes, so no timer is run, and idle rows are swept after the
@@ -7,7 +7,8 @@ slice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +20,13 @@ from lockstep.execute.columnar.windows.contract import Longs, Setup, Step
 
 
 class TimeWindow(Chained):
-    """The events of the last t milliseconds by clock, of each realm."""
+    """The events of the last t milliseconds by clock, of each realm; `most` is the n of
+    timeLength."""
 
-    def __init__(self, setup: Setup, length_ms: int) -> None:
+    def __init__(self, setup: Setup, length_ms: int, most: int | None = None) -> None:
         super().__init__(setup)
         self._length_ms = length_ms
+        self._most = most
         self._swept_ms = 0
 
     def flow(self, step: Step) -> Flow:
@@ -31,8 +34,9 @@ class TimeWindow(Chained):
         inside = int(self.count.sum())
         places, starts, keys = self.enter(step)
         now = plain(step.chunks.now, np.int64)
+        limits = (self._length_ms, self._most or 0)
         out = sliding.slide_by_time(
-            starts, now, keys, places, self._length_ms, self.held.times, inside, *self.chain()
+            starts, now, keys, places, *limits, self.held.times, inside, *self.chain()
         )
         clock = step.moves.last
         if len(self.head) > 1 and clock < self._swept_ms + self._length_ms:
@@ -49,6 +53,15 @@ class TimeWindow(Chained):
             return self.made(step, out)
         return ended(self.made(step, out), step, places, keys, clock, self._left)
 
+    def store(self, realm: int) -> Any:
+        """See ColumnarWindow."""
+        events = super().store(realm)
+        return events if self._most is None else (events, bool(len(self.inside(realm))))
+
+    def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
+        """See ColumnarWindow."""
+        super().load(realm, state if self._most is None else state[0], groups)
+
     def due_ms(self) -> int | None:
         """See ColumnarWindow. No sooner than the next sweep: a tick that does nothing would be due
         again at once."""
@@ -58,10 +71,10 @@ class TimeWindow(Chained):
         first_ms = int(self.held.times[heads].min())
         return (max(first_ms, self._swept_ms) if len(self.head) > 1 else first_ms) + self._length_ms
 
-    def timers(self, realm: int) -> list[int]:
+    def timers(self, realm: int) -> list[tuple[int, int]]:
         """See ColumnarWindow."""
         head = int(self.head[realm]) if realm < len(self.head) else -1
-        return [] if head == -1 else [int(self.held.times[head]) + self._length_ms]
+        return [] if head == -1 else [(int(self.held.times[head]) + self._length_ms, 0)]
 
 
 def ended(
@@ -100,10 +113,12 @@ class TimerTimeWindow(Chained):
     """The same where what timers expire is seen; one realm."""
 
     shows_timers = True
+    hears_timers = True
 
-    def __init__(self, setup: Setup, length_ms: int) -> None:
+    def __init__(self, setup: Setup, length_ms: int, most: int | None = None) -> None:
         super().__init__(setup)
         self._length_ms = length_ms
+        self._most = most
         self._pending = np.zeros(0, np.int64)
 
     def flow(self, step: Step) -> Flow:
@@ -120,6 +135,7 @@ class TimerTimeWindow(Chained):
                 plain(chunks.now, np.int64),
                 places,
                 self._length_ms,
+                -1 if self._most is None else self._most,
                 self.held.times,
                 inside,
                 plain(moves.moments, np.int64),
@@ -135,29 +151,46 @@ class TimerTimeWindow(Chained):
         self._pending = pending[:asked].copy()
         self.head[0], self.tail[0], self.count[0] = chain
         self._left.append(place[kind == 1])
-        order = timed_order(chunks.order, source, moment, due, step.place)
+        order = timed_order(chunks.order, source, moment, due, (self.setup.rank, 0), step.place)
         return Flow(chunks, offsets, order, clock, row, kind, place, time, self.held)
+
+    def store(self, realm: int) -> Any:
+        """See ColumnarWindow."""
+        events = super().store(realm)
+        return events if self._most is None else (events, bool(len(self._pending)))
+
+    def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
+        """See ColumnarWindow."""
+        super().load(realm, state if self._most is None else state[0], groups)
 
     def due_ms(self) -> int | None:
         """See ColumnarWindow."""
-        return next(iter(self.timers(0)), None)
+        return int(self._pending[0]) if len(self._pending) else None
 
-    def timers(self, realm: int) -> list[int]:
+    def timers(self, realm: int) -> list[tuple[int, int]]:
         """See ColumnarWindow."""
-        pending: list[int] = self._pending.tolist()
-        return pending
+        return [(due_ms, 0) for due_ms in self._pending.tolist()]
 
-    def load_timers(self, due: Sequence[int]) -> None:
+    def load_timers(self, realm: int, timers: Sequence[tuple[int, int]]) -> None:
         """See RecallsTimers."""
-        self._pending = np.array(sorted(due), np.int64)
+        self._pending = np.array(sorted(due_ms for due_ms, _ in timers), np.int64)
 
 
-def timed_order(order: Order, source: Longs, moments: Longs, due: Longs, place: int) -> Order:
+def timed_order(
+    order: Order,
+    source: Longs,
+    moments: Longs,
+    due: Longs,
+    owner: tuple[int, Level],
+    place: int,
+) -> Order:
     """The places of chunks that come from chunks of the slice (`source`) or from timers (-1), which
-    were `due` then.
+    were `due` then; `owner` is the rank of the timers' owner and the number of the firing among
+    those of the same due time. `place` is the query's among the receivers.
 
-    A timer stands at a moment of the clock, below its firing (see labels.py); an owner's firings at
-    one moment have ascending due times.
+    A timer's chunk stands at a moment of the clock, a step below its firing (see labels.py): late
+    timers that it makes others ask for come behind it. An owner's firings at one moment have
+    ascending due times.
     """
     of_timer = source < 0
     from_slice = np.maximum(source, 0)
@@ -166,9 +199,9 @@ def timed_order(order: Order, source: Longs, moments: Longs, due: Longs, place: 
         for level in order.levels
     ]
     levels += [place, np.arange(len(source), dtype=np.int64)]
-    while len(levels) < 3:
+    while len(levels) < 4:
         levels.append(BEHIND)
-    firing: tuple[Level, ...] = (due, place, 0)
+    firing: tuple[Level, ...] = (due, *owner, 0)
     for number, level in enumerate(levels):
         own = firing[number] if number < len(firing) else BEHIND
         levels[number] = np.where(of_timer, own, level)

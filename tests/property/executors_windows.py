@@ -1,0 +1,119 @@
+"""Random parts of apps around windows and output rates that have kernels of their own, outside
+partitions and inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.property.executors_model import Apps
+
+_KNOWN = "[not (i is null)]"
+
+
+def _batch(apps: Apps) -> str:
+    return apps.pick(
+        f"{_KNOWN}#window.lengthBatch({apps.pick('1', '2', '3')})",
+        f"{_KNOWN}#window.timeBatch({apps.pick('200', '300, 50', '50')})",
+        f"[not (t is null)]#window.externalTimeBatch(t, {apps.pick('300', '200, 0', '100, 30')})",
+    )
+
+
+def _sliding(apps: Apps) -> str:
+    by = apps.pick("i", "d, l", "i, 'desc', l")
+    return apps.pick(
+        f"#window.timeLength({apps.pick('100', '300', '1 sec')}, {apps.pick('1', '2', '3', '0')})",
+        f"#window.session({apps.pick('50', '200', '500')})",
+        f"{_KNOWN}#window.sort({apps.pick('1', '2', '4')}, {by})",
+        f"#window.time({apps.pick('100', '300')})",
+    )
+
+
+def _keyed_session(apps: Apps) -> str:
+    gap, latency = apps.pick("100, 0", "200, 0", "200, 50", "200, 200", "300, 100").split(", ")
+    more = "" if latency == "0" else f", {latency} milliseconds"
+    return f"#window.session({gap} milliseconds, s{more})"
+
+
+def _hopping(apps: Apps) -> str:
+    return f"#window.hopping({apps.pick('100, 100', '300, 100', '200, 50', '50, 200')})"
+
+
+def _select(apps: Apps) -> str:
+    calls = apps.pick("no", "yes", "yes") == "yes"
+    if not calls:
+        return "s, i, d"
+    aggregate = apps.pick("count()", "sum(d)", "sum(l)", "avg(d)", "stdDev(i)", "distinctCount(s)")
+    by = apps.pick("", " group by s", " group by b", " group by s having s != 'c'")
+    return f"s, sum(i) as i, {aggregate} as d{by}"
+
+
+def _behind(apps: Apps, stream: str) -> str:
+    window = apps.pick("", "#window.length(2)", "#window.lengthBatch(2)", "#window.time(150)")
+    kind = apps.pick("", "all events ")
+    return (
+        f"from {stream}{window} select s, count() as c, sum(i) as n insert {kind}into"
+        f" {apps.name()};"
+    )
+
+
+def outside(apps: Apps) -> str:
+    """A window outside partitions, and what reads behind it."""
+    window = apps.pick("s", "s", "k", "k", "h", "b")
+    made = {"s": _sliding, "k": _keyed_session, "h": _hopping, "b": _batch}[window](apps)
+    kind = apps.pick("", "", "", "all events ", "expired events ")
+    out = apps.name()
+    passing = apps.pick("", "", "[i > 0]")
+    return (
+        f"from S{made}{passing} select {_select(apps)} insert {kind}into {out};"
+        f" {_behind(apps, out)}"
+    )
+
+
+def inside(apps: Apps) -> str:
+    """Windows in a partition, each perhaps with another query beside it that has one."""
+    made = apps.pick("b", "b", "b", "s", "h", "k")
+    window = {"s": _sliding, "k": _keyed_session, "h": _hopping, "b": _batch}[made](apps)
+    kind = apps.pick("", "", "", "all events ", "expired events ")
+    out = apps.name()
+    other = apps.pick(
+        "",
+        "",
+        f"from S select s, count() as c insert into {apps.name()};",
+        f"from S{_batch(apps)} select s, sum(i) as c insert into {apps.name()};",
+        f"from S#window.time(100) select s, sum(i) as c insert into {apps.name()};",
+    )
+    order = apps.pick("01", "10")
+    queries = (
+        f"from S{window} select {_select(apps)} insert {kind}into #{out};"
+        f" from #{out} select s, i, count() as c insert into {out};",
+        other,
+    )
+    return (
+        f"partition with ({apps.pick('s', 'i', 'b')} of S) begin"
+        f" {queries[int(order[0])]} {queries[int(order[1])]} end; {_behind(apps, out)}"
+    )
+
+
+def rated(apps: Apps) -> str:
+    """Output rates in a partition."""
+    which = apps.pick("", "all ", "first ", "last ")
+    rate = f"output {which}every {apps.pick('3 events', '2 events', '300 milliseconds')}"
+    if apps.pick("yes", *["no"] * 4) == "yes":
+        rate = "output snapshot every 200 milliseconds"
+    window = apps.pick("", "", "#window.length(2)", "#window.lengthBatch(2)", "#window.time(200)")
+    aggregated = apps.pick("yes", "no") == "yes"
+    by = apps.pick("", " group by s", " group by b") if aggregated else ""
+    value = apps.pick("count()", "sum(i)") if aggregated else "i"
+    kind = apps.pick("", "", "all events ")
+    out = apps.name()
+    return (
+        f"partition with ({apps.pick('s', 'b')} of S) begin"
+        f" from S{_KNOWN}{window} select s, {value} as n{by} {rate} insert {kind}into #{out};"
+        f" from #{out} select s, n, count() as c insert into {out}; end;"
+        f" from {out}#window.length(2) select s, count() as c insert into {apps.name()};"
+    )
+
+
+WINDOWED: tuple[Callable[[Apps], str], ...] = (outside, outside, inside, inside, rated)
