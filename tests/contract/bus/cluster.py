@@ -15,6 +15,8 @@ _CONFIGURATION = """\
 listen: "{host}:{port}"
 server_name: "n{index}"
 max_payload: 8388608
+ping_interval: "1s"
+ping_max: 2
 jetstream {{ store_dir: "{data}", max_file_store: 4GB, sync_interval: "2m" }}
 cluster {{ name: "c", no_advertise: true, listen: "{host}:{route}", routes: [{routes}] }}
 """
