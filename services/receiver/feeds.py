@@ -1,4 +1,4 @@
-"""Sources on the bus or on Kafka: their messages, shared by all receivers.
+"""Sources on the bus or on Kafka: their messages, shared by all receivers or read by one at a time.
 
 Where a stream of the bus keeps a subject, a message comes until its record is durable; else at most
 once, to whichever receiver is there. Whether one does is looked at again and again.
@@ -7,13 +7,13 @@ once, to whichever receiver is there. Whether one does is looked at again and ag
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
 from lockstep.bus import Bus, Mail, Mailbox
 from lockstep.clock import Clock
-from lockstep.frame import Catalogue, Tasks
+from lockstep.frame import Catalogue, LeaseKeeper, Tasks
 from services.receiver.gate import Gate
 from services.receiver.kafka import KafkaMailbox
 from services.receiver.messages import BusMessage, Transfer
@@ -22,6 +22,7 @@ from services.receiver.sources import Source, SourceBook
 READ_WAIT_MS: Final = 1_000
 MAX_MESSAGES: Final = 256
 PAUSE_MS: Final = 200
+HELD_WAIT_MS: Final = 1_000
 LOOK_AGAIN_MS: Final = 30_000
 """After so long a source's mailbox is opened anew, in case a stream keeps its subject now."""
 
@@ -38,6 +39,7 @@ class SourceFeeds:
         gate: Gate,
         tasks: Tasks,
         clock: Clock,
+        keeper_of: Callable[[str], LeaseKeeper],
     ) -> None:
         self._bus = bus
         self._catalogue = catalogue
@@ -46,6 +48,8 @@ class SourceFeeds:
         self._gate = gate
         self._tasks = tasks
         self._clock = clock
+        self._keeper_of = keeper_of
+        self._keepers: dict[str, LeaseKeeper] = {}
         self._running: dict[str, Source] = {}
         self._under_way: set[asyncio.Future[None]] = set()
 
@@ -58,34 +62,57 @@ class SourceFeeds:
         wanted = {each.name: each for each in self._book.all() if each.is_read}
         for name, source in list(self._running.items()):
             if wanted.get(name) != source:
-                await self._tasks.stop(f"source-{name}")
-                del self._running[name]
+                await self._end(name)
         for name, source in wanted.items():
             if name not in self._running:
                 self._running[name] = source
+                if source.has_one_reader:
+                    keeper = self._keepers[name] = self._keeper_of(f"source/{name}")
+                    self._tasks.supervise(f"source-lease-{name}", keeper.run)
                 self._tasks.supervise(f"source-{name}", partial(self._feed, source))
 
     async def stop(self) -> None:
         """Takes no more, and ends what it has begun."""
         await self._tasks.stop("sources")
         for name in list(self._running):
-            await self._tasks.stop(f"source-{name}")
-        self._running.clear()
+            await self._end(name)
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
+    async def _end(self, name: str) -> None:
+        """Another receiver may read on at once."""
+        await self._tasks.stop(f"source-{name}")
+        keeper = self._keepers.pop(name, None)
+        if keeper is not None:
+            await self._tasks.stop(f"source-lease-{name}")
+            await keeper.release()
+        del self._running[name]
+
     async def _feed(self, source: Source) -> None:
+        keeper = self._keepers.get(source.name)
+        if keeper is None:
+            await self._read(source, lambda: True)
+        while keeper is not None:
+            if await keeper.wait_held(HELD_WAIT_MS):
+                await self._read(source, lambda: keeper.held)
+
+    async def _read(self, source: Source, may: Callable[[], bool]) -> None:
+        """As long as it may: what it began before, it ends."""
         mailbox = await self._open(source)
         try:
-            while True:
+            while may():
                 look_again_ms = self._clock.monotonic_ms() + LOOK_AGAIN_MS
-                while source.subject is None or self._clock.monotonic_ms() < look_again_ms:
-                    while self._gate.is_behind(source.app):
+                while may() and (
+                    source.subject is None or self._clock.monotonic_ms() < look_again_ms
+                ):
+                    if self._gate.is_behind(source.app):
                         await self._clock.sleep_ms(PAUSE_MS)
+                        continue
                     found = await mailbox.read(max_messages=MAX_MESSAGES, wait_ms=READ_WAIT_MS)
                     await self._transfer(source, found)
-                # The next one listens before this one stops.
-                before, mailbox = mailbox, await self._open(source)
-                await self._transfer(source, await before.close())
+                if source.subject is not None:
+                    # The next one listens before this one stops.
+                    before, mailbox = mailbox, await self._open(source)
+                    await self._transfer(source, await before.close())
         finally:
             self._begin(source, await mailbox.close())
 

@@ -56,6 +56,12 @@ class Source:
         return KafkaOptions.of(self.annotation) if self.kind == "kafka" else None
 
     @property
+    def has_one_reader(self) -> bool:
+        """Kafka shares out no partitions that are named: one receiver reads them, by lease."""
+        kafka = self.kafka
+        return kafka is not None and bool(kafka.partitions)
+
+    @property
     def mailbox(self) -> str:
         """Under what name its messages are shared and remembered."""
         return self.annotation.get("durable.name") or self.name

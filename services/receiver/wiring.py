@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockstep.events.columns import load_arrow
-from lockstep.frame import Beating, Catalogue, Context, HeartbeatWatch, Service
+from lockstep.frame import Beating, Catalogue, Context, HeartbeatWatch, LeaseKeeper, Service
 from services.receiver.accept import Acceptor
 from services.receiver.feeds import SourceFeeds
 from services.receiver.gate import Gate
@@ -39,11 +39,19 @@ class Receiver:
         take = Transfer(self._acceptor, context.log)
         self._ingress = IngressReader(bus, take, gate, context.clock)
         self._feeds = SourceFeeds(
-            bus, self._catalogue, self._acceptor.sources, take, gate, context.tasks, context.clock
-        )
+            bus, self._catalogue, self._acceptor.sources, take, gate, context.tasks, context.clock,
+            self._keeper_of,
+        )  # fmt: skip
         Routes(self._acceptor, gate, max_body_bytes=settings.receiver.max_body_bytes).add_to(
             context.router
         )
+
+    def _keeper_of(self, resource: str) -> LeaseKeeper:
+        context = self._context
+        return LeaseKeeper(
+            context.world.leases, resource, context.node, context.clock, context.settings.leader,
+            context.metrics, context.log,
+        )  # fmt: skip
 
     async def start(self) -> None:
         """Knows the apps, then takes events."""

@@ -71,3 +71,65 @@ async def test_each_record_goes_through_once(cluster_of: Start, kafka: KafkaBrok
 
         (letter,) = await until(put_aside, "the dead letter")
         assert letter.letter.payload == b'{"n": "x"}'
+
+
+async def test_named_partitions_are_read_by_one_receiver_at_a_time(
+    cluster_of: Start, kafka: KafkaBroker
+) -> None:
+    """By lease: the next one goes on where it stopped, whether it dies or is stopped properly; each
+    record is one event."""
+    topic = fresh_topic()
+    await asyncio.to_thread(create, kafka.url, topic, 3)
+    text = (
+        f"@app:name('Named') @source(type='kafka', bootstrap.servers='{kafka.url}',"
+        f" topic.list='{topic}', group.id='{topic}', threading.option='partition.wise',"
+        " partition.no.list='0,2', @map(type='json', @attributes(n='$.n')))"
+        " define stream In (n int); from In select n insert into Out;"
+    )
+    nodes = ("coordinator", "processor-1", "receiver-1", "receiver-2", "receiver-3")
+    async with cluster_of(*nodes) as cluster:
+        app = await cluster.deploy(text)
+
+        async def reader(gone: tuple[str, ...] = ()) -> str:
+            async def held() -> str | None:
+                holder = await cluster.watcher.leases.holder(f"source/{app}/In.0")
+                return None if holder in gone else holder
+
+            return str(await until(held, "a receiver that reads"))
+
+        async def read(first: int, count: int) -> None:
+            for partition in range(3):
+                values = [f'{{"n": {first * 3 + i * 3 + partition}}}' for i in range(count)]
+                await asyncio.to_thread(put, kafka.url, topic, values, partition=partition)
+
+        async def taken(node: str) -> float:
+            """Events that came to a receiver, new or known."""
+            url = f"{cluster.nodes[node].url}/metrics"
+            async with cluster.session.get(url) as response:
+                lines = (await response.text()).splitlines()
+            names = (
+                "lockstep_receiver_events_accepted_total{",
+                "lockstep_receiver_duplicates_total{",
+            )
+            return sum(float(line.split()[-1]) for line in lines if line.startswith(names))
+
+        await read(0, 10)
+        await cluster.published_count(app, 20)
+        first = await reader()
+        others = [name for name in nodes[2:] if name != first]
+        assert await taken(first) == 20
+        assert [await taken(name) for name in others] == [0, 0]
+        await cluster.crash(first)
+        await read(10, 10)
+        await cluster.published_count(app, 40)
+        second = await reader((first,))
+        (third,) = (name for name in others if name != second)
+        assert (await taken(second) >= 20, await taken(third)) == (True, 0)
+        await cluster.stop(second)
+        await read(20, 10)
+        rows = [row.data[0] for row in await cluster.published_count(app, 60)]
+        assert await reader((first, second)) == third
+        assert sorted(rows) == [n for n in range(90) if n % 3 != 1]
+        for partition in (0, 2):
+            mine = [n for n in rows if n % 3 == partition]
+            assert mine == sorted(mine)
