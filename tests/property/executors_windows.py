@@ -44,7 +44,9 @@ def _select(apps: Apps) -> str:
     calls = apps.pick("no", "yes", "yes") == "yes"
     if not calls:
         return "s, i, d"
-    aggregate = apps.pick("count()", "sum(d)", "sum(l)", "avg(d)", "stdDev(i)", "distinctCount(s)")
+    aggregate = apps.pick(
+        "count()", "sum(d)", "sum(l)", "min(d)", "max(l)", "stdDev(i)", "distinctCount(s)"
+    )
     by = apps.pick("", " group by s", " group by b", " group by s having s != 'c'")
     return f"s, sum(i) as i, {aggregate} as d{by}"
 

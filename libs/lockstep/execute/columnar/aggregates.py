@@ -20,7 +20,12 @@ from lockstep.execute.columnar.accumulators import (
 )
 from lockstep.execute.columnar.column import Column
 from lockstep.execute.columnar.expressions import Compiler, Evaluate, NotLowerable
-from lockstep.execute.columnar.extremes import DistinctCounts, Extremes, SlidingExtremes
+from lockstep.execute.columnar.extremes import (
+    DistinctCounts,
+    Extremes,
+    SlidingExtremes,
+    UnorderedExtremes,
+)
 from lockstep.execute.columnar.frame import Frame
 from lockstep.execute.columnar.keys import Ids
 from lockstep.operators.packed import PackedPairs
@@ -58,7 +63,7 @@ class Aggregates:
     """Running values of all calls.
 
     `slides`: events leave one by one, in order of arrival by group (`in_order`) or not; else they
-    only leave all at once.
+    only leave all at once. `has_places`: they are rows in places.
     """
 
     def __init__(
@@ -68,8 +73,10 @@ class Aggregates:
         *,
         slides: bool,
         in_order: bool = True,
+        has_places: bool = False,
     ) -> None:
         self._slides = slides
+        self._has_places = has_places
         self._in_order = in_order
         self._calls: list[tuple[str, int]] = []
         self._accumulators: list[Accumulator] = []
@@ -122,6 +129,8 @@ class Aggregates:
                 return (name, argument), lambda: Extremes(type_, sign)
             if self._in_order:
                 return (name, argument), lambda: SlidingExtremes(type_, sign)
+            if self._has_places:
+                return (name, argument), lambda: UnorderedExtremes(type_, sign)
         raise NotLowerable(f"the aggregator {name}")
 
     def run(self, feed: Feed, frame: Frame, groups: int, realms: int, places: int) -> list[Column]:

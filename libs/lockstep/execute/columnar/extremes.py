@@ -18,7 +18,7 @@ from lockstep.execute.columnar.accumulators import (
 )
 from lockstep.execute.columnar.column import DTYPES, Column, Unfit
 from lockstep.execute.columnar.growing import GrowingArray
-from lockstep.execute.columnar.kernels import totals
+from lockstep.execute.columnar.kernels import totals, unordered
 from lockstep.execute.columnar.keys import Ids, KeySpace, combined, value_names
 
 
@@ -106,8 +106,17 @@ class SlidingExtremes(Grouped):
         super().reserve(groups, realms, places)
         self.head = grown(self.head, max(groups, 1), -1)
         self.tail = grown(self.tail, max(groups, 1), -1)
-        for array in (self._older, self._newer, self._held):
+        for array in self._by_place():
             array.reserve(places)
+
+    def _by_place(self) -> tuple[GrowingArray, ...]:
+        return (self._older, self._newer, self._held)
+
+    def _feed(self, *arguments: Any) -> None:
+        by_place = [array.values for array in self._by_place()]
+        totals.run_sliding_extremes(
+            *arguments, self.head, self.tail, *by_place, self._out, self._present
+        )
 
     def run(self, feed: Feed, argument: Column | None) -> None:
         """See Accumulator."""
@@ -117,21 +126,7 @@ class SlidingExtremes(Grouped):
         value, valid = numbers(argument, self._dtype)
         self._out = np.zeros(len(value), self._dtype)
         self._present = np.zeros(len(value), np.bool_)
-        totals.run_sliding_extremes(
-            feed.kind,
-            feed.group,
-            feed.place,
-            value,
-            valid,
-            self.sign,
-            self.head,
-            self.tail,
-            self._older.values,
-            self._newer.values,
-            self._held.values,
-            self._out,
-            self._present,
-        )
+        self._feed(feed.kind, feed.group, feed.place, value, valid, self.sign)
 
     def result(self, name: str) -> Column:
         """See Accumulator."""
@@ -158,6 +153,21 @@ class SlidingExtremes(Grouped):
 
     def load(self, group: int, state: Any) -> None:
         """What is inside is fed again: see `Aggregates.refeed`."""
+
+
+class UnorderedExtremes(SlidingExtremes):
+    """min or max over a window whose events leave in any order."""
+
+    def __init__(self, type_: AttributeType, sign: int) -> None:
+        super().__init__(type_, sign)
+        self._before = GrowingArray(np.int64)
+
+    def _by_place(self) -> tuple[GrowingArray, ...]:
+        return (self._older, self._newer, self._before, self._held)
+
+    def _feed(self, *arguments: Any) -> None:
+        by_place = [array.values for array in self._by_place()]
+        unordered.run_unordered_extremes(*arguments, self.head, *by_place, self._out, self._present)
 
 
 class PairSpace(KeySpace):

@@ -117,9 +117,9 @@ class Groups:
 
 
 class SelectorOperator:
-    """Selects rows from flows. `slides` and `in_order` tell how events leave (see Aggregates);
-    `orders`: the owner's chunks can be put in order; `limited`: it takes care of the output
-    rate."""
+    """Selects rows from flows. `slides`, `in_order` and `has_places` tell how events leave (see
+    Aggregates); `orders`: the owner's chunks can be put in order; `limited`: it takes care of the
+    output rate."""
 
     def __init__(
         self,
@@ -127,6 +127,7 @@ class SelectorOperator:
         *,
         slides: bool = True,
         in_order: bool = True,
+        has_places: bool = False,
         resets: bool = False,
         by_realm: bool = False,
         orders: bool = False,
@@ -147,7 +148,9 @@ class SelectorOperator:
         if resets and self.calls and self.wanted != CURRENT:
             raise NotLowerable("expired rows of aggregates over batches")
         self.groups = Groups(selector.group_by, compiler, by_realm=by_realm)
-        self.aggregates = Aggregates(self.calls, compiler, slides=slides, in_order=in_order)
+        self.aggregates = Aggregates(
+            self.calls, compiler, slides=slides, in_order=in_order, has_places=has_places
+        )
         self._select = [compiler.compile(expression) for expression in expressions]
         self._may_fail = compiler.may_fail
         self._having = None

@@ -77,7 +77,7 @@ def test_all_by_time() -> None:
     assert made.now.tolist() == [200, 350]
     # The timer at 200 fires in front of the event at 200, that at 350 with the last move.
     assert made.order.moments.tolist() == [2, 6]
-    assert made.order.levels[1:] == (5, 0)
+    assert made.order.levels[1:] == (5, 0, 0)
     assert made.times.tolist() == [100, 200, 300]
     assert limiter.due_ms() == 650
 

@@ -111,11 +111,14 @@ class Leaving:
     slides: bool = False
     in_order: bool = True
     resets: bool = False
+    has_places: bool = False
 
     @classmethod
     def of(cls, window: ColumnarWindow | None) -> Leaving:
         """That of a window on columns."""
-        return cls() if window is None else cls(window.slides, window.in_order, window.resets)
+        if window is None:
+            return cls()
+        return cls(window.slides, window.in_order, window.resets, has_places=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,7 @@ def parts_of(
         query,
         slides=left.slides,
         in_order=left.in_order,
+        has_places=left.has_places,
         resets=left.resets,
         by_realm=site.realms.is_partition,
         orders=True,
