@@ -78,12 +78,9 @@ class Answers:
         problem = outcome.problem
         if problem is None:
             return OnDemandAnswer(position=outcome.position, rows_changed=outcome.rows_changed)
-        message = problem.message
-        if outcome.rows_changed:
-            message += f" ({outcome.rows_changed} rows were changed before it)"
         return OnDemandAnswer(
             position=outcome.position, rows_changed=outcome.rows_changed, user_error=True,
-            error=message, hint=problem.hint, line=problem.line, column=problem.column,
+            error=problem.message, hint=problem.hint, line=problem.line, column=problem.column,
         )  # fmt: skip
 
     async def _command(self, payload: bytes) -> bytes:

@@ -48,16 +48,15 @@ class AppliedWrites:
 
 
 def applied(record: WriteRecord, position: Position, engine: Engine) -> WriteOutcome:
-    """What came of a write. Rows in front of one that fails stay changed, and are counted."""
-    changed = ondemand.Changed()
-    problem = None
+    """What came of a write: all of it, or a problem and nothing."""
+    changed, problem = 0, None
     try:
         checked = check_on_demand(record.text, engine.plan.checked)
-        ondemand.write(checked, engine, changed, place=f"write/{position}")
+        changed = ondemand.write(checked, engine, place=f"write/{position}")
     except SiddhiQLError as error:
         problem = WriteProblem(error.message, error.hint, error.line, error.column)
     except LockstepError as error:
         problem = WriteProblem(error.message, error.hint)
     except PROCESSING_ERRORS as error:
         problem = WriteProblem(describe(error))
-    return WriteOutcome(position, record.request_id, changed.rows, problem)
+    return WriteOutcome(position, record.request_id, changed, problem)

@@ -6,7 +6,6 @@ What is found is one chunk for the selector; nothing found gives no row, also un
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lockstep.operators.contract import StreamEvent
@@ -23,13 +22,6 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 
-@dataclass(slots=True)
-class Changed:
-    """How many rows a write has inserted, updated or deleted so far."""
-
-    rows: int = 0
-
-
 def read(checked: CheckedOnDemand, engine: Engine) -> list[Row]:
     """The rows of a find; the state stays as it is.
 
@@ -42,8 +34,8 @@ def read(checked: CheckedOnDemand, engine: Engine) -> list[Row]:
     return [row.data for row in _rows(checked, OnDemandContext(engine))]
 
 
-def write(checked: CheckedOnDemand, engine: Engine, changed: Changed, *, place: str) -> None:
-    """Acts on the query's table, row by row; `changed` is right also when a row fails.
+def write(checked: CheckedOnDemand, engine: Engine, *, place: str) -> int:
+    """Acts on the query's table, row by row; how many rows it changed. When one fails, none is.
 
     `place` names the write among all of the app: what is drawn (`UUID()`) follows from it. Raises
     EventError for values that do not fit, SiddhiQLError for a query that only reads.
@@ -56,8 +48,8 @@ def write(checked: CheckedOnDemand, engine: Engine, changed: Changed, *, place: 
     action = make_action(
         query.action, checked.output, checked.action_scope, table, context, may_index=False
     )
-    for row in rows:
-        changed.rows += action.apply(row)
+    with table.all_or_nothing():
+        return sum(action.apply(row) for row in rows)
 
 
 def _rows(checked: CheckedOnDemand, context: OnDemandContext) -> list[StreamEvent]:
@@ -119,4 +111,4 @@ def _as_query(checked: CheckedOnDemand) -> CheckedQuery:
     )
 
 
-__all__ = ["Changed", "read", "write"]
+__all__ = ["read", "write"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from lockstep.events import StreamSchema
@@ -11,6 +12,9 @@ from lockstep.operators.tables.hash_index import HashIndex, Row
 from lockstep.operators.tables.order import bucket_mask, key_hash
 
 Key = tuple[Any, ...]
+
+Journal = list[tuple[Row | None, Row | None]]
+"""What was changed, in order: (the row before, the row after)."""
 
 
 class RowStore:
@@ -30,6 +34,7 @@ class RowStore:
         self._peak_rows = 0
         self._order: list[int] | None = None
         self._hashes: dict[int, int] = {}
+        self._journal: Journal | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -89,14 +94,19 @@ class RowStore:
         """Appends a row; its key must be free."""
         row = Row(timestamp_ms, data, self._next_number)
         self._next_number += 1
+        self._put_in(row)
+        self._peak_rows = max(self._peak_rows, len(self._rows))
+        if self._journal is not None:
+            self._journal.append((None, row))
+        return row
+
+    def _put_in(self, row: Row) -> None:
         self._rows[row.number] = row
         if self.primary:
-            self._by_key[self.key(data)] = row
+            self._by_key[self.key(row.data)] = row
             self._order = None
-        self._peak_rows = max(self._peak_rows, len(self._rows))
         for index in self._indexes.values():
             index.add(row)
-        return row
 
     def remove(self, row: Row) -> None:
         """Takes a row out."""
@@ -107,6 +117,8 @@ class RowStore:
             self._order = None
         for index in self._indexes.values():
             index.remove(row)
+        if self._journal is not None:
+            self._journal.append((row, None))
 
     def replace(self, row: Row, data: tuple[Any, ...], timestamp_ms: int) -> Row:
         """Gives a row other values of the same key, in its old place."""
@@ -116,6 +128,8 @@ class RowStore:
             self._by_key[self.key(data)] = new
         for index in self._indexes.values():
             index.replace(row, new)
+        if self._journal is not None:
+            self._journal.append((row, new))
         return new
 
     # --- state -----------------------------------------------------------------------------------
@@ -133,3 +147,32 @@ class RowStore:
         for timestamp_ms, data in rows:
             self.add(timestamp_ms, data)
         self._peak_rows = peak_rows
+
+
+@contextmanager
+def undone_on_error(store: RowStore) -> Iterator[None]:
+    """When the block raises, what it has changed is as it was before."""
+    journal: Journal = []
+    store._journal = journal
+    number, peak_rows = store._next_number, store._peak_rows
+    try:
+        yield
+    except BaseException:
+        store._journal = None
+        for before, after in reversed(journal):
+            _undo(store, before, after)
+        store._rows = dict(sorted(store._rows.items()))  # each row in its old place
+        store._next_number, store._peak_rows = number, peak_rows
+        raise
+    finally:
+        store._journal = None
+
+
+def _undo(store: RowStore, before: Row | None, after: Row | None) -> None:
+    if before is None:
+        assert after is not None
+        store.remove(after)
+    elif after is None:
+        store._put_in(before)
+    else:
+        store.replace(after, before.data, before.timestamp_ms)

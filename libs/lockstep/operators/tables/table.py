@@ -6,7 +6,8 @@ rows of the output log.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from lockstep.events import Operation, StreamSchema
@@ -15,7 +16,7 @@ from lockstep.operators.errors import EventError
 from lockstep.operators.tables.conditions import Match
 from lockstep.operators.tables.find import Finder
 from lockstep.operators.tables.hash_index import Row
-from lockstep.operators.tables.row_store import Key, RowStore
+from lockstep.operators.tables.row_store import Key, RowStore, undone_on_error
 from lockstep.telemetry import get_logger
 
 ChangeListener = Callable[[Operation, tuple[Any, ...]], None]
@@ -93,6 +94,21 @@ class Table:
         for _, data in moved:
             self._tell(Operation.UPSERT, store.add(timestamp_ms, data))
         return True
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """What actions change within the block stands as a whole, or not at all when it raises;
+        listeners hear of it at the end."""
+        listeners, heard = self._listeners, list[tuple[Operation, tuple[Any, ...]]]()
+        self._listeners = [lambda operation, data: heard.append((operation, data))]
+        try:
+            with undone_on_error(self.rows):
+                yield
+        finally:
+            self._listeners = listeners
+        for operation, data in heard:
+            for listener in listeners:
+                listener(operation, data)
 
     def _overwrite(self, row: Row, data: tuple[Any, ...], timestamp_ms: int) -> None:
         new = self.rows.replace(row, data, timestamp_ms)
