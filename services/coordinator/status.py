@@ -59,6 +59,7 @@ def replica_json(beat: Heartbeat, group: GroupStatus) -> dict[str, Any]:
         "published": group.published,
         "settled": group.settled,
         "held_rows": group.held_rows,
+        "state_rows": group.state_rows,
         "trouble": group.trouble,
     }
 

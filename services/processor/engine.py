@@ -14,7 +14,7 @@ from typing import Any
 from lockstep.bus import EncodedEntry
 from lockstep.events import Position
 from lockstep.events.outputs import in_columns
-from lockstep.execute.contract import EventFault, Executor, SliceResult, TakesBases
+from lockstep.execute.contract import CountsRows, EventFault, Executor, SliceResult, TakesBases
 from lockstep.frame import Offload
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
@@ -131,6 +131,11 @@ class AppEngine:
             self.outbox = Outbox()
             self.outbox.add(position, contents.rows, contents.faults)
             self.remember(contents)
+
+    @property
+    def state_rows(self) -> int:
+        """How much the executor holds, as far as it counts."""
+        return self._executor.state_rows if isinstance(self._executor, CountsRows) else 0
 
     @property
     def base_bytes(self) -> int:

@@ -140,6 +140,7 @@ class FoldLoop:
         replica.gauge("lockstep_processor_input_position", result.position)
         replica.gauge("lockstep_processor_lag_positions", replica.lag)
         replica.gauge("lockstep_processor_held_back_outputs", len(replica.engine.outbox))
+        replica.gauge("lockstep_processor_state_rows", replica.engine.state_rows)
 
     async def _keep_time(self) -> None:
         """A tick when a timer is due and nothing came; also the very first record of a new log."""

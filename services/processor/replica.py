@@ -246,12 +246,21 @@ class Replica:
             settled=self.engine.outbox.settled,
             published=None if last is None else f"{last.position}.{last.ordinal}",
             held_rows=len(self.engine.outbox),
+            state_rows=self.engine.state_rows,
+            state_full=self._full() is not None,
             ready=self.is_ready,
-            trouble=self._slow() or self.trouble,
+            trouble=self._slow() or self._full() or self.trouble,
             behind_ms=self.place.behind_ms,
             generation=self.generation.number,
             standby=self.standby,
         )
+
+    def _full(self) -> str | None:
+        """What to say about a state over its limit: until it is smaller, receivers take nothing."""
+        rows, limit = self.engine.state_rows, self.around.settings.processor.state_max_rows
+        if rows <= limit:
+            return None
+        return f"its windows and tables hold {rows} rows, over processor.state_max_rows = {limit}"
 
     def _slow(self) -> str | None:
         """What to say about a slice that does not end."""

@@ -104,7 +104,7 @@ class SourceFeeds:
                 while may() and (
                     source.subject is None or self._clock.monotonic_ms() < look_again_ms
                 ):
-                    if self._gate.is_behind(source.app):
+                    if self._gate.is_closed(source.app):
                         await self._clock.sleep_ms(PAUSE_MS)
                         continue
                     found = await mailbox.read(max_messages=MAX_MESSAGES, wait_ms=READ_WAIT_MS)

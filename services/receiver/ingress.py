@@ -54,7 +54,7 @@ class IngressReader:
         await asyncio.gather(*(self._transfer(app, each) for app, each in by_app.items()))
 
     async def _transfer(self, app: str, messages: Sequence[IngressMessage]) -> None:
-        while self._gate.is_behind(app) and not self._stopping:
+        while self._gate.is_closed(app) and not self._stopping:
             await self._clock.sleep_ms(PAUSE_MS)
         await self._take.all(
             [

@@ -1,4 +1,5 @@
-"""How far the processors of an app lag behind what has been appended, from their heartbeats."""
+"""How far the processors of an app lag behind what has been appended, and whether their state has
+room for more, from their heartbeats."""
 
 from __future__ import annotations
 
@@ -26,6 +27,10 @@ class LagWatch:
         position = self._positions[app] = max(position, known or 0)
         end = max([self._appended(app), *(group.log_end for group in groups)])
         return max(0, end - position)
+
+    def is_full(self, app: str) -> bool:
+        """A replica's state is over its limit (`processor.state_max_rows`)."""
+        return any(group.state_full for _, group in self._watch.groups(app))
 
     def forget(self, app: str) -> None:
         """The app is gone."""

@@ -34,8 +34,8 @@ class Receiver:
             bus, self._catalogue, self._intakes, context.clock, context.randomness, settings,
             context.metrics, context.node,
         )  # fmt: skip
-        lag = LagWatch(self._watch, self._intakes.last_position)
-        gate = Gate(settings.receiver, lag.lag, context.metrics)
+        processors = LagWatch(self._watch, self._intakes.last_position)
+        gate = Gate(settings.receiver, processors, context.metrics)
         take = Transfer(self._acceptor, context.log)
         self._ingress = IngressReader(bus, take, gate, context.clock)
         self._feeds = SourceFeeds(

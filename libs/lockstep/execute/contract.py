@@ -126,6 +126,15 @@ class Executor(Protocol):
 
 
 @runtime_checkable
+class CountsRows(Protocol):
+    """An executor that knows how much it holds."""
+
+    @property
+    def state_rows(self) -> int:
+        """Rows in windows, joins, patterns and tables, as far as they are counted."""
+
+
+@runtime_checkable
 class TakesBases(Protocol):
     """An executor whose state may be lost from under it, and that can rebuild it from less of the
     log when its owner has a newer snapshot."""

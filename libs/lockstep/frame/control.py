@@ -56,6 +56,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     `published`: identity of the last row in the output log, as "position.ordinal".
     `generation`: of the desired state under which its state began. `standby`: hot or warm.
     `behind_ms`: for how long a standby has not folded what is published.
+    `state_rows`: how much windows and tables hold; `state_full`: no more events until it is less.
     """
 
     app: str
@@ -75,6 +76,8 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     generation: int = 0
     standby: str = "hot"
     behind_ms: int = 0
+    state_rows: int = 0
+    state_full: bool = False
 
     @property
     def lag(self) -> int:

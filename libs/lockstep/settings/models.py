@@ -99,6 +99,7 @@ class ProcessorSettings(Section):
     snapshot_interval_ms: Milliseconds
     revisions_to_keep: Count
     rebuild_max_bytes: Bytes
+    state_max_rows: Count
     hold_back_max_outputs: Count
     standby: Literal["hot", "warm"]
     ready_lag_positions: Count

@@ -111,6 +111,11 @@ class ColumnarExecutor:
         """The last folded position."""
         return self._position
 
+    @property
+    def state_rows(self) -> int:
+        """See CountsRows: what columns hold; a part on the reference's operators counts nothing."""
+        return self._pool.rows
+
     # --- folding ---------------------------------------------------------------------------------
 
     def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:

@@ -79,6 +79,7 @@ class HeldRows:
     def __init__(self, types: Sequence[AttributeType], pool: StringPool, extras: int = 0) -> None:
         self.types = tuple(types)
         self.pool = pool
+        pool.serve(self)
         self.places = Places()
         # One place that nobody has: what has no row (a RESET mark) may be read from it.
         self._times = GrowingArray(np.int64, 1)

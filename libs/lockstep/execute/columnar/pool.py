@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,16 @@ class StringPool:
         self._codes: dict[str, int] = {"": 0}
         self.words = Words([""])
         self._used = 0
+        self._served: list[Sized] = []
+
+    def serve(self, rows: Sized) -> None:
+        """Rows whose strings are kept here: all that an app holds in columns has one pool."""
+        self._served.append(rows)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are now whose strings are kept here, strings or not."""
+        return sum(map(len, self._served))
 
     def code_of(self, text: str) -> int:
         """The string's code."""

@@ -46,6 +46,7 @@ class _Shard:
     index: int
     slot: int
     location: Location | None = None
+    state_rows: int = 0
     sent: blocks.Holder = field(default_factory=blocks.Holder)
 
     @property
@@ -143,6 +144,7 @@ class Workers:
                     with_base.add(shard.index)
                     continue
                 replies[shard.index] = reply
+                shard.state_rows = answer.state_rows
                 if shard.index in with_base and operation != "open":
                     self._tell(answer.location, LOST)
             if len(replies) == len(shards):

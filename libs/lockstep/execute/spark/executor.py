@@ -102,6 +102,11 @@ class SparkExecutor:
         """How often a state had to be built again because it was not where it had been."""
         return self._workers.rebuilds
 
+    @property
+    def state_rows(self) -> int:
+        """See CountsRows."""
+        return sum(shard.state_rows for shard in self._workers.shards)
+
     def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
         """Folds entries in one Spark job."""
         return self.run_encoded(encoded(entries, self._schemas))

@@ -174,6 +174,7 @@ def _done(
         splits=request.operation == "open"
         and isinstance(executor, ColumnarExecutor)
         and executor.splits,
+        state_rows=executor.state_rows if isinstance(executor, ColumnarExecutor) else 0,
     )
 
 

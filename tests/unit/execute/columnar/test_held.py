@@ -99,3 +99,14 @@ def test_rows_and_their_nulls_outlive_growth() -> None:
     assert held.column(0, second).to_pylist() == more.tolist()
     assert held.extra(0)[second].tolist() == more.tolist()
     assert len(held) == LARGE + 600
+
+
+def test_a_pool_counts_the_rows_whose_strings_it_keeps() -> None:
+    """Of all that share it; places that were given back are no rows."""
+    pool = StringPool()
+    first, second = HeldRows([AttributeType.LONG], pool), HeldRows([], pool)
+    places = first.add([Column(AttributeType.LONG, np.arange(10))], np.arange(10))
+    second.add([], np.arange(5))
+    assert pool.rows == 15
+    first.places.give_back(places[:4])
+    assert pool.rows == 11

@@ -1,0 +1,79 @@
+"""When the door is closed, and what is said then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import pytest
+
+from lockstep.frame import GroupStatus
+from lockstep.frame.problems import Problem
+from lockstep.settings import load_settings
+from lockstep.telemetry import Metrics
+from services.receiver.gate import Gate
+from services.receiver.lag import LagWatch
+
+SETTINGS = load_settings({}).receiver
+STATUS = GroupStatus("App", "main", 0, "v", 1, "active", position=5, log_end=7)
+
+
+@dataclass
+class Told:
+    """What heartbeats say of the replicas of every app."""
+
+    statuses: tuple[GroupStatus, ...] = ()
+
+    def groups(self, app: str) -> list[tuple[None, GroupStatus]]:
+        return [(None, status) for status in self.statuses]
+
+
+def gate(*statuses: GroupStatus) -> Gate:
+    """A gate that has heard of these replicas."""
+    watch = LagWatch(Told(statuses), lambda app: 0)  # type: ignore[arg-type]
+    return Gate(SETTINGS, watch, Metrics())
+
+
+def refusal(closed: Gate) -> str:
+    """What a request is told."""
+    with pytest.raises(Problem) as told, closed.passing("App", 10):
+        pass
+    assert told.value.retry_after_ms == SETTINGS.retry_after_ms
+    assert told.value.status == 429
+    return told.value.message
+
+
+def test_it_is_open_while_the_processors_keep_up_and_have_room() -> None:
+    """Also when nothing was heard of them yet."""
+    for each in (gate(), gate(STATUS), gate(msgspec.structs.replace(STATUS, state_rows=10**9))):
+        assert not each.is_closed("App")
+        with each.passing("App", 10):
+            pass
+
+
+def test_it_is_closed_while_the_processors_are_behind() -> None:
+    """By more records than the limit."""
+    end = STATUS.position + SETTINGS.max_log_lag_positions
+    assert not gate(msgspec.structs.replace(STATUS, log_end=end)).is_closed("App")
+    closed = gate(msgspec.structs.replace(STATUS, log_end=end + 1))
+    assert closed.is_closed("App")
+    assert f"{SETTINGS.max_log_lag_positions + 1} positions behind" in refusal(closed)
+
+
+def test_it_is_closed_while_one_replica_has_no_room() -> None:
+    """Whichever it is; and says that it is the state, not the speed."""
+    closed = gate(STATUS, msgspec.structs.replace(STATUS, state_full=True))
+    assert closed.is_closed("App")
+    assert "windows and tables of 'App'" in refusal(closed)
+
+
+def test_what_is_under_way_has_limits_of_its_own() -> None:
+    """Requests and bytes; a single large body passes."""
+    limits = SETTINGS.model_copy(update={"max_inflight_requests": 2, "max_inflight_bytes": 100})
+    door = Gate(limits, LagWatch(Told(), lambda app: 0), Metrics())  # type: ignore[arg-type]
+    with door.passing("App", 500):
+        assert "500 bytes" in refusal(door)
+    with door.passing("App", 1), door.passing("App", 1):
+        assert "2 requests" in refusal(door)
+    with door.passing("App", 100):
+        pass
