@@ -17,6 +17,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import RDD, SparkConf, SparkContext
+from pyspark.core.rdd import _wrap_function
 from pyspark.errors import PySparkException
 from pyspark.serializers import NoOpSerializer
 
@@ -64,6 +65,17 @@ class Task:
     location: str | None = None
 
 
+class _Jvm:
+    """What every job asks the JVM for, looked up once."""
+
+    def __init__(self, context: Any) -> None:
+        jvm = context._jvm
+        self.context = context._jsc.sc()
+        self.python_rdd = jvm.PythonRDD
+        self.sequence = jvm.org.apache.spark.api.python.PythonUtils.toSeq
+        self.bytes = jvm.scala.reflect.ClassTag.apply(jvm.java.lang.Class.forName("[B"))
+
+
 class SparkSlices:
     """Runs jobs of one task per request.
 
@@ -80,6 +92,8 @@ class SparkSlices:
         self._slots = [threading.Lock() for _ in range(slots)]
         self._users: Counter[int] = Counter()
         self._gone: list[list[str]] = [[] for _ in range(slots)]
+        self._functions: dict[tuple[Served, int], Any] = {}
+        self._jvm = _Jvm(context)
         self.shares_memory = is_local and blocks.can_share()
 
     def acquire(self, avoid: Sequence[int] = ()) -> int:
@@ -112,48 +126,58 @@ class SparkSlices:
             for slot in sorted({task.slot for task in tasks}):
                 held.enter_context(self._slots[slot])
             try:
-                return [bytes(result) for result in self._job(function, tasks).collect()]
+                return self._collected(self._job(function, tasks))
             except (Py4JError, PySparkException, OSError) as error:
                 raise SparkFailedError(f"a Spark job failed: {error}") from error
 
     def lineage(self, function: Served) -> str:
         """How Spark would run a job of `function` on one payload, in its own words."""
-        told = self._job(function, [Task(0, b"")]).toDebugString()
-        return "" if told is None else told.decode()
+        return str(self._job(function, [Task(0, b"")]).toDebugString())
 
-    def _job(self, function: Served, tasks: Sequence[Task]) -> RDD[bytes]:
+    # Each call of the gateway is a round trip to the JVM, and a job of the public interface makes
+    # thirty: a third of a small slice's time. So what all jobs share is made once.
+
+    def _job(self, function: Served, tasks: Sequence[Task]) -> Any:
+        """The JVM's RDD of the answers."""
+        jvm = self._jvm
+        parts = [
+            jvm.python_rdd(self._source(task), self._served(function, task.slot), False, False)
+            for task in tasks
+        ]
+        return parts[0] if len(parts) == 1 else jvm.context.union(jvm.sequence(parts), jvm.bytes)
+
+    def _collected(self, job: Any) -> list[bytes]:
+        if self.shares_memory:
+            # Small, since large blocks are in shared memory.
+            return [bytes(answer) for answer in job.collect()]
+        return list(map(bytes, RDD(job.toJavaRDD(), self._context, NoOpSerializer()).collect()))
+
+    def _served(self, function: Served, slot: int) -> Any:
+        """`function` as the JVM has it run in the workers of a slot."""
         with self._guard:
-            parts = [self._part(function, task) for task in tasks]
-        return parts[0] if len(parts) == 1 else self._context.union(parts)
+            found = self._functions.get((function, slot))
+            if found is None:
+                self._context.environment[WORKER_SLOT] = str(slot)
+                no_op = NoOpSerializer()
+                found = _wrap_function(self._context, _of_partition(function), no_op, no_op)
+                self._functions[function, slot] = found
+            return found
 
-    def _part(self, function: Served, task: Task) -> RDD[bytes]:
-        self._context.environment[WORKER_SLOT] = str(task.slot)
+    def _source(self, task: Task) -> Any:
+        """An RDD of the one payload, that Spark should read where the task's location says."""
+        jvm, payload = self._jvm, self._in_jvm(task.payload)
         if self._is_local or task.location is None:
-            source = self._context.parallelize([task.payload], 1)
-        else:
-            source = self._placed(task.payload, task.location)
-        mapped = source.mapPartitions(function)
-        # Reading the Java side now fixes the worker environment of this task.
-        mapped._jrdd  # noqa: B018
-        return mapped
-
-    def _placed(self, payload: bytes, location: str) -> RDD[bytes]:
-        """A source of one payload that Spark should read where `location` says."""
-        context: Any = self._context
-        jvm = context._jvm
-        to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
-        places = to_seq([to_seq([location])])
-        tag = jvm.scala.reflect.ClassTag.apply(jvm.java.lang.Class.forName("[B"))
-        source = context._jsc.sc().makeRDD(self._in_jvm(payload).zip(places), tag)
-        return RDD(source.toJavaRDD(), context, NoOpSerializer())
+            return jvm.context.makeRDD(payload, 1, jvm.bytes)
+        places = jvm.sequence([jvm.sequence([task.location])])
+        return jvm.context.makeRDD(payload.zip(places), jvm.bytes)
 
     def _in_jvm(self, payload: bytes) -> Any:
         """A Scala sequence of the one payload; a large one goes through a file, as the gateway
         spells bytes out in letters."""
+        if len(payload) <= GATEWAY_MAX_BYTES:
+            return self._jvm.sequence([bytearray(payload)])
         context: Any = self._context
         jvm = context._jvm
-        if len(payload) <= GATEWAY_MAX_BYTES:
-            return jvm.org.apache.spark.api.python.PythonUtils.toSeq([bytearray(payload)])
         source = context._serialize_to_jvm(
             [payload],
             NoOpSerializer(),
@@ -181,6 +205,13 @@ class SparkSlices:
     def context(self) -> SparkContext:
         """The Spark context, for bulk jobs and explain."""
         return self._context
+
+
+def _of_partition(function: Served) -> Callable[[int, Iterable[bytes]], Iterator[bytes]]:
+    def served(_: int, payloads: Iterable[bytes]) -> Iterator[bytes]:
+        return function(payloads)
+
+    return served
 
 
 _guard = threading.Lock()
