@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry
@@ -40,4 +42,47 @@ async def test_a_damaged_one(large_bytes: int, monkeypatch: pytest.MonkeyPatch) 
     snapshot = taken()
     payload = seal(Contents(TEXT, snapshot[: len(snapshot) // 2], (), ()))
     with pytest.raises(SnapshotError):
+        await revisions.verify(payload, lambda name: InlineOffload())
+
+
+@pytest.mark.parametrize(
+    "pieces", [[b"abc", b"", b"def"], [memoryview(b"abcdef")], [b"abcdef", b""]]
+)
+def test_what_is_written_is_compared_as_it_comes(pieces: list[bytes]) -> None:
+    """However it is cut."""
+    compared = revisions.Compared(b"abcdef")
+    for piece in pieces:
+        compared.write(piece)
+    assert compared.is_same
+
+
+@pytest.mark.parametrize(
+    "pieces", [[], [b"abc"], [b"abd", b"def"], [b"abcdef", b"g"], [b"abcdefg"]]
+)
+def test_any_difference_is_seen(pieces: list[bytes]) -> None:
+    """Too short, other, too long."""
+    compared = revisions.Compared(b"abcdef")
+    for piece in pieces:
+        compared.write(piece)
+    assert not compared.is_same
+
+
+async def test_a_large_one_that_is_not_what_it_restores_to_in_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The reference's rows become columns: what those write then has to restore to itself."""
+    monkeypatch.setattr(revisions, "LARGE_SNAPSHOT_BYTES", 0)
+    compared: list[bool] = []
+    restores_to = revisions._restores_to
+
+    def watched(*arguments: Any, **named: Any) -> bool:
+        compared.append(restores_to(*arguments, **named))
+        return compared[-1]
+
+    monkeypatch.setattr(revisions, "_restores_to", watched)
+    payload = seal(Contents(TEXT, taken(), (), ()))
+    await revisions.verify(payload, lambda name: InlineOffload())
+    assert compared == [False, True]
+    monkeypatch.setattr(revisions, "_restores_to", lambda *_, **__: False)
+    with pytest.raises(revisions.UnverifiedError):
         await revisions.verify(payload, lambda name: InlineOffload())
