@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -173,19 +173,16 @@ class FileRevisions:
 
     async def delete(self, revision_ids: Sequence[str]) -> int:
         """Deletes those that are there."""
-        return await asyncio.to_thread(self._delete_named, frozenset(revision_ids))
-
-    def _delete_named(self, wanted: frozenset[str]) -> int:
-        with locked(self._folder):
-            return self._delete([r for r in self._all() if r.id in wanted])
+        wanted = frozenset(revision_ids)
+        return await asyncio.to_thread(self._delete_all, lambda revision: revision.id in wanted)
 
     async def remove_app(self, app: str) -> int:
         """Deletes all revisions of an app."""
-        return await asyncio.to_thread(self._remove_app, app)
+        return await asyncio.to_thread(self._delete_all, lambda revision: revision.app == app)
 
-    def _remove_app(self, app: str) -> int:
+    def _delete_all(self, wanted: Callable[[Revision], bool]) -> int:
         with locked(self._folder):
-            return self._delete([r for r in self._all() if r.app == app])
+            return self._delete([revision for revision in self._all() if wanted(revision)])
 
     def _delete(self, going: Sequence[Revision]) -> int:
         for revision in going:
