@@ -4,13 +4,15 @@ epoch.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
+from weakref import WeakValueDictionary
 
-from lockstep.bus import Bus, LogName
+from lockstep.bus import Bus
 from lockstep.clock import Clock
 from lockstep.frame import (
     DEPLOYMENTS_CHANGED,
@@ -26,12 +28,10 @@ from lockstep.settings import CoordinatorSettings
 from lockstep.siddhiql import check
 from lockstep.store import Deployment, Stale, Store, Written
 from lockstep.telemetry import Logger
+from services.coordinator.app_logs import ORIGIN, AppLogs
 
 MAX_ATTEMPTS: Final = 3
-LET_GO_LIMIT_MS: Final = 10_000
-LET_GO_POLL_MS: Final = 50
 MAX_TEXT_BYTES: Final = 1_000_000
-ORIGIN: Final = "origin_position"
 OWN_SETTINGS: Final = (ORIGIN, LOG_SINCE_SETTING, RESTORE_SETTING, RESTORE_GENERATION_SETTING)
 """Settings that the coordinator writes; they outlive a change of the text."""
 
@@ -76,10 +76,11 @@ class DesiredState:
         epoch: Epoch,
         log: Logger,
         offload: Offload,
-        carried: Callable[[str], bool],
+        logs: AppLogs,
     ) -> None:
         self._offload = offload
-        self._carried = carried
+        self._logs = logs
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._store = store
         self._bus = bus
         self._clock = clock
@@ -91,6 +92,12 @@ class DesiredState:
         """Deploys or replaces; SiddhiQLError for an invalid text, Problem when it raced."""
         plan = await self.plan(text)
         version = hashlib.sha256(text.encode()).hexdigest()
+        async with self._one_at_a_time(plan.name):
+            return await self._deploy(plan, text, version, settings)
+
+    async def _deploy(
+        self, plan: AppPlan, text: str, version: str, settings: Mapping[str, str]
+    ) -> Deployed:
         for _ in range(MAX_ATTEMPTS):
             before = await self._store.deployments.get(plan.name)
             if before is not None and _same(before, version, settings):
@@ -130,11 +137,18 @@ class DesiredState:
 
     async def undeploy(self, app: str, *, purge: bool) -> bool:
         """Removes an app; `purge`: also logs, revisions, cursors. False when there was none."""
-        before = await self._store.deployments.get(app)
-        if before is None:
-            return False
-        if not purge:
-            await self._remember_logs(before, purge=False)
+        async with self._one_at_a_time(app):
+            before = await self._store.deployments.get(app)
+            if before is not None:
+                await self._remove(before)
+            if purge and not await self._logs.purge(app, before):
+                self._log.warning("not purged: it was deployed again meanwhile", app=app)
+        self._log.info("undeployed", app=app, purge=purge)
+        return before is not None
+
+    async def _remove(self, before: Deployment) -> None:
+        app = before.app
+        await self._logs.remember(before)
         for _ in range(MAX_ATTEMPTS):
             outcome = await self._store.deployments.remove(app, epoch=self._epoch.number)
             if isinstance(outcome, Written):
@@ -144,19 +158,6 @@ class DesiredState:
             raise _raced(app)
         await self.place(app, ())
         await self.nudge()
-        self._log.info("undeployed", app=app, purge=purge)
-        if purge:
-            await self._let_go(app)
-            await self._bus.remove_logs(LogName(app))
-            await self._store.revisions.remove_app(app)
-            await self._remember_logs(before, purge=True)
-        return True
-
-    async def _let_go(self, app: str) -> None:
-        """Waits until no living processor carries the app: none shall write to a removed log."""
-        deadline_ms = self._clock.monotonic_ms() + LET_GO_LIMIT_MS
-        while self._carried(app) and self._clock.monotonic_ms() < deadline_ms:
-            await self._clock.sleep_ms(LET_GO_POLL_MS)
 
     async def place(self, app: str, nodes: Sequence[str]) -> bool:
         """Records a placement; False when somebody else wrote meanwhile."""
@@ -195,7 +196,7 @@ class DesiredState:
     ) -> Deployment:
         now_ms = self._clock.now_ms()
         if before is None:
-            created_ms, own = await self._logs_of(plan.name, now_ms)
+            created_ms, own = await self._logs.found_by(plan.name, now_ms)
         else:
             created_ms = before.created_ms
             own = {key: before.settings[key] for key in OWN_SETTINGS if key in before.settings}
@@ -210,29 +211,9 @@ class DesiredState:
             settings={**settings, **own},
         )
 
-    async def _logs_of(self, app: str, now_ms: int) -> tuple[int, dict[str, str]]:
-        """When a new app counts as deployed, and which logs it goes on in: an earlier app of its
-        name may have left them. Wall clocks may go back; what comes later still bears a later time.
-        """
-        name = LogName(app)
-        _, end = await (await self._bus.input_log(name)).bounds()
-        tail = await (await self._bus.output_log(name)).tail()
-        since_ms = await self._store.cursors.get(_log_since(app))
-        if tail.sequence == 0:
-            since_ms = max(now_ms, since_ms + 1)
-        earlier_ms = 0 if tail.generation is None else tail.generation.deployed_ms
-        own = {ORIGIN: str(end), **({LOG_SINCE_SETTING: str(since_ms)} if since_ms else {})}
-        return max(now_ms, since_ms, earlier_ms + 1), own
-
-    async def _remember_logs(self, before: Deployment, *, purge: bool) -> None:
-        """For who deploys an app of that name again: since when there are the logs that it finds,
-        or before which time everything was removed."""
-        since_ms = int(before.settings.get(LOG_SINCE_SETTING, "0"))
-        if purge:
-            await self._store.cursors.remove_app(before.app)
-            since_ms = max(since_ms, before.created_ms)
-        if since_ms:
-            await self._store.cursors.put(_log_since(before.app), since_ms)
+    def _one_at_a_time(self, app: str) -> asyncio.Lock:
+        """Nobody deploys an app while its logs are being removed."""
+        return self._locks.setdefault(app, asyncio.Lock())
 
     def _pass_over(self, outcome: Stale | Written) -> None:
         if isinstance(outcome, Stale):
@@ -260,11 +241,6 @@ def replicas_of(plan: AppPlan, settings: Mapping[str, str], default: int) -> int
     if not given.isdigit() or not 0 < int(given) <= 100:
         raise Problem(HTTPStatus.BAD_REQUEST, f"replicas: expected 1 to 100, got '{given[:20]}'")
     return int(given)
-
-
-def _log_since(app: str) -> str:
-    """Where the store keeps LOG_SINCE_SETTING of an app that is not deployed."""
-    return f"{app}/{LOG_SINCE_SETTING}"
 
 
 def _same(before: Deployment, version: str, settings: Mapping[str, str]) -> bool:

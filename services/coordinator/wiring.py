@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lockstep.frame import Beating, Context, HeartbeatWatch, LeaseKeeper, Service
 from services.coordinator.api import Api
+from services.coordinator.app_logs import AppLogs
 from services.coordinator.desired import DesiredState, Epoch
 from services.coordinator.error_store import ErrorStore
 from services.coordinator.forward import Forwarder
@@ -39,7 +40,7 @@ class Coordinator:
             epoch,
             log,
             context.offload,
-            lambda app: bool(self._watch.groups(app)),
+            AppLogs(world.store, world.bus, clock, lambda app: bool(self._watch.groups(app))),
         )
         self._watchman = Watchman(
             desired, self._watch, self._keeper, epoch, clock, settings, context.metrics, log

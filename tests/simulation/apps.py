@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 STREAM: Final = "In"
 SYMBOLS: Final = ("aa", "bb", "cc")
+WRITTEN: Final = "ww"
+"""A symbol that no event bears."""
+
+WRITE: Final = (
+    f"select '{WRITTEN}' as symbol, 1L as count, 0.0 as total update or insert into Totals"
+    " set Totals.count = Totals.count + 1L on Totals.symbol == symbol"
+)
 
 _IN = "@app:name('{app}') define stream In (n long, symbol string, price double);\n"
 _SINK = "@sink(type='rdbms', table.name='{table}') "
@@ -25,17 +32,20 @@ class App:
     name: str
     versions: tuple[str, ...]
     is_warm: bool = False
+    write: str | None = None
+    """An on-demand query that adds one to what `WRITTEN` stands for in a table."""
 
     def warm(self) -> App:
         """The same with standbys that restore when they are needed."""
         versions = tuple("@app:ha(standby='warm') " + text for text in self.versions)
-        return App(self.name, versions, is_warm=True)
+        return replace(self, versions=versions, is_warm=True)
 
 
 def _app(name: str, *bodies: str) -> App:
     """A text with a line more is another version that means the same: back, with the state."""
     texts = [_text(name, body) for body in bodies]
-    return App(name, (*texts, *(text + "\n" for text in texts), texts[0] + "\n\n"))
+    versions = (*texts, *(text + "\n" for text in texts), texts[0] + "\n\n")
+    return App(name, versions, write=WRITE if name == "Table" else None)
 
 
 APPS: Final = tuple(

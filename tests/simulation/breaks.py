@@ -16,6 +16,7 @@ from lockstep.bus import Accepted, Appended, OutputTail, Refused
 from lockstep.events import ClaimRecord, OutputRecord, OutputRow, Position, UnavailableError
 from lockstep.events.codec import decode_input
 from lockstep.execute.contract import Encoded, EventFault, SliceResult
+from lockstep.execute.reference.writes import AppliedWrites, applied
 from services.processor.envelope import Contents, seal
 from services.processor.outbox import Outbox
 from services.processor.standing import Standing
@@ -136,6 +137,14 @@ def _recorded(*_anything: object) -> Standing:
     return Standing.RECORDED
 
 
+def _nothing(*_anything: object) -> None:
+    return None
+
+
+def _apply_again(self: AppliedWrites, record: Any, position: Position, engine: Any) -> Any:
+    return applied(record, position, engine)
+
+
 def _put(*there: tuple[str, Any]) -> Patch:
     """Something else under these names."""
 
@@ -171,6 +180,16 @@ BREAKS: Final[dict[str, Break]] = {
             ("lockstep.bus.tails.may_begin", _always),
             ("services.processor.replica.standing", _recorded),
         ),
+    ),
+    "write": Break(
+        "a repeated on-demand write is applied again",
+        frozenset({"write"}),
+        patched=_put(("lockstep.execute.reference.writes.AppliedWrites.take", _apply_again)),
+    ),
+    "restore": Break(
+        "a restore begins with the present state",
+        frozenset({"fold", "other", "missing", "invented"}),
+        patched=_put(("services.processor.upgrading.restoration_of", _nothing)),
     ),
     "order": Break(
         "rows of a record are appended the wrong way round",

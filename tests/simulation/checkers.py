@@ -17,10 +17,12 @@ from lockstep.events import (
     OutputRecord,
     OutputRow,
     Position,
+    WriteRecord,
 )
 from lockstep.events.codec import decode_input, decode_output
 from services.processor.envelope import unseal
-from services.processor.origin import stamp_of
+from services.processor.origin import is_begun, restoration_of, stamp_in, stamp_of
+from tests.simulation.apps import WRITTEN
 from tests.simulation.cluster import Cluster
 from tests.simulation.executor import Folds
 from tests.simulation.reference import Reference
@@ -46,7 +48,11 @@ def is_settled(cluster: Cluster) -> bool:
     if cluster.around.carrier.log("ingress.>").entries:
         return False
     reference = cluster.reference.catch_up()
-    if reference.text != cluster.scenario.app.versions[cluster.deployed]:
+    wanted = cluster.around.store.shelf.deployments.get(cluster.app)
+    now = reference.segments[-1]
+    if wanted is None or now.generation is None or now.text != wanted.text:
+        return False
+    if not is_begun(wanted.version, stamp_in(now.generation), wanted):
         return False
     rows = reference.rows
     tail = cluster.output.tail.last_id
@@ -69,6 +75,7 @@ def check_all(cluster: Cluster) -> list[Violation]:
         *folding(cluster, reference),
         *revisions(cluster, reference),
         *acknowledged(cluster),
+        *writes(cluster, reference),
         *database(cluster, reference),
         *presenter(cluster, reference),
         *(Violation("trim", fault) for fault in cluster.around.carrier.trim_faults[:SHOWN]),
@@ -252,6 +259,28 @@ def acknowledged(cluster: Cluster) -> Iterator[Violation]:
                 if count > 1 or (count == 0 and message.accepted):
                     yield Violation("input", f"event {number} of {client.name} {count} times")
                     return
+
+
+def writes(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
+    """Each on-demand write is applied once, where its first record stands, however often it was
+    asked for; what was told is true.
+    """
+    first: dict[str, Position] = {}
+    for entry in cluster.input.encoded():
+        record = decode_input(entry.payload)
+        if isinstance(record, WriteRecord):
+            first.setdefault(record.request_id, entry.position)
+    for request_id, told in cluster.written.items():
+        if first.get(request_id) != told:
+            yield Violation(
+                "write", f"{request_id} is told to be applied at {told}; it stands at"
+                f" {first.get(request_id)}"
+            )  # fmt: skip
+    applied = [row.data[1] for row in published_rows(cluster)
+               if row.stream == "Totals" and row.data[0] == WRITTEN]  # fmt: skip
+    restored = any(restoration_of(one) for one in cluster.around.store.archive.deployments.values())
+    if not restored and applied != list(range(1, len(first) + 1)):
+        yield Violation("write", f"{len(first)} writes; the table says {applied}")
 
 
 def database(cluster: Cluster, reference: Reference) -> Iterator[Violation]:

@@ -10,12 +10,12 @@ import msgspec
 
 from lockstep.bus import LogName, input_subject, output_subject
 from lockstep.bus.limits import BusLimits
-from lockstep.events import LockstepError, UnavailableError
+from lockstep.events import LockstepError, Position, UnavailableError
 from lockstep.leader.memory import LeaseTable
 from tests.simulation.breaks import Break
 from tests.simulation.bus import SimBus, Switchboard
 from tests.simulation.carrier import RecordedLog, SimCarrier
-from tests.simulation.clients import Client
+from tests.simulation.clients import HTTP_OK, Client
 from tests.simulation.database import Database
 from tests.simulation.door import Reply, SimDoor, call
 from tests.simulation.executor import Folds
@@ -43,6 +43,7 @@ class Cluster:
         self.scenario, self.story, self.loop = scenario, story, loop
         self.app = scenario.app.name
         self.deployed = 0
+        self.written: dict[str, Position] = {}
         self.network = Network(loop, random.Random(f"network {scenario.seed}"))
         self.network.stall_share = scenario.stall_share
         server_clock = HostClock(loop, EPOCH_MS)
@@ -173,6 +174,27 @@ class Cluster:
         if last is None:
             raise UnavailableError("no coordinator answers")
         return last
+
+    async def write(self, request_id: str) -> None:
+        """An on-demand write, asked for again with the same id until its outcome is told."""
+        path = f"/v1/apps/{self.app}/query"
+        body = msgspec.json.encode({"query": self.scenario.app.write})
+        while True:
+            node = self.nodes["presenter-1"]
+            try:
+                reply = await call(
+                    self.network, self.host, node.host, node.door, "POST", path,
+                    body=body, timeout_ms=ASK_TIMEOUT_MS,
+                    headers={"Content-Type": "application/json", "Idempotency-Key": request_id},
+                )  # fmt: skip
+            except LockstepError:
+                reply = None
+            if reply is not None and reply.status == HTTP_OK:
+                answer = msgspec.json.decode(reply.body)
+                self.written[request_id] = answer["position"]
+                self.story.tell("operator", f"{request_id} is applied: {answer}")
+                return
+            await self.sleep_ms(DEPLOY_PAUSE_MS)
 
     async def heal(self) -> None:
         """Everything comes up again."""

@@ -105,7 +105,9 @@ class SimExecutor(ReferenceExecutor):
 
     def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
         """Folds, and tells."""
-        before, clock_before_ms = self.position, self.engine.wall
+        # A state that was gone back to is of an earlier position than where it begins.
+        before = entries[0].position - 1 if entries else self.position
+        clock_before_ms = self.engine.wall
         result = super().run_encoded(entries)
         fold = Fold(
             self._node, self._text, before, result.position, clock_before_ms, self.engine.wall,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+import msgspec
+
 from lockstep.events import LockstepError
 from services.processor.origin import stamp_of
 from tests.simulation.cluster import Cluster
@@ -152,6 +154,7 @@ async def _rotten_revision(cluster: Cluster, _fault: Fault) -> None:
         key = counting[-1][1]
         revision, state = shelf.revisions[key]
         shelf.revisions[key] = (revision, state[: len(state) // 2])
+        cluster.around.store.archive.taken[key].unusable_ms = cluster.loop.now_ms
 
 
 async def _redeliver(cluster: Cluster, _fault: Fault) -> None:
@@ -166,9 +169,27 @@ async def _snapshot(cluster: Cluster, _fault: Fault) -> None:
     await _ask(cluster, f"/v1/apps/{cluster.app}/snapshot")
 
 
-async def _ask(cluster: Cluster, path: str) -> None:
+async def _restore(cluster: Cluster, _fault: Fault) -> None:
+    """The oldest counting revision of the deployed version; a refusal is an answer."""
+    shelf = cluster.around.store.shelf
+    deployed = shelf.deployments.get(cluster.app)
+    counting = [
+        revision for revision, _ in shelf.revisions.values()
+        if revision.verified and deployed and revision.version == deployed.version
+    ]  # fmt: skip
+    if counting:
+        oldest = min(counting, key=lambda one: (one.position, one.id))
+        body = msgspec.json.encode({"revision": oldest.id})
+        await _ask(cluster, f"/v1/apps/{cluster.app}/restore", body)
+
+
+async def _write(cluster: Cluster, fault: Fault) -> None:
+    await cluster.write(fault.detail)
+
+
+async def _ask(cluster: Cluster, path: str, body: bytes = b"") -> None:
     try:
-        reply = await cluster.ask_coordinators("POST", path)
+        reply = await cluster.ask_coordinators("POST", path, body)
         cluster.story.tell("operator", f"{path}: {reply.status} {reply.body.decode()}")
     except LockstepError as error:
         cluster.story.tell("operator", f"{path}: {error}")
@@ -189,5 +210,5 @@ _KINDS: Final[dict[str, Befall]] = {
     "down": _down, "flush_leases": _flush_leases, "lease_clock": _lease_clock,
     "full_disk": _full_disk, "torn_write": _torn_write, "rotten_revision": _rotten_revision,
     "redeliver": _redeliver, "crash_all": _crash_all, "handover": _handover,
-    "snapshot": _snapshot, "deploy": _deploy,
+    "snapshot": _snapshot, "deploy": _deploy, "restore": _restore, "write": _write,
 }  # fmt: skip

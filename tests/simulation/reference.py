@@ -12,7 +12,7 @@ from lockstep.events.codec import decode_output
 from lockstep.operators.errors import SnapshotError
 from lockstep.store import Deployment
 from services.processor.envelope import unseal
-from services.processor.origin import Stamp, restoration_of, stamp_in
+from services.processor.origin import Stamp, restoration_of, stamp_in, stamp_of
 from tests.simulation.carrier import RecordedLog
 from tests.simulation.executor import Folds, SimExecutor
 from tests.simulation.store import Archive
@@ -121,19 +121,38 @@ class Reference:
             self.segments.append(self._segment(generation))
 
     def _segment(self, generation: Generation) -> Segment:
+        """Begun with the state that its first revision holds, if that may be; else as wanted."""
         wanted = self.archive.deployments[stamp_in(generation)]
-        executor = SimExecutor(Folds(), "reference", wanted.text)
         begin = generation.position
-        for snapshot in self._states(generation, wanted):
-            try:
-                executor.restore(snapshot)
-                break
-            except SnapshotError:
-                executor = SimExecutor(Folds(), "reference", wanted.text)
-        return Segment(generation, wanted.text, begin, executor, begin)
+        found = self._found(generation)
+        executors = [self._executor(wanted.text, one) for one in self._states(generation, wanted)]
+        fitting = [one for one in executors if one is not None]
+        fitting.append(SimExecutor(Folds(), "reference", wanted.text))
+        same = [one for one in fitting if found is not None and one.snapshot() == found]
+        return Segment(generation, wanted.text, begin, (same or fitting)[0], begin)
+
+    def _executor(self, text: str, snapshot: bytes) -> SimExecutor | None:
+        executor = SimExecutor(Folds(), "reference", text)
+        try:
+            executor.restore(snapshot)
+        except SnapshotError:
+            return None
+        return executor
+
+    def _found(self, generation: Generation) -> bytes | None:
+        """The state that the revision of a beginning holds."""
+        for taken in self.archive.taken.values():
+            place = stamp_of(taken.revision), taken.revision.position
+            counts = taken.counts_since_ms is not None
+            if counts and place == (stamp_in(generation), generation.position):
+                return bytes(unseal(taken.state).snapshot)
+        return None
 
     def _states(self, generation: Generation, wanted: Deployment) -> Iterator[bytes]:
-        """The revision's that was to be restored, then what was there."""
+        """Those that it may begin with: the revision's that was to be restored, unless that could
+        not be used any more; what was there, if there was nothing to restore or it could not be
+        used.
+        """
         if not self.segments:
             return
         before = self.segments[-1]
@@ -142,5 +161,16 @@ class Reference:
             return
         restoration = restoration_of(wanted)
         if restoration is not None and restoration.made_under > stamp_in(before.generation):
-            yield unseal(self.archive.taken[restoration.revision].state).snapshot
+            taken = self.archive.taken[restoration.revision]
+            yield bytes(unseal(taken.state).snapshot)
+            if taken.unusable_ms is None or taken.unusable_ms > self._claimed_ms(generation):
+                return
         yield before.snapshots[generation.position]
+
+    def _claimed_ms(self, generation: Generation) -> int:
+        """When the log went over to it."""
+        for one in self.output.history:
+            record = decode_output(one.stored.payload)
+            if isinstance(record, ClaimRecord) and record.generation == generation:
+                return one.at_ms
+        return 0

@@ -50,7 +50,30 @@ class Scenario:
 
 
 def draw(seed: int) -> Scenario:
-    """The scenario of a seed."""
+    """The scenario of a seed, with what operators and users ask for meanwhile."""
+    scenario = draw_faults(seed)
+    rng = random.Random(f"actions {seed}")
+    actions = _actions(rng, scenario)
+    return replace(scenario, faults=tuple(sorted([*scenario.faults, *actions])))
+
+
+def _actions(rng: random.Random, scenario: Scenario) -> list[Fault]:
+    """Drawn apart from the faults; half of them close to one of these."""
+    kinds = ["restore"] * rng.choice((0, 0, 1, 1, 2))
+    if scenario.app.write is not None:
+        kinds += ["write"] * rng.choice((3, 6, 9))
+    found: list[Fault] = []
+    for kind in kinds:
+        at_ms = rng.randrange(FIRST_FAULT_MS, LAST_FAULT_MS)
+        if rng.random() < STORM_SHARE:
+            at_ms = rng.choice(scenario.faults).at_ms + rng.randrange(-STORM_MS, STORM_MS)
+        at_ms = min(max(at_ms, FIRST_FAULT_MS), LAST_FAULT_MS)
+        found.append(Fault(at_ms, kind, "cluster", 0, f"{kind}-{len(found)}"))
+    return found
+
+
+def draw_faults(seed: int) -> Scenario:
+    """The scenario of a seed, with faults, hand-overs, snapshots and deployments alone."""
     rng = random.Random(f"scenario {seed}")
     processors = rng.choice((2, 2, 3))
     counts = {

@@ -38,6 +38,7 @@ class Taken:
     state: bytes
     saved_ms: int
     counts_since_ms: int | None = None
+    unusable_ms: int | None = None
 
 
 @dataclass
@@ -83,6 +84,14 @@ class SimRevisions(MemoryRevisions):
         if isinstance(outcome, Written):
             self._archive.taken[revision.id] = Taken(revision, state, self._archive.loop.now_ms)
         return outcome
+
+    async def purge(self, app: str, group: str, partition: int, *, keep: int) -> int:
+        """Old ones go."""
+        count = await super().purge(app, group, partition, keep=keep)
+        for key, taken in self._archive.taken.items():
+            if key not in self._shelf.revisions and taken.unusable_ms is None:
+                taken.unusable_ms = self._archive.loop.now_ms
+        return count
 
     async def mark_verified(self, revision_id: str) -> None:
         """The revision counts from now on."""

@@ -11,14 +11,14 @@ import pytest
 
 from tests.simulation.apps import APPS
 from tests.simulation.breaks import BREAKS
-from tests.simulation.scenario import Fault, Scenario, draw
+from tests.simulation.scenario import Fault, Scenario, draw, draw_faults
 from tests.simulation.shrink import shrunk
 from tests.simulation.simulation import simulate
 
 ROOT = Path(__file__).parents[2]
 SMOKE_SEEDS = range(20)
 BREAK_SEEDS = range(200)
-SOON = {"fencing": 5, "generation": 35, "held": 6, "cursor": 6, "ack": 9}
+SOON = {"write": 6, "restore": 4, "fencing": 5, "generation": 35, "held": 6, "cursor": 6, "ack": 9}
 """Seeds that are known to show a break; any of the first 200 would do."""
 
 NODES = ("coordinator-1", "processor-1", "processor-2", "receiver-1", "receiver-2", "publisher-1",
@@ -51,11 +51,11 @@ UNHEARD = Scenario(
 """The leader goes over and dies; the standby has not heard of it and has no store to look at."""
 
 FOUND_ONCE = {
-    "a node that had not heard of a version led the app back": draw(2008),
-    "a leader cut over before it had folded what was published": draw(2013),
+    "a node that had not heard of a version led the app back": draw_faults(2008),
+    "a leader cut over before it had folded what was published": draw_faults(2013),
     "a version that had begun was passed over by the next one": THREE_VERSIONS,
-    "a node began the new version in front of what the old one had published": draw(123),
-    "a leader that got no answer went on behind the new version's beginning": draw(1608),
+    "a node began the new version in front of what the old one had published": draw_faults(123),
+    "a leader that got no answer went on behind the new version's beginning": draw_faults(1608),
     "a node led on with a version that the app had gone over from": UNHEARD,
 }
 
