@@ -33,6 +33,7 @@ from lockstep.telemetry import get_logger
 Handler = Callable[[Msg], Awaitable[None]]
 
 _HEALTH_TIMEOUT_MS: Final = 1_000
+_MOVE_AFTER_S: Final = 1.5  # less than the time for one attempt
 _MOVE_PAUSE_S: Final = 5.0
 _HEADERS_MARGIN_BYTES: Final = 2_048  # the server counts headers towards its limit
 
@@ -63,7 +64,8 @@ class Connection:
         self._inbox = ""
         self._closing = False
         self._restoring: asyncio.Task[None] | None = None
-        self._answers = 0
+        self._came_at = 0.0  # when the present server was first reached
+        self._unserved_since: float | None = None
         self._moved_at = -_MOVE_PAUSE_S
 
     @classmethod
@@ -108,7 +110,6 @@ class Connection:
         headers: Mapping[str, str] | None = None,
     ) -> Msg:
         """One answer; UnavailableError as soon as it cannot come any more."""
-        answers, generation = self._answers, self.generation
         token = str(next(self._keys))
         answer: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
         self._waiting[token] = answer
@@ -118,11 +119,6 @@ class Connection:
                     reply = f"{self._inbox}.{token}"
                     await self.publish(subject, payload, reply=reply, headers=headers)
                     message = await answer
-        except UnavailableError as error:
-            timed_out = isinstance(error.__cause__, TimeoutError)
-            if timed_out and (answers, generation) == (self._answers, self.generation):
-                await self._move_on()
-            raise
         finally:
             self._waiting.pop(token, None)
         if message.headers and message.headers.get("Status") == "503":
@@ -145,13 +141,37 @@ class Connection:
             with contextlib.suppress(nats.errors.Error):
                 await listening.current.unsubscribe()
 
+    def served(self) -> None:
+        """The cluster has done something that takes a majority of its servers."""
+        self._unserved_since = None
+
+    async def unserved(self, asked_at: float) -> None:
+        """Something asked of the cluster at that time, on the loop's clock, was not answered, or
+        not well.
+
+        When nothing goes well for a while, the server is left for another one: it may be cut off
+        from its peers, though not from us. At most once in a while, as all of them may be waiting
+        for a leader to be chosen.
+        """
+        if asked_at < self._came_at:
+            return
+        now = asyncio.get_running_loop().time()
+        if self._unserved_since is None:
+            self._unserved_since = asked_at
+        patient = now - self._unserved_since < _MOVE_AFTER_S or now - self._moved_at < _MOVE_PAUSE_S
+        if patient or len(self.address.servers) < 2:
+            return
+        self._moved_at = now
+        self._log.warning("a bus server that serves nothing is left", server=self.address.shown)
+        await self._client.force_reconnect()
+
     async def healthy(self) -> bool:
         """The server and its JetStream answer now."""
         try:
-            await self.request("$JS.API.INFO", b"", timeout_ms=_HEALTH_TIMEOUT_MS)
+            answer = await self.request("$JS.API.INFO", b"", timeout_ms=_HEALTH_TIMEOUT_MS)
         except UnavailableError:
             return False
-        return True
+        return b'"error"' not in answer.data
 
     async def close(self) -> None:
         """Sends what is pending, as far as the server is there, and disconnects; idempotent."""
@@ -180,6 +200,7 @@ class Connection:
 
         async def reconnected() -> None:
             self.generation += 1
+            self._arrived()
             self._log.info("the bus is back", server=self.address.shown)
 
         async def closed() -> None:
@@ -190,6 +211,7 @@ class Connection:
         callbacks = Callbacks(disconnected, reconnected, closed)
         self._client = await dial(self.address, self.limits, self._name, callbacks)
         dialled.append(self._client)
+        self._arrived()
 
     async def _listen(self, listening: Listening) -> None:
         with translated(listening.subject):
@@ -198,21 +220,13 @@ class Connection:
             )
 
     async def _take_answer(self, message: Msg) -> None:
-        self._answers += 1
         answer = self._waiting.get(message.subject.rpartition(".")[2])
         if answer is not None and not answer.done():
             answer.set_result(message)
 
-    async def _move_on(self) -> None:
-        """To another server of the cluster: this one takes what we send and nothing is answered, as
-        when it is cut off from its peers. At most once in a while: all may be waiting for a leader
-        to be chosen."""
-        now = asyncio.get_running_loop().time()
-        if len(self.address.servers) < 2 or now - self._moved_at < _MOVE_PAUSE_S:
-            return
-        self._moved_at = now
-        self._log.warning("a silent bus server is left for another", server=self.address.shown)
-        await self._client.force_reconnect()
+    def _arrived(self) -> None:
+        self._came_at = asyncio.get_running_loop().time()
+        self._unserved_since = None
 
     def _lost(self, why: str) -> None:
         self.generation += 1

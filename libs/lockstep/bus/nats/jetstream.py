@@ -5,8 +5,10 @@ Errors: UnavailableError, LogFullError, ApiError.
 
 from __future__ import annotations
 
+import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Mapping
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -26,6 +28,7 @@ _NS_PER_MS: Final = 1_000_000
 _ATTEMPT_TIMEOUT_MS: Final = 2_000
 _RETRY_FIRST_S: Final = 0.02
 _RETRY_MAX_S: Final = 0.5
+_MAJORITY: Final = ("STREAM.CREATE", "STREAM.UPDATE", "STREAM.DELETE", "CONSUMER.CREATE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +145,12 @@ class JetStream:
         self, subject: str, payload: bytes, headers: Mapping[str, str], *, limit_bytes: int
     ) -> Stored:
         """One attempt to store a message. Errors also: ApiError with WRONG_LAST_SEQUENCE."""
-        timeout_ms = min(_ATTEMPT_TIMEOUT_MS, self.limits.publish_timeout_ms)
-        message = await self.connection.request(
-            subject, payload, timeout_ms=timeout_ms, headers=headers
-        )
-        answer = _decoded(message.data, subject, limit_bytes)
+        async with self._asked():
+            message = await self.connection.request(
+                subject, payload, timeout_ms=self._attempt_timeout_ms, headers=headers
+            )
+            answer = _decoded(message.data, subject, limit_bytes)
+        self.connection.served()
         return Stored(int(answer["seq"]), bool(answer.get("duplicate", False)))
 
     async def message(self, name: str, request: Mapping[str, Any]) -> RawMessage | None:
@@ -175,11 +179,30 @@ class JetStream:
     async def call(self, endpoint: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """One attempt of an administrative call."""
         payload = b"" if request is None else msgspec.json.encode(request)
-        timeout_ms = min(_ATTEMPT_TIMEOUT_MS, self.limits.publish_timeout_ms)
-        message = await self.connection.request(
-            f"$JS.API.{endpoint}", payload, timeout_ms=timeout_ms
-        )
-        return _decoded(message.data, endpoint, 0)
+        async with self._asked():
+            message = await self.connection.request(
+                f"$JS.API.{endpoint}", payload, timeout_ms=self._attempt_timeout_ms
+            )
+            answer = _decoded(message.data, endpoint, 0)
+        # What only reads is answered by a leader whose followers are gone, too.
+        if endpoint.startswith(_MAJORITY):
+            self.connection.served()
+        return answer
+
+    @property
+    def _attempt_timeout_ms(self) -> int:
+        return min(_ATTEMPT_TIMEOUT_MS, self.limits.publish_timeout_ms)
+
+    @contextlib.asynccontextmanager
+    async def _asked(self) -> AsyncIterator[None]:
+        """Tells the connection when the cluster does not serve what is asked within the block."""
+        asked_at = asyncio.get_running_loop().time()
+        try:
+            yield
+        except UnavailableError as error:
+            if _worth_retrying(error):
+                await self.connection.unserved(asked_at)
+            raise
 
 
 def _decoded(data: bytes, where: str, limit_bytes: int) -> dict[str, Any]:
