@@ -2,12 +2,14 @@
 
 The note is written before the lines: how far the file went, how much is added, and the identity of
 the last row in it. So who opens the file after a crash knows whether the lines came through, and no
-row stands in it twice, whatever the lines look like.
+row stands in it twice, whatever the lines look like. A file that is renamed (by logrotate) is
+followed by a new one, also while it is open; a torn one is mended where it is now.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,12 +26,13 @@ TAIL_BYTES: Final = 1_048_576
 
 
 class _Note(msgspec.Struct, frozen=True):
-    """What was to be added: bytes [begin, end), and the identities before and behind it."""
+    """What was to be added: bytes [begin, end) of a file, and the identities before and behind."""
 
     begin: int
     end: int
     before: tuple[int, int] | None
     behind: tuple[int, int]
+    inode: int = 0  # of older releases: that of the file at its path
 
 
 class FileLane:
@@ -54,6 +57,7 @@ class FileLane:
 
     async def send(self, rows: Sequence[OutputRow]) -> Sequence[RefusedRow]:
         """Appends what the file does not hold yet; on disk when it returns."""
+        await self._off_loop(self._follow)
         refused: list[RefusedRow] = []
         lines: list[bytes] = []
         fresh = [row for row in rows if not self.has(row)]
@@ -108,20 +112,45 @@ class FileLane:
         if self._file is not None:
             self._file.close()
         file = self._path.open("a+b")
-        size = file.seek(0, os.SEEK_END)
         note = self._noted()
         last = None
         if note is not None:
-            torn = note.begin <= size < note.end
+            if note.inode in (0, os.fstat(file.fileno()).st_ino):
+                torn = _cut(file, note)
+            else:
+                torn = self._cut_renamed(note)
             last = note.before if torn else note.behind
-            if torn:
-                file.truncate(note.begin)
         if self._separates:
             _cut_torn_line(file)
-        if file.seek(0, os.SEEK_END):
-            self._writer.skip_header()
+        self._writer.begin_file(is_empty=file.seek(0, os.SEEK_END) == 0)
         self._last = None if last is None else OutputId(*last)
         self._file = file
+
+    def _cut_renamed(self, note: _Note) -> bool:
+        """Where the file of the note is gone altogether, so are its rows, by somebody's wish."""
+        for entry in os.scandir(self._path.parent):
+            if entry.inode() == note.inode and entry.is_file(follow_symlinks=False):
+                with Path(entry.path).open("r+b") as file:
+                    return _cut(file, note)
+        return False
+
+    def _follow(self) -> None:
+        """The file at the path is the one to write to, also if it was renamed since."""
+        if self._file is None:
+            self._open()
+            return
+        open_now = os.fstat(self._file.fileno())
+        try:
+            is_there = self._path.stat().st_ino == open_now.st_ino
+        except FileNotFoundError:
+            is_there = False
+        if is_there:
+            if open_now.st_size == 0:
+                self._writer.begin_file(is_empty=True)
+            return
+        last = self._last  # it stands in the old file
+        self._open()
+        self._last = last
 
     def _noted(self) -> _Note | None:
         try:
@@ -135,10 +164,19 @@ class FileLane:
         assert self._file is not None
         begin = self._file.seek(0, os.SEEK_END)
         before = None if self._last is None else (self._last.position, self._last.ordinal)
-        self._write_note(_Note(begin, begin + len(data), before, (behind.position, behind.ordinal)))
-        self._file.write(data)
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        inode = os.fstat(self._file.fileno()).st_ino
+        after = (behind.position, behind.ordinal)
+        self._write_note(_Note(begin, begin + len(data), before, after, inode))
+        try:
+            self._file.write(data)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError:
+            # Opened again, it is cut back to where it was.
+            file, self._file = self._file, None
+            with contextlib.suppress(OSError):
+                file.close()
+            raise
         self._last = behind
 
     def _write_note(self, note: _Note) -> None:
@@ -148,6 +186,14 @@ class FileLane:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self._note_path)
+
+
+def _cut(file: IO[bytes], note: _Note) -> bool:
+    """Whether what the note announces is there in part or not at all; then it is taken back."""
+    torn = note.begin <= file.seek(0, os.SEEK_END) < note.end
+    if torn:
+        file.truncate(note.begin)
+    return torn
 
 
 def _cut_torn_line(file: IO[bytes]) -> None:

@@ -24,7 +24,8 @@ class CsvSink:
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
         self._delimiter = delimiter_of(annotation)
         self._groups = flag(annotation, "event.grouping.enabled", False)
-        self.owes_header = flag(annotation, "header", False)
+        self.has_header = flag(annotation, "header", False)
+        self.owes_header = self.has_header
         self._names = schema.names
         self._order = _order(schema, annotation)
         self._shown = renderers(schema)

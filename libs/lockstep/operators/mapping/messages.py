@@ -64,10 +64,10 @@ class MessageWriter:
         """The payload of one message; MappingError when an event cannot be written."""
         return b"".join(_as_bytes(payload) for payload in self._mapper.write(events))
 
-    def skip_header(self) -> None:
-        """What is written goes on behind what was written before."""
+    def begin_file(self, *, is_empty: bool) -> None:
+        """What is written stands at the top of a file, or goes on behind what stands in it."""
         if isinstance(self._mapper, CsvSink):
-            self._mapper.owes_header = False
+            self._mapper.owes_header = is_empty and self._mapper.has_header
 
     def fill(self, text: str, event: Event) -> str:
         """An option of the annotation, or a part of one, with the event's values in it."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.events import UnavailableError
 from lockstep.operators.mapping import MessageWriter
 from services.publisher.contract import SinkPlace
 from services.publisher.sinks.file import FileLane
@@ -135,3 +136,79 @@ async def test_lines_without_separators(tmp_path: Path) -> None:
     await file.send([row(1, "a", 1), row(2, "b", 2)])
     await file.close()
     assert path.read_text() == '{"event":{"k":"a","v":1}}{"event":{"k":"b","v":2}}'
+
+
+async def test_an_open_file_that_is_renamed_is_followed_by_a_new_one(tmp_path: Path) -> None:
+    """As logrotate does it; each file has its header, and no row stands in two."""
+    path = tmp_path / "out"
+    file = lane(path)
+    await file.open()
+    await file.send([row(1, "a", 1)])
+    path.rename(tmp_path / "out.1")
+    await file.send([row(1, "a", 1), row(2, "b", 2)])
+    path.unlink()
+    await file.send([row(3, "c", 3)])
+    await file.close()
+    assert (tmp_path / "out.1").read_text() == "k,v\na,1\n"
+    assert path.read_text() == "k,v\nc,3\n"
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 3, 9, 12])
+async def test_a_file_that_was_renamed_after_a_crash_is_mended_in_its_new_place(
+    tmp_path: Path, kept_bytes: int
+) -> None:
+    """Whole: its rows are there, though the note says that the file begins with them. Torn: they
+    come again, in the new one."""
+    path, moved = tmp_path / "out", tmp_path / "out.1"
+    file = lane(path)
+    await file.open()
+    await file.send([row(1, "a", 1), row(2, "b", 2)])
+    await file.close()
+    whole = "k,v\na,1\nb,2\n"
+    with path.open("r+b") as torn:
+        torn.truncate(kept_bytes)
+    path.rename(moved)
+    again = lane(path)
+    await again.open()
+    await again.send([row(1, "a", 1), row(2, "b", 2), row(3, "c", 3)])
+    await again.close()
+    is_whole = kept_bytes == len(whole)
+    assert moved.read_text() == (whole if is_whole else "")
+    assert path.read_text() == ("k,v\nc,3\n" if is_whole else whole + "c,3\n")
+
+
+async def test_a_disk_that_was_full_leaves_no_torn_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows come again behind what was whole."""
+    path = tmp_path / "out"
+    file = lane(path, "json")
+    await file.open()
+    await file.send([row(1, "a", 1)])
+    whole = path.read_text()
+
+    def full(_descriptor: int) -> None:
+        if path.stat().st_size > len(whole):
+            with path.open("r+b") as there:
+                there.truncate(len(whole) + 5)
+            raise OSError(28, "no space left on device")
+
+    monkeypatch.setattr("services.publisher.sinks.file.os.fsync", full)
+    with pytest.raises(UnavailableError, match="no space"):
+        await file.send([row(2, "b", 2)])
+    monkeypatch.undo()
+    await file.send([row(2, "b", 2)])
+    await file.close()
+    assert path.read_text() == whole + whole.replace('"a"', '"b"').replace("1}", "2}")
+
+
+async def test_a_refused_row_does_not_take_the_header_along(tmp_path: Path) -> None:
+    """The header belongs to the first line that is written."""
+    path = tmp_path / "out"
+    file = lane(path)
+    await file.open()
+    refused = await file.send([row(1, "a", 1), row(2, object(), 2)])
+    good = [] if refused else [row(2, "b", 2)]
+    await file.send([row(1, "a", 1), *good])
+    await file.close()
+    assert path.read_text().startswith("k,v\na,1\n")
