@@ -309,18 +309,15 @@ def slide_by_timers(
     holds the `asked` due times that timers wait for, ascending, and has room for one per event
     more: who enters an empty window of time(t) asks, and an old request stands although its event
     has left; timeLength(t, n) has one request at a time.
-    Gives also, per chunk of the flow, the chunk of the slice (-1 for a timer's), its moment, when
-    the timer was due and the clock at it; and how many timers wait behind the slice.
+    Gives also a line per chunk of the flow: the chunk of the slice (-1 for a timer's), its moment,
+    when the timer was due and the clock at it; and how many timers wait behind the slice.
     """
     room = 2 * len(places) + inside
     kind, row = np.empty(room, np.int8), np.empty(room, np.int64)
     place, time = np.empty(room, np.int64), np.empty(room, np.int64)
     chunks = len(starts) - 1
     offsets = np.empty(chunks + room + 1, np.int64)
-    source = np.empty(chunks + room + 1, np.int64)
-    moment = np.empty(chunks + room + 1, np.int64)
-    due = np.empty(chunks + room + 1, np.int64)
-    clock = np.empty(chunks + room + 1, np.int64)
+    made = np.empty((chunks + room + 1, 4), np.int64)
     n = 0
     out = 0
     move = 0
@@ -331,8 +328,8 @@ def slide_by_timers(
             while asked > 0 and pending[0] <= target:
                 # Timers look at their own due time, or (playback) at the clock that leapt there.
                 at = target if leaps else max(pending[0], before)
-                offsets[out], source[out] = n, -1
-                moment[out], due[out], clock[out] = move_moments[move], pending[0], at
+                offsets[out], made[out, 0], made[out, 1] = n, -1, move_moments[move]
+                made[out, 2], made[out, 3] = pending[0], at
                 asked -= 1
                 for i in range(asked):
                     pending[i] = pending[i + 1]
@@ -346,8 +343,8 @@ def slide_by_timers(
             move += 1
         if chunk == chunks:
             break
-        offsets[out], source[out], moment[out], clock[out] = n, chunk, until, now[chunk]
-        due[out] = 0
+        offsets[out], made[out, 0], made[out, 1] = n, chunk, until
+        made[out, 2], made[out, 3] = 0, now[chunk]
         out += 1
         for i in range(starts[chunk], starts[chunk + 1]):
             last = now[chunk] - length_ms
@@ -360,15 +357,4 @@ def slide_by_timers(
             if asked == 0 and most >= 0:
                 asked = ask(times[chain[0]] + length_ms, pending, asked)
     offsets[out] = n
-    return (
-        kind[:n],
-        row[:n],
-        place[:n],
-        time[:n],
-        offsets[: out + 1],
-        source[:out],
-        moment[:out],
-        due[:out],
-        clock[:out],
-        asked,
-    )
+    return kind[:n], row[:n], place[:n], time[:n], offsets[: out + 1], made[:out], asked

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.execute.columnar.chunks import Chunks
 from lockstep.execute.columnar.flow import EXPIRED, Flow
 from lockstep.execute.columnar.growing import GrowingArray
 from lockstep.execute.columnar.held import HeldRows
@@ -48,7 +49,7 @@ class SessionWindow:
     def flow(self, step: Step) -> Flow:
         """See ColumnarWindow."""
         chunks, moves = step.chunks, step.moves
-        keys = self._keys_of(step)
+        keys = _keys_of(step.chunks, self._key, self._space)
         self._reserve(max(len(self._space), int(keys.max()) + 1 if len(keys) else 1))
         inside = len(self.held)
         places = self.held.add(chunks.columns, chunks.times, [step.groups])
@@ -88,14 +89,6 @@ class SessionWindow:
         offsets = np.append(starts, len(kind))
         return Flow(chunks, offsets, order, clock, row, kind, place, time, self.held, realms)
 
-    def _keys_of(self, step: Step) -> Longs:
-        chunks = step.chunks
-        if self._key is not None and len(chunks):
-            return self._space.assign(*value_names(chunks.columns[self._key]))
-        if chunks.keys is not None:
-            return chunks.per_event(chunks.keys)
-        return np.zeros(len(chunks), np.int64)
-
     def _reserve(self, keys: int) -> None:
         self._lines = grown_lines(self._lines, keys, -1)
         self._sessions = grown_lines(self._sessions, 2 * len(self._lines))
@@ -105,16 +98,12 @@ class SessionWindow:
         for places in self._free:
             self.held.places.give_back(places)
         self._free.clear()
-        if self._is_due:
+        many = max(len(self._space), int(self._timers.counts[0]))
+        if many > _FORGET_MIN and many > 4 * len(self.held):
             self._forget()
 
-    @property
-    def _is_due(self) -> bool:
-        """Whether there may be many keys and timers that nobody needs any more."""
-        many = max(len(self._space), int(self._timers.counts[0]))
-        return many > _FORGET_MIN and many > 4 * len(self.held)
-
     def _forget(self) -> None:
+        """Drops the keys and timers that nobody needs any more."""
         heap = self._timers.heap[: self._timers.counts[0]]
         line = heap[:, 2]
         key, at = np.divmod(line, 2)
@@ -205,12 +194,7 @@ class SessionWindow:
         self._sessions[2 * key + at] = own
         self._timers.counts[1] += 1
         if not self.setup.keyed:
-            self._ask(due, number, 2 * key + at)
-
-    def _ask(self, due_ms: int, number: int, line: int) -> None:
-        last = int(self._timers.counts[1])
-        self._timers.ask(due_ms, number, line)
-        self._timers.counts[1] = max(last, number % sessions.BEHIND_ASIDE)
+            _ask(self._timers, due, number, 2 * key + at)
 
     def timers(self, realm: int) -> list[tuple[int, int]]:
         """See ColumnarWindow."""
@@ -232,4 +216,19 @@ class SessionWindow:
         number = next((number for due, number in timers if due == end), 0)
         self._sessions[line, sessions.NUMBER] = number
         self._sessions[line, sessions.TIMER_NUMBER] = number
-        self._ask(end, number, line)
+        _ask(self._timers, end, number, line)
+
+
+def _ask(timers: Timers, due_ms: int, number: int, line: int) -> None:
+    last = int(timers.counts[1])
+    timers.ask(due_ms, number, line)
+    timers.counts[1] = max(last, number % sessions.BEHIND_ASIDE)
+
+
+def _keys_of(chunks: Chunks, key: int | None, space: KeySpace) -> Longs:
+    """The key of each event: an attribute, or the partition instance."""
+    if key is not None and len(chunks):
+        return space.assign(*value_names(chunks.columns[key]))
+    if chunks.keys is not None:
+        return chunks.per_event(chunks.keys)
+    return np.zeros(len(chunks), np.int64)

@@ -128,26 +128,25 @@ class TimerTimeWindow(Chained):
         pending = np.append(self._pending, np.zeros(len(places) + 1, np.int64))
         chunks, moves = step.chunks, step.moves
         chain = np.array([self.head[0], self.tail[0], self.count[0]], np.int64)
-        kind, row, place, time, offsets, source, moment, due, clock, asked = (
-            sliding.slide_by_timers(
-                starts,
-                plain(chunks.order.moments, np.int64),
-                plain(chunks.now, np.int64),
-                places,
-                self._length_ms,
-                -1 if self._most is None else self._most,
-                self.held.times,
-                inside,
-                plain(moves.moments, np.int64),
-                plain(moves.clock, np.int64),
-                moves.before,
-                moves.leaps,
-                chain,
-                self.newer,
-                pending,
-                len(self._pending),
-            )
+        kind, row, place, time, offsets, made, asked = sliding.slide_by_timers(
+            starts,
+            plain(chunks.order.moments, np.int64),
+            plain(chunks.now, np.int64),
+            places,
+            self._length_ms,
+            -1 if self._most is None else self._most,
+            self.held.times,
+            inside,
+            plain(moves.moments, np.int64),
+            plain(moves.clock, np.int64),
+            moves.before,
+            moves.leaps,
+            chain,
+            self.newer,
+            pending,
+            len(self._pending),
         )
+        source, moment, due, clock = np.ascontiguousarray(made.T)
         self._pending = pending[:asked].copy()
         self.head[0], self.tail[0], self.count[0] = chain
         self._left.append(place[kind == 1])
