@@ -182,8 +182,11 @@ class StreamQuery:
         if not self._grouped:
             return lambda group: frame_of(held, places)
         group_of = held.extra(0)[places]
-        arranged = places[np.argsort(group_of, kind="stable")]
-        ends = np.cumsum(np.bincount(group_of, minlength=len(self._selector.groups)))
+        count = len(self._selector.groups)
+        # NumPy sorts sixteen bits by counting: a fifth of the time that a state stands still for.
+        short = group_of.astype(np.uint16) if count <= 1 << 16 else group_of
+        arranged = places[np.argsort(short, kind="stable")]
+        ends = np.cumsum(np.bincount(group_of, minlength=count))
 
         def rows(group: int) -> Frame:
             start = int(ends[group - 1]) if group else 0
