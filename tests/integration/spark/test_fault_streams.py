@@ -27,7 +27,7 @@ class Entry:
 
 
 def _entry(position: int, stream: str, *values: object) -> Entry:
-    event = InputEvent(position, values)  # type: ignore[arg-type]
+    event = InputEvent(position, values)
     record = EventsRecord(stream, position, ((event,),), has_timestamps=True)
     return Entry(position, encode_record(record, check(TEXT).schemas))
 
