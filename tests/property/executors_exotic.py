@@ -133,12 +133,12 @@ def _joined(apps: Apps) -> str:
 
 
 def _absent(apps: Apps) -> str:
-    """Patterns that wait for what does not come, counts and sequences."""
+    """Patterns that wait some time for what does not come."""
     pattern = apps.pick(
         "every e1=S[i > 2] -> not R[s == e1.s] for 200 milliseconds",
-        "e1=S[i > 2] and e2=R[i > 0]",
-        "every e1=S, e2=S[i > e1.i]",
-        "every e1=S[i > 3] -> e2=S<1:2> -> e3=R",
+        "every e1=S[i > 2] -> e2=S<1:2> -> not R for 100 milliseconds",
+        "e1=S[i > 2] and not R[i > 0] for 200 milliseconds",
+        "every e1=S, not R for 100 milliseconds, e2=S[i > e1.i]",
         "every not S for 300 milliseconds -> e1=R",
     )
     first = "e1.s as s, e1.i as i"

@@ -10,6 +10,7 @@ from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.plan import AppPlan
+from tests.property.executors_patterns import pattern
 
 DEFINITIONS = """
 define stream S (s string, i int, l long, d double, f float, b bool, t long);
@@ -240,6 +241,7 @@ PARTS: tuple[Callable[[Apps], str], ...] = (
     _plain,
     _partition,
     _pattern,
+    pattern,
     _join,
     _joined_with_its_origin,
     _table,

@@ -10,6 +10,7 @@ import numpy as np
 
 from lockstep.events import AttributeType
 from lockstep.execute.columnar.arithmetic import compare, compute
+from lockstep.execute.columnar.bound import number_of
 from lockstep.execute.columnar.column import Column, Mask, constant, truth
 from lockstep.execute.columnar.frame import Frame
 from lockstep.siddhiql import ast
@@ -83,11 +84,9 @@ class Compiler:
 
     def _variable(self, variable: ast.Variable) -> Evaluate:
         ref = self.scope.resolve(variable)
-        if ref.is_list or ref.index is not None:
-            raise NotLowerable("an attribute of a counted state")
         if ref.type is AttributeType.OBJECT:
             raise NotLowerable("an attribute of type object")
-        slot, attribute = ref.slot, ref.attribute
+        slot, attribute = number_of(ref), ref.attribute
         return lambda frame: frame.column(slot, attribute)
 
     def _arithmetic(self, expression: ast.Arithmetic) -> Evaluate:
@@ -112,9 +111,10 @@ class Compiler:
         operand = expression.operand
         if isinstance(operand, ast.EventReference):
             ref = self.scope.resolve_event(operand)
-            if self.scope.shape is not Shape.JOINED:
+            if self.scope.shape is Shape.STREAM or (ref.is_list and ref.index is None):
                 raise NotLowerable("a test of a whole event")
-            return lambda frame: _nulls_of(frame.absent(ref.slot), len(frame))
+            slot = number_of(ref)
+            return lambda frame: _nulls_of(frame.absent(slot), len(frame))
         value = self.compile(operand)
         return lambda frame: _nulls_of(value(frame).nulls, len(frame))
 

@@ -1,47 +1,36 @@
-"""`every e1=A[…] -> e2=B[…] -> … within t` on columns, for all instances of a partition at once
-(semantics 12)."""
+"""Patterns and sequences on columns: a unit for all instances of a partition at once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from lockstep.execute.columnar.arithmetic import joined
+from lockstep.execute.columnar.bound import Bound
 from lockstep.execute.columnar.chunks import Chunks
-from lockstep.execute.columnar.column import Column, from_values
+from lockstep.execute.columnar.column import Column, Mask
 from lockstep.execute.columnar.conditions import Comparison
 from lockstep.execute.columnar.frame import Rows
 from lockstep.execute.columnar.held import HeldRows
-from lockstep.execute.columnar.kernels import plain
-from lockstep.execute.columnar.pattern_state import PatternState, comparable
+from lockstep.execute.columnar.kernels import pattern_tokens as machine
+from lockstep.execute.columnar.pattern_comparing import Compared
+from lockstep.execute.columnar.pattern_machine import Matches, PatternMachine, Slice
+from lockstep.execute.columnar.pattern_rows import State, bound_column, eligible, selected
+from lockstep.execute.columnar.pattern_state import PatternState
 from lockstep.execute.columnar.played import Played, play, present
 from lockstep.execute.columnar.pool import StringPool
 from lockstep.execute.columnar.realms import Realms
 from lockstep.execute.columnar.selector import Output, SelectorOperator
 from lockstep.execute.columnar.selector_state import SelectorState
 from lockstep.execute.columnar.slices import Moves
-from lockstep.execute.columnar.stream_query import Condition
-from lockstep.execute.columnar.tokens import Tokens
 from lockstep.execute.columnar.units import States
 from lockstep.execute.columnar.windows.contract import Longs
 from lockstep.plan import QueryNode
-from lockstep.siddhiql.checked import CheckedState
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A state of the chain: its stream, and the conditions on the event alone."""
-
-    checked: CheckedState
-    stream: str
-    own: Sequence[Condition]
 
 
 class PatternQuery:
-    """See Unit."""
+    """See Unit. `read`: what the selector reads of matches."""
 
     shows_timers = False
 
@@ -53,7 +42,8 @@ class PatternQuery:
         realms: Realms,
         states: Sequence[State],
         comparisons: Sequence[Comparison],
-        within_ms: int | None,
+        tokens: PatternMachine,
+        read: Sequence[Bound],
         selector: SelectorOperator,
         pool: StringPool,
     ) -> None:
@@ -65,160 +55,95 @@ class PatternQuery:
         self._keeps_realms = not realms.is_partition or node.writes.startswith("#")
         self._realms = realms
         self._states = states
-        self._comparisons = comparisons
-        self._within_ms = -1 if within_ms is None else within_ms
+        self._picks = {bound.number: (i, bound.slot) for i, bound in enumerate(read)}
         self._selector = selector
         self._selecting = SelectorState(self.name, realms, selector)
-        self._pool = pool
-        self._tokens = Tokens(len(states), comparisons)
-        self._held = [HeldRows(state.checked.stream.schema.types, pool) for state in states[:-1]]
-        self._partial = PatternState(self._tokens, self._held, comparisons, pool)
-        self._left: list[tuple[HeldRows, Longs]] = []
+        self._tokens = tokens
+        schemas = {state.stream: state.checked.stream.schema for state in states}
+        self._held = [HeldRows(schemas[stream].types, pool) for stream in self.reads]
+        checked = [state.checked for state in states]
+        streams = [state.stream for state in states]
+        self._compared = Compared(comparisons, tokens, checked, streams, pool)
+        lists = [state.checked.is_list for state in states]
+        self._partial = PatternState(tokens, self._held, self._compared, lists)
+        self._left: list[tuple[int, Longs]] = []
 
     # --- folding ---------------------------------------------------------------------------------
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
         """See Unit."""
         played = play(present(inputs, self.reads), self.place)
-        eligible = self._eligible(inputs, played)
-        tokens = self._tokens
         keys = np.zeros(len(played), np.int64)
         if played.keys is not None:
             keys = played.per_event(played.keys)
-        realms = int(keys.max()) + 1 if len(keys) else 1
-        tokens.reserve(int((eligible & 1).sum()), realms)
-        values = self._values(inputs, played)
-        times = plain(played.times, np.int64)
-        matched, completing, gone = tokens.play(
-            self._within_ms, (plain(keys, np.int64), times, eligible, *values)
+        tokens = self._tokens
+        tokens.memory.reserve(keys=int(keys.max()) + 1 if len(keys) else 1)
+        streams = np.array([i for i, name in enumerate(self.reads) if name in inputs], np.int64)
+        events = tokens.slice_of(len(played))
+        events.events[:3] = keys, played.times, streams[played.stream]
+        events.events[3] = eligible(self._states, inputs, played)
+        self._compared.read(inputs, played, events)
+        matches = tokens.play(events)
+        starts_new = np.ones(len(matches.groups), np.bool_)
+        starts_new[1:] = matches.groups[1:] != matches.groups[:-1]
+        output = selected(
+            self._selector,
+            self._frame(inputs, played, matches),
+            played,
+            matches.completing,
+            starts_new,
+            keys if self._realms.is_partition else None,
         )
-        output = self._selected(inputs, played, matched, completing, keys)
-        self._left.append((self._held[0], gone))
-        self._keep(inputs, played)
+        self._leave()
+        self._keep(inputs, played, streams, events)
         return output if self._keeps_realms else output.without_realms()
 
-    def _eligible(self, inputs: Mapping[str, Chunks], played: Played) -> Longs:
-        eligible = np.zeros(len(played), np.int64)
-        for state in self._states:
-            if state.stream not in inputs:
-                continue
-            events, rows = played.of(inputs[state.stream])
-            slot = state.checked.slot
-            mask = np.ones(len(rows), np.bool_)
-            frame = _slot_frame(inputs[state.stream], slot)
-            for condition in state.own:
-                mask &= condition(frame)[rows]
-            eligible[events] |= mask.astype(np.int64) << slot
-        return eligible
-
-    def _values(self, inputs: Mapping[str, Chunks], played: Played) -> tuple[Any, ...]:
-        """What is compared: own and other values of each event, as whole numbers and as floating
-        ones, and where they are null."""
-        shape = (len(self._comparisons), len(played))
-        arrays: list[Any] = []
-        for _ in range(2):
-            arrays += [np.zeros(shape, np.int64), np.zeros(shape, np.float64)]
-            arrays.append(np.zeros(shape, np.bool_))
-        for c, comparison in enumerate(self._comparisons):
-            for part, slot, evaluate in (
-                (0, comparison.state, comparison.own),
-                (3, comparison.slot, comparison.other),
-            ):
-                stream = self._states[slot].stream
-                if stream not in inputs:
-                    continue
-                events, rows = played.of(inputs[stream])
-                column = evaluate(_slot_frame(inputs[stream], slot))
-                values, nulls = comparable(column, comparison, self._pool)
-                arrays[part + int(values.dtype.kind == "f")][c, events] = values[rows]
-                if nulls is not None:
-                    arrays[part + 2][c, events] = nulls[rows]
-        return tuple(arrays)
-
-    def _selected(
-        self,
-        inputs: Mapping[str, Chunks],
-        played: Played,
-        matched: Any,
-        completing: Longs,
-        keys: Longs,
-    ) -> Output:
-        """Rows of the matches: of one event in a stream with several states one chunk, else
-        each."""
-        chunk = played.chunk_of[completing]
-        last = self._states[-1].stream
-        several = sum(state.stream == last for state in self._states) > 1
-        starts_new = np.ones(len(completing), np.bool_)
-        if several:
-            starts_new[1:] = completing[1:] != completing[:-1]
-        firsts = np.flatnonzero(starts_new)
-        starts = np.append(firsts, len(completing)).astype(np.int64)
-        of_chunk = chunk[firsts]
-        count = np.arange(len(firsts), dtype=np.int64)
-        order = played.order.take(of_chunk).below(count)
-        frame = self._frame(inputs, played, matched, completing)
-        realm = keys[completing] if self._realms.is_partition else None
-        shell = Chunks(
-            (), frame.times(), starts, order, played.now[of_chunk], _first(realm, firsts)
-        )
-        return self._selector.run_each(frame, shell, realm)
-
-    def _frame(
-        self, inputs: Mapping[str, Chunks], played: Played, matched: Any, completing: Longs
-    ) -> Rows:
-        def find(slot: int, attribute: int) -> Column:
-            refs = completing if slot == len(self._states) - 1 else matched[slot]
-            return self._bound(inputs, played, slot, attribute, refs)
-
-        times = played.times[completing]
-        now = played.now[played.chunk_of[completing]]
-        return Rows(len(completing), find, lambda: times, lambda: now)
-
-    def _bound(
-        self, inputs: Mapping[str, Chunks], played: Played, slot: int, attribute: int, refs: Longs
-    ) -> Column:
-        """An attribute of bound events: of this slice (refs >= 0), or held from before."""
-        if not len(refs):
-            return from_values(self._states[slot].checked.stream.schema.types[attribute], [])
-        here = refs >= 0
-        all_here = bool(here.all())
-        if all_here or here.any():
-            column = inputs[self._states[slot].stream].columns[attribute]
-            own = column.take(played.row[np.maximum(refs, 0)] if not all_here else played.row[refs])
-            if all_here:
-                return own
-        kept = self._held[slot].column(attribute, np.where(here, 0, -refs - 2))
-        return joined(own, kept, here) if here.any() else kept
-
-    def _keep(self, inputs: Mapping[str, Chunks], played: Played) -> None:
-        """Moves the events that waiting tokens have bound in this slice to where they are held."""
+    def _frame(self, inputs: Mapping[str, Chunks], played: Played, matches: Matches) -> Rows:
         tokens = self._tokens
-        for slot, held in enumerate(self._held):
-            refs = tokens.refs[slot]
-            here = np.flatnonzero(tokens.alive & (refs >= 0))
-            if not len(here):
-                continue
-            events, of_event = np.unique(refs[here], return_inverse=True)
-            chunks = inputs[self._states[slot].stream]
-            rows = played.row[events]
+
+        def find(number: int, attribute: int) -> Column:
+            pick, slot = self._picks[number]
+            held = self._held[tokens.stream_of[slot]]
+            refs = matches.refs[pick]
+            return bound_column(self._states[slot], held, attribute, refs, inputs, played)
+
+        def absent(number: int) -> Mask:
+            none: Mask = matches.refs[self._picks[number][0]] == -1
+            return none
+
+        times = played.times[matches.completing]
+        now = played.now[played.chunk_of[matches.completing]]
+        return Rows(len(times), find, lambda: times, lambda: now, absent)
+
+    def _keep(
+        self, inputs: Mapping[str, Chunks], played: Played, streams: Longs, folded: Slice
+    ) -> None:
+        """Moves the events that tokens have bound in this slice to where they are held."""
+        tokens, memory = self._tokens, self._tokens.memory
+        cells = tokens.bound_here()
+        refs = memory.cells[cells, machine.EVENT]
+        of_stream = streams[played.stream[refs]]
+        for stream in np.unique(of_stream).tolist():
+            own = of_stream == stream
+            events, of_event, uses = np.unique(refs[own], return_inverse=True, return_counts=True)
+            chunks, rows = inputs[self.reads[stream]], played.row[events]
+            held = self._held[stream]
             places = held.add([column.take(rows) for column in chunks.columns], chunks.times[rows])
-            refs[here] = -places[of_event] - 2
+            memory.reserve(places=held.places.capacity)
+            memory.places[stream, places] = uses
+            memory.cells[cells[own], machine.EVENT] = -2 - places[of_event]
+            self._compared.keep(stream, events, places, folded)
+
+    def _leave(self) -> None:
+        streams, places = self._tokens.gone()
+        for stream in np.unique(streams).tolist():
+            self._left.append((stream, places[streams == stream]))
 
     def settle(self) -> None:
         """See Unit."""
-        for held, places in self._left:
-            held.places.give_back(places)
+        for stream, places in self._left:
+            self._held[stream].places.give_back(places)
         self._left.clear()
-        for slot in range(1, len(self._held)):
-            self._forget(slot)
-
-    def _forget(self, slot: int) -> None:
-        """Later events may be bound by several tokens: they are kept while one of these waits."""
-        held, tokens = self._held[slot], self._tokens
-        refs = tokens.refs[slot][tokens.alive]
-        live = np.zeros(held.places.capacity, np.bool_)
-        live[-refs[refs < -1] - 2] = True
-        held.places.reset(live)
 
     def due_ms(self) -> int | None:
         """See Unit."""
@@ -229,12 +154,14 @@ class PatternQuery:
     def text_columns(self) -> list[Any]:
         """See Unit."""
         columns = [column for held in self._held for column in held.text_columns()]
-        return columns + [self._tokens.held_i[c] for c in self._tokens.texts]
+        return columns + self._compared.text_columns()
 
     def store(self, states: States) -> None:
         """See Unit."""
         self._selecting.prepare()
-        self._partial.prepare()
+        self._partial.prepare(len(self._realms.keys) if self._realms.is_partition else 1)
+        self._leave()
+        self.settle()
         for realm, path in self._realms.paths(self.name):
             states.operators[f"{path}/pattern"] = self._partial.stored(realm)
             states.operators[f"{path}/selector"] = self._selecting.stored(realm)
@@ -245,17 +172,3 @@ class PatternQuery:
             self._selecting.load(realm, states.operators[f"{path}/selector"])
             self._partial.load(realm, states.operators[f"{path}/pattern"])
         self._selecting.reserve()
-
-
-def _slot_frame(chunks: Chunks, slot: int) -> Rows:
-    rows = chunks.rows()
-
-    def find(wanted: int, attribute: int) -> Column:
-        assert wanted == slot
-        return chunks.columns[attribute]
-
-    return Rows(len(chunks), find, rows.times, rows.now)
-
-
-def _first(values: Longs | None, firsts: Longs) -> Longs | None:
-    return None if values is None else values[firsts]

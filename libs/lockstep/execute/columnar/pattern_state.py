@@ -1,4 +1,4 @@
-"""The partial matches of a chain in the reference's form (operators.patterns), instance by
+"""The partial matches of a pattern in the reference's form (operators.patterns), instance by
 instance."""
 
 from __future__ import annotations
@@ -8,112 +8,120 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.execute.columnar.arithmetic import as_type
-from lockstep.execute.columnar.column import Column, Strings, from_values
-from lockstep.execute.columnar.conditions import Comparison
-from lockstep.execute.columnar.frame import Rows
+from lockstep.execute.columnar.column import from_values
 from lockstep.execute.columnar.held import HeldRows
-from lockstep.execute.columnar.pool import StringPool
-from lockstep.execute.columnar.tokens import Tokens
+from lockstep.execute.columnar.kernels import pattern_tokens as machine
+from lockstep.execute.columnar.pattern_comparing import Compared
+from lockstep.execute.columnar.pattern_machine import PatternMachine
 from lockstep.operators.contract import StreamEvent
-
-_FRESH = (-1, 0, -1, -1, 0)
-"""Stage, owed span, place, since, sides of the token that waits at the beginning."""
-
-
-def comparable(column: Column, comparison: Comparison, pool: StringPool) -> tuple[Any, Any]:
-    """(whole or floating numbers that compare as the values do, where they are null)."""
-    if isinstance(column, Strings):
-        return pool.adopt(column).values.astype(np.int64), column.nulls
-    if not comparison.type.is_numeric:
-        return column.values.astype(np.int64), column.nulls
-    values = as_type(column, comparison.type)
-    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64), column.nulls
 
 
 class PatternState:
-    """Converts tokens and the events they have bound; `held` are those by slot."""
+    """Converts tokens and the events they have bound; `held` are those by stream, `lists` tells
+    which slots collect."""
 
     def __init__(
         self,
-        tokens: Tokens,
+        tokens: PatternMachine,
         held: Sequence[HeldRows],
-        comparisons: Sequence[Comparison],
-        pool: StringPool,
+        compared: Compared,
+        lists: Sequence[bool],
     ) -> None:
         self._tokens = tokens
         self._held = held
-        self._comparisons = comparisons
-        self._pool = pool
+        self._compared = compared
+        self._lists = lists
         self._events: list[dict[int, StreamEvent]] = []
 
-    def prepare(self) -> None:
-        """Before `stored`: tokens that share what they bound share the event."""
+    def prepare(self, instances: int) -> None:
+        """Before `stored`: brings the tokens in order; those that share an event share it still."""
         self._events = [{} for _ in self._held]
+        self._tokens.tidy(instances)
+
+    # --- storing ---------------------------------------------------------------------------------
 
     def stored(self, realm: int) -> Any:
         """The tokens of an instance, and who waits at which node."""
-        slots = self._tokens.states
-        encoded: list[Any] = [([None] * slots, -1, None, _FRESH)]
-        places: list[Any] = [([0], [], None)]
-        for state in range(1, slots):
-            numbers = []
-            for token in self._tokens.waiting(state, realm).tolist():
-                refs = self._tokens.refs[:state, token].tolist()
-                bound = [self._event(slot, -ref - 2) for slot, ref in enumerate(refs)]
-                numbers.append(len(encoded))
-                first_ms = int(self._tokens.first[token])
-                whole = [*bound, *([None] * (slots - state))]
-                encoded.append(
-                    (whole, bound[-1].timestamp_ms, first_ms, (state - 1, -1, -1, -1, 0))
-                )
-            places.append((numbers, [], None))
-        return (encoded, places)
+        tokens = self._tokens
+        numbers: dict[int, int] = {}
+        places: list[Any] = []
+        for index, node in enumerate(tokens.nodes):
+            waiting = tokens.waiting(realm, index)
+            pending = [numbers.setdefault(token, len(numbers)) for token in waiting]
+            places.append((pending, [], [None, None] if node[machine.LEADS] else None))
+        return ([self._encoded(token) for token in numbers], places)
 
-    def _event(self, slot: int, place: int) -> StreamEvent:
-        known = self._events[slot]
+    def _encoded(self, token: int) -> Any:
+        row = self._tokens.memory.tokens[token].tolist()
+        slots = [self._slot(token, slot) for slot in range(len(self._lists))]
+        first_ms = None if row[machine.FIRST] == machine.NONE else row[machine.FIRST]
+        places = (row[machine.STAGE], row[machine.OWES], row[machine.WHERE], -1, row[machine.SIDES])
+        return (slots, row[machine.LAST], first_ms, places)
+
+    def _slot(self, token: int, slot: int) -> StreamEvent | list[StreamEvent] | None:
+        stream = int(self._tokens.stream_of[slot])
+        events = [self._event(stream, place) for place in self._tokens.bound(token, slot)]
+        if self._lists[slot]:
+            return events or None
+        return events[0] if events else None
+
+    def _event(self, stream: int, place: int) -> StreamEvent:
+        known = self._events[stream]
         found = known.get(place)
         if found is None:
-            held, places = self._held[slot], np.array([place], np.int64)
+            held, places = self._held[stream], np.array([place], np.int64)
             data = tuple(column.to_pylist()[0] for column in held.columns(places))
             found = known[place] = StreamEvent(int(held.times[place]), data)
         return found
 
-    def load(self, realm: int, state: Any) -> None:
-        """Takes over what `stored` gave."""
-        encoded, places = state
-        known: list[dict[int, int]] = [{} for _ in self._held]
-        for index, (pending, arriving, _) in enumerate(places):
-            for number in (*pending, *arriving) if index else ():
-                slots, _, first_ms, _ = encoded[number]
-                token = self._tokens.add(index, realm)
-                self._tokens.begun(token, realm, first_ms)
-                for slot in range(index):
-                    place = self._placed(slot, slots[slot], known[slot])
-                    self._tokens.refs[slot, token] = -place - 2
-                    self._compare_later(slot, token, place)
+    # --- loading ---------------------------------------------------------------------------------
 
-    def _placed(self, slot: int, event: StreamEvent, known: dict[int, int]) -> int:
-        place = known.get(id(event))
+    def load(self, realm: int, state: Any) -> None:
+        """Takes over what `stored` gave, or the reference."""
+        encoded, places = state
+        tokens = self._tokens
+        tokens.memory.reserve(keys=realm + 1)
+        tokens.memory.keys[realm, machine.BEGUN] = 1
+        known: list[dict[int, int]] = [{} for _ in self._held]
+        numbers = [self._decoded(realm, token, known) for token in encoded]
+        for index, (pending, arriving, _) in enumerate(places):
+            for number in (*pending, *arriving):
+                tokens.append(realm, numbers[number], index)
+
+    def _decoded(self, realm: int, encoded: Any, known: list[dict[int, int]]) -> int:
+        slots, timestamp_ms, first_ms, (stage, owes, where, _, sides) = encoded
+        tokens = self._tokens
+        token = tokens.new_token()
+        row, key = tokens.memory.tokens[token], tokens.memory.keys[realm]
+        row[machine.LAST], row[machine.STAGE], row[machine.OWES] = timestamp_ms, stage, owes
+        row[machine.WHERE], row[machine.SIDES] = where, sides
+        row[machine.FIRST] = machine.NONE if first_ms is None else first_ms
+        row[machine.EXPIRES] = machine.FAR
+        if first_ms is not None and tokens.within_ms >= 0:
+            row[machine.EXPIRES] = first_ms + tokens.within_ms
+            key[machine.OLDEST] = min(key[machine.OLDEST], first_ms)
+            key[machine.YOUNGEST] = max(key[machine.YOUNGEST], first_ms)
+        if owes != -1 and tokens.spans[owes, 0] == 0:
+            key[machine.OWING] = token
+        key[machine.LIVED] += 1
+        for slot, bound in enumerate(slots):
+            events = (
+                bound if isinstance(bound, (list, tuple)) else () if bound is None else (bound,)
+            )
+            for event in events:
+                tokens.bind(token, slot, self._placed(int(tokens.stream_of[slot]), event, known))
+        return token
+
+    def _placed(self, stream: int, event: StreamEvent, known: list[dict[int, int]]) -> int:
+        place = known[stream].get(id(event))
         if place is None:
-            held = self._held[slot]
+            held = self._held[stream]
             columns = [
                 from_values(type_, [value])
                 for type_, value in zip(held.types, event.data, strict=True)
             ]
             place = int(held.add(columns, np.array([event.timestamp_ms], np.int64))[0])
-            known[id(event)] = place
+            self._tokens.memory.reserve(places=held.places.capacity)
+            self._compared.hold(stream, held, place)
+            known[stream][id(event)] = place
         return place
-
-    def _compare_later(self, slot: int, token: int, place: int) -> None:
-        """What later states compare with of a bound event."""
-        tokens, held = self._tokens, self._held[slot]
-        places = np.array([place], np.int64)
-        frame = Rows(1, lambda _, i: held.column(i, places), lambda: places, lambda: places)
-        for c, comparison in enumerate(self._comparisons):
-            if comparison.slot != slot:
-                continue
-            values, nulls = comparable(comparison.other(frame), comparison, self._pool)
-            target = tokens.held_f if values.dtype.kind == "f" else tokens.held_i
-            target[c, token] = values[0]
-            tokens.held_null[c, token] = nulls is not None and nulls[0]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from lockstep.execute.columnar.chain_query import ChainQuery
 from lockstep.execute.columnar.hosted.island import Island
 from lockstep.execute.columnar.partitions import Router
 from lockstep.execute.columnar.pattern_query import PatternQuery
@@ -85,7 +86,7 @@ def _kind(part: Part, reads: Sequence[Kind]) -> Kind:
         return Kind.SHARE
     if Kind.SHARE not in reads:
         return Kind.WHOLE
-    if isinstance(part, StreamQuery | PatternQuery) and not part.is_observed:
+    if isinstance(part, StreamQuery | ChainQuery | PatternQuery) and not part.is_observed:
         return Kind.SHARE
     if isinstance(part, StreamQuery) and part.is_stateless:
         return Kind.SHARE

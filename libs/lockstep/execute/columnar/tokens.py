@@ -23,7 +23,7 @@ class Tokens:
         self.states = states
         count = len(comparisons)
         self.of_state = np.array([c.state for c in comparisons], np.int64)
-        self.of_slot = np.array([c.slot for c in comparisons], np.int64)
+        self.of_slot = np.array([c.bound.slot for c in comparisons], np.int64)
         self.ops = np.array([c.operator for c in comparisons], np.int64)
         floating = ("float", "double")
         self.is_float = np.array([c.type.value in floating for c in comparisons], np.bool_)

@@ -8,6 +8,7 @@ from lockstep.execute.columnar.rules.aggregation_joins import AGGREGATION_JOIN
 from lockstep.execute.columnar.rules.contract import Rule, Site
 from lockstep.execute.columnar.rules.hosted_windows import HOSTED_WINDOWS
 from lockstep.execute.columnar.rules.pattern_chains import PATTERN_CHAINS
+from lockstep.execute.columnar.rules.patterns import PATTERNS, SEQUENCES
 from lockstep.execute.columnar.rules.running import RUNNING
 from lockstep.execute.columnar.rules.sliding_windows import SLIDING_WINDOWS
 from lockstep.execute.columnar.rules.table_access import TABLE_JOIN
@@ -22,6 +23,8 @@ RULES: Sequence[Rule] = (
     AGGREGATION_JOIN,
     WINDOW_JOINS,
     PATTERN_CHAINS,
+    PATTERNS,
+    SEQUENCES,
     HOSTED_WINDOWS,
 )
 """In the order in which they are asked."""

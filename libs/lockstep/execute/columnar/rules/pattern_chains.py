@@ -3,10 +3,12 @@ event with one bound before, also in value partitions."""
 
 from __future__ import annotations
 
+from lockstep.execute.columnar.bound import SLOTS_MAX
+from lockstep.execute.columnar.chain_query import ChainQuery
 from lockstep.execute.columnar.conditions import Comparison, take_apart
 from lockstep.execute.columnar.expressions import NotLowerable
 from lockstep.execute.columnar.flow import CURRENT
-from lockstep.execute.columnar.pattern_query import PatternQuery, State
+from lockstep.execute.columnar.pattern_rows import State
 from lockstep.execute.columnar.rules.contract import Rule, Site
 from lockstep.execute.columnar.rules.streams import check_stream, check_target
 from lockstep.execute.columnar.selector import SelectorOperator
@@ -15,15 +17,11 @@ from lockstep.plan import QueryNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedPattern, SourceKind
 
-_STATES_MAX = 60
-"""A bit of a word for each."""
-
 
 def _lower(node: QueryNode, site: Site) -> Unit | None:
     pattern = node.query.input
-    if not isinstance(pattern, CheckedPattern):
+    if not isinstance(pattern, CheckedPattern) or not _is_chain(pattern):
         return None
-    _check_shape(pattern)
     query = node.query
     if query.target_kind is SourceKind.TABLE:
         raise NotLowerable("a pattern that writes a table")
@@ -33,12 +31,14 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     for checked in pattern.states:
         check_stream(checked.stream)
         own, compared = take_apart(checked)
+        if any(each.bound.offset is not None or each.bound.slot >= each.state for each in compared):
+            return None
         states.append(State(checked, site.stream(checked.stream.input.source), own))
         comparisons += compared
     selector = SelectorOperator(query, slides=False, by_realm=site.realms.is_partition)
     if selector.wanted != CURRENT:
         raise NotLowerable("expired rows of a pattern")
-    return PatternQuery(
+    return ChainQuery(
         node,
         site.target(node.writes),
         site.place,
@@ -51,17 +51,18 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     )
 
 
-def _check_shape(pattern: CheckedPattern) -> None:
-    if pattern.input.is_sequence:
-        raise NotLowerable("a sequence")
+def _is_chain(pattern: CheckedPattern) -> bool:
+    """Single events behind one `every`; what else there is has rules.patterns."""
     element = pattern.input.element
-    if not isinstance(element, ast.ChainState) or not 2 <= len(pattern.states) <= _STATES_MAX:
-        raise NotLowerable("a pattern that is no chain of two or more")
+    if pattern.input.is_sequence or not isinstance(element, ast.ChainState):
+        return False
     first, *others = element.elements
-    if not isinstance(first, ast.EveryState) or not isinstance(first.state, ast.StreamState):
-        raise NotLowerable("a chain that does not begin with every and a single event")
-    if not all(isinstance(each, ast.StreamState) for each in others):
-        raise NotLowerable("a chain of more than single events")
+    return (
+        2 <= len(pattern.states) <= SLOTS_MAX
+        and isinstance(first, ast.EveryState)
+        and isinstance(first.state, ast.StreamState)
+        and all(isinstance(each, ast.StreamState) for each in others)
+    )
 
 
 PATTERN_CHAINS = Rule("pattern chain", _lower)

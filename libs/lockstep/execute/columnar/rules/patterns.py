@@ -1,0 +1,83 @@
+"""Patterns and sequences of single events, counts, `and`, `or` and absences without a time, with
+`every` and `within`, whose conditions compare an event with one that is bound; also in value
+partitions."""
+
+from __future__ import annotations
+
+from lockstep.execute.columnar.bound import Bound, bounds_in
+from lockstep.execute.columnar.conditions import Comparison, take_apart
+from lockstep.execute.columnar.expressions import NotLowerable
+from lockstep.execute.columnar.flow import CURRENT
+from lockstep.execute.columnar.pattern_machine import PatternMachine
+from lockstep.execute.columnar.pattern_memory import Program
+from lockstep.execute.columnar.pattern_query import PatternQuery
+from lockstep.execute.columnar.pattern_rows import State
+from lockstep.execute.columnar.pattern_shape import Shape
+from lockstep.execute.columnar.rules.contract import Rule, Site
+from lockstep.execute.columnar.rules.streams import check_stream, check_target
+from lockstep.execute.columnar.selector import SelectorOperator
+from lockstep.execute.columnar.units import Unit
+from lockstep.plan import QueryNode
+from lockstep.siddhiql.checked import CheckedPattern, CheckedQuery, SourceKind
+from lockstep.siddhiql.scope import OUTPUT_SLOT
+
+
+def _lower(node: QueryNode, site: Site, *, is_sequence: bool) -> Unit | None:
+    pattern = node.query.input
+    if not isinstance(pattern, CheckedPattern) or pattern.input.is_sequence != is_sequence:
+        return None
+    query = node.query
+    if query.target_kind is SourceKind.TABLE:
+        raise NotLowerable("a pattern that writes a table")
+    check_target(query)
+    shape = Shape(pattern)
+    states: list[State] = []
+    comparisons: list[Comparison] = []
+    for checked in pattern.states:
+        check_stream(checked.stream)
+        own, compared = take_apart(checked)
+        states.append(State(checked, site.stream(checked.stream.input.source), own))
+        comparisons += compared
+    selector = SelectorOperator(query, slides=False, by_realm=site.realms.is_partition)
+    if selector.wanted != CURRENT:
+        raise NotLowerable("expired rows of a pattern")
+    streams = list(dict.fromkeys(state.stream for state in states))
+    read = sorted(_read_by(query), key=lambda bound: bound.number)
+    program = Program(
+        shape,
+        [streams.index(state.stream) for state in states],
+        [(each.state, each.bound.place, each.operator) for each in comparisons],
+        [bound.place for bound in read],
+        is_siddhi_5_1="compat" in site.plan.checked.annotations,
+    )
+    target = site.target(node.writes)
+    return PatternQuery(
+        node,
+        target,
+        site.place,
+        site.realms,
+        states,
+        comparisons,
+        PatternMachine(program),
+        read,
+        selector,
+        site.pool,
+    )
+
+
+def _read_by(query: CheckedQuery) -> set[Bound]:
+    """What select, group by and having read of a match."""
+    selector = query.query.selector
+    read = {bound for item in query.selection for bound in bounds_in(item.expression, query.scope)}
+    for variable in selector.group_by:
+        read |= set(bounds_in(variable, query.scope))
+    if selector.having is not None:
+        read |= set(bounds_in(selector.having, query.having_scope))
+    return {bound for bound in read if bound.slot != OUTPUT_SLOT}
+
+
+PATTERNS = Rule("pattern", lambda node, site: _lower(node, site, is_sequence=False))
+"""Patterns on columns, for all instances of a partition at once (semantics 12)."""
+
+SEQUENCES = Rule("sequence", lambda node, site: _lower(node, site, is_sequence=True))
+"""Sequences likewise (semantics 13)."""
