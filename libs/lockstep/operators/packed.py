@@ -19,6 +19,8 @@ DRAWN_ROWS = 1 << 18
 
 LARGE_ROWS = 4_096
 LARGE_BYTES = 1 << 16
+SMALL_ROWS = 16
+"""Up to here one by one is quicker and smaller than columns."""
 
 Columns = tuple[pa.Array, Sequence[pa.Array]]
 """(timestamps, attributes)."""
@@ -61,6 +63,11 @@ class PackedEvents:
         if self._draw is not None:
             return self._count >= LARGE_ROWS
         return len(memoryview(self._payload)) >= LARGE_BYTES
+
+    @property
+    def is_small(self) -> bool:
+        """Whether they had better stand in a snapshot one by one."""
+        return self._draw is not None and self._count <= SMALL_ROWS
 
     def buffers(self) -> Iterator[Any]:
         """The IPC stream, piece by piece."""

@@ -94,6 +94,9 @@ def _packed_rare(value: Any, aside: _Aside) -> Any:
     if isinstance(value, PackedEvents | PackedPairs):
         is_events = isinstance(value, PackedEvents)
         columns = value if isinstance(value, PackedEvents) else value.columns
+        if columns.is_small:
+            rows = value.events() if isinstance(value, PackedEvents) else value.pairs()
+            return _packed(rows, aside)
         place = aside if columns.is_large else _inline
         return place(_PACKED if is_events else _PAIRS, columns.buffers())
     if isinstance(value, MatchedEvent):

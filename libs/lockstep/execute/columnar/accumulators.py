@@ -7,6 +7,7 @@ reference's, aggregator by aggregator (`store` and `load`).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -51,10 +52,10 @@ class Accumulator(Protocol):
     def move(self, moved: Ids, groups: int) -> None:
         """Groups got new ids (-1: gone)."""
 
-    def store(self, group: int) -> Any:
-        """The group's state as the reference's aggregator has it."""
+    def store(self, groups: Ids) -> list[Any]:
+        """The states of groups as the reference's aggregator has them."""
 
-    def load(self, group: int, state: Any) -> None:
+    def load(self, groups: Ids, states: Sequence[Any]) -> None:
         """Takes over what `store` gave."""
 
 
@@ -121,16 +122,25 @@ class Grouped:
         self.emptied[groups:] = 0
         self.groups = groups
 
-    def _at(self, group: int, *names: str) -> list[Any]:
-        """The group's values as Python numbers; zeros when it was emptied."""
-        if self.emptied[group] != self.epochs[self.realm_of[group]]:
-            return [self.arrays[name].dtype.type(0).item() for name in names]
-        return [self.arrays[name][group].item() for name in names]
+    def _at(self, groups: Ids, *names: str) -> list[list[Any]]:
+        """The groups' values as Python numbers, an array at a time; zeros for those emptied."""
+        gone = np.flatnonzero(self.emptied[groups] != self.epochs[self.realm_of[groups]])
+        found = []
+        for name in names:
+            values = self.arrays[name][groups]
+            values[gone] = 0
+            found.append(values.tolist())
+        return found
 
-    def _put(self, group: int, **values: Any) -> None:
+    def _put(self, groups: Ids, **values: Any) -> None:
         for name, value in values.items():
-            self.arrays[name][group] = value
-        self.emptied[group] = self.epochs[self.realm_of[group]]
+            self.arrays[name][groups] = value
+        self.emptied[groups] = self.epochs[self.realm_of[groups]]
+
+
+def columns_of_states(states: Sequence[Any], count: int) -> list[list[Any]]:
+    """The parts of states that are tuples, part by part."""
+    return [[state[i] for state in states] for i in range(count)]
 
 
 def numbers(column: Column, dtype: Any) -> tuple[Array, npt.NDArray[np.bool_]]:
@@ -153,13 +163,13 @@ class Counts(Grouped):
         """See Accumulator."""
         return Column(LONG, self._out)
 
-    def store(self, group: int) -> Any:
+    def store(self, groups: Ids) -> list[Any]:
         """See Accumulator."""
-        return self._at(group, "count")[0]
+        return self._at(groups, "count")[0]
 
-    def load(self, group: int, state: Any) -> None:
+    def load(self, groups: Ids, states: Sequence[Any]) -> None:
         """See Accumulator."""
-        self._put(group, count=state)
+        self._put(groups, count=states)
 
 
 class Totals(Grouped):
@@ -195,16 +205,16 @@ class Totals(Grouped):
                 mean[i] = int(self._total[i]) / int(self._count[i])
         return Column(DOUBLE, mean, nulls)
 
-    def store(self, group: int) -> Any:
+    def store(self, groups: Ids) -> list[Any]:
         """See Accumulator."""
-        return tuple(self._at(group, "total", "count"))
+        return list(zip(*self._at(groups, "total", "count"), strict=True))
 
-    def load(self, group: int, state: Any) -> None:
+    def load(self, groups: Ids, states: Sequence[Any]) -> None:
         """See Accumulator."""
-        total, count = state
-        if self.whole and abs(total) > 2**62:
+        total, count = columns_of_states(states, 2)
+        if self.whole and any(abs(each) > 2**62 for each in total):
             raise Unfit("a total beyond 2^62")
-        self._put(group, total=total, count=count)
+        self._put(groups, total=total, count=count)
 
 
 class FloatDeviations(Grouped):
@@ -228,14 +238,14 @@ class FloatDeviations(Grouped):
         with np.errstate(all="ignore"):
             return Column(DOUBLE, np.sqrt(self._spread / self._count), self._count == 0)
 
-    def store(self, group: int) -> Any:
+    def store(self, groups: Ids) -> list[Any]:
         """See Accumulator."""
-        return tuple(self._at(group, "count", "mean", "spread"))
+        return list(zip(*self._at(groups, "count", "mean", "spread"), strict=True))
 
-    def load(self, group: int, state: Any) -> None:
+    def load(self, groups: Ids, states: Sequence[Any]) -> None:
         """See Accumulator."""
-        count, mean, spread = state
-        self._put(group, count=count, mean=mean, spread=spread)
+        count, mean, spread = columns_of_states(states, 3)
+        self._put(groups, count=count, mean=mean, spread=spread)
 
 
 class IntegerDeviations(Grouped):
@@ -266,13 +276,13 @@ class IntegerDeviations(Grouped):
             found[i] = math.sqrt((n * q - t * t) / (n * n))
         return Column(DOUBLE, found, nulls)
 
-    def store(self, group: int) -> Any:
+    def store(self, groups: Ids) -> list[Any]:
         """See Accumulator."""
-        return tuple(self._at(group, "count", "total", "squares"))
+        return list(zip(*self._at(groups, "count", "total", "squares"), strict=True))
 
-    def load(self, group: int, state: Any) -> None:
+    def load(self, groups: Ids, states: Sequence[Any]) -> None:
         """See Accumulator."""
-        count, total, squares = state
-        if max(abs(total), squares) > 2**62:
+        count, total, squares = columns_of_states(states, 3)
+        if any(max(abs(one), two) > 2**62 for one, two in zip(total, squares, strict=True)):
             raise Unfit("squares beyond 2^62")
-        self._put(group, count=count, total=total, squares=squares)
+        self._put(groups, count=count, total=total, squares=squares)

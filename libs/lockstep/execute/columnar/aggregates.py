@@ -155,26 +155,34 @@ class Aggregates:
 
     # --- state, as the reference's selector has it -----------------------------------------------
 
-    def store(self, group: int, held: Frame | None) -> list[Any]:
-        """The states of the calls' aggregators for a group whose rows are `held`."""
-        states = []
+    def store(self, groups: Ids) -> list[list[Any]]:
+        """The states of the calls' aggregators for groups; None for those that `of_rows` tells."""
+        if not len(groups):
+            return []
+        by_call: list[Sequence[Any]] = []
         for _, index in self._calls:
             accumulator = self._accumulators[index]
+            is_held = isinstance(accumulator, SlidingExtremes)
+            by_call.append([None] * len(groups) if is_held else accumulator.store(groups))
+        return list(map(list, zip(*by_call, strict=True)))
+
+    def of_rows(self, states: list[Any], held: Frame | None) -> list[Any]:
+        """A group's states with those that are made of the rows it holds."""
+        for place, (_, index) in enumerate(self._calls):
+            accumulator, argument = self._accumulators[index], self._arguments[index]
             if isinstance(accumulator, SlidingExtremes):
                 assert held is not None
-                argument = self._arguments[index]
                 assert argument is not None
-                states.append(_copies(argument(held), accumulator.sign))
-            else:
-                states.append(accumulator.store(group))
+                states[place] = _copies(argument(held), accumulator.sign)
         return states
 
-    def load(self, group: int, realm: int, states: Sequence[Any]) -> None:
-        """Takes over what `store` gave; sliding extremes wait for `refeed`."""
-        for (_, index), state in zip(self._calls, states, strict=True):
+    def load(self, groups: Ids, realm: int, states: Sequence[Sequence[Any]]) -> None:
+        """Takes over what `store` gave, for groups of one realm; sliding extremes wait for
+        `refeed`."""
+        for place, (_, index) in enumerate(self._calls):
             accumulator: Any = self._accumulators[index]
-            accumulator.realm_of[group] = realm
-            accumulator.load(group, state)
+            accumulator.realm_of[groups] = realm
+            accumulator.load(groups, [state[place] for state in states])
 
     def reserve(self, groups: int, realms: int, places: int) -> None:
         """Makes room."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,21 +69,29 @@ class Extremes(Grouped):
         present = self.arrays["present"][: self.groups]
         return present if self._forever else present & self.fresh()
 
-    def store(self, group: int) -> Any:
+    def store(self, groups: Ids) -> list[Any]:
         """The reference needs no more than the extreme: before it matters again, all are gone."""
-        if not self.live()[group]:
-            return None if self._forever else []
-        best = self.arrays["best"][group].item()
-        return best if self._forever else [(best * self.sign, 1)]
+        there = self.live()[groups].tolist()
+        best = self.arrays["best"][groups].tolist()
+        if self._forever:
+            return [
+                value if is_there else None for value, is_there in zip(best, there, strict=True)
+            ]
+        return [
+            [(value * self.sign, 1)] if is_there else []
+            for value, is_there in zip(best, there, strict=True)
+        ]
 
-    def load(self, group: int, state: Any) -> None:
+    def load(self, groups: Ids, states: Sequence[Any]) -> None:
         """See Accumulator."""
         if self._forever:
-            self._put(group, present=state is not None, best=state or 0)
+            best = [state or 0 for state in states]
+            self._put(groups, present=[state is not None for state in states], best=best)
             return
-        values = [value for value, _ in state]
-        best = min(values) * self.sign if values else 0
-        self._put(group, present=bool(values), best=best)
+        best = [
+            min(value for value, _ in state) * self.sign if len(state) else 0 for state in states
+        ]
+        self._put(groups, present=[len(state) > 0 for state in states], best=best)
 
 
 class SlidingExtremes(Grouped):
@@ -147,11 +155,11 @@ class SlidingExtremes(Grouped):
             setattr(self, name, new)
         super().move(moved, groups)
 
-    def store(self, group: int) -> Any:
+    def store(self, groups: Ids) -> list[Any]:
         """The values inside are the window's to tell: see `Aggregates.save`."""
         raise NotImplementedError
 
-    def load(self, group: int, state: Any) -> None:
+    def load(self, groups: Ids, states: Sequence[Any]) -> None:
         """What is inside is fed again: see `Aggregates.refeed`."""
 
 
@@ -263,18 +271,20 @@ class DistinctCounts(Grouped):
             found.setdefault(group, []).append((value, int(self._copies[i])))
         return found
 
-    def store(self, group: int) -> Any:
+    def store(self, groups: Ids) -> list[Any]:
         """See Accumulator."""
-        return self.by_group().get(group, [])
+        found = self.by_group()
+        return [found.get(group, []) for group in groups.tolist()]
 
-    def load(self, group: int, state: Any) -> None:
+    def load(self, groups: Ids, states: Sequence[Any]) -> None:
         """See Accumulator."""
-        for value, copies in state:
-            pair = self._pairs.id_of((group, value))
-            self._make_room()
-            self._copies[pair] = copies
-            self._pair_emptied[pair] = self.epochs[self.realm_of[group]]
-        self._put(group, count=len(state))
+        for group, state in zip(groups.tolist(), states, strict=True):
+            for value, copies in state:
+                pair = self._pairs.id_of((group, value))
+                self._make_room()
+                self._copies[pair] = copies
+                self._pair_emptied[pair] = self.epochs[self.realm_of[group]]
+        self._put(groups, count=[len(state) for state in states])
 
 
 def _identity(value: Any) -> Hashable:
