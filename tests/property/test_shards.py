@@ -50,9 +50,12 @@ def partitioned(random: Random) -> str:
         parts.append(f"from S[{apps.condition()}] select * insert into P;")
     if random.random() < 0.3:
         parts.append("from S#window.length(3) select sum(i) as n, count() as c insert into Beside;")
+    sliding = ("#window.length(2)", "#window.time(300)", "#window.session(200)")
+    window = apps.pick("", *sliding, "#window.lengthBatch(2)")
+    rate = apps.pick("", "", " output last every 2 events", " output first every 3 events")
     inner = [
-        f"from {source}{apps.pick('', '#window.length(2)', '#window.time(300)')}"
-        f" select s, {apps.aggregate()} as c, sum(i) as n{apps.pick('', ' group by b')}"
+        f"from {source}{window}"
+        f" select s, {apps.aggregate()} as c, sum(i) as n{apps.pick('', ' group by b')}{rate}"
         " insert into #X; from #X select s, n, count() as k insert into O1;",
         f"from every e1={source}[i > 0] -> e2={source}[i > e1.i]"
         f"{apps.pick('', ' within 300 milliseconds')}"

@@ -168,7 +168,7 @@ class StreamQuery:
             stored = self._selecting.stored(realm, self._by_group(realm))
             states.operators[f"{path}/selector"] = stored
             if self._limiter is not None:
-                states.operators[f"{path}/rate"] = self._limiter.store()
+                states.operators[f"{path}/rate"] = self._limiter.store(realm)
                 wall_ms = self._limiter.due_ms()
                 if wall_ms is not None:
                     states.timers.append(Timer(wall_ms, f"{path}/rate", wall=True))
@@ -215,7 +215,7 @@ class StreamQuery:
                 self._refeed(realm)
             if self._limiter is not None:
                 due = [due_ms for due_ms, _ in _pending(states, f"{path}/rate")]
-                self._limiter.load(states.operators[f"{path}/rate"], next(iter(due), None))
+                self._limiter.load(realm, states.operators[f"{path}/rate"], next(iter(due), None))
         self._selecting.reserve()
 
     def _groups_of(self, columns: Sequence[Column], times: Longs, realm: int) -> Ids:

@@ -49,7 +49,7 @@ def test_first_by_number() -> None:
     limiter = FirstByNumber(RATED, 2)
     assert run(limiter, chunks([1, 2, 3], [4]), groups=[0, 1, 0, 0]) == [[1, 2], [4]]
     assert run(limiter, chunks([5, 6]), groups=[0, 1]) == []
-    assert limiter.store() == [("a", 0), ("b", 0)]
+    assert limiter.store(0) == [("a", 0), ("b", 0)]
 
 
 def test_last_by_number() -> None:
@@ -97,7 +97,7 @@ def test_first_by_time() -> None:
     """By the clock of the app since the last that passed."""
     limiter = FirstByTime(RATED, 100)
     assert run(limiter, chunks([1, 2], [3], [4], at=[100, 150, 200]), [0, 1, 0, 0]) == [[1, 2], [4]]
-    assert limiter.store() == [("a", 200), ("b", 100)]
+    assert limiter.store(0) == [("a", 200), ("b", 100)]
 
 
 def test_snapshot_without_a_window() -> None:
@@ -120,7 +120,7 @@ def test_what_a_limiter_stores_it_takes_back(make: Any) -> None:
     for stream in streams:
         expected = run(whole, stream, [0, 1])
         other = make(RATED, 5)
-        other.load(cut.store(), cut.due_ms())
+        other.load(0, cut.store(0), cut.due_ms())
         cut = other
         assert run(cut, stream, [0, 1]) == expected
 

@@ -19,10 +19,10 @@ class ByNumber:
 
     goes_by_wall = False
 
-    def __init__(self, rated: Rated, every: int) -> None:
+    def __init__(self, rated: Rated, every: int, *, by_realm: bool = False) -> None:
         self.rated = rated
         self.every = every
-        self.keys = Keys()
+        self.keys = Keys(by_realm=by_realm)
 
     def start(self, clock_ms: int) -> None:
         """See Limiter."""
@@ -52,11 +52,11 @@ class AllByNumber(ByNumber):
         order, now = rows.chunks.order.take(emits), rows.chunks.now[emits]
         return out.output(starts, order, now)
 
-    def store(self) -> Any:
+    def store(self, realm: int) -> Any:
         """See Limiter."""
         return self.keys.saved(self._held)
 
-    def load(self, state: Any, due_ms: int | None) -> None:
+    def load(self, realm: int, state: Any, due_ms: int | None) -> None:
         """See Limiter."""
         self._held = self.keys.loaded(state, self.rated.types)
 
@@ -64,33 +64,33 @@ class AllByNumber(ByNumber):
 class FirstByNumber(ByNumber):
     """The 1st, (N+1)th, … row, counted by group."""
 
-    def __init__(self, rated: Rated, every: int) -> None:
-        super().__init__(rated, every)
+    def __init__(self, rated: Rated, every: int, *, by_realm: bool = False) -> None:
+        super().__init__(rated, every, by_realm=by_realm)
         self._counts = np.zeros(0, np.int64)
 
     def run(self, rows: Limited, moves: Moves) -> Output:
         """See Limiter."""
         groups = rows.block.groups
         self._counts = grown(self._counts, len(self.keys))
-        number = self._counts[groups] + _occurrence(groups)
+        number = self._counts[groups] + occurrence(groups)
         totals = np.bincount(groups, minlength=len(self._counts))
         self._counts = (self._counts + totals) % self.every
         return rows.kept(number % self.every == 0)
 
-    def store(self) -> Any:
+    def store(self, realm: int) -> Any:
         """See Limiter."""
         counts = self._counts.tolist()
-        return [(key, counts[group]) for group, key in enumerate(self.keys.space.keys)]
+        return [(self.keys.named(group), counts[group]) for group in self.keys.groups_of(realm)]
 
-    def load(self, state: Any, due_ms: int | None) -> None:
+    def load(self, realm: int, state: Any, due_ms: int | None) -> None:
         """See Limiter."""
         for key, count in state:
-            group = self.keys.space.id_of(key)
+            group = self.keys.id_of(realm, key)
             self._counts = grown(self._counts, group + 1)
             self._counts[group] = count
 
 
-def _occurrence(groups: Index) -> Index:
+def occurrence(groups: Index) -> Index:
     """How many rows of the same group stand in front of each."""
     by_group = np.argsort(groups, kind="stable")
     arranged = groups[by_group]
@@ -125,11 +125,11 @@ class LastByNumber(ByNumber):
         order, now = rows.chunks.order.take(chunk), rows.chunks.now[chunk]
         return whole.take(index[leaves]).output(starts, order, now)
 
-    def store(self) -> Any:
+    def store(self, realm: int) -> Any:
         """See Limiter."""
         return (self._count, self.keys.saved(self._held))
 
-    def load(self, state: Any, due_ms: int | None) -> None:
+    def load(self, realm: int, state: Any, due_ms: int | None) -> None:
         """See Limiter."""
         self._count, rows = state
         self._held = self.keys.loaded(rows, self.rated.types)

@@ -101,11 +101,11 @@ class Periodic:
         out = whole.take(index[leaves])
         return out.output(starts, order, now)
 
-    def store(self) -> Any:
+    def store(self, realm: int) -> Any:
         """See Limiter."""
         return self.keys.saved(self.held)
 
-    def load(self, state: Any, due_ms: int | None) -> None:
+    def load(self, realm: int, state: Any, due_ms: int | None) -> None:
         """See Limiter."""
         self.held = self.keys.loaded(state, self.rated.types)
         self.periods.next_ms = due_ms
@@ -128,8 +128,8 @@ class FirstByTime:
 
     goes_by_wall = False
 
-    def __init__(self, rated: Rated, every: int) -> None:
-        self.keys = Keys()
+    def __init__(self, rated: Rated, every: int, *, by_realm: bool = False) -> None:
+        self.keys = Keys(by_realm=by_realm)
         self._every_ms = every
         self._passed = np.zeros(0, np.int64)
         self._known = np.zeros(0, np.bool_)
@@ -153,14 +153,14 @@ class FirstByTime:
     def _reserve(self, groups: int) -> None:
         self._passed, self._known = grown(self._passed, groups), grown(self._known, groups)
 
-    def store(self) -> Any:
+    def store(self, realm: int) -> Any:
         """See Limiter."""
         passed = self._passed.tolist()
-        return [(key, passed[group]) for group, key in enumerate(self.keys.space.keys)]
+        return [(self.keys.named(group), passed[group]) for group in self.keys.groups_of(realm)]
 
-    def load(self, state: Any, due_ms: int | None) -> None:
+    def load(self, realm: int, state: Any, due_ms: int | None) -> None:
         """See Limiter."""
         for key, passed_ms in state:
-            group = self.keys.space.id_of(key)
+            group = self.keys.id_of(realm, key)
             self._reserve(group + 1)
             self._passed[group], self._known[group] = passed_ms, True

@@ -41,8 +41,8 @@ class Limiter(Protocol):
     def due_ms(self) -> int | None:
         """When its timer fires next."""
 
-    def store(self) -> Any:
-        """Its state as the reference's limiter has it."""
+    def store(self, realm: int) -> Any:
+        """The state of a partition instance (outside 0) as the reference's limiter has it."""
 
-    def load(self, state: Any, due_ms: int | None) -> None:
+    def load(self, realm: int, state: Any, due_ms: int | None) -> None:
         """Takes over what `store` gave, and when its timer is due."""

@@ -51,11 +51,11 @@ class LastRows:
         self._periods.go_on(fired)
         return out.output(starts, order, now)
 
-    def store(self) -> Any:
+    def store(self, realm: int) -> Any:
         """See Limiter."""
         return self.keys.saved(self._held)
 
-    def load(self, state: Any, due_ms: int | None) -> None:
+    def load(self, realm: int, state: Any, due_ms: int | None) -> None:
         """See Limiter."""
         self._held = self.keys.loaded(state, self._rated.types)
         self._periods.next_ms = due_ms

@@ -234,9 +234,8 @@ def _target(node: QueryNode, site: Site) -> str:
 
 def _limiter(query: CheckedQuery, site: Site, *, shows_timers: bool) -> Limiter | None:
     is_siddhi_5_1 = "compat" in site.plan.checked.annotations
-    limiter = limiter_of(query, site.place, is_siddhi_5_1=is_siddhi_5_1)
-    if limiter is not None and site.realms.is_partition:
-        raise NotLowerable("an output rate in a partition")
+    by_realm = site.realms.is_partition
+    limiter = limiter_of(query, site.place, is_siddhi_5_1=is_siddhi_5_1, by_realm=by_realm)
     if limiter is not None and limiter.goes_by_wall and shows_timers:
         raise NotLowerable("an output rate by time behind a window whose timers are seen")
     return limiter
