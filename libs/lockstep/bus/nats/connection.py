@@ -27,14 +27,13 @@ from lockstep.bus.nats.dialing import (
     hang_up,
 )
 from lockstep.bus.nats.errors import NotConnectedError, translated
+from lockstep.bus.nats.serving import Serving
 from lockstep.events import UnavailableError
 from lockstep.telemetry import get_logger
 
 Handler = Callable[[Msg], Awaitable[None]]
 
 _HEALTH_TIMEOUT_MS: Final = 1_000
-_MOVE_AFTER_S: Final = 1.5  # less than the time for one attempt
-_MOVE_PAUSE_S: Final = 5.0
 _HEADERS_MARGIN_BYTES: Final = 2_048  # the server counts headers towards its limit
 
 
@@ -54,6 +53,7 @@ class Connection:
     def __init__(self, address: Address, limits: BusLimits, name: str) -> None:
         self.address = address
         self.limits = limits
+        self.serving = Serving()
         self.generation = 0  # counts the times when something in flight may have been lost
         self._name = name
         self._log = get_logger()
@@ -64,9 +64,6 @@ class Connection:
         self._inbox = ""
         self._closing = False
         self._restoring: asyncio.Task[None] | None = None
-        self._came_at = 0.0  # when the present server was first reached
-        self._unserved_since: float | None = None
-        self._moved_at = -_MOVE_PAUSE_S
 
     @classmethod
     async def open(cls, address: Address, limits: BusLimits, name: str) -> Connection:
@@ -141,29 +138,13 @@ class Connection:
             with contextlib.suppress(nats.errors.Error):
                 await listening.current.unsubscribe()
 
-    def served(self) -> None:
-        """The cluster has done something that takes a majority of its servers."""
-        self._unserved_since = None
-
     async def unserved(self, asked_at: float) -> None:
         """Something asked of the cluster at that time, on the loop's clock, was not answered, or
-        not well.
-
-        When nothing goes well for a while, the server is left for another one: it may be cut off
-        from its peers, though not from us. At most once in a while, as all of them may be waiting
-        for a leader to be chosen.
-        """
-        if asked_at < self._came_at:
-            return
-        now = asyncio.get_running_loop().time()
-        if self._unserved_since is None:
-            self._unserved_since = asked_at
-        patient = now - self._unserved_since < _MOVE_AFTER_S or now - self._moved_at < _MOVE_PAUSE_S
-        if patient or len(self.address.servers) < 2:
-            return
-        self._moved_at = now
-        self._log.warning("a bus server that serves nothing is left", server=self.address.shown)
-        await self._client.force_reconnect()
+        not well: perhaps the server is left for another one."""
+        leave = self.serving.should_leave(asked_at, asyncio.get_running_loop().time())
+        if leave and len(self.address.servers) > 1:
+            self._log.warning("a bus server that serves nothing is left", server=self.address.shown)
+            await self._client.force_reconnect()
 
     async def healthy(self) -> bool:
         """The server and its JetStream answer now."""
@@ -200,7 +181,7 @@ class Connection:
 
         async def reconnected() -> None:
             self.generation += 1
-            self._arrived()
+            self.serving.arrived(asyncio.get_running_loop().time())
             self._log.info("the bus is back", server=self.address.shown)
 
         async def closed() -> None:
@@ -211,7 +192,7 @@ class Connection:
         callbacks = Callbacks(disconnected, reconnected, closed)
         self._client = await dial(self.address, self.limits, self._name, callbacks)
         dialled.append(self._client)
-        self._arrived()
+        self.serving.arrived(asyncio.get_running_loop().time())
 
     async def _listen(self, listening: Listening) -> None:
         with translated(listening.subject):
@@ -223,10 +204,6 @@ class Connection:
         answer = self._waiting.get(message.subject.rpartition(".")[2])
         if answer is not None and not answer.done():
             answer.set_result(message)
-
-    def _arrived(self) -> None:
-        self._came_at = asyncio.get_running_loop().time()
-        self._unserved_since = None
 
     def _lost(self, why: str) -> None:
         self.generation += 1

@@ -150,7 +150,7 @@ class JetStream:
                 subject, payload, timeout_ms=self._attempt_timeout_ms, headers=headers
             )
             answer = _decoded(message.data, subject, limit_bytes)
-        self.connection.served()
+        self.connection.serving.served()
         return Stored(int(answer["seq"]), bool(answer.get("duplicate", False)))
 
     async def message(self, name: str, request: Mapping[str, Any]) -> RawMessage | None:
@@ -186,7 +186,7 @@ class JetStream:
             answer = _decoded(message.data, endpoint, 0)
         # What only reads is answered by a leader whose followers are gone, too.
         if endpoint.startswith(_MAJORITY):
-            self.connection.served()
+            self.connection.serving.served()
         return answer
 
     @property
