@@ -1,4 +1,5 @@
-"""The apps that are measured, each with the throughput it shall reach (events/s, two cores)."""
+"""The apps that are measured, each with the throughput it shall reach (events/s, two cores; 0: no
+bar)."""
 
 from __future__ import annotations
 
@@ -74,6 +75,28 @@ BENCHES = (
         " insert into Out;",
         1.5e6,
         limits=True,
+    ),
+    *(
+        Bench(name, f"{TRADES}partition with (symbol of Trade) begin {query}; end;", 0.0)
+        for name, query in (
+            (
+                "every a<2:5> -> b, by symbol",
+                "from every a=Trade[price > 80.0]<2:5> -> b=Trade[price < a[last].price * 0.5]"
+                " within 1 sec select a[0].symbol as symbol, a[last].price as high,"
+                " b.price as low insert into Out",
+            ),
+            (
+                "every (a and b) -> c, by symbol",
+                "from every (a=Trade[price > 90.0] and b=Trade[price < 10.0])"
+                " -> c=Trade[price > a.price] within 1 sec"
+                " select a.symbol as symbol, b.price as low, c.price as high insert into Out",
+            ),
+            (
+                "every a, b+, c, by symbol",
+                "from every a=Trade, b=Trade[price > a.price]+, c=Trade[price < b[last].price]"
+                " select a.symbol as symbol, b[last].price as top, c.price as low insert into Out",
+            ),
+        )
     ),
 )
 
