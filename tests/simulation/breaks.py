@@ -44,22 +44,26 @@ NOTHING: Final = Break("nothing is broken", frozenset())
 async def _append_unchecked(
     self: SimOutputLog, record: OutputRecord | ClaimRecord, *, expected_sequence: int
 ) -> Accepted | Refused:
-    there = self._there
-    outcome: Accepted | Refused = await self._bus.ask(
-        lambda: there.append(record, expected_sequence=there._log.tail.sequence)
-    )
+    async def append() -> Accepted | Refused:
+        there = self._there
+        outcome: Accepted | Refused = await there.append(
+            record, expected_sequence=there._log.tail.sequence
+        )
+        return outcome
+
+    outcome: Accepted | Refused = await self._bus.ask(append)
     return outcome
 
 
 async def _tail_of_no_epoch(self: SimOutputLog) -> OutputTail:
-    tail: OutputTail = await self._bus.ask(self._there.tail)
+    tail: OutputTail = await self._bus.ask(lambda: self._there.tail())
     return replace(tail, epoch=0)
 
 
 async def _append_reversed(
     self: SimOutputLog, record: OutputRecord | ClaimRecord, *, expected_sequence: int
 ) -> Accepted | Refused:
-    there, rows = self._there, getattr(record, "rows", ())
+    rows = getattr(record, "rows", ())
     parts: list[OutputRecord | ClaimRecord] = [
         OutputRecord(record.epoch, (row,)) for row in reversed(rows)
     ]
@@ -68,7 +72,7 @@ async def _append_reversed(
         outcome: Accepted | Refused = Accepted(expected_sequence)
         for part in parts or [record]:
             if isinstance(outcome, Accepted):
-                outcome = await there.append(part, expected_sequence=outcome.sequence)
+                outcome = await self._there.append(part, expected_sequence=outcome.sequence)
         return outcome
 
     outcome: Accepted | Refused = await self._bus.ask(append_all)
@@ -145,6 +149,10 @@ def _apply_again(self: AppliedWrites, record: Any, position: Position, engine: A
     return applied(record, position, engine)
 
 
+async def _keep(*_anything: object) -> int:
+    return 0
+
+
 def _put(*there: tuple[str, Any]) -> Patch:
     """Something else under these names."""
 
@@ -190,6 +198,14 @@ BREAKS: Final[dict[str, Break]] = {
         "a restore begins with the present state",
         frozenset({"fold", "other", "missing", "invented"}),
         patched=_put(("services.processor.upgrading.restoration_of", _nothing)),
+    ),
+    "purge": Break(
+        "revisions and cursors outlive a purge",
+        frozenset({"undeployed"}),
+        patched=_put(
+            ("lockstep.store.memory.store.MemoryRevisions.remove_app", _keep),
+            ("lockstep.store.memory.store.MemoryCursors.remove_app", _keep),
+        ),
     ),
     "order": Break(
         "rows of a record are appended the wrong way round",

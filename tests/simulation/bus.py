@@ -111,6 +111,9 @@ class SimBus:
         wait_ms = limits["wait_ms"]
 
         def serve(answer: Answer) -> None:
+            if not self.carrier.has(subject):
+                answer(UnavailableError("there is no such log", where=subject))
+                return
             log = self.carrier.recorded(subject)
             log.watch(after, limits["max_records"], limits["max_bytes"], wait_ms, answer)
 
@@ -127,12 +130,17 @@ class SimBus:
 
 
 class SimInputLog:
-    """See the contract."""
+    """See the contract. A log is found by its name: it may have been removed, and made again."""
 
     def __init__(self, bus: SimBus, subject: str, there: Any) -> None:
         self._bus = bus
         self._subject = subject
-        self._there = there
+        self._opened = there
+
+    @property
+    def _there(self) -> Any:
+        """The log of that name now; UnavailableError when there is none."""
+        return _of_that_name(self._bus, self._subject, self._opened)
 
     async def append(self, record: InputRecord, *, dedup_id: str | None = None) -> Appended:
         """See the contract."""
@@ -153,7 +161,7 @@ class SimInputLog:
 
     async def bounds(self) -> tuple[Position, Position]:
         """See the contract."""
-        bounds: tuple[Position, Position] = await self._bus.ask(self._there.bounds)
+        bounds: tuple[Position, Position] = await self._bus.ask(lambda: self._there.bounds())
         return bounds
 
     async def trim(self, up_to: Position) -> None:
@@ -162,20 +170,27 @@ class SimInputLog:
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else the contract has: asked of the adapter over there."""
-        return self._bus.remote(getattr(self._there, name))
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._bus.remote(lambda *args, **more: getattr(self._there, name)(*args, **more))
 
 
 class SimOutputLog:
-    """See the contract."""
+    """See the contract; found by its name as well."""
 
     def __init__(self, bus: SimBus, subject: str, there: Any) -> None:
         self._bus = bus
         self._subject = subject
-        self._there = there
+        self._opened = there
+
+    @property
+    def _there(self) -> Any:
+        """The log of that name now; UnavailableError when there is none."""
+        return _of_that_name(self._bus, self._subject, self._opened)
 
     async def tail(self) -> OutputTail:
         """See the contract."""
-        tail: OutputTail = await self._bus.ask(self._there.tail)
+        tail: OutputTail = await self._bus.ask(lambda: self._there.tail())
         return tail
 
     async def append(
@@ -195,11 +210,20 @@ class SimOutputLog:
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else the contract has: asked of the adapter over there."""
-        return self._bus.remote(getattr(self._there, name))
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._bus.remote(lambda *args, **more: getattr(self._there, name)(*args, **more))
 
     async def trim(self, up_to: int) -> None:
         """See the contract."""
         await self._bus.ask(lambda: self._there.trim(up_to))
+
+
+def _of_that_name(bus: SimBus, subject: str, opened: Any) -> Any:
+    if not bus.carrier.has(subject):
+        raise UnavailableError("there is no such log", where=subject)
+    opened._log = bus.carrier.log(subject)
+    return opened
 
 
 class SimIngress:

@@ -80,6 +80,22 @@ class SimCarrier(MemoryCarrier):
     writer: str = ""
     trim_faults: list[str] = field(default_factory=list)
     may_trim: Any = None
+    removed: dict[str, list[RecordedLog]] = field(default_factory=dict)
+
+    def has(self, subject: str) -> bool:
+        """Whether there is a log of that name now."""
+        return subject in self._logs
+
+    def all_of(self, subject: str) -> list[RecordedLog]:
+        """All logs of that name: those that were removed, and the one that is there."""
+        there = [self.recorded(subject)] if self.has(subject) else []
+        return [*self.removed.get(subject, ()), *there]
+
+    def remove(self, subject: str) -> None:
+        """Forgets a log; the record of it stays."""
+        if subject in self._logs:
+            self.removed.setdefault(subject, []).append(self.recorded(subject))
+        super().remove(subject)
 
     def log(self, subject: str, *, max_bytes: int | None = None) -> StoredLog:
         """The log of that name, made when missing."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from lockstep.bus import LogName
+from lockstep.bus.subjects import input_subject, output_subject
 from lockstep.events import (
     ClaimRecord,
     EventsRecord,
@@ -20,12 +22,13 @@ from lockstep.events import (
     WriteRecord,
 )
 from lockstep.events.codec import decode_input, decode_output
+from lockstep.frame import LOG_SINCE_SETTING
 from services.processor.envelope import unseal
 from services.processor.origin import is_begun, restoration_of, stamp_in, stamp_of
 from tests.simulation.apps import WRITTEN
-from tests.simulation.cluster import Cluster
-from tests.simulation.executor import Folds
-from tests.simulation.reference import Reference
+from tests.simulation.cluster import Cluster, Life
+from tests.simulation.executor import Fold, Folds
+from tests.simulation.reference import Reference, Segment
 from tests.simulation.store import Taken
 
 SHOWN: Final = 3
@@ -47,7 +50,8 @@ def is_settled(cluster: Cluster) -> bool:
     """Everything that was sent is in the log, everything the log means is published everywhere."""
     if cluster.around.carrier.log("ingress.>").entries:
         return False
-    reference = cluster.reference.catch_up()
+    lives = cluster.lives
+    reference = lives[-1].reference
     wanted = cluster.around.store.shelf.deployments.get(cluster.app)
     now = reference.segments[-1]
     if wanted is None or now.generation is None or now.text != wanted.text:
@@ -60,49 +64,54 @@ def is_settled(cluster: Cluster) -> bool:
         return False
     if not (cluster.scenario.app.is_warm or _replicas_stand_at_the_end(cluster)):
         return False
-    return not [*database(cluster, reference), *presenter(cluster, reference)]
+    return not [*database(cluster, lives), *presenter(cluster, reference)]
 
 
 def check_all(cluster: Cluster) -> list[Violation]:
     """Every violation; the first few of each kind."""
-    reference = cluster.reference.catch_up()
+    lives = cluster.lives
     found = [
-        *identities(cluster),
-        *completeness(cluster, reference),
-        *epochs(cluster),
-        *generations(cluster),
-        *clock(cluster, reference),
-        *folding(cluster, reference),
-        *revisions(cluster, reference),
-        *acknowledged(cluster),
-        *writes(cluster, reference),
-        *database(cluster, reference),
-        *presenter(cluster, reference),
+        *(violation for life in lives for violation in _of_a_life(life)),
+        *put_aside(cluster),
+        *clock(cluster, lives),
+        *folding(cluster, lives),
+        *revisions(cluster, lives),
+        *acknowledged(cluster, lives),
+        *writes(cluster, lives),
+        *database(cluster, lives),
+        *presenter(cluster, lives[-1].reference),
         *(Violation("trim", fault) for fault in cluster.around.carrier.trim_faults[:SHOWN]),
         *(Violation("surprise", str(one)) for one in cluster.story.surprises[:SHOWN]),
     ]
     return found
 
 
-def published(cluster: Cluster) -> Iterator[tuple[int, str, OutputRecord | ClaimRecord]]:
+def _of_a_life(life: Life) -> Iterator[Violation]:
+    yield from identities(life)
+    yield from completeness(life)
+    yield from epochs(life)
+    yield from generations(life)
+
+
+def published(life: Life) -> Iterator[tuple[int, str, OutputRecord | ClaimRecord]]:
     """(time, writer, record) of the output log, from its beginning."""
-    for one in cluster.output.history:
+    for one in life.output.history:
         yield one.at_ms, one.writer, decode_output(one.stored.payload)
 
 
-def published_rows(cluster: Cluster) -> list[OutputRow]:
+def published_rows(life: Life) -> list[OutputRow]:
     """All rows."""
     return [
         row
-        for _, _, record in published(cluster)
+        for _, _, record in published(life)
         if isinstance(record, OutputRecord)
         for row in record.rows
     ]
 
 
-def identities(cluster: Cluster) -> Iterator[Violation]:
+def identities(life: Life) -> Iterator[Violation]:
     """Each output identity once, and in order."""
-    rows = published_rows(cluster)
+    rows = published_rows(life)
     counts = Counter(row.id for row in rows)
     twice = [output_id for output_id, count in counts.items() if count > 1]
     for output_id in twice[:SHOWN]:
@@ -113,10 +122,10 @@ def identities(cluster: Cluster) -> Iterator[Violation]:
         yield Violation("order", f"{_shown(other)} stands behind {_shown(one)}")
 
 
-def completeness(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
+def completeness(life: Life) -> Iterator[Violation]:
     """What is published is what a single executor makes of the same input, to the last row."""
-    there = {row.id: row for row in published_rows(cluster)}
-    wanted = {row.id: row for row in reference.rows}
+    there = {row.id: row for row in published_rows(life)}
+    wanted = {row.id: row for row in life.reference.rows}
     for output_id in sorted(wanted.keys() - there.keys())[:SHOWN]:
         yield Violation("missing", f"{_shown(output_id)} is not published: {wanted[output_id]}")
     for output_id in sorted(there.keys() - wanted.keys())[:SHOWN]:
@@ -124,15 +133,19 @@ def completeness(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
     other = [key for key in sorted(wanted.keys() & there.keys()) if wanted[key] != there[key]]
     for output_id in other[:SHOWN]:
         yield Violation("other", f"{there[output_id]} instead of {wanted[output_id]}")
+
+
+def put_aside(cluster: Cluster) -> Iterator[Violation]:
+    """Nothing is."""
     if cluster.around.carrier.recorded("dead.>").history:
         yield Violation("missing", "events were put aside as dead letters")
 
 
-def epochs(cluster: Cluster) -> Iterator[Violation]:
+def epochs(life: Life) -> Iterator[Violation]:
     """One publisher per epoch; nobody appends behind a later claim."""
     holders: dict[int, str] = {}
     latest, generation = 0, None
-    for at_ms, writer, record in published(cluster):
+    for at_ms, writer, record in published(life):
         if isinstance(record, ClaimRecord):
             goes_over = record.epoch == latest and holders[latest] == writer
             if record.epoch <= latest and not (goes_over and record.generation != generation):
@@ -150,12 +163,12 @@ def epochs(cluster: Cluster) -> Iterator[Violation]:
             return
 
 
-def generations(cluster: Cluster) -> Iterator[Violation]:
+def generations(life: Life) -> Iterator[Violation]:
     """The app goes over to later states alone, each at one position: rows before it are of those
     before, rows behind it are its own."""
     latest: Generation | None = None
     last: Position = 0
-    for at_ms, writer, record in published(cluster):
+    for at_ms, writer, record in published(life):
         new = getattr(record, "generation", None)
         if new is None or new == latest:
             last = max(last, *(row.id.position for row in getattr(record, "rows", ())), 0)
@@ -168,7 +181,7 @@ def generations(cluster: Cluster) -> Iterator[Violation]:
         latest = new
 
 
-def clock(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
+def clock(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]:
     """The log's clock runs forward, and is the same for everybody at the same position."""
     for fold in cluster.around.folds.folded:
         if fold.clock_ms < fold.clock_before_ms:
@@ -179,7 +192,7 @@ def clock(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
             return
         wanted = {
             one.clocks[fold.position]
-            for one in reference.of_text(fold.text, fold.before)
+            for one in _states_of(lives, fold)
             if fold.position in one.clocks
         }
         if wanted and fold.clock_ms not in wanted:
@@ -189,18 +202,24 @@ def clock(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
             return
 
 
-def folding(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
+def _states_of(lives: Sequence[Life], fold: Fold) -> list[Segment]:
+    """Those that a replica may have folded there; it may not have heard that logs were removed."""
+    found = [one for life in lives for one in life.reference.of_text(fold.text, fold.before)]
+    return [one for one in found if fold.position <= one.end]
+
+
+def folding(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]:
     """Every replica's fold of any slice, published or not, is the reference's."""
     shown = 0
     for fold in cluster.around.folds.folded:
-        segments = reference.of_text(fold.text, fold.before)
+        segments = _states_of(lives, fold)
         wanted = [one.rows_between(fold.before, fold.position) for one in segments]
         if wanted and list(fold.rows) not in wanted and shown < SHOWN:
             shown += 1
             yield Violation("fold", f"{fold.node}, {fold.before} to {fold.position}, differs")
 
 
-def revisions(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
+def revisions(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]:
     """A counting revision and the log behind it give what never having stopped gives."""
     counting = [
         taken
@@ -209,27 +228,28 @@ def revisions(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
     ]
     step = max(1, len(counting) // REPLAYED_REVISIONS)
     for taken in [*counting[::step], *counting[-1:]]:
-        for what in _replayed(cluster, reference, taken):
+        whats = [what for life in lives for what in _replayed(cluster, life, taken)]
+        for what in whats:
             yield Violation("revision", f"{taken.revision.id}: {what}")
 
 
-def _replayed(cluster: Cluster, reference: Reference, taken: Taken) -> Iterator[str]:
+def _replayed(cluster: Cluster, life: Life, taken: Taken) -> Iterator[str]:
     contents = unseal(taken.state)
     position = taken.revision.position
-    segment = reference.state_at(stamp_of(taken.revision), position)
+    segment = life.reference.state_at(stamp_of(taken.revision), position)
     if segment is None:
         return  # of a state that had not begun there, or had ended
-    end = len(cluster.input.history)
-    segment.fold(cluster.input, end)
-    last = _published_by(cluster, taken.saved_ms)
+    end = len(life.input.history)
+    segment.fold(life.input, end)
+    last = _published_by(life, taken.saved_ms)
     held = {row.id for row in contents.rows}
-    for row in reference.rows:
+    for row in life.reference.rows:
         if row.id.position <= position and (last is None or row.id > last) and row.id not in held:
             yield f"{_shown(row.id)} was not published and is not held back in it"
             return
     executor = Folds(kind=cluster.around.folds.kind).executor("checker", contents.text)
     executor.restore(contents.snapshot)
-    entries = [e for e in cluster.input.encoded() if position < e.position <= end]
+    entries = [e for e in life.input.encoded() if position < e.position <= end]
     rows = list(executor.run_encoded(entries).rows) if entries else []
     if rows != segment.rows_between(position, end):
         yield f"replayed to {end} it gives other rows"
@@ -237,68 +257,82 @@ def _replayed(cluster: Cluster, reference: Reference, taken: Taken) -> Iterator[
         yield f"replayed to {end} it gives another state"
 
 
-def _published_by(cluster: Cluster, at_ms: int) -> OutputId | None:
+def _published_by(life: Life, at_ms: int) -> OutputId | None:
     last = None
-    for when_ms, _, record in published(cluster):
+    for when_ms, _, record in published(life):
         if when_ms <= at_ms and isinstance(record, OutputRecord) and record.rows:
             last = record.rows[-1].id
     return last
 
 
-def acknowledged(cluster: Cluster) -> Iterator[Violation]:
+def acknowledged(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]:
     """What a client was told to be accepted is in the log once; what not, at most once."""
-    counts: Counter[int] = Counter()
-    for entry in cluster.input.encoded():
-        record = decode_input(entry.payload)
-        if isinstance(record, EventsRecord):
-            counts.update(event.data[0] for chunk in record.chunks for event in chunk)
+    counts = [_events_in(life) for life in lives]
     for client in cluster.clients:
         for message in client.sent:
             for number in message.numbers:
-                count = counts[number]
-                if count > 1 or (count == 0 and message.accepted):
-                    yield Violation("input", f"event {number} of {client.name} {count} times")
+                found = [count[number] for count in counts]
+                # A client that tries again does not know that the logs are others meanwhile.
+                if max(found) > 1 or (sum(found) == 0 and message.accepted):
+                    yield Violation("input", f"event {number} of {client.name} {found} times")
                     return
 
 
-def writes(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
+def _events_in(life: Life) -> Counter[int]:
+    counts: Counter[int] = Counter()
+    for entry in life.input.encoded():
+        record = decode_input(entry.payload)
+        if isinstance(record, EventsRecord):
+            counts.update(event.data[0] for chunk in record.chunks for event in chunk)
+    return counts
+
+
+def writes(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]:
     """Each on-demand write is applied once, where its first record stands, however often it was
     asked for; what was told is true.
     """
+    if len(lives) > 1:
+        return  # asked for again it is applied again: the state has gone with the logs
     first: dict[str, Position] = {}
-    for entry in cluster.input.encoded():
+    for entry in lives[-1].input.encoded():
         record = decode_input(entry.payload)
         if isinstance(record, WriteRecord):
             first.setdefault(record.request_id, entry.position)
-    for request_id, told in cluster.written.items():
+    for request_id, told in cluster.people.written.items():
         if first.get(request_id) != told:
             yield Violation(
                 "write", f"{request_id} is told to be applied at {told}; it stands at"
                 f" {first.get(request_id)}"
             )  # fmt: skip
-    applied = [row.data[1] for row in published_rows(cluster)
+    applied = [row.data[1] for row in published_rows(lives[-1])
                if row.stream == "Totals" and row.data[0] == WRITTEN]  # fmt: skip
     restored = any(restoration_of(one) for one in cluster.around.store.archive.deployments.values())
     if not restored and applied != list(range(1, len(first) + 1)):
         yield Violation("write", f"{len(first)} writes; the table says {applied}")
 
 
-def database(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
+def database(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]:
     """The tables hold what the output log says, in its order."""
-    wanted_rows = [row.data for row in reference.rows if row.stream == "Out"]
-    there = _rows_of(cluster, "rows")
-    if there != wanted_rows:
-        yield Violation(
-            "database", f"rows: {len(there)} instead of {len(wanted_rows)}"
-            if len(there) != len(wanted_rows) else "rows differ"
-        )  # fmt: skip
+    there, wanted = Counter(_rows_of(cluster, "rows")), Counter(_out_rows(lives[-1:]))
+    in_order = len(lives) > 1 or _rows_of(cluster, "rows") == _out_rows(lives)
+    # Of logs that were removed some rows may not have been delivered yet.
+    earlier = Counter(_out_rows(lives[:-1]))
+    if wanted - there or there - wanted - earlier or not in_order:
+        count, all_count = there.total(), (wanted + earlier).total()
+        yield Violation("database", f"rows: {count} instead of {all_count}, or in another order")
     totals: dict[Any, tuple[Any, ...]] = {}
-    for row in reference.rows:
+    for row in lives[-1].reference.rows:
         if row.stream == "Totals":
             assert row.operation is Operation.UPSERT
             totals[row.data[0]] = row.data
-    if sorted(_rows_of(cluster, "totals")) != sorted(totals.values()):
+    found = {row[0]: row for row in _rows_of(cluster, "totals")}
+    left = {key: row for key, row in found.items() if len(lives) == 1 or key in totals}
+    if left != totals:
         yield Violation("database", "totals differ")
+
+
+def _out_rows(lives: Sequence[Life]) -> list[tuple[Any, ...]]:
+    return [row.data for life in lives for row in life.reference.rows if row.stream == "Out"]
 
 
 def presenter(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
@@ -314,15 +348,33 @@ def presenter(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
         yield Violation("presenter", f"shows {shown} as the newest row instead of {wanted[-1]}")
 
 
+def gone(cluster: Cluster, published: Sequence[int], *, purged: bool) -> Iterator[Violation]:
+    """Of an undeployed app nothing is left that does anything; of a purged one, nothing."""
+    if [len(life.output.history) for life in cluster.lives][: len(published)] != list(published):
+        yield Violation("undeployed", "something is published though it is undeployed")
+    for name, node in cluster.nodes.items():
+        parts: Any = node.parts
+        if name.startswith("processor") and parts._statuses():
+            yield Violation("undeployed", f"{name} carries it still")
+    store = cluster.around.store.shelf
+    kept = [*store.revisions, *(one for one in store.cursors if LOG_SINCE_SETTING not in one)]
+    if purged and kept:
+        yield Violation("undeployed", f"{kept} outlive a purge")
+
+
 def may_trim(cluster: Cluster, subject: str, up_to: Position) -> str | None:
     """None, or who still needs what is to go."""
-    if subject == cluster.input.name:
+    if subject == input_subject(LogName(cluster.app)):
         kept = [r for r, _ in cluster.around.store.shelf.revisions.values() if r.verified]
         oldest = min((revision.position for revision in kept), default=0)
         if up_to > oldest:
             return f"the input log is cut at {up_to}; the oldest counting revision is at {oldest}"
-    elif subject == cluster.output.name:
+    elif subject == output_subject(LogName(cluster.app)):
+        deployed = cluster.around.store.shelf.deployments.get(cluster.app)
+        since = "" if deployed is None else deployed.settings.get(LOG_SINCE_SETTING, "")
         for sink, (_, delivered) in cluster.around.database.cursors.items():
+            if not sink.endswith(f"@{since}"):
+                continue  # it has read logs that were removed
             stream = sink.rpartition("/")[2].partition(".")[0]
             if _rows_gone(cluster, stream, delivered, up_to):
                 return f"the output log is cut at {up_to}; sink {sink} stands at {delivered}"
@@ -361,4 +413,4 @@ def _shown(output_id: OutputId) -> str:
     return f"{output_id.position}.{output_id.ordinal}"
 
 
-__all__ = ["Violation", "check_all", "is_settled", "may_trim"]
+__all__ = ["Violation", "check_all", "gone", "is_settled", "may_trim"]

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import dataclass
 from typing import Any, Final
-
-import msgspec
 
 from lockstep.bus import LogName, input_subject, output_subject
 from lockstep.bus.limits import BusLimits
-from lockstep.events import LockstepError, Position, UnavailableError
 from lockstep.leader.memory import LeaseTable
 from tests.simulation.breaks import Break
 from tests.simulation.bus import SimBus, Switchboard
 from tests.simulation.carrier import RecordedLog, SimCarrier
-from tests.simulation.clients import HTTP_OK, Client
+from tests.simulation.clients import Client
 from tests.simulation.database import Database
-from tests.simulation.door import Reply, SimDoor, call
+from tests.simulation.door import SimDoor
 from tests.simulation.executor import Folds
 from tests.simulation.loop import Host, HostClock
 from tests.simulation.network import Network
 from tests.simulation.node import EPOCH_MS, SimNode, Surroundings, base_settings
+from tests.simulation.people import People
 from tests.simulation.reference import Reference
 from tests.simulation.scenario import LOAD_UNTIL_MS, Scenario
 from tests.simulation.store import StoreServer
@@ -30,9 +29,19 @@ from tests.simulation.story import Story
 INGRESS_REDELIVERY_MS: Final = 2_000
 ASK_TIMEOUT_MS: Final = 6_000
 DEPLOY_PAUSE_MS: Final = 200
+LOOK_PAUSE_MS: Final = 1_000
 NUMBERS_A_CLIENT: Final = 1_000_000
 COMING_UP_MS: Final = 30
 START_AGAIN_MS: Final = 400
+
+
+@dataclass(frozen=True)
+class Life:
+    """An app's logs until they were removed, or until now."""
+
+    input: RecordedLog
+    output: RecordedLog
+    reference: Reference
 
 
 class Cluster:
@@ -43,7 +52,6 @@ class Cluster:
         self.scenario, self.story, self.loop = scenario, story, loop
         self.app = scenario.app.name
         self.deployed = 0
-        self.written: dict[str, Position] = {}
         self.network = Network(loop, random.Random(f"network {scenario.seed}"))
         self.network.stall_share = scenario.stall_share
         server_clock = HostClock(loop, EPOCH_MS)
@@ -63,9 +71,8 @@ class Cluster:
             folds=Folds(),
             replicas=scenario.replicas,
         )
-        self.reference = Reference(
-            scenario.app.versions[0], self.input, self.output, self.around.store.archive
-        )
+        self._lives: dict[int, Life] = {}
+        self.people = People(self)
         self.around.folds.kind = broken.executor
         self.host = Host("operator")
         self.clock = server_clock
@@ -89,6 +96,25 @@ class Cluster:
     def output(self) -> RecordedLog:
         """The app's output log."""
         return self.around.carrier.recorded(output_subject(LogName(self.app)))
+
+    @property
+    def lives(self) -> list[Life]:
+        """Of logs that were removed, then of those that are there; references caught up."""
+        carrier, name = self.around.carrier, LogName(self.app)
+        inputs = carrier.all_of(input_subject(name))
+        outputs = carrier.all_of(output_subject(name))
+        lives = [self._life(*both) for both in zip(inputs, outputs, strict=False)]
+        for life in lives:
+            life.reference.is_over = life is not lives[-1]
+            life.reference.catch_up()
+        return lives
+
+    def _life(self, entered: RecordedLog, published: RecordedLog) -> Life:
+        if id(published) not in self._lives:
+            first, archive = self.scenario.app.versions[0], self.around.store.archive
+            reference = Reference(first, entered, published, archive)
+            self._lives[id(published)] = Life(entered, published, reference)
+        return self._lives[id(published)]
 
     def node(self, name: str) -> SimNode | None:
         """The node while it lives."""
@@ -139,62 +165,7 @@ class Cluster:
         for name in self.names:
             self.start(name)
             await self.sleep_ms(COMING_UP_MS)
-        await self.deploy(self.scenario.app.versions[0])
-
-    async def deploy(self, text: str) -> None:
-        """Tries until it is accepted."""
-        body = msgspec.json.encode({"text": text})
-        while True:
-            try:
-                reply = await self.ask_coordinators("PUT", "/v1/apps", body)
-            except LockstepError:
-                reply = None
-            if reply is not None and reply.status in (200, 201):
-                self.story.tell("operator", f"deployed {reply.body.decode()}")
-                return
-            await self.sleep_ms(DEPLOY_PAUSE_MS)
-
-    async def ask_coordinators(self, method: str, path: str, body: bytes = b"") -> Reply:
-        """The first good answer; UnavailableError when nobody gives one."""
-        last: Reply | None = None
-        for name, node in self.nodes.items():
-            if not name.startswith("coordinator") or not node.lives:
-                continue
-            try:
-                last = await call(
-                    self.network, self.host, node.host, node.door, method, path,
-                    body=body, timeout_ms=ASK_TIMEOUT_MS,
-                    # A coordinator that does not lead says so instead of passing it on.
-                    headers={"Content-Type": "application/json", "X-Lockstep-Forwarded": "1"},
-                )  # fmt: skip
-            except UnavailableError:
-                continue
-            if last.status < 500:
-                return last
-        if last is None:
-            raise UnavailableError("no coordinator answers")
-        return last
-
-    async def write(self, request_id: str) -> None:
-        """An on-demand write, asked for again with the same id until its outcome is told."""
-        path = f"/v1/apps/{self.app}/query"
-        body = msgspec.json.encode({"query": self.scenario.app.write})
-        while True:
-            node = self.nodes["presenter-1"]
-            try:
-                reply = await call(
-                    self.network, self.host, node.host, node.door, "POST", path,
-                    body=body, timeout_ms=ASK_TIMEOUT_MS,
-                    headers={"Content-Type": "application/json", "Idempotency-Key": request_id},
-                )  # fmt: skip
-            except LockstepError:
-                reply = None
-            if reply is not None and reply.status == HTTP_OK:
-                answer = msgspec.json.decode(reply.body)
-                self.written[request_id] = answer["position"]
-                self.story.tell("operator", f"{request_id} is applied: {answer}")
-                return
-            await self.sleep_ms(DEPLOY_PAUSE_MS)
+        await self.people.deploy(self.scenario.app.versions[0])
 
     async def heal(self) -> None:
         """Everything comes up again."""

@@ -183,13 +183,25 @@ async def _restore(cluster: Cluster, _fault: Fault) -> None:
         await _ask(cluster, f"/v1/apps/{cluster.app}/restore", body)
 
 
+async def _redeploy(cluster: Cluster, fault: Fault) -> None:
+    """Undeployed, with its logs or without, and deployed anew: the same text, or the next one."""
+    cluster.people.undeploying += 1
+    await cluster.people.undeploy(purge=fault.kind == "purge")
+    await cluster.sleep_ms(fault.for_ms)
+    versions = cluster.scenario.app.versions
+    if fault.detail == "next" and cluster.deployed + 1 < len(versions):
+        cluster.deployed += 1
+    await cluster.people.deploy(versions[cluster.deployed])
+    cluster.people.undeploying -= 1
+
+
 async def _write(cluster: Cluster, fault: Fault) -> None:
-    await cluster.write(fault.detail)
+    await cluster.people.write(fault.detail)
 
 
 async def _ask(cluster: Cluster, path: str, body: bytes = b"") -> None:
     try:
-        reply = await cluster.ask_coordinators("POST", path, body)
+        reply = await cluster.people.ask_coordinators("POST", path, body)
         cluster.story.tell("operator", f"{path}: {reply.status} {reply.body.decode()}")
     except LockstepError as error:
         cluster.story.tell("operator", f"{path}: {error}")
@@ -200,7 +212,7 @@ async def _deploy(cluster: Cluster, _fault: Fault) -> None:
     versions = cluster.scenario.app.versions
     if cluster.deployed + 1 < len(versions):
         cluster.deployed += 1
-        await cluster.deploy(versions[cluster.deployed])
+        await cluster.people.deploy(versions[cluster.deployed])
 
 
 _KINDS: Final[dict[str, Befall]] = {
@@ -211,4 +223,5 @@ _KINDS: Final[dict[str, Befall]] = {
     "full_disk": _full_disk, "torn_write": _torn_write, "rotten_revision": _rotten_revision,
     "redeliver": _redeliver, "crash_all": _crash_all, "handover": _handover,
     "snapshot": _snapshot, "deploy": _deploy, "restore": _restore, "write": _write,
+    "redeploy": _redeploy, "purge": _redeploy,
 }  # fmt: skip

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from lockstep.bus import EncodedEntry
-from lockstep.events import ClaimRecord, Generation, OutputRow, Position
+from lockstep.events import (
+    ClaimRecord,
+    Generation,
+    OutputId,
+    OutputRecord,
+    OutputRow,
+    Position,
+)
 from lockstep.events.codec import decode_output
 from lockstep.operators.errors import SnapshotError
 from lockstep.store import Deployment
@@ -59,6 +66,9 @@ class Reference:
     log: RecordedLog
     output: RecordedLog
     archive: Archive
+    is_over: bool = False
+    """The logs were removed: what was not published then never will be."""
+
     segments: list[Segment] = field(default_factory=list)
     rows: list[OutputRow] = field(default_factory=list)
 
@@ -71,12 +81,27 @@ class Reference:
             one.fold(self.log, following.begin)
         self.segments[-1].fold(self.log, len(self.log.history))
         ends = [*(one.begin for one in self.segments[1:]), len(self.log.history)]
-        self.rows = [
-            row
-            for one, end in zip(self.segments, ends, strict=True)
-            for row in one.rows_between(one.begin, end)
+        ends_for_good = [
+            (one.generation and one.generation.deployed_ms)
+            != (following.generation and following.generation.deployed_ms)
+            for one, following in pairwise(self.segments)
         ]
+        self.rows = []
+        for one, end, cut in zip(self.segments, ends, [*ends_for_good, self.is_over], strict=True):
+            rows = one.rows_between(one.begin, end)
+            last = self._published_up_to(end) if cut else None
+            self.rows += [row for row in rows if not cut or (last and row.id <= last)]
         return self
+
+    def _published_up_to(self, position: Position) -> OutputId | None:
+        """The last published row of a position or before: an undeployed app publishes no more."""
+        last = None
+        for one in self.output.history:
+            record = decode_output(one.stored.payload)
+            if isinstance(record, OutputRecord) and record.rows:
+                ids = [row.id for row in record.rows if row.id.position <= position]
+                last = max([*ids, *([last] if last else [])], default=None)
+        return last
 
     @property
     def text(self) -> str:

@@ -47,6 +47,8 @@ class Scenario:
     skews_ms: tuple[int, ...]
     stall_share: float
     faults: tuple[Fault, ...]
+    farewell: str = ""
+    """What becomes of the app at the very end: `undeploy`, `purge` or nothing."""
 
 
 def draw(seed: int) -> Scenario:
@@ -54,7 +56,20 @@ def draw(seed: int) -> Scenario:
     scenario = draw_faults(seed)
     rng = random.Random(f"actions {seed}")
     actions = _actions(rng, scenario)
-    return replace(scenario, faults=tuple(sorted([*scenario.faults, *actions])))
+    again = rng.choice(("", "", "", "", "redeploy", "purge"))
+    clients = scenario.clients
+    if again:
+        at_ms = rng.randrange(FIRST_FAULT_MS, LAST_FAULT_MS)
+        text = rng.choice(("same", "same", "next"))
+        actions.append(Fault(at_ms, again, "cluster", rng.choice((1, 150, 800, 2_500)), text))
+        # What the bus takes for an app that is not there is put aside; this is not about that.
+        clients = tuple("any" if mode == "bus" else mode for mode in clients)
+    return replace(
+        scenario,
+        clients=clients,
+        faults=tuple(sorted([*scenario.faults, *actions])),
+        farewell=rng.choice(("", "", "undeploy", "purge")),
+    )
 
 
 def _actions(rng: random.Random, scenario: Scenario) -> list[Fault]:

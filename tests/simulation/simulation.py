@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from tests.simulation.breaks import NOTHING, Break
-from tests.simulation.checkers import Violation, check_all, is_settled, may_trim
+from tests.simulation.checkers import Violation, check_all, gone, is_settled, may_trim
 from tests.simulation.cluster import Cluster
 from tests.simulation.executor import reading_texts_once
 from tests.simulation.faults import befall
@@ -21,6 +21,8 @@ from tests.simulation.story import Moment, Story
 
 SETTLE_EVERY_MS: Final = 500
 SETTLE_LIMIT_MS: Final = 30_000
+LET_GO_MS: Final = 5_000
+SILENCE_MS: Final = 5_000
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ async def _run(scenario: Scenario, story: Story, broken: Break) -> Outcome:
     await cluster.boot()
     load = cluster.load()
     faults = [asyncio.ensure_future(befall(cluster, fault)) for fault in scenario.faults]
+    minding = asyncio.ensure_future(cluster.people.mind_deployment())
     await cluster.sleep_until(LOAD_UNTIL_MS)
     _, late = await asyncio.wait([*load, *faults], timeout=SETTLE_LIMIT_MS / 1000)
     for task in [*faults, *load]:
@@ -73,12 +76,24 @@ async def _run(scenario: Scenario, story: Story, broken: Break) -> Outcome:
     deadline_ms = story.loop.now_ms + SETTLE_LIMIT_MS
     while not is_settled(cluster) and story.loop.now_ms < deadline_ms:
         await cluster.sleep_ms(SETTLE_EVERY_MS)
+    minding.cancel()
     story.tell("operator", "the end")
     found = (*stuck, *check_all(cluster))
+    if scenario.farewell and not found:
+        found = tuple(await _say_farewell(cluster))
     return Outcome(
         scenario, found, tuple(story.moments), len(scenario.faults), story.loop.now_ms,
         len(cluster.input.history), len(cluster.output.history),
     )  # fmt: skip
+
+
+async def _say_farewell(cluster: Cluster) -> list[Violation]:
+    """The app is undeployed for good: nothing is published any more, nobody carries it."""
+    await cluster.people.undeploy(purge=cluster.scenario.farewell == "purge")
+    await cluster.sleep_ms(LET_GO_MS)
+    published = [len(life.output.history) for life in cluster.lives]
+    await cluster.sleep_ms(SILENCE_MS)
+    return [*gone(cluster, published, purged=cluster.scenario.farewell == "purge")]
 
 
 def _throw_away(loop: VirtualLoop) -> None:

@@ -18,7 +18,16 @@ from tests.simulation.simulation import simulate
 ROOT = Path(__file__).parents[2]
 SMOKE_SEEDS = range(20)
 BREAK_SEEDS = range(200)
-SOON = {"write": 6, "restore": 4, "fencing": 5, "generation": 35, "held": 6, "cursor": 6, "ack": 9}
+SOON = {
+    "purge": 0,
+    "write": 6,
+    "restore": 4,
+    "fencing": 5,
+    "generation": 35,
+    "held": 6,
+    "cursor": 6,
+    "ack": 9,
+}
 """Seeds that are known to show a break; any of the first 200 would do."""
 
 NODES = ("coordinator-1", "processor-1", "processor-2", "receiver-1", "receiver-2", "publisher-1",
