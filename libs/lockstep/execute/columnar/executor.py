@@ -184,7 +184,7 @@ class ColumnarExecutor:
             observe=self._observer is not None,
         )
         pieces = state.Pieces()
-        self._write(pieces, engine)
+        self.write_snapshot(pieces, engine)
         reference.restore(pieces.joined())
         return reference
 
@@ -194,11 +194,8 @@ class ColumnarExecutor:
         self.write_snapshot(pieces)
         return pieces.joined()
 
-    def write_snapshot(self, sink: state.Sink) -> None:
-        """The same, piece by piece."""
-        self._write(sink, to_reference)
-
-    def _write(self, sink: state.Sink, engine: EngineState) -> None:
+    def write_snapshot(self, sink: state.Sink, engine: EngineState = to_reference) -> None:
+        """The same, piece by piece; or that part of it which `engine` gives."""
         body = {
             "started": self._started,
             "seen": self._seen.snapshot(),
