@@ -69,9 +69,9 @@ def _packed(value: Any, aside: _Aside) -> Any:
     if kind is int:
         return value if _LONG_MIN <= value <= _LONG_MAX else _Ext(_BIG, str(value).encode())
     if kind is list:
-        return [_packed(item, aside) for item in value]
+        return _all_packed(value, aside)
     if kind is tuple:
-        return _Ext(_TUPLE, _encode([_packed(item, aside) for item in value]))
+        return _Ext(_TUPLE, _encode(_all_packed(value, aside)))
     if isinstance(value, StreamEvent):
         data = [item if type(item) in _SCALARS else _packed(item, aside) for item in value.data]
         return _Ext(_EVENT, _encode([value.timestamp_ms, value.kind, data]))
@@ -81,6 +81,16 @@ def _packed(value: Any, aside: _Aside) -> Any:
         pairs = [(_packed(key, aside), _packed(item, aside)) for key, item in value.items()]
         return _Ext(_MAP, _encode(pairs))
     return _packed_rare(value, aside)
+
+
+def _all_packed(values: Iterable[Any], aside: _Aside) -> list[Any]:
+    # Most values are leaves, which a call each would make twice as dear.
+    return [
+        value
+        if (kind := type(value)) in _SCALARS or (kind is int and _LONG_MIN <= value <= _LONG_MAX)
+        else _packed(value, aside)
+        for value in values
+    ]
 
 
 def _packed_rare(value: Any, aside: _Aside) -> Any:
