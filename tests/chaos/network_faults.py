@@ -120,8 +120,7 @@ async def nats_leader_partitioned(scene: Scene) -> None:
 
 @fault("nats-leader-one-way")
 async def nats_leader_one_way(scene: Scene) -> None:
-    """The NATS server that leads the output log is not heard by its peers, or does not hear
-    them."""
+    """The same in one direction: its peers do not hear it, or it does not hear them."""
     leader = await _log_leader(scene)
     if not _between_servers(scene):
         return

@@ -260,7 +260,7 @@ def wish_of(arguments: list[str]) -> Wish | None:
     given = parser.parse_args(arguments)
     if given.list:
         for fault in FAULTS.values():
-            print(f"{fault.name:<22}{fault.meaning}")
+            print(f"{fault.name:<25}{fault.meaning}")
         return None
     only = tuple(name for name in given.only.split(",") if name)
     if unknown := [name for name in only if name not in FAULTS]:

@@ -47,11 +47,11 @@ class Story:
         kinds: dict[str, list[Happened]] = defaultdict(list)
         for one in self.happened:
             kinds[one.name].append(one)
-        lines = [f"{'fault':<22}{'times':>6}{'whole p50':>12}{'max':>9}{'silence max':>13}"]
+        lines = [f"{'fault':<25}{'times':>6}{'whole p50':>12}{'max':>9}{'silence max':>13}"]
         for name, ones in sorted(kinds.items()):
             whole = [one.whole_ms for one in ones]
             lines.append(
-                f"{name:<22}{len(ones):>6}{quantile(whole, 0.5):>12}{max(whole):>9}"
+                f"{name:<25}{len(ones):>6}{quantile(whole, 0.5):>12}{max(whole):>9}"
                 f"{max(one.silence_ms for one in ones):>13}"
             )
         if self.handovers_ms:
