@@ -115,6 +115,8 @@ class VirtualApp:
         rehearse(self._plan)
         self._executor = open_executor(executor, app_text, self._plan, start_ms)
         self._clock_ms = start_ms
+        # When a tick is due; at once, until the executor has said.
+        self._due_ms: int | None = start_ms
         self._record = Record(self._plan)
         self._query_names = {node.name for node in self._plan.nodes if hasattr(node, "query")}
         if snapshot is None:
@@ -169,9 +171,10 @@ class VirtualApp:
         self._fold(record)
 
     def advance(self, milliseconds: int) -> None:
-        """Moves the clock; timers fire on the way."""
+        """Moves the clock; timers fire on the way. By 0 ms only what is due already fires."""
         self._clock_ms += milliseconds
-        self._fold(TickRecord(self._clock_ms))
+        if milliseconds or (self._due_ms is not None and self._due_ms <= self._clock_ms):
+            self._fold(TickRecord(self._clock_ms))
 
     def enable_playback(
         self, on: bool, *, idle_ms: int | None = None, increment_ms: int | None = None
@@ -185,9 +188,11 @@ class VirtualApp:
             )
         switchable: Switchable = executor
         switchable.enable_playback(on, idle_ms, increment_ms)
+        self._due_ms = self._clock_ms
 
     def _fold(self, record: InputRecord) -> SliceResult:
         result = self._executor.run_slice([LogEntry(self._executor.position + 1, record)])
+        self._due_ms = result.next_due_ms
         self._record.faults += result.faults
         self._record.add_all(self._executor.take_observations())
         return result

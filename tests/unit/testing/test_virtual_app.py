@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lockstep.operators.state import position_of
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.testing import Event, VirtualApp
 
@@ -161,3 +162,21 @@ def test_distributed_sinks(strategy: str, topics: list[str]) -> None:
     for key in ("a", "b", "a"):
         app.send("S", [key])
     assert topics == [topic for topic, _ in app.published()]
+
+
+def test_time_that_stands_fires_what_is_due_and_folds_nothing_else() -> None:
+    """A late event's timer is due at once, also for an app that goes on from a snapshot."""
+    text = (
+        "define stream S (v int); from S#window.time(1 sec) select v insert expired events into O;"
+    )
+    app = VirtualApp(text, start_ms=5_000)
+    app.send("S", [1], timestamp_ms=100)
+    restored = VirtualApp.restore(text, app.snapshot(), start_ms=5_000)
+    for each in (app, restored):
+        each.advance(0)
+        assert [event.data[0] for event in each.stream("O")] == [1]
+        position = position_of(each.snapshot())
+        each.advance(0)
+        assert position_of(each.snapshot()) == position
+        each.advance(1)
+        assert position_of(each.snapshot()) == position + 1
