@@ -6,6 +6,7 @@ from __future__ import annotations
 from random import Random
 from unittest.mock import patch
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,12 @@ from lockstep.plan import AppPlan, QueryNode, build
 from lockstep.siddhiql import check
 from tests.property.executors_exotic import EXOTIC
 from tests.property.executors_model import PARTS, Apps, cut, entries, fold, fold_hopping
-from tests.property.executors_windows import WINDOWED
+from tests.property.executors_windows import WINDOWED, compile_kernels
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled() -> None:
+    compile_kernels()
 
 
 @settings(max_examples=120, deadline=None)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,12 @@ from lockstep.execute.columnar.shards import Shard
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
 from tests.property.executors_model import DEFINITIONS, Apps, cut, entries, fold
+from tests.property.executors_windows import compile_kernels
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled() -> None:
+    compile_kernels()
 
 
 class Sharded:
