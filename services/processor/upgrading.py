@@ -160,8 +160,6 @@ class UpgradeLoop:
     async def _states(self, wanted: Deployment, contents: Contents) -> AsyncIterator[Bytes]:
         """Of the revision that is to be restored, if one is, then what is there now."""
         replica = self._replica
-        if wanted.created_ms != replica.made_under.created_ms:
-            return  # another app of that name: the earlier one was undeployed
         restoration = restoration_of(wanted)
         if restoration is not None and replica.made_under < restoration.made_under:
             try:

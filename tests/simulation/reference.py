@@ -182,7 +182,7 @@ class Reference:
             return
         before = self.segments[-1]
         before.fold(self.log, generation.position)
-        if before.generation is None or before.generation.deployed_ms != generation.deployed_ms:
+        if before.generation is None:
             return
         restoration = restoration_of(wanted)
         if restoration is not None and restoration.made_under > stamp_in(before.generation):
