@@ -71,6 +71,7 @@ $(VENV)/created:
 $(VENV)/runtime: $(VENV)/created requirements.lock pyproject.toml
 	$(PIP) install --quiet --require-hashes -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	$(BIN)/python -m lockstep.execute.columnar.precompile
 	@touch $@
 
 $(VENV)/dev: $(VENV)/runtime requirements-dev.lock

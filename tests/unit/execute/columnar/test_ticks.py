@@ -28,7 +28,7 @@ QUERY = "from S#window.time(300) select s, sum(v) as t {} insert into O;"
 def test_an_idle_app_rests(query: str) -> None:
     """Events of several keys at several times; then nothing but ticks when they are due."""
     executor = ColumnarExecutor(build(check(DEFINITIONS + query)))
-    due_ms = clock_ms = 1000
+    due_ms: int | None = None
     for n in range(1, 8):
         clock_ms = 1000 + 60 * n
         chunk = (InputEvent(clock_ms, ("abc"[n % 3], n)),)

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 
 
+def _kept_in() -> str:
+    """The directory of compiled kernels, one per state of all their sources: Numba itself looks at
+    a kernel's own file only, and would go on with what it compiled of a file that this one calls.
+
+    Beside the sources, else per user, else for this machine's life.
+    """
+    here = Path(__file__).parent
+    sources = b"".join(source.read_bytes() for source in sorted(here.glob("*.py")))
+    name = f"kernels-{hashlib.sha256(sources).hexdigest()[:16]}"
+    user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lockstep"
+    for parent in (here / "__pycache__", user):
+        try:
+            (parent / name).mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=parent / name).close()
+        except OSError:
+            continue
+        return str(parent / name)
+    return str(Path(tempfile.gettempdir()) / f"lockstep-{os.getuid()}" / name)
+
+
+_settings = vars(numba.config)
+if not _settings["CACHE_DIR"]:  # whoever says NUMBA_CACHE_DIR means it
+    _settings["CACHE_DIR"] = _kept_in()
+
+
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compiles a loop; the compiled form is kept on disk beside the source, or per user."""
+    """Compiles a loop; the compiled form is kept on disk."""
     return numba.njit(cache=True, nogil=True)(function)
 
 

@@ -1,0 +1,118 @@
+"""Compiles every kernel, so that no event has to wait for that: `python -m
+lockstep.execute.columnar.precompile` when an environment or an image is made.
+
+What is compiled is kept on disk (`kernels/compiled.py`); where it is there already this takes some
+seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
+from lockstep.execute.columnar.executor import ColumnarExecutor
+from lockstep.plan import build
+from lockstep.siddhiql import check
+
+_STREAMS: Final = """
+define stream S (k string, d double, l long, i int, f float, t long);
+define stream R (k string, d double, l long);
+@PrimaryKey('k') define table T (k string, d double, l long);
+@PrimaryKey('k') define table U (k string, d double, l long);
+define aggregation A from S select k, sum(d) as s, avg(l) as v, min(d) as lo, max(i) as hi,
+count() as n, distinctCount(i) as u group by k aggregate every sec...hour;
+"""
+_AGGREGATES: Final = (
+    "select k, sum(d) as a, sum(l) as b, avg(i) as c, stdDev(d) as e, stdDev(l) as g, min(d) as h,"
+    " max(l) as m, minForever(l) as n, count() as o, distinctCount(k) as p, max(f) as q"
+)
+_WINDOWS: Final = (
+    "length(3)",
+    "time(30)",
+    "externalTime(t, 30)",
+    "timeLength(30, 3)",
+    "lengthBatch(2)",
+    "timeBatch(20)",
+    "timeBatch(20, 0)",
+    "externalTimeBatch(t, 20)",
+    "externalTimeBatch(t, 20, 0, 30)",
+    "session(10, k)",
+    "session(10, k, 5L)",
+    "hopping(40, 20)",
+)
+_PATTERNS: Final = (
+    "every a=S[d > 1.0] -> b=R[d < a.d] within 50 milliseconds select a.k as k, b.d as d",
+    "every a=S[d > 1.0]<2:3> -> b=R[l < a[last].l] within 50 milliseconds"
+    " select a[0].k as k, b.d as d",
+    "every (a=S[d > 2.0] and b=R[d < 9.0]) -> c=S[k == a.k] select a.k as k, c.d as d",
+    "not R[d > 100.0] and a=S -> b=S[d > a.d] select a.k as k, b.d as d",
+    "every a=S, b=S[d > a.d]+, c=R[d < b[last].d] select a.k as k, c.d as d",
+)
+_RATES: Final = (
+    "output every 3 events",
+    "output last every 3 events",
+    "output first every 20 milliseconds",
+    "output last every 20 milliseconds",
+    "output snapshot every 20 milliseconds",
+)
+_ALONE: Final = (
+    "from R select k, d, l update or insert into T on T.k == k;",
+    "from R select k, d, l update or insert into U set U.l = l on U.k == k;",
+    "from S join U on S.k == U.k select S.k as k, U.l as l insert into J2;",
+    "from S join T on S.k == T.k select S.k as k, T.d as d insert into J1;",
+)
+
+
+def apps() -> list[str]:
+    """Texts that between them touch every kernel."""
+    queries = []
+    for number, window in enumerate(_WINDOWS):
+        for name, ending in (("W", ""), ("WG", "group by k")):
+            for kind, chosen in (("", ""), ("A", "all events "), ("E", "expired events ")):
+                queries.append(
+                    f"from S#window.{window} {_AGGREGATES} {ending}"
+                    f" insert {chosen}into {name}{kind}{number};"
+                )
+    queries += [f"from {each} insert into P{n};" for n, each in enumerate(_PATTERNS)]
+    for n, rate in enumerate(_RATES):
+        queries.append(f"from S select k, d {rate} insert into R{n};")
+        queries.append(f"from S select k, sum(d) as d group by k {rate} insert into G{n};")
+    queries += [
+        f"from S#window.{left} as a join R#window.{left} as b on a.k == b.k"
+        f" select a.k as k, {chosen} insert into {name}{n};"
+        for n, left in enumerate(("length(3)", "time(30)", "lengthBatch(2)"))
+        for name, chosen in (("JP", "b.d as d"), ("JA", "sum(b.d) as d, count() as c"))
+    ]
+    inside, alone = " ".join(queries), " ".join([*_ALONE, *queries])
+    return [
+        f"{_STREAMS}\n{alone}",
+        f"{_STREAMS}\npartition with (k of S, k of R) begin {inside} end;",
+    ]
+
+
+def precompile() -> None:
+    """Returns when every kernel is compiled and kept."""
+    for text in apps():
+        executor = ColumnarExecutor(build(check(text)), start_ms=0)
+        executor.run_slice(_log())
+        ColumnarExecutor(build(check(text)), start_ms=0).restore(executor.snapshot())
+        executor.run_slice([LogEntry(1000, TickRecord(1_000_000))])
+
+
+def _log() -> list[LogEntry]:
+    made: list[LogEntry] = []
+    for n in range(60):
+        now = 1 + 7 * n
+        key, wave = "ab"[n % 2], float((n * 5) % 11)
+        if n % 3 == 2:
+            data: tuple[object, ...] = (key, wave, n)
+            stream = "R"
+        else:
+            data, stream = (key, wave, n, n % 5, wave / 2, now), "S"
+        chunk = (InputEvent(now, data), InputEvent(now, data))
+        made.append(LogEntry(n + 1, EventsRecord(stream, now, (chunk,))))
+    return made
+
+
+if __name__ == "__main__":
+    precompile()
