@@ -47,14 +47,15 @@ class Waits:
         self._machine.schedule(due_ms)
 
     def over(self, due_ms: int) -> list[Token]:
-        """Takes out the tokens whose wait has ended by `due_ms`."""
-        ended = []
+        """Takes out the tokens whose wait has ended by `due_ms`, each once: who collected several
+        events at one time stands here several times."""
+        ended: dict[int, Token] = {}
         while self._heap and self._heap[0][0] <= due_ms:
             end_ms, _, token = heapq.heappop(self._heap)
             waits = token.alive and token.where == self._index
             if waits and token.since_ms + self.wait_ms == end_ms:
-                ended.append(token)
-        return ended
+                ended.setdefault(id(token), token)
+        return list(ended.values())
 
     def refill(self, tokens: list[Token]) -> None:
         """After a restore: the engine has put the timers back already."""
