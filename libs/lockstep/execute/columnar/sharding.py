@@ -69,7 +69,7 @@ def roles_of(parts: Sequence[Part]) -> Roles:
                 kinds[name] = Kind.SHARE
     needed = _needed(parts, own)
     for i in needed:
-        if not isinstance(parts[i], StreamQuery | PatternQuery | Router):
+        if not isinstance(parts[i], StreamQuery | ChainQuery | PatternQuery | Router):
             raise NotSharded(f"{parts[i].name} comes before a partition")
     shared = {name for name, kind in kinds.items() if kind is Kind.SHARE}
     repeated = {name for i in needed for name in _writes(parts[i]) if own[i] is Kind.WHOLE}
