@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 import msgspec
 
@@ -31,20 +33,39 @@ class Answers:
         self._writes = writes
         self._carry_out = carry_out
         self._open: list[Subscription] = []
+        self._turn = asyncio.Lock()
+        self._under_way: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Answers from now on."""
-        topics, app = self._replica.around.world.bus.topics, self._replica.name.app
-        self._open = [
-            await topics.respond(question_subject(app), self._question),
-            await topics.respond(command_subject(app), self._command),
-        ]
+        await self._to_its_end(self._subscribe())
 
     async def close(self) -> None:
         """Answers no more; idempotent."""
-        closing, self._open = self._open, []
-        for subscription in closing:
-            await subscription.close()
+        await self._to_its_end(self._unsubscribe())
+
+    async def _to_its_end(self, work: Coroutine[Any, Any, None]) -> None:
+        """Goes on when the caller is cancelled, one after the other: a subscription that nobody
+        knows of would answer in the name of a replica that is gone."""
+        task = asyncio.ensure_future(self._in_turn(work))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        await asyncio.shield(task)
+
+    async def _in_turn(self, work: Coroutine[Any, Any, None]) -> None:
+        async with self._turn:
+            await work
+
+    async def _subscribe(self) -> None:
+        topics, app = self._replica.around.world.bus.topics, self._replica.name.app
+        # One by one: when the second cannot be had, `close` knows of the first.
+        self._open.append(await topics.respond(question_subject(app), self._question))
+        self._open.append(await topics.respond(command_subject(app), self._command))
+
+    async def _unsubscribe(self) -> None:
+        while self._open:
+            await self._open[-1].close()
+            self._open.pop()
 
     async def _question(self, payload: bytes) -> bytes:
         question = msgspec.json.decode(payload, type=OnDemandQuestion)

@@ -6,6 +6,7 @@ and the log, which gives the same state (design invariants 2 and 5).
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from lockstep.bus import LogName
@@ -46,6 +47,8 @@ class GroupRunner:
         self._publishing: Publishing | None = None
         self._leadership: Leadership | None = None
         self._fold: FoldLoop | None = None
+        self._is_leaving = False
+        self._is_over = asyncio.Event()
 
     def carries(self, view: AppView) -> bool:
         """It is the same app, at whatever version; one that was undeployed since is another."""
@@ -67,15 +70,30 @@ class GroupRunner:
             self._replica.lease_due.ring()
 
     async def run(self) -> None:
-        """Until cancelled; errors come out after everything was given back."""
-        while True:
+        """Until cancelled or drained; errors come out after everything was given back."""
+        while not self._is_leaving:
             try:
                 await self._live()
             except (RestartReplicaError, StateLostError) as error:
                 self._log.info("beginning again", why=str(error))
 
     async def drain(self) -> None:
-        """Publishes what is folded, then gives the lead away at once."""
+        """Publishes what is folded, then gives the lead away at once. Does not begin again: a
+        replica that fails meanwhile has given everything back, and is not waited for."""
+        self._is_leaving = True
+        giving, over = asyncio.ensure_future(self._give()), asyncio.ensure_future(self._ended())
+        try:
+            await asyncio.wait({giving, over}, return_when=asyncio.FIRST_COMPLETED)
+            if giving.done():
+                giving.result()
+        finally:
+            giving.cancel()
+            over.cancel()
+
+    async def _ended(self) -> None:
+        await self._is_over.wait()
+
+    async def _give(self) -> None:
         replica, publishing = self._replica, self._publishing
         if replica is None or publishing is None or self._leadership is None:
             return
@@ -88,12 +106,14 @@ class GroupRunner:
 
     async def _live(self) -> None:
         offload = self._around.make_offload(f"fold-{self._name.app}")
+        self._is_over.clear()
         try:
             replica = await begin(self._around, self._name, self._view, self._nodes, offload)
             try:
                 await self._loops(replica)
             finally:
                 self._replica = None
+                self._is_over.set()
                 await replica.engine.close()
         finally:
             offload.close()

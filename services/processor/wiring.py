@@ -93,9 +93,11 @@ class Processor:
             self._context.tasks.supervise(f"replica-{app}", runner.run)
 
     async def _end(self, app: str) -> None:
-        runner = self._runners.pop(app)
-        await runner.drain()
-        await self._context.tasks.stop(f"replica-{app}")
+        try:
+            await self._runners[app].drain()
+        finally:  # whatever could not be given away: it does not go on here
+            await self._context.tasks.stop(f"replica-{app}")
+            self._runners.pop(app, None)
         await self._context.world.bus.topics.publish(LEASE_NUDGE, app.encode())
         await self._beating.say()
 

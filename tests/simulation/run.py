@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from tests.simulation.breaks import BREAKS, NOTHING
+from tests.simulation.breaks import BREAKS, NOTHING, Break
 from tests.simulation.scenario import draw
 from tests.simulation.shrink import shrunk, told
-from tests.simulation.simulation import simulate
+from tests.simulation.simulation import Outcome, simulate
 
 TOLD_SEEDS: Final = 3
 SEEDS_A_SHARE: Final = 10
@@ -29,25 +29,42 @@ class Share:
     failed: tuple[int, ...]
 
 
-def run_share(seeds: Sequence[int], broken: str) -> Share:
+@dataclass(frozen=True)
+class Run:
+    """What is run of each seed: with what broken on purpose, with purges or without."""
+
+    broken: str
+    purges: bool
+
+    def outcome(self, seed: int) -> Outcome:
+        """The seed's simulation."""
+        return simulate(draw(seed, purges=self.purges), self.substitution)
+
+    @property
+    def substitution(self) -> Break:
+        """What is broken on purpose."""
+        return BREAKS.get(self.broken, NOTHING)
+
+
+def run_share(seeds: Sequence[int], run: Run) -> Share:
     """Runs some seeds in this process."""
-    outcomes = [simulate(draw(seed), BREAKS.get(broken, NOTHING)) for seed in seeds]
+    outcomes = [run.outcome(seed) for seed in seeds]
     failed = tuple(one.scenario.seed for one in outcomes if one.violations)
     return Share(len(seeds), sum(one.faults for one in outcomes), failed)
 
 
-def shares_of(seeds: range, broken: str, workers: int) -> Iterator[Share]:
+def shares_of(seeds: range, run: Run, workers: int) -> Iterator[Share]:
     """All seeds, by `workers` processes."""
     parts = [seeds[i : i + SEEDS_A_SHARE] for i in range(0, len(seeds), SEEDS_A_SHARE)]
     with ProcessPoolExecutor(workers) as pool:
-        yield from pool.map(partial(run_share, broken=broken), parts)
+        yield from pool.map(partial(run_share, run=run), parts)
 
 
-def run_many(seeds: range, broken: str, workers: int) -> int:
+def run_many(seeds: range, run: Run, workers: int) -> int:
     """Runs seeds, tells the first that fail; the exit code."""
     done = faults = 0
     failed: list[int] = []
-    for share in shares_of(seeds, broken, workers):
+    for share in shares_of(seeds, run, workers):
         done += share.seeds
         faults += share.faults
         failed += share.failed
@@ -56,24 +73,22 @@ def run_many(seeds: range, broken: str, workers: int) -> int:
         if done % 200 == 0 and done < len(seeds):
             print(f"sim: {done} seeds, {faults} faults, {len(failed)} violations", flush=True)
     for seed in failed[:TOLD_SEEDS]:
-        tell(seed, broken)
+        tell(seed, run)
     word = "failed" if failed else "ok"
     print(f"sim: {word} seeds={done} faults={faults} violations={len(failed)}")
     return 1 if failed else 0
 
 
-def tell(seed: int, broken: str) -> None:
+def tell(seed: int, run: Run) -> None:
     """A failing seed's story, made as short as it can be."""
-    substitution = BREAKS.get(broken, NOTHING)
-    print("\n".join(told(shrunk(simulate(draw(seed), substitution), substitution))))
+    print("\n".join(told(shrunk(run.outcome(seed), run.substitution))))
 
 
-def run_one(seed: int, broken: str, *, whole: bool) -> int:
+def run_one(seed: int, run: Run, *, whole: bool) -> int:
     """Replays one seed and tells it; the exit code."""
-    substitution = BREAKS.get(broken, NOTHING)
-    outcome = simulate(draw(seed), substitution)
+    outcome = run.outcome(seed)
     if outcome.violations and not whole:
-        outcome = shrunk(outcome, substitution)
+        outcome = shrunk(outcome, run.substitution)
     print("\n".join(told(outcome)))
     word = "failed" if outcome.violations else "ok"
     print(f"sim: {word} seeds=1 faults={outcome.faults} violations={bool(outcome.violations):d}")
@@ -90,11 +105,14 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--break", dest="broken", default="", choices=["", *BREAKS],
                         help="breaks an invariant on purpose: the seeds have to fail")  # fmt: skip
+    parser.add_argument("--purges", action="store_true",
+                        help="apps are purged, too: some seeds fail, see DESIGN.md")  # fmt: skip
     given = parser.parse_args()
+    run = Run(given.broken, given.purges or given.broken == "purge")
     if given.seed is not None:
-        return run_one(given.seed, given.broken, whole=given.whole)
+        return run_one(given.seed, run, whole=given.whole)
     seeds = range(given.first, given.first + given.seeds)
-    return run_many(seeds, given.broken, given.workers)
+    return run_many(seeds, run, given.workers)
 
 
 if __name__ == "__main__":

@@ -51,24 +51,30 @@ class Scenario:
     """What becomes of the app at the very end: `undeploy`, `purge` or nothing."""
 
 
-def draw(seed: int) -> Scenario:
-    """The scenario of a seed, with what operators and users ask for meanwhile."""
+def draw(seed: int, *, purges: bool = False) -> Scenario:
+    """The scenario of a seed, with what operators and users ask for meanwhile.
+
+    Where apps would be purged they keep their logs, unless `purges` (DESIGN, "Known").
+    """
     scenario = draw_faults(seed)
     rng = random.Random(f"actions {seed}")
     actions = _actions(rng, scenario)
     again = rng.choice(("", "", "", "", "redeploy", "purge"))
     clients = scenario.clients
+    if again == "purge" and not purges:
+        again = "redeploy"
     if again:
         at_ms = rng.randrange(FIRST_FAULT_MS, LAST_FAULT_MS)
         text = rng.choice(("same", "same", "next"))
         actions.append(Fault(at_ms, again, "cluster", rng.choice((1, 150, 800, 2_500)), text))
         # What the bus takes for an app that is not there is put aside; this is not about that.
         clients = tuple("any" if mode == "bus" else mode for mode in clients)
+    farewell = rng.choice(("", "", "undeploy", "purge"))
     return replace(
         scenario,
         clients=clients,
         faults=tuple(sorted([*scenario.faults, *actions])),
-        farewell=rng.choice(("", "", "undeploy", "purge")),
+        farewell="undeploy" if farewell == "purge" and not purges else farewell,
     )
 
 
