@@ -3,7 +3,7 @@ generation that the output log bears.
 
 The newest revision that counts decides. Of the wanted version: go on from it. Of another version of
 the same deployment, or from before a restore that was asked for: the old state is folded on until
-a leader cuts over. Of an app that was undeployed, or none: a first start.
+a leader cuts over. Of an app that was undeployed and had another text, or none: a first start.
 """
 
 from __future__ import annotations
@@ -126,7 +126,8 @@ def choose(
     newest = max(there, key=lambda one: (stamp_of(one), one.position, one.epoch))
     if is_begun(newest.version, stamp_of(newest), wanted):
         return Resume(newest)
-    if stamp_of(newest).created_ms >= wanted.created_ms:
+    # The same text deployed anew goes on with the state that was there, a restore asked for or not.
+    if stamp_of(newest).created_ms >= wanted.created_ms or newest.version == wanted.version:
         return ResumeOld(newest)
     # Nobody has begun the app anew yet; rows of the one before may stand behind its origin.
     last = tail.last_id

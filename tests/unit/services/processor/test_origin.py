@@ -119,6 +119,16 @@ def test_a_state_from_before_a_restore_is_folded_on_until_it_has_happened() -> N
     assert choose([before, after], restoring("v1", 5, 5), EMPTY, origin=0) == ResumeOld(after)
 
 
+def test_who_begins_between_a_redeployment_and_a_restore_goes_on_with_what_was_there() -> None:
+    """The same text, deployed anew, goes on with its state until the restore has happened: an empty
+    state that led first would have lost it."""
+    before = revision("v1", 9)
+    wanted = replace(restoring("v1", 2, 2), created_ms=200)
+    assert choose([before], wanted, log_of(1, 0, 12), origin=9) == ResumeOld(before)
+    other = replace(restoring("v2", 2, 2), created_ms=200)
+    assert choose([before], other, log_of(1, 0, 12), origin=9) == Fresh(12)
+
+
 def test_a_running_state_gives_way_to_a_later_deployment_alone() -> None:
     """A node that has not heard of the newest deployment does not lead the app back."""
     assert has_to_give_way("v1", Stamp(100, 1), deployment("v2", generation=2))
