@@ -265,7 +265,8 @@ class Topics(Protocol):
         most once, as by `publish`. RecordTooLargeError; UnavailableError when unacknowledged."""
 
     async def subscribe(self, pattern: str) -> Subscription:
-        """`pattern` may hold NATS wildcards (`*`, `>`)."""
+        """`pattern` may hold NATS wildcards (`*`, `>`). What is published after this has returned
+        comes."""
 
     async def request(self, subject: str, payload: bytes, *, timeout_ms: int) -> bytes:
         """One answer from one responder; UnavailableError when nobody answers in time."""
@@ -277,7 +278,7 @@ class Topics(Protocol):
         *,
         queue: str | None = None,
     ) -> Subscription:
-        """Answers requests until closed."""
+        """Answers requests, from its return on, until closed."""
 
 
 class Bus(Protocol):
@@ -301,9 +302,10 @@ class Bus(Protocol):
         """The bus clients' front door."""
 
     async def mailbox(self, pattern: str, name: str) -> Mailbox:
-        """Messages of a subject (it may hold `*` and `>`), from now on; of a name seen before, from
-        where its readers stopped. Where a stream of the carrier keeps all of the subject, a message
-        comes until it is acknowledged; else at most once, to whoever is there."""
+        """Messages of a subject (it may hold `*` and `>`), from its return on; of a name seen
+        before, from where its readers stopped. Where a stream of the carrier keeps all of the
+        subject, a message comes until it is acknowledged; else at most once, to whoever is
+        there."""
 
     @property
     def topics(self) -> Topics:

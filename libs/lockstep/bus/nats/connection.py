@@ -107,28 +107,33 @@ class Connection:
         headers: Mapping[str, str] | None = None,
     ) -> Msg:
         """One answer; UnavailableError as soon as it cannot come any more."""
-        token = str(next(self._keys))
-        answer: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
-        self._waiting[token] = answer
-        try:
-            with translated(subject):
-                async with asyncio.timeout(timeout_ms / 1000):
-                    reply = f"{self._inbox}.{token}"
-                    await self.publish(subject, payload, reply=reply, headers=headers)
-                    message = await answer
-        finally:
-            self._waiting.pop(token, None)
+        message = await self._exchange(
+            subject,
+            lambda reply: self.publish(subject, payload, reply=reply, headers=headers),
+            timeout_ms=timeout_ms,
+        )
         if message.headers and message.headers.get("Status") == "503":
             raise UnavailableError("nobody answers", where=subject)
         return message
 
     async def subscribe(self, subject: str, handler: Handler, *, queue: str = "") -> int:
-        """A key for `unsubscribe`; survives reconnects and new clients."""
+        """A key for `unsubscribe`; survives reconnects and new clients. On return the server knows
+        of it: what others send from then on comes."""
         self._check()
         key = next(self._keys)
         listening = Listening(subject, queue, handler)
-        self._listening[key] = listening
-        await self._listen(listening)
+        async with contextlib.AsyncExitStack() as failed:
+            failed.push_async_callback(self.unsubscribe, key)
+            self._listening[key] = listening
+            await self._listen(listening)
+            # The server takes in order what one connection sends: whose message to himself came
+            # back is known with all that he asked for before.
+            await self._exchange(
+                subject,
+                lambda inbox: self.publish(inbox, b""),
+                timeout_ms=self.limits.publish_timeout_ms,
+            )
+            failed.pop_all()
         return key
 
     async def unsubscribe(self, key: int) -> None:
@@ -199,6 +204,21 @@ class Connection:
             listening.current = await self._client.subscribe(
                 listening.subject, queue=listening.queue, cb=listening.handler
             )
+
+    async def _exchange(
+        self, where: str, send: Callable[[str], Awaitable[None]], *, timeout_ms: int
+    ) -> Msg:
+        """The first message to the inbox that `send` is given."""
+        token = str(next(self._keys))
+        answer: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+        self._waiting[token] = answer
+        try:
+            with translated(where):
+                async with asyncio.timeout(timeout_ms / 1000):
+                    await send(f"{self._inbox}.{token}")
+                    return await answer
+        finally:
+            self._waiting.pop(token, None)
 
     async def _take_answer(self, message: Msg) -> None:
         answer = self._waiting.get(message.subject.rpartition(".")[2])
