@@ -81,7 +81,7 @@ class GroupRunner:
         """Publishes what is folded, then gives the lead away at once. Does not begin again: a
         replica that fails meanwhile has given everything back, and is not waited for."""
         self._is_leaving = True
-        giving, over = asyncio.ensure_future(self._give()), asyncio.ensure_future(self._ended())
+        giving, over = map(asyncio.ensure_future, (self._give(), self._is_over.wait()))
         try:
             await asyncio.wait({giving, over}, return_when=asyncio.FIRST_COMPLETED)
             if giving.done():
@@ -89,9 +89,6 @@ class GroupRunner:
         finally:
             giving.cancel()
             over.cancel()
-
-    async def _ended(self) -> None:
-        await self._is_over.wait()
 
     async def _give(self) -> None:
         replica, publishing = self._replica, self._publishing

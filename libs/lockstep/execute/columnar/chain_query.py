@@ -69,9 +69,7 @@ class ChainQuery:
         played = play(present(inputs, self.reads), self.place)
         allowed = eligible(self._states, inputs, played)
         tokens = self._tokens
-        keys = np.zeros(len(played), np.int64)
-        if played.keys is not None:
-            keys = played.per_event(played.keys)
+        keys = played.instances()
         realms = int(keys.max()) + 1 if len(keys) else 1
         tokens.reserve(int((allowed & 1).sum()), realms)
         values = self._values(inputs, played)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.execute.columnar.arithmetic import as_type
-from lockstep.execute.columnar.column import Column, Strings, from_values
+from lockstep.execute.columnar.column import Column, Strings
 from lockstep.execute.columnar.conditions import Comparison
 from lockstep.execute.columnar.frame import Rows
 from lockstep.execute.columnar.held import HeldRows
@@ -74,9 +74,7 @@ class ChainState:
         known = self._events[slot]
         found = known.get(place)
         if found is None:
-            held, places = self._held[slot], np.array([place], np.int64)
-            data = tuple(column.to_pylist()[0] for column in held.columns(places))
-            found = known[place] = StreamEvent(int(held.times[place]), data)
+            found = known[place] = self._held[slot].event(place)
         return found
 
     def load(self, realm: int, state: Any) -> None:
@@ -96,13 +94,7 @@ class ChainState:
     def _placed(self, slot: int, event: StreamEvent, known: dict[int, int]) -> int:
         place = known.get(id(event))
         if place is None:
-            held = self._held[slot]
-            columns = [
-                from_values(type_, [value])
-                for type_, value in zip(held.types, event.data, strict=True)
-            ]
-            place = int(held.add(columns, np.array([event.timestamp_ms], np.int64))[0])
-            known[id(event)] = place
+            place = known[id(event)] = self._held[slot].add_event(event)
         return place
 
     def _compare_later(self, slot: int, token: int, place: int) -> None:

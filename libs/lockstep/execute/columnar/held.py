@@ -13,9 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.events import AttributeType
-from lockstep.execute.columnar.column import DTYPES, Array, Column, Index, Strings, either
+from lockstep.execute.columnar.column import (
+    DTYPES,
+    Array,
+    Column,
+    Index,
+    Strings,
+    either,
+    from_values,
+)
 from lockstep.execute.columnar.growing import GrowingArray
 from lockstep.execute.columnar.pool import StringPool
+from lockstep.operators.contract import StreamEvent
 
 _FIRST_CAPACITY = 1024
 _DOUBLING_UP_TO = 1 << 20
@@ -140,6 +149,19 @@ class HeldRows:
     def columns(self, places: Index) -> tuple[Column, ...]:
         """The values of all attributes in places."""
         return tuple(self.column(i, places) for i in range(len(self.types)))
+
+    def event(self, place: int) -> StreamEvent:
+        """The row in a place as the reference holds it."""
+        places = np.array([place], np.int64)
+        data = tuple(column.to_pylist()[0] for column in self.columns(places))
+        return StreamEvent(int(self.times[place]), data)
+
+    def add_event(self, event: StreamEvent) -> int:
+        """Takes a row over from the reference; gives its place."""
+        columns = [
+            from_values(type_, [value]) for type_, value in zip(self.types, event.data, strict=True)
+        ]
+        return int(self.add(columns, np.array([event.timestamp_ms], np.int64))[0])
 
     def copy(self, i: int, source: Longs, target: Longs) -> None:
         """An attribute of some places into others."""

@@ -77,3 +77,14 @@ class PairFlow:
 
 def _kept(side: Side, kept: Index) -> Side:
     return Side(lambda attribute: side.find(attribute).take(kept), side.index[kept])
+
+
+def beside(chunks: Chunks, slot: int) -> Rows:
+    """The events in their slot of a pair whose other slot nobody reads."""
+
+    def find(wanted: int, attribute: int) -> Column:
+        assert wanted == slot
+        return chunks.columns[attribute]
+
+    rows = chunks.rows()
+    return Rows(len(chunks), find, rows.times, rows.now)

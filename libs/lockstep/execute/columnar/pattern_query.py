@@ -73,9 +73,7 @@ class PatternQuery:
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
         """See Unit."""
         played = play(present(inputs, self.reads), self.place)
-        keys = np.zeros(len(played), np.int64)
-        if played.keys is not None:
-            keys = played.per_event(played.keys)
+        keys = played.instances()
         tokens = self._tokens
         tokens.memory.reserve(keys=int(keys.max()) + 1 if len(keys) else 1)
         streams = np.array([i for i, name in enumerate(self.reads) if name in inputs], np.int64)

@@ -12,6 +12,7 @@ import numpy as np
 from lockstep.execute.columnar.bound import SLOTS_MAX
 from lockstep.execute.columnar.expressions import NotLowerable
 from lockstep.execute.columnar.kernels import pattern_tokens as machine
+from lockstep.operators.patterns.spans import Span, settle_spans
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedPattern
 
@@ -39,15 +40,6 @@ class Node:
 
 
 @dataclass(slots=True)
-class Span:
-    """The nodes first … last of an `every`; see operators.patterns.chain."""
-
-    first: int
-    last: int
-    is_optional: bool = False
-
-
-@dataclass(slots=True)
 class Shape:
     """What a pattern is made of; raises NotLowerable for what has no kernel."""
 
@@ -59,9 +51,8 @@ class Shape:
         if len(self.pattern.states) > SLOTS_MAX:
             raise NotLowerable(f"a pattern of more than {SLOTS_MAX} states")
         self._add(self.pattern.input.element)
-        for span in self.spans:
-            span.is_optional = all(n.is_optional for n in self.nodes[span.first : span.last + 1])
-        self._require_an_event()
+        last = self.nodes[-1]
+        settle_spans(self.nodes, self.spans, last if last.kind == machine.COUNT else None)
 
     @property
     def is_sequence(self) -> bool:
@@ -97,18 +88,6 @@ class Shape:
                 absent = (_is_absent(left), _is_absent(right))
                 node = Node(machine.LOGICAL, self._slots(), is_and=is_and, absent=absent)
                 self.nodes.append(node)
-
-    def _require_an_event(self) -> None:
-        """A match of nothing at all is none: the last state then needs one event."""
-        last = self.nodes[-1]
-        if last.kind != machine.COUNT:
-            return
-        ends = bool(self.spans) and self.spans[-1].last == len(self.nodes) - 1
-        if (ends and self.spans[-1].is_optional) or all(node.is_optional for node in self.nodes):
-            last.minimum = max(1, last.minimum)
-            for span in self.spans:
-                if span.last == len(self.nodes) - 1:
-                    span.is_optional = False
 
     # --- tables ----------------------------------------------------------------------------------
 

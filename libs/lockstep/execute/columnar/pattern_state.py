@@ -6,9 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from lockstep.execute.columnar.column import from_values
 from lockstep.execute.columnar.held import HeldRows
 from lockstep.execute.columnar.kernels import pattern_tokens as machine
 from lockstep.execute.columnar.pattern_comparing import Compared
@@ -69,9 +66,7 @@ class PatternState:
         known = self._events[stream]
         found = known.get(place)
         if found is None:
-            held, places = self._held[stream], np.array([place], np.int64)
-            data = tuple(column.to_pylist()[0] for column in held.columns(places))
-            found = known[place] = StreamEvent(int(held.times[place]), data)
+            found = known[place] = self._held[stream].event(place)
         return found
 
     # --- loading ---------------------------------------------------------------------------------
@@ -116,11 +111,7 @@ class PatternState:
         place = known[stream].get(id(event))
         if place is None:
             held = self._held[stream]
-            columns = [
-                from_values(type_, [value])
-                for type_, value in zip(held.types, event.data, strict=True)
-            ]
-            place = int(held.add(columns, np.array([event.timestamp_ms], np.int64))[0])
+            place = held.add_event(event)
             self._tokens.memory.reserve(places=held.places.capacity)
             self._compared.hold(stream, held, place)
             known[stream][id(event)] = place

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from lockstep.execute.columnar.chunks import Chunks
-from lockstep.execute.columnar.column import Column
 from lockstep.execute.columnar.expressions import Evaluate
-from lockstep.execute.columnar.frame import Rows
-from lockstep.execute.columnar.pairs import PairFlow, Side
+from lockstep.execute.columnar.pairs import PairFlow, Side, beside
 from lockstep.execute.columnar.selector import Output, SelectorOperator
 from lockstep.execute.columnar.slices import Moves
 from lockstep.execute.columnar.stream_query import Condition
@@ -59,7 +57,7 @@ class TableJoin:
             return Output.nothing(self._selector.types)
         for condition in self._before:
             chunks = chunks.keep(condition(chunks.rows()))
-        columns = [key(_beside(chunks, self._slot)) for key in self._key]
+        columns = [key(beside(chunks, self._slot)) for key in self._key]
         place = self._table.read(columns, chunks, chunks.order.below(self.place))
         index = np.arange(len(chunks), dtype=np.int64)
         own = Side.of_chunks(chunks, index)
@@ -93,14 +91,3 @@ class TableJoin:
     def text_columns(self) -> list[Any]:
         """See Unit."""
         return []
-
-
-def _beside(chunks: Chunks, slot: int) -> Rows:
-    """The events in their slot of a pair whose other slot nobody reads."""
-
-    def find(wanted: int, attribute: int) -> Column:
-        assert wanted == slot
-        return chunks.columns[attribute]
-
-    rows = chunks.rows()
-    return Rows(len(chunks), find, rows.times, rows.now)

@@ -11,6 +11,7 @@ from lockstep.operators.patterns.count_state import CountNode
 from lockstep.operators.patterns.inattentive_state import InattentiveAbsentNode
 from lockstep.operators.patterns.logical_state import LeadingLogicalNode, LogicalNode, Side
 from lockstep.operators.patterns.node import Machine, Node
+from lockstep.operators.patterns.spans import Span, settle_spans
 from lockstep.operators.patterns.stream_state import StreamNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedPattern
@@ -25,19 +26,6 @@ class Leaf:
     side: int = 0
 
 
-@dataclass(slots=True)
-class Span:
-    """An `every`: the nodes first..last restart together (semantics 12.1, rules 4-6).
-
-    is_optional: all its states have minimum 0, so a token may pass without any event. Then the span
-    restarts when the token binds behind it, not when it may go on (semantics 23, 2).
-    """
-
-    first: int
-    last: int
-    is_optional: bool = False
-
-
 class Chain:
     """Nodes, leaves in order of writing, spans in order. Built once per pattern instance."""
 
@@ -49,23 +37,10 @@ class Chain:
         self._machine = machine
         self._context = context
         self._add(pattern.input.element)
-        for span in self.spans:
-            span.is_optional = all(n.is_optional for n in self.nodes[span.first : span.last + 1])
-        self._require_an_event()
+        last = self.nodes[-1]
+        settle_spans(self.nodes, self.spans, last if isinstance(last, CountNode) else None)
         if context.is_siddhi_5_1:
             self._lose_what_the_first_side_completes()
-
-    def _require_an_event(self) -> None:
-        """A match of nothing at all is none: the last state then needs one event."""
-        last = self.nodes[-1]
-        if not isinstance(last, CountNode):
-            return
-        ends = self.spans and self.spans[-1].last == last.index
-        if (ends and self.spans[-1].is_optional) or all(node.is_optional for node in self.nodes):
-            last.minimum = max(1, last.minimum)
-            for span in self.spans:
-                if span.last == last.index:
-                    span.is_optional = False
 
     def _lose_what_the_first_side_completes(self) -> None:
         """semantics 23, 1: of `A and B` at the end only B, coming last, gives a match."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lockstep.operators.contract import Context, MatchedEvent, Slot, TimerTarget
 from lockstep.operators.patterns.ageing import Ageing
-from lockstep.operators.patterns.chain import Chain, Span
+from lockstep.operators.patterns.chain import Chain
+from lockstep.operators.patterns.spans import Span
 from lockstep.operators.patterns.stream_state import StreamNode
 from lockstep.operators.patterns.token import NOWHERE, Token
 from lockstep.siddhiql.checked import CheckedPattern

@@ -17,8 +17,8 @@ from lockstep.execute.columnar.arithmetic import as_type, compute
 from lockstep.execute.columnar.chunks import Chunks
 from lockstep.execute.columnar.column import Column, Unfit, concat
 from lockstep.execute.columnar.expressions import Evaluate
-from lockstep.execute.columnar.frame import Frame, Rows
-from lockstep.execute.columnar.pairs import PairFlow, Side
+from lockstep.execute.columnar.frame import Frame
+from lockstep.execute.columnar.pairs import PairFlow, Side, beside
 from lockstep.execute.columnar.selector import Output, SelectorOperator
 from lockstep.execute.columnar.slices import Moves
 from lockstep.execute.columnar.stream_query import Condition
@@ -151,7 +151,7 @@ class AggregationJoin:
     def _found(self, chunks: Chunks) -> list[Found]:
         past = self._aggregation.past()
         events, purges = map(chunks.per_event, past.before(chunks.order.below(self.place)))
-        frame = _beside(chunks, self._slot)
+        frame = beside(chunks, self._slot)
         granularities, start_ms, end_ms = self._reading.reach.of(frame)
         groups = None
         if self._reading.key is not None:
@@ -207,14 +207,3 @@ class AggregationJoin:
     def text_columns(self) -> list[Any]:
         """See Unit."""
         return []
-
-
-def _beside(chunks: Chunks, slot: int) -> Rows:
-    """The events in their slot of a pair whose other slot nobody reads."""
-
-    def find(wanted: int, attribute: int) -> Column:
-        assert wanted == slot
-        return chunks.columns[attribute]
-
-    rows = chunks.rows()
-    return Rows(len(chunks), find, rows.times, rows.now)

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.execute.columnar.kernels.compiled import kernel
+from lockstep.execute.columnar.kernels.compiled import kernel, part
 
 _FAR = np.int64(1) << 62
 FREE, FOUND, GONE = 0, 1, 2
 
 
-@kernel
+@part
 def holds(op: int, a: Any, b: Any) -> bool:
     """`a op b`; 0 is ==, then != < <= > >=."""
     if op == 0:

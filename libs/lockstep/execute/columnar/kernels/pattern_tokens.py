@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.execute.columnar.kernels.compiled import kernel, part
+from lockstep.execute.columnar.kernels.matching import holds
 
 FAR = 1 << 62
 NONE = -FAR
@@ -297,22 +298,6 @@ def picked(m: Any, t: int, slot: int, offset: int, from_last: int, e: int) -> in
     for _ in range(back):
         c = m[cell_at(m, c) + BEFORE]
     return int(m[cell_at(m, c) + EVENT])
-
-
-@part
-def holds(op: int, a: int, b: int) -> bool:
-    """`a op b`; 0 is ==, then != < <= > >=."""
-    if op == 0:
-        return bool(a == b)
-    if op == 1:
-        return bool(a != b)
-    if op == 2:
-        return bool(a < b)
-    if op == 3:
-        return bool(a <= b)
-    if op == 4:
-        return bool(a > b)
-    return bool(a >= b)
 
 
 @part
