@@ -4,7 +4,6 @@ partitions and inside."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from random import Random
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -120,26 +119,3 @@ def rated(apps: Apps) -> str:
 
 
 WINDOWED: tuple[Callable[[Apps], str], ...] = (outside, outside, inside, inside, rated)
-
-_EVERY_WINDOW = """
-define stream S (s string, i int, l long, d double, f float, b bool, t long);
-define stream R (s string, i int, d double, t long);
-from S#window.session(100, s) select s, min(i) as n group by s insert into A;
-from S#window.hopping(200, 100) select s, i insert into B;
-from S#window.timeLength(100, 2) select s, i insert all events into C;
-partition with (s of S) begin
-from S#window.lengthBatch(2) select s, sum(i) as n insert into D;
-from S#window.timeBatch(100) select s, avg(d) as n insert into E;
-from S[not (t is null)]#window.externalTimeBatch(t, 100) select s, count() as n insert into F;
-end;
-"""
-
-
-def compile_kernels() -> None:
-    """Compiles the kernels of windows where no cache has them: under Hypothesis' tracing that takes
-    minutes."""
-    from lockstep.plan import build
-    from lockstep.siddhiql import check
-    from tests.property.executors_model import entries, fold
-
-    fold(build(check(_EVERY_WINDOW)), [entries(Random(1), 20, in_event_time=False)], columnar=True)

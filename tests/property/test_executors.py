@@ -18,12 +18,9 @@ from lockstep.plan import AppPlan, QueryNode, build
 from lockstep.siddhiql import check
 from tests.property.executors_exotic import EXOTIC
 from tests.property.executors_model import PARTS, Apps, cut, entries, fold, fold_hopping
-from tests.property.executors_windows import WINDOWED, compile_kernels
+from tests.property.executors_windows import WINDOWED
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _compiled() -> None:
-    compile_kernels()
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 @settings(max_examples=120, deadline=None)

@@ -19,12 +19,8 @@ from lockstep.execute.columnar.shards import Shard
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
 from tests.property.executors_model import DEFINITIONS, Apps, cut, entries, fold
-from tests.property.executors_windows import compile_kernels
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _compiled() -> None:
-    compile_kernels()
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 class Sharded:
