@@ -235,8 +235,9 @@ class Mailbox(Protocol):
         """What has come and nobody has acknowledged; waits up to `wait_ms` for the first."""
 
     async def close(self) -> Sequence[Mail]:
-        """Reads no more; what is kept for the name stays. Gives what had come already and cannot be
-        given back to the carrier; idempotent."""
+        """Reads no more; what is kept for the name stays, for the others at once. Gives what had
+        come for this reader, up to its return, and cannot be given back to the carrier;
+        idempotent."""
 
 
 class Subscription(Protocol):
@@ -278,7 +279,8 @@ class Topics(Protocol):
         *,
         queue: str | None = None,
     ) -> Subscription:
-        """Answers requests, from its return on, until closed."""
+        """Answers requests, from its return on, until closed: what is asked after `close` has
+        returned is for others."""
 
 
 class Bus(Protocol):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Iterable
 
 import pytest
 
 from lockstep.bus import (
     ID_HEADER,
+    Bus,
     DeadLetter,
     RecordTooLargeError,
     StoredDeadLetter,
@@ -171,6 +173,51 @@ async def test_who_listens_is_known_from_then_on(world: World) -> None:
         assert mail.payload == b"x"
         await subscription.close()
         await mailbox.close()
+
+
+async def test_who_leaves_a_mailbox_takes_nothing_along(world: World) -> None:
+    """What is sent meanwhile comes to whom it was given, up to the end of `close`, or to others."""
+    subject = uuid.uuid4().hex
+    staying = await world.bus.mailbox(subject, "m")
+    got: list[bytes] = []
+    for turn in range(20):
+        leaving = await world.other.mailbox(subject, "m")
+        sending = asyncio.create_task(_send(world.bus, subject, range(turn * 50, turn * 50 + 50)))
+        await asyncio.sleep(0)
+        got += [mail.payload for mail in await leaving.close()]
+        await sending
+    async with asyncio.timeout(PATIENCE_S):
+        while len(got) < 1_000:
+            got += [m.payload for m in await staying.read(max_messages=1_000, wait_ms=WAIT_MS)]
+    assert sorted(got, key=int) == [b"%d" % i for i in range(1_000)]
+    await staying.close()
+
+
+async def _send(bus: Bus, subject: str, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        await bus.topics.publish(subject, b"%d" % number)
+        await asyncio.sleep(0)
+
+
+async def test_who_answers_no_more_leaves_no_question_behind(world: World) -> None:
+    """What was asked before is answered, what is asked behind `close` goes to the next, at once."""
+    subject = uuid.uuid4().hex
+
+    async def answer(payload: bytes) -> bytes:
+        return payload
+
+    answering = await world.other.topics.respond(subject, answer, queue="q")
+    for turn in range(20):
+        asking = [
+            asyncio.create_task(world.bus.topics.request(subject, b"%d" % i, timeout_ms=WAIT_MS))
+            for i in range(20)
+        ]
+        await asyncio.sleep(0)
+        before, answering = answering, await world.other.topics.respond(subject, answer, queue="q")
+        await before.close()
+        assert await world.bus.topics.request(subject, b"%d" % turn, timeout_ms=WAIT_MS)
+        assert await asyncio.gather(*asking) == [b"%d" % i for i in range(20)]
+    await answering.close()
 
 
 async def test_topics_reach_every_subscriber(world: World) -> None:

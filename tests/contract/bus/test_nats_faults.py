@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tests.contract.proxy import Proxy
 pytestmark = pytest.mark.servers
 
 READ = {"max_records": 1000, "max_bytes": 10_000_000}
+PATIENCE_S = 60
 PATIENT = with_limits(publish_timeout_ms=20_000)
 
 
@@ -208,6 +210,30 @@ async def test_a_receiver_that_leaves_gives_back_what_it_has_not_read(server: Na
                 got.append(message.payload)
                 await message.acknowledge()
     assert got == [b"3", b"4"]
+    await staying.close()
+
+
+async def test_a_receiver_that_leaves_gives_back_what_was_on_its_way(server: NatsServer) -> None:
+    """What was sent to it while it left, too."""
+    limits = with_limits(ingress_redelivery_ms=600_000)
+    staying = await _connect(server.url, limits)
+    got: list[bytes] = []
+    for turn in range(1, 11):
+        leaving = await _connect(server.url, limits)
+        # Nothing is there; what comes next is sent to who has asked.
+        assert await leaving.ingress.read(max_messages=100, wait_ms=10) == []
+        sending = [
+            asyncio.create_task(staying.ingress.publish("A", "S", b"%d" % i)) for i in range(50)
+        ]
+        await asyncio.wait(sending, return_when=asyncio.FIRST_COMPLETED)
+        await leaving.close()
+        await asyncio.gather(*sending)
+        async with asyncio.timeout(PATIENCE_S):
+            while len(got) < turn * 50:
+                for message in await staying.ingress.read(max_messages=100, wait_ms=1000):
+                    got.append(message.payload)
+                    await message.acknowledge()
+    assert Counter(got) == {b"%d" % i: 10 for i in range(50)}
     await staying.close()
 
 

@@ -34,6 +34,7 @@ from lockstep.telemetry import get_logger
 Handler = Callable[[Msg], Awaitable[None]]
 
 _HEALTH_TIMEOUT_MS: Final = 1_000
+_DRAIN_TIMEOUT_MS: Final = 2_000
 _HEADERS_MARGIN_BYTES: Final = 2_048  # the server counts headers towards its limit
 
 
@@ -126,13 +127,7 @@ class Connection:
             failed.push_async_callback(self.unsubscribe, key)
             self._listening[key] = listening
             await self._listen(listening)
-            # The server takes in order what one connection sends: whose message to himself came
-            # back is known with all that he asked for before.
-            await self._exchange(
-                subject,
-                lambda inbox: self.publish(inbox, b""),
-                timeout_ms=self.limits.publish_timeout_ms,
-            )
+            await self._round_trip(subject, self.limits.publish_timeout_ms)
             failed.pop_all()
         return key
 
@@ -142,6 +137,18 @@ class Connection:
         if listening is not None and listening.current is not None:
             with contextlib.suppress(nats.errors.Error):
                 await listening.current.unsubscribe()
+
+    async def drain(self, key: int) -> None:
+        """As `unsubscribe`, but the server knows of it on return, and the handler has had all that
+        was sent to it before; as far as the server answers in time."""
+        listening = self._listening.get(key)
+        try:
+            if listening is not None and listening.current is not None:
+                with contextlib.suppress(UnavailableError), translated(listening.subject):
+                    async with asyncio.timeout(_DRAIN_TIMEOUT_MS / 1000):
+                        await self._drained(listening.subject, listening.current)
+        finally:
+            await self.unsubscribe(key)
 
     async def unserved(self, asked_at: float) -> None:
         """Something asked of the cluster at that time, on the loop's clock, was not answered, or
@@ -204,6 +211,18 @@ class Connection:
             listening.current = await self._client.subscribe(
                 listening.subject, queue=listening.queue, cb=listening.handler
             )
+
+    async def _drained(self, subject: str, current: Subscription) -> None:
+        # Not the library's own drain: one that fails midway is subscribed to again.
+        self._check()
+        await self._client._send_unsubscribe(current._id)
+        await self._round_trip(subject, _DRAIN_TIMEOUT_MS)
+        await current._pending_queue.join()
+
+    async def _round_trip(self, where: str, timeout_ms: int) -> None:
+        """On return the server has done all that was asked of it before: it takes in order what
+        one connection sends, and here a message to ourselves has come back."""
+        await self._exchange(where, lambda inbox: self.publish(inbox, b""), timeout_ms=timeout_ms)
 
     async def _exchange(
         self, where: str, send: Callable[[str], Awaitable[None]], *, timeout_ms: int

@@ -55,16 +55,15 @@ class SharedConsumer:
             await self._open()
 
     async def release(self) -> None:
-        """Gives back what has come and was not read, so that others need not wait for it."""
-        puller = self._puller
-        while puller is not None and puller.buffered() is not None:
+        """Listens no more, and gives back what has come and was not read, so that others need not
+        wait for it; idempotent."""
+        puller, self._puller = self._puller, None
+        if puller is None:
+            return
+        await puller.drain()
+        while puller.buffered() is not None:
             with contextlib.suppress(UnavailableError):
                 await self._jetstream.connection.publish(puller.take().reply, b"-NAK")
-
-    async def close(self) -> None:
-        """Releases, and listens no more; idempotent."""
-        await self.release()
-        await self._drop()
 
     async def _read(self, max_messages: int, deadline: float) -> list[Msg]:
         puller = await self._open()

@@ -74,7 +74,7 @@ class KeptMailbox:
 
     async def close(self) -> Sequence[Mail]:
         """See the contract."""
-        await self._shared.close()
+        await self._shared.release()
         return ()
 
 
@@ -108,7 +108,7 @@ class LiveMailbox:
         """See the contract."""
         key, self._key = self._key, None
         if key is not None:
-            await self._connection.unsubscribe(key)
+            await self._connection.drain(key)
         left = [_mail(message) for message in self._waiting]
         self._waiting.clear()
         return left

@@ -54,6 +54,12 @@ class Puller:
         if key is not None:
             await self._connection.unsubscribe(key)
 
+    async def drain(self) -> None:
+        """As `close`, but what was on its way has come: nothing is sent here any more."""
+        key, self._key = self._key, None
+        if key is not None:
+            await self._connection.drain(key)
+
     def buffered(self) -> Msg | None:
         """The next message, left where it is; None when none has come."""
         return self._buffer[0][1] if self._buffer else None

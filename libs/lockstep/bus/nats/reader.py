@@ -22,6 +22,7 @@ from lockstep.events import UnavailableError
 
 _INACTIVE_NS: Final = 120_000_000_000
 _MORE_WITHIN_S: Final = 2.0
+_ROUNDS: Final = 5
 _PAUSE_S: Final = 0.05
 _MAX_PULL_MESSAGES: Final = 4_096
 
@@ -55,6 +56,7 @@ class LogReader:
         self._consumer = ""
         self._after = -1
         self._delivered = 0
+        self._at_end = False  # nothing stood behind the last message when we were told of it
 
     async def read(
         self, after: int, *, max_records: int, max_bytes: int, wait_ms: int
@@ -87,9 +89,12 @@ class LogReader:
         polling = deadline <= loop.time()
         remaining = max(0.0, deadline - loop.time())
         if not await puller.wait(remaining, max_messages=ask, max_bytes=max_bytes):
-            if not polling or not await self._is_behind(after):
+            # Only who stands at the end is told of what comes; the others may be waiting still for
+            # what was there before.
+            if self._at_end and not polling:
                 return []
-            await puller.wait(_MORE_WITHIN_S, max_messages=ask, max_bytes=max_bytes)
+            if not await self._comes(puller, after, max_messages=ask, max_bytes=max_bytes):
+                return []
         taken: list[ReadMessage] = []
         size_bytes = 0
         while (message := puller.buffered()) is not None:
@@ -110,6 +115,18 @@ class LogReader:
                 _MORE_WITHIN_S, max_messages=ask - len(taken) or ask, max_bytes=max_bytes
             )
         return taken
+
+    async def _comes(
+        self, puller: Puller, after: int, *, max_messages: int, max_bytes: int
+    ) -> bool:
+        """Whether anything is there behind `after`: then it has come on return."""
+        for _ in range(_ROUNDS):
+            if not await self._is_behind(after):
+                self._at_end = True
+                return False
+            if await puller.wait(_MORE_WITHIN_S, max_messages=max_messages, max_bytes=max_bytes):
+                return True
+        raise ConsumerGoneError("what the log holds does not come", where=self._stream)
 
     async def _is_behind(self, after: int) -> bool:
         state = await self._jetstream.state(self._stream)
@@ -139,6 +156,7 @@ class LogReader:
         )
         self._after = after
         self._delivered = 0
+        self._at_end = False
         return puller
 
     async def _drop(self) -> None:
@@ -156,6 +174,7 @@ class LogReader:
             raise ConsumerGoneError("a message was lost on its way", where=self._stream)
         self._delivered = delivered.consumer_sequence
         self._after = delivered.stream_sequence
+        self._at_end = delivered.pending == 0
         return delivered
 
 

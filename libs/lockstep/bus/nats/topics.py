@@ -98,7 +98,7 @@ class NatsTopics:
 
         async def forget() -> None:
             if key is not None:
-                await self._connection.unsubscribe(key)
+                await self._connection.drain(key)
 
         async def take(message: Msg) -> None:
             await self._room.acquire()  # a full house holds up this subscription alone
