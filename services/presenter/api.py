@@ -26,17 +26,17 @@ class Lookup:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
 
-    def app(self, request: web.Request) -> AppModels:
-        """The app of the path."""
+    async def app(self, request: web.Request) -> AppModels:
+        """The app of the path; UnavailableError when it is not known and the store is away."""
         name = request.match_info["app"]
-        models = self._feed.models(name)
+        models = await self._feed.find(name)
         if models is None:
             raise Problem(HTTPStatus.NOT_FOUND, f"no app named '{name}' is deployed")
         return models
 
-    def stream(self, request: web.Request) -> tuple[AppModels, StreamModel]:
-        """The stream of the path."""
-        models = self.app(request)
+    async def stream(self, request: web.Request) -> tuple[AppModels, StreamModel]:
+        """The stream of the path; errors as of `app`."""
+        models = await self.app(request)
         name = request.match_info["stream"]
         stream = models.streams.get(name)
         if stream is None:
@@ -67,14 +67,14 @@ class Api:
         router.add_get("/v1/apps/{app}/tables/{table}", self._table)
 
     async def _latest(self, request: web.Request) -> web.Response:
-        _, stream = self._lookup.stream(request)
+        _, stream = await self._lookup.stream(request)
         limit = number(request, "limit", DEFAULT_LIMIT, self._history_rows)
         rows = [row.as_json(stream.schema.names) for row in stream.latest(limit)]
         body = {"stream": stream.schema.name, "total": stream.total, "events": rows}
         return answer(body)
 
     async def _poll(self, request: web.Request) -> web.Response:
-        models, stream = self._lookup.stream(request)
+        models, stream = await self._lookup.stream(request)
         after = identity_of(request.query.get("after"))
         if after is None:
             after = stream.last_id or OutputId(0, 0)
@@ -99,7 +99,7 @@ class Api:
         return answer(body)
 
     async def _table(self, request: web.Request) -> web.Response:
-        models = self._lookup.app(request)
+        models = await self._lookup.app(request)
         name = request.match_info["table"]
         table = models.tables.get(name)
         if table is None:

@@ -6,13 +6,14 @@ presenter shows what the last one showed.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
 import msgspec
 
-from lockstep.bus import Bus, LogName, presenter_subject
+from lockstep.bus import Bus, LogName, OutputEntry, presenter_subject
 from lockstep.clock import Clock
 from lockstep.events import OutputRecord
 from lockstep.events.outputs import RowsOfColumns, in_columns, joined
@@ -30,7 +31,11 @@ TOPIC_MAX_ROWS: Final = 500  # of a stream at once; one reading brings a slice o
 
 
 class AppModels:
-    """The read models of one app at one version."""
+    """The read models of one app at one version.
+
+    `history_end`: where its output log ended when it was first looked at; what stands behind is
+    new, and goes to the presenter topics as well. None: not looked at yet.
+    """
 
     def __init__(self, view: AppView, settings: PresenterSettings) -> None:
         self.view = view
@@ -43,7 +48,7 @@ class AppModels:
             for name, schema in view.stored.items()
         }
         self.sequence = 0
-        self.is_live = False
+        self.history_end: int | None = None
 
 
 class Feed:
@@ -69,9 +74,16 @@ class Feed:
         self._settings = settings
         self._metrics = metrics
         self._models: dict[str, AppModels] = {}
+        self._following = asyncio.Lock()
 
     def models(self, app: str) -> AppModels | None:
-        """The models of a deployed app."""
+        """The models of an app that is known to be deployed."""
+        return self._models.get(app)
+
+    async def find(self, app: str) -> AppModels | None:
+        """The models of a deployed app; looks into the store when it is not known yet."""
+        if app not in self._models and await self._catalogue.find(app) is not None:
+            await self.follow_catalogue()
         return self._models.get(app)
 
     async def run(self) -> None:
@@ -80,6 +92,10 @@ class Feed:
 
     async def follow_catalogue(self) -> None:
         """Brings the tasks in line with what is deployed now."""
+        async with self._following:
+            await self._follow_catalogue()
+
+    async def _follow_catalogue(self) -> None:
         views = {view.name: view for view in self._catalogue.views}
         for app in list(self._models):
             if app not in views or self._models[app].view.plan is not views[app].plan:
@@ -92,6 +108,8 @@ class Feed:
 
     async def _follow(self, models: AppModels) -> None:
         log = await self._bus.output_log(LogName(models.view.name))
+        if models.history_end is None:
+            models.history_end = (await log.tail()).sequence
         while True:
             entries = await log.read(
                 models.sequence,
@@ -100,20 +118,21 @@ class Feed:
                 wait_ms=READ_WAIT_MS,
             )
             if not entries:
-                models.is_live = True
                 continue
-            rows = joined(
-                in_columns(entry.record.rows)
-                for entry in entries
-                if isinstance(entry.record, OutputRecord)
-            )
             models.sequence = entries[-1].sequence
-            await self._take(models, rows)
-            models.is_live |= len(entries) < READ_MAX_RECORDS
+            # Dashboards get what is new, not the history again after a restart.
+            old = sum(entry.sequence <= models.history_end for entry in entries)
+            self._take(models, _rows(entries[:old]))
+            fresh = self._take(models, _rows(entries[old:]))
+            if self._keeper.held:
+                for model, some in fresh:
+                    await self._publish(models.view.name, model, some)
 
-    async def _take(self, models: AppModels, rows: RowsOfColumns) -> None:
+    def _take(self, models: AppModels, rows: RowsOfColumns) -> list[tuple[StreamModel, Fresh]]:
+        """Shows rows to who asks and who listens; gives those of streams."""
         app = models.view.name
         now_ms = self._clock.monotonic_ms()
+        taken: list[tuple[StreamModel, Fresh]] = []
         for name in dict.fromkeys(each.stream for each in rows.columns):
             some = rows.of_stream(name)
             if name in models.tables:
@@ -124,9 +143,8 @@ class Feed:
                 self._metrics.count(
                     "lockstep_presenter_events_total", fresh.count, app=app, stream=name
                 )
-                # Dashboards get what is new, not the history again after a restart.
-                if models.is_live and self._keeper.held:
-                    await self._publish(app, models.streams[name], fresh)
+                taken.append((models.streams[name], fresh))
+        return taken
 
     async def _publish(self, app: str, model: StreamModel, fresh: Fresh) -> None:
         """A message per row; more at once than anybody could look at are told by their number."""
@@ -137,6 +155,12 @@ class Feed:
         for row in fresh.rows[-TOPIC_MAX_ROWS:]:
             payload = msgspec.json.encode(row.as_json(model.schema.names))
             await self._bus.topics.publish(subject, payload)
+
+
+def _rows(entries: Sequence[OutputEntry]) -> RowsOfColumns:
+    return joined(
+        in_columns(entry.record.rows) for entry in entries if isinstance(entry.record, OutputRecord)
+    )
 
 
 def primary_key(view: AppView, table: str) -> tuple[str, ...]:

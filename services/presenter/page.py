@@ -100,7 +100,7 @@ class Page:
         return answer({"apps": apps, "nodes": nodes})
 
     async def _app(self, request: web.Request) -> web.Response:
-        models = self._lookup.app(request)
+        models = await self._lookup.app(request)
         view = models.view
         body: dict[str, Any] = {
             "app": view.name,

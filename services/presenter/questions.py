@@ -44,7 +44,7 @@ class Questions:
         router.add_post("/stores/query", self._store_query)
 
     async def _query(self, request: web.Request) -> web.Response:
-        models = self._lookup.app(request)
+        models = await self._lookup.app(request)
         return await self._answered(request, models.view.name, await read_object(request))
 
     async def _store_query(self, request: web.Request) -> web.Response:

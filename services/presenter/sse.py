@@ -48,7 +48,7 @@ class EventStreams:
         self._closing.set()
 
     async def _rows(self, request: web.Request) -> web.StreamResponse:
-        models, stream = self._lookup.stream(request)
+        models, stream = await self._lookup.stream(request)
         given = request.headers.get("Last-Event-ID") or request.query.get("after")
         seen = identity_of(given)
         listener = self._listeners.add(models.view.name, stream.schema.name)
@@ -86,7 +86,7 @@ class EventStreams:
                 return
 
     async def _live(self, request: web.Request) -> web.StreamResponse:
-        models = self._lookup.app(request)
+        models = await self._lookup.app(request)
         response = await _open(request)
         seen: dict[str, OutputId] = {}
         first = True

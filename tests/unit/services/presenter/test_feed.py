@@ -1,0 +1,125 @@
+"""What the feed shows at once, and what it tells the presenter topics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from lockstep.bus import LogName, OutputLog
+from lockstep.bus.memory import MemoryBus, MemoryCarrier
+from lockstep.clock import VirtualClock
+from lockstep.events import OutputId, OutputRecord, OutputRow, UnavailableError
+from lockstep.frame import AppView, Tasks
+from lockstep.plan import build
+from lockstep.settings import load_settings
+from lockstep.siddhiql import check
+from lockstep.store import Deployment
+from lockstep.telemetry import Metrics, get_logger
+from services.presenter.feed import Feed
+from services.presenter.listeners import Listeners
+
+TEXT = (
+    "@app:name('A') define stream In (v int);"
+    " from In select v insert into One; from In select v insert into Two;"
+)
+SETTINGS = load_settings({}).presenter
+
+
+class Apps:
+    """A catalogue that has not looked into the store yet."""
+
+    def __init__(self) -> None:
+        deployment = Deployment("A", TEXT, "1", 1, 1, 0, 0, {})
+        self.stored = {"A": AppView(deployment, build(check(TEXT)))}
+        self.views: Sequence[AppView] = ()
+
+    async def find(self, app: str) -> AppView | None:
+        """Looks into the store."""
+        self.views = list(self.stored.values())
+        return self.stored.get(app)
+
+
+class World:
+    """A feed that leads the topics, on a bus of its own."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self.bus = MemoryBus(MemoryCarrier(self.clock))
+        self.tasks = Tasks(self.clock, get_logger())
+        self.listeners = Listeners(10, 10, Metrics())
+        keeper: Any = SimpleNamespace(held=True)
+        self.feed = Feed(
+            self.bus, cast(Any, Apps()), self.listeners, keeper, self.tasks, self.clock, SETTINGS,
+            Metrics(),
+        )  # fmt: skip
+
+    async def publish(self, log: OutputLog, *streams: str) -> None:
+        """A record with a row of each; its position is its value."""
+        at = (await log.tail()).sequence
+        rows = [
+            OutputRow(OutputId(at + 1, i), name, 1, (at + 1,)) for i, name in enumerate(streams)
+        ]
+        await log.append(OutputRecord(1, tuple(rows)), expected_sequence=at)
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[World]:
+    """Its tasks end with the block."""
+    world = World()
+    try:
+        yield world
+    finally:
+        await world.tasks.stop_all()
+
+
+async def test_topics_carry_what_comes_once_the_app_is_followed_and_nothing_older() -> None:
+    """However soon behind that it comes."""
+    async with running() as world:
+        log = await world.bus.output_log(LogName("A"))
+        subscription = await world.bus.topics.subscribe("presenter.A.*")
+        await world.publish(log, "One")
+        models = await world.feed.find("A")
+        assert models is not None
+        await world.clock.advance_ms(0)
+        assert models.history_end == 1
+        await world.publish(log, "One")
+        await world.publish(log, "One")
+        await world.clock.advance_ms(10)
+        await subscription.close()
+        told = [json.loads(payload)["event"]["v"] async for _, payload in subscription]
+        assert told == [2, 3]
+        assert models.streams["One"].total == 3
+
+
+async def test_an_app_is_found_before_the_catalogue_has_looked() -> None:
+    """Whoever deploys it may ask for it at once; what is not deployed is not there."""
+    async with running() as world:
+        assert world.feed.models("A") is None
+        assert await world.feed.find("B") is None
+        assert await world.feed.find("A") is world.feed.models("A") is not None
+
+
+async def test_listeners_miss_nothing_when_a_topic_cannot_be_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All streams' rows of a reading reach those who listen, whatever becomes of the topics."""
+
+    async def away(*_: Any, **__: Any) -> None:
+        raise UnavailableError("away")
+
+    async with running() as world:
+        log = await world.bus.output_log(LogName("A"))
+        models = await world.feed.find("A")
+        assert models is not None
+        await world.clock.advance_ms(0)
+        listener = world.listeners.add("A", "Two")
+        monkeypatch.setattr(type(world.bus.topics), "publish", away)
+        await world.publish(log, "One", "Two")
+        await world.clock.advance_ms(1_000)
+        assert [row.data for row in listener.take()] == [(1,)]
+        assert models.streams["One"].total == 1
