@@ -4,19 +4,23 @@ own.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 import asyncpg
+import nats
+from redis.asyncio import Redis
 
 from lockstep.bus import LogName
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.embedded import EmbeddedServers
-from lockstep.events import OutputRecord, OutputRow, UnavailableError
+from lockstep.events import LogEntry, OutputRecord, OutputRow, UnavailableError
 from lockstep.frame import Process, Wire, World, open_world
 from lockstep.leader import Lease, Leases
 from lockstep.settings import Settings, load_settings
@@ -48,10 +52,14 @@ QUICK = {
 }
 CLOCK = SystemClock()
 RANDOM = SystemRandomness()
-WAIT_MS = 20_000
+WAIT_MS = 60_000
 POLL_MS = 25
+READ_WAIT_MS = 10_000
+"""A log that holds more than was read gives it within that, on a machine however busy."""
+AGAIN_PAUSE_MS = 200
 
 Answer = tuple[int, Any]
+Entry = TypeVar("Entry")
 
 
 class BreakableLeases:
@@ -104,8 +112,10 @@ class Node:
 
     async def stop(self) -> None:
         """In good order."""
-        await self.process.stop()
-        await self.world.close()
+        try:
+            await self.process.stop()
+        finally:
+            await self.world.close()
 
     async def crash(self) -> None:
         """Gone without a word: its connections break first, so it can give nothing back."""
@@ -176,9 +186,30 @@ class Cluster:
                 return response.status, await response.json()
             return response.status, await response.text()
 
+    async def asked(self, method: str, path: str, *, json: Any = None) -> Answer:
+        """What a coordinator answers; asked again while it says to come back in a moment."""
+        last: Answer = (0, None)
+
+        async def settled() -> Answer | None:
+            nonlocal last
+            last = await self.call(method, "coordinator", path, json=json)
+            if last[0] == HTTPStatus.SERVICE_UNAVAILABLE:
+                await CLOCK.sleep_ms(AGAIN_PAUSE_MS)
+                return None
+            return last
+
+        found: Answer = await until(settled, f"{method} {path} without 503", seen=lambda: last)
+        return found
+
+    async def snapshot(self, app: str) -> str:
+        """Takes a revision; its id."""
+        status, answer = await self.asked("POST", f"/v1/apps/{app}/snapshot")
+        assert status == 200, answer
+        return str(answer["message"])
+
     async def deploy(self, text: str, replicas: int = 1) -> str:
         """Deploys an app and waits until somebody leads it and all replicas are ready."""
-        status, answer = await self.call("PUT", "coordinator", "/v1/apps", json={"text": text})
+        status, answer = await self.asked("PUT", "/v1/apps", json={"text": text})
         assert status in (200, 201), answer
         app = str(answer["app"])
         await self.settled(app, replicas, version=str(answer["version"]))
@@ -187,13 +218,16 @@ class Cluster:
     async def settled(self, app: str, replicas: int, *, version: str | None = None) -> Any:
         """Waits for an active replica and `replicas` ready ones (of a version)."""
 
+        found: Any = None
+
         async def there() -> Any:
+            nonlocal found
             found = (await self.status(app))["replicas"]
             ready = [r for r in found if r["ready"] and version in (None, r["version"])]
             active = [r for r in ready if r["role"] == "active"]
             return found if len(ready) == replicas and len(active) == 1 else None
 
-        return await until(there, f"{replicas} ready replicas of {app}")
+        return await until(there, f"{replicas} ready replicas of {app}", seen=lambda: found)
 
     async def status(self, app: str) -> Any:
         """The coordinator's status of an app."""
@@ -202,13 +236,17 @@ class Cluster:
         return answer
 
     async def active(self, app: str) -> str:
-        """The node that leads; waits for one, as a heartbeat may come late."""
+        """The living node that leads; waits for one, as a heartbeat may come late. What is heard of
+        a node outlives its crash, and of two who say that they lead the later epoch does."""
+        found: Any = None
 
         async def leads() -> str | None:
+            nonlocal found
             found = (await self.status(app))["replicas"]
-            return next((str(r["node"]) for r in found if r["role"] == "active"), None)
+            living = [r for r in found if r["role"] == "active" and r["node"] in self.nodes]
+            return max(living, key=lambda r: r["epoch"])["node"] if living else None
 
-        return str(await until(leads, f"a leader of {app}"))
+        return str(await until(leads, f"a leader of {app}", seen=lambda: found))
 
     async def send(self, app: str, stream: str, data: Any, **headers: str) -> Any:
         """Sends JSON; it must be accepted."""
@@ -220,47 +258,68 @@ class Cluster:
     async def published(self, app: str) -> list[OutputRow]:
         """All rows that the output log holds now; those that come meanwhile are not waited for."""
         log = await self.watcher.bus.output_log(LogName(app))
-        rows: list[OutputRow] = []
-        after, end = 0, (await log.tail()).sequence
-        while after < end:
-            entries = await log.read(after, max_records=1000, max_bytes=10**8, wait_ms=1000)
-            for entry in entries:
-                if isinstance(entry.record, OutputRecord):
-                    rows += entry.record.rows
-            after = entries[-1].sequence if entries else after
-        return rows
+        end = (await log.tail()).sequence
+        entries = [entry async for entry in _up_to(end, log.read, lambda entry: entry.sequence)]
+        records = [each.record for each in entries if isinstance(each.record, OutputRecord)]
+        return [row for record in records for row in record.rows]
+
+    async def taken_in(self, app: str) -> list[LogEntry]:
+        """All that the input log holds now."""
+        log = await self.watcher.bus.input_log(LogName(app))
+        _, end = await log.bounds()
+        return [entry async for entry in _up_to(end, log.read, lambda entry: entry.position)]
 
     async def published_count(self, app: str, count: int) -> list[OutputRow]:
         """Waits for that many rows, then makes sure of identities: ascending, none twice."""
 
-        async def there() -> list[OutputRow] | None:
-            rows = await self.published(app)
-            return rows if len(rows) >= count else None
+        rows: list[OutputRow] = []
 
-        rows: list[OutputRow] = await until(there, f"{count} published rows of {app}")
+        async def there() -> bool:
+            nonlocal rows
+            rows = await self.published(app)
+            return len(rows) >= count
+
+        await until(there, f"{count} published rows of {app}", seen=lambda: (len(rows), rows[-5:]))
         ids = [row.id for row in rows]
         assert ids == sorted(set(ids))
         return rows
 
 
-async def until(check: Callable[[], Awaitable[Any]], what: str) -> Any:
-    """The first truthy answer; AssertionError when there is none in time."""
-    deadline_ms = CLOCK.monotonic_ms() + WAIT_MS
-    while CLOCK.monotonic_ms() < deadline_ms:
-        found = await check()
-        if found:
+async def until(
+    check: Callable[[], Awaitable[Any]], what: str, *, seen: Callable[[], object] = lambda: None
+) -> Any:
+    """The first truthy answer; AssertionError with what was `seen` when there is none in time."""
+    try:
+        async with asyncio.timeout(WAIT_MS / 1000):
+            while not (found := await check()):
+                await CLOCK.sleep_ms(POLL_MS)
             return found
-        await CLOCK.sleep_ms(POLL_MS)
-    raise AssertionError(f"not within {WAIT_MS} ms: {what}")
+    except TimeoutError:
+        raise AssertionError(f"not within {WAIT_MS} ms: {what}; seen last: {seen()}") from None
+
+
+async def _up_to(
+    end: int, read: Callable[..., Awaitable[Sequence[Entry]]], place_of: Callable[[Entry], int]
+) -> AsyncIterator[Entry]:
+    """What a log holds from its beginning to an end that was seen."""
+    after = 0
+    while after < end:
+        entries = await read(after, max_records=1000, max_bytes=10**8, wait_ms=READ_WAIT_MS)
+        if not entries:
+            return  # trimmed meanwhile
+        for entry in entries:
+            yield entry
+        after = place_of(entries[-1])
 
 
 @contextlib.asynccontextmanager
 async def running_cluster(
     servers: EmbeddedServers, directory: Path, nodes: Sequence[str], **overrides: str
 ) -> AsyncIterator[Cluster]:
-    """Nodes on the session's servers, with a database and a lease space of their own."""
+    """Nodes on the session's servers, with a database of their own; logs and leases begin empty."""
     unique = RANDOM.uuid_hex()[:10]
     dsn = await _own_database(servers.postgres_dsn, f"test_{unique}")
+    await _emptied(servers)
     environment = {
         **QUICK,
         "LOCKSTEP_BUS__URL": servers.nats_url,
@@ -270,17 +329,39 @@ async def running_cluster(
         **overrides,
     }
     settings = load_settings(environment)
-    watcher = await open_world(settings, CLOCK, RANDOM)
-    async with aiohttp.ClientSession() as session:
+    timeout = aiohttp.ClientTimeout(total=WAIT_MS / 1000)
+    async with contextlib.AsyncExitStack() as ending:
+        watcher = await open_world(settings, CLOCK, RANDOM)
+        ending.push_async_callback(watcher.close)
+        session = await ending.enter_async_context(aiohttp.ClientSession(timeout=timeout))
         cluster = Cluster(settings, environment, session, watcher)
-        try:
-            for name in nodes:
-                await cluster.start(name)
-            yield cluster
-        finally:
-            for node in list(cluster.nodes.values())[::-1]:
-                await node.stop()
-            await watcher.close()
+        ending.push_async_callback(_stop_all, cluster.nodes)
+        for name in nodes:
+            await cluster.start(name)
+        yield cluster
+
+
+async def _stop_all(nodes: Mapping[str, Node]) -> None:
+    """The youngest first; whatever fails, none is left running among the next test's."""
+    async with contextlib.AsyncExitStack() as ending:
+        for node in nodes.values():
+            ending.push_async_callback(node.stop)
+
+
+async def _emptied(servers: EmbeddedServers) -> None:
+    """Removes what earlier tests left in the session's servers: apps of the same names have the
+    same logs and leases, and there is one ingress for all."""
+    async with Redis.from_url(servers.redis_url) as leases:
+        await leases.flushdb()
+    client = await nats.connect(servers.nats_url)
+    try:
+        jetstream = client.jetstream(timeout=WAIT_MS / 1000)
+        while found := await jetstream.streams_info():
+            for stream in found:
+                assert stream.config.name is not None
+                await jetstream.delete_stream(stream.config.name)
+    finally:
+        await client.close()
 
 
 async def _own_database(dsn: str, name: str) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.bus import LogName
 from lockstep.client import EventClient, EventRefusedError, Limits
 from lockstep.events import EventsRecord
 from tests.integration.services.cluster import Cluster
@@ -17,13 +16,13 @@ from tests.integration.services.conftest import Start
 
 ROOT = Path(__file__).parents[3]
 TEXT = "@app:name('{name}') define stream In (v int); from In select v insert into Out;"
+PATIENCE_S = 120
 LIMITS = Limits(batch_events=20, request_timeout_ms=1_500, backoff_ms=20, avoid_failed_ms=200)
 
 
 async def in_log(cluster: Cluster, app: str) -> list[int]:
     """The values of all events of the input log."""
-    log = await cluster.watcher.bus.input_log(LogName(app))
-    entries = await log.read(0, max_records=10_000, max_bytes=10**8, wait_ms=100)
+    entries = await cluster.taken_in(app)
     records = [entry.record for entry in entries if isinstance(entry.record, EventsRecord)]
     return [event.data[0] for one in records for chunk in one.chunks for event in chunk]
 
@@ -61,7 +60,8 @@ async def test_the_pages_example_runs(cluster_of: Start, tmp_path: Path) -> None
         running = await asyncio.create_subprocess_exec(
             sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE, cwd=tmp_path
         )
-        said, _ = await running.communicate()
+        async with asyncio.timeout(PATIENCE_S):
+            said, _ = await running.communicate()
         assert running.returncode == 0
         assert b"Receipt(first_position=" in said
         rows = await cluster.published_count("Hot", 19)

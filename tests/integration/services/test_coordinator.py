@@ -135,8 +135,7 @@ async def test_an_undeployed_app_is_gone_and_its_purged_log_begins_anew(cluster_
 
             await until(unknown, "404")
 
-        status, answer = await cluster.call("POST", "coordinator", f"/v1/apps/{app}/snapshot")
-        assert status == 200, answer
+        await cluster.snapshot(app)
         await remove("")
         await cluster.deploy(text)
         await cluster.send(app, "In", {"a": 1})

@@ -26,8 +26,7 @@ async def _taken(cluster: Cluster, app: str, count: int) -> list[str]:
     for number in range(count):
         await cluster.send(app, "In", {"v": 1})
         await cluster.published_count(app, number + 1)
-        status, answer = await cluster.call("POST", "coordinator", f"/v1/apps/{app}/snapshot")
-        assert status == 200, answer
+        await cluster.snapshot(app)
     return await _revisions(cluster, app)
 
 

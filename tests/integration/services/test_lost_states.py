@@ -56,8 +56,7 @@ async def test_the_replica_begins_again_from_its_revision(
         assert kill_workers()
         await feed(cluster, app, 10, 5)
         await cluster.published_count(app, 15)
-        status, answer = await cluster.call("POST", "coordinator", f"/v1/apps/{app}/snapshot")
-        assert status == 200, answer
+        await cluster.snapshot(app)
         await feed(cluster, app, 15, 3)
         await cluster.published_count(app, 18)
         assert kill_workers()

@@ -37,10 +37,15 @@ def plain_errors() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-async def replica(cluster: Cluster, app: str) -> dict[str, Any] | None:
+async def replica(cluster: Cluster, app: str) -> dict[str, Any]:
     """The status of an app's only replica."""
-    found = (await cluster.status(app))["replicas"]
-    return found[0] if found else None
+
+    async def heard_of() -> Any:
+        found = (await cluster.status(app))["replicas"]
+        return found[0] if found else None
+
+    found: dict[str, Any] = await until(heard_of, f"a replica of {app}")
+    return found
 
 
 async def test_a_heavy_app_takes_short_turns_beside_its_neighbours(cluster_of: Start) -> None:
@@ -54,7 +59,7 @@ async def test_a_heavy_app_takes_short_turns_beside_its_neighbours(cluster_of: S
     async with cluster_of(*NODES, **limits) as cluster:
         heavy = await cluster.deploy(HEAVY)
         light = await cluster.deploy(COUNT.format(name="Light"))
-        before = (await replica(cluster, light) or {})["epoch"]
+        before = (await replica(cluster, light))["epoch"]
         # A record each, of much more work than it takes to send it.
         keys = [{"Idempotency-Key": f"h{i}"} for i in range(30)]
         load = [{"n": 500_000}] * 10
@@ -64,15 +69,14 @@ async def test_a_heavy_app_takes_short_turns_beside_its_neighbours(cluster_of: S
         assert [row.data for row in rows] == expected(10)
 
         async def behind() -> bool:
-            found = await replica(cluster, heavy)
-            return found is not None and int(found["lag"]) > 0
+            return int((await replica(cluster, heavy))["lag"]) > 0
 
         await until(behind, "the heavy app's lag in the status")
-        assert (await replica(cluster, light) or {})["epoch"] == before
+        assert (await replica(cluster, light))["epoch"] == before
 
         async def shown() -> Any:
-            one = await replica(cluster, heavy)
-            return one is not None and "the slice behind position" in (one["trouble"] or "")
+            trouble = (await replica(cluster, heavy))["trouble"]
+            return "the slice behind position" in (trouble or "")
 
         await until(shown, "the slow slice in the status")
         assert await cluster.published_count(heavy, 1)
@@ -101,7 +105,7 @@ async def test_an_app_whose_executor_fails_stops_nobody(
     monkeypatch.setattr(harness, "WIRES", {**harness.WIRES, "processor": wire})
     async with cluster_of(*NODES) as cluster:
         light = await cluster.deploy(COUNT.format(name="Beside"))
-        before = (await replica(cluster, light) or {})["epoch"]
+        before = (await replica(cluster, light))["epoch"]
         status, answer = await cluster.call("PUT", "coordinator", "/v1/apps", json={"text": BROKEN})
         assert status == 201, answer
         await feed(cluster, light, 0, 20)
@@ -113,4 +117,4 @@ async def test_an_app_whose_executor_fails_stops_nobody(
         await feed(cluster, light, 20, 20)
         rows = await cluster.published_count(light, 40)
         assert [row.data for row in rows] == expected(40)
-        assert (await replica(cluster, light) or {})["epoch"] == before
+        assert (await replica(cluster, light))["epoch"] == before

@@ -8,7 +8,6 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from lockstep.bus import LogName
 from lockstep.cli.command import app as command
 from lockstep.events import WriteRecord
 from tests.integration.services.cluster import Cluster
@@ -87,8 +86,7 @@ async def test_a_write_is_applied_once_whoever_leads(cluster_of: Start) -> None:
         assert await changed(cluster, app, add, "first") == 1
         assert await changed(cluster, app, add, "second") == 1
         assert await rows(cluster, app) == [["a", 211]]
-        log = await cluster.watcher.bus.input_log(LogName(app))
-        entries = await log.read(0, max_records=100, max_bytes=10**8, wait_ms=50)
+        entries = await cluster.taken_in(app)
         ids = [e.record.request_id for e in entries if isinstance(e.record, WriteRecord)]
         assert ids.count("first") >= 3
         assert ids[-1] == "second"

@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from lockstep.bus import LogName
 from lockstep.events import EventsRecord
 from tests.integration.services.cluster import Answer, Cluster, until
 from tests.integration.services.conftest import Start
@@ -31,8 +30,7 @@ async def app(cluster: Cluster, name: str) -> str:
 
 async def records(cluster: Cluster, name: str) -> list[EventsRecord]:
     """All event records of the input log."""
-    log = await cluster.watcher.bus.input_log(LogName(name))
-    entries = await log.read(0, max_records=1000, max_bytes=10**8, wait_ms=100)
+    entries = await cluster.taken_in(name)
     return [entry.record for entry in entries if isinstance(entry.record, EventsRecord)]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.bus import LogName
 from lockstep.bus.subjects import ID_HEADER
 from lockstep.events import EventsRecord
 from tests.integration.services.cluster import Cluster, until
@@ -17,9 +16,7 @@ TEXT = "@app:name('{name}') define stream In (v int); from In select v insert in
 
 async def records(cluster: Cluster, app: str) -> int:
     """How many records with events stand in the input log."""
-    log = await cluster.watcher.bus.input_log(LogName(app))
-    entries = await log.read(0, max_records=1000, max_bytes=10**8, wait_ms=10)
-    return sum(isinstance(entry.record, EventsRecord) for entry in entries)
+    return sum(isinstance(each.record, EventsRecord) for each in await cluster.taken_in(app))
 
 
 async def test_a_key_that_comes_again_after_the_window_is_folded_once(cluster_of: Start) -> None:
@@ -33,8 +30,7 @@ async def test_a_key_that_comes_again_after_the_window_is_folded_once(cluster_of
             return not (await cluster.send(app, "In", {"v": 1}, **key))["duplicate"]
 
         await until(appended_again, "the carrier has forgotten the key")
-        status, answer = await cluster.call("POST", "coordinator", f"/v1/apps/{app}/snapshot")
-        assert status == 200, answer
+        await cluster.snapshot(app)
         await cluster.crash(await cluster.active(app))
         await until(appended_again, "the carrier has forgotten the key again")
         await cluster.send(app, "In", {"v": 2})

@@ -31,13 +31,6 @@ async def totals(cluster: Cluster, app: str, count: int) -> list[int]:
     return [row.data[0] for row in await cluster.published_count(app, count)]
 
 
-async def snapshot(cluster: Cluster, app: str) -> str:
-    """Takes a revision; its id."""
-    status, answer = await cluster.call("POST", "coordinator", f"/v1/apps/{app}/snapshot")
-    assert status == 200, answer
-    return str(answer["message"])
-
-
 async def restore(cluster: Cluster, app: str, revision: str | None) -> Any:
     """The coordinator's answer, when the leader has carried it out (202: it had not in time)."""
     status, answer = await cluster.call(
@@ -59,7 +52,7 @@ async def test_an_app_goes_on_with_a_revisions_state(cluster_of: Start) -> None:
         app = await cluster.deploy(TOTAL.format(name="Back"), replicas=2)
         await ones(cluster, app, 3)
         await totals(cluster, app, 3)
-        first = await snapshot(cluster, app)
+        first = await cluster.snapshot(app)
         await ones(cluster, app, 4)
         assert await totals(cluster, app, 7) == [1, 2, 3, 4, 5, 6, 7]
         assert (await restore(cluster, app, first))["revision"] == first
@@ -83,7 +76,7 @@ async def test_a_restore_under_load_while_the_leader_crashes(cluster_of: Start) 
         app = await cluster.deploy(TOTAL.format(name="Load"), replicas=2)
         await ones(cluster, app, 5)
         await totals(cluster, app, 5)
-        revision = await snapshot(cluster, app)
+        revision = await cluster.snapshot(app)
         sent, enough = 5, asyncio.Event()
 
         async def feed() -> None:
@@ -116,7 +109,7 @@ async def test_what_cannot_be_restored_is_said(cluster_of: Start) -> None:
         app = await cluster.deploy(TOTAL.format(name="No"))
         await ones(cluster, app, 1)
         await totals(cluster, app, 1)
-        old = await snapshot(cluster, app)
+        old = await cluster.snapshot(app)
         status, answer = await cluster.call(
             "POST", "coordinator", f"/siddhi-apps/{app}/restore?revision=nothing"
         )
@@ -129,7 +122,8 @@ async def test_what_cannot_be_restored_is_said(cluster_of: Start) -> None:
         assert status == 200, answer
 
         async def there() -> Any:
-            return (await cluster.status(app))["replicas"][0]["generation"] == 3
+            found = (await cluster.status(app))["replicas"]
+            return [one["generation"] for one in found] == [3]
 
         await until(there, "the generation in the status")
 

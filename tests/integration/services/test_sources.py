@@ -50,7 +50,8 @@ async def test_http_sources_have_addresses_and_forms_of_their_own(cluster_of: St
 
         one = '{"readings": {"where": {"room": "%s"}, "t": "21"}}'
         v1 = "/v1/apps/Doors/streams/In/events"
-        for room, path in (("a", "/weather/in"), ("b", "/Doors/In"), ("c", v1)):
+        # Who names the app makes the receiver look for it; its paths are known then.
+        for room, path in (("a", v1), ("b", "/weather/in"), ("c", "/Doors/In")):
             status, answer = await post(path, one % room, "application/json")
             assert (status, answer["accepted"]) == (200, 1), answer
         assert (await cluster.send(app, "In", {"room": "d", "celsius": 4}))["accepted"] == 1
@@ -118,14 +119,21 @@ async def test_subjects_of_the_bus_are_shared_by_the_receivers(
         assert letter.letter.reason == "celsius: warm is no double"
         assert letter.letter.content_type == "application/json; source=0"
         if kept:
-            for name in ("receiver-1", "receiver-2"):
-                await cluster.crash(name)
             (consumer,) = await client.jetstream().consumers_info(root)
 
-            async def nobody_asks() -> Any:
+            async def looked() -> Any:
+                return await client.jetstream().consumer_info(root, consumer.name)
+
+            async def all_settled() -> bool:
+                return bool((await looked()).num_ack_pending == 0)
+
+            await until(all_settled, "nothing waits for its acknowledgement")
+            for name in ("receiver-1", "receiver-2"):
+                await cluster.crash(name)
+
+            async def nobody_asks() -> bool:
                 # Else the server may hand the message to who is gone already, and wait for long.
-                found = await client.jetstream().consumer_info(root, consumer.name)
-                return found.num_waiting == 0 and found.num_ack_pending == 0
+                return bool((await looked()).num_waiting == 0)
 
             await until(nobody_asks, "the server has noticed")
             await publish(31)

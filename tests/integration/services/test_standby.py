@@ -7,14 +7,14 @@ from typing import Any
 from lockstep.bus import LogName
 from tests.integration.services.cluster import Cluster, until
 from tests.integration.services.conftest import Start
-from tests.integration.services.test_processor import COUNT, expected, feed
+from tests.integration.services.test_processor import COUNT, expected, feed, hand_over
 
 NODES = ("coordinator", "processor-1", "processor-2", "receiver")
 WARM = "@app:ha(replicas='2', standby='warm')" + COUNT
 
 
 async def replica(cluster: Cluster, app: str, *, active: bool) -> Any:
-    """The status of the leader or of the standby."""
+    """The status of the leader or of the standby; None while it is not heard of."""
     found = (await cluster.status(app))["replicas"]
     return next((one for one in found if (one["role"] == "active") is active), None)
 
@@ -36,9 +36,15 @@ async def test_a_warm_standby_holds_a_revision_and_folds_when_promoted(cluster_o
                 return one is not None and one["position"] >= at and one["standby"] == "warm"
 
             await until(warm, "the standby holds a revision")
-            found = await cluster.watcher.store.revisions.list(app, "main", 0)
-            standby = await replica(cluster, app, active=False)
-            assert standby["position"] in [one.position for one in found if one.verified]
+
+            async def stands_there() -> bool:
+                # It moves on with the next one, and those before are forgotten.
+                found = await cluster.watcher.store.revisions.list(app, "main", 0)
+                one = await replica(cluster, app, active=False)
+                places = [each.position for each in found if each.verified]
+                return one is not None and one["position"] in places
+
+            await until(stands_there, "the standby stands where a revision stands")
             leader = await cluster.active(app)
             await feed(cluster, app, sent, 5)
             sent += 5
@@ -66,8 +72,7 @@ async def test_a_warm_standby_does_not_fold(cluster_of: Start) -> None:
 
         standby = await until(seen, "the standby sees the log grow")
         assert (standby["position"], standby["ready"]) == (0, True)
-        status, answer = await cluster.call("POST", "coordinator", f"/v1/apps/{app}/handover")
-        assert status == 200, answer
+        await hand_over(cluster, app)
         await feed(cluster, app, 10, 5)
         rows = await cluster.published_count(app, 15)
         assert [row.data for row in rows] == expected(15)
@@ -121,20 +126,18 @@ async def test_a_revision_on_demand_is_taken_by_the_standby(cluster_of: Start) -
         app = await cluster.deploy(COUNT.format(name="Demand"), replicas=2)
         await feed(cluster, app, 0, 10)
         await cluster.published_count(app, 10)
+        await cluster.settled(app, 2)
         leader = await replica(cluster, app, active=True)
         standby = await replica(cluster, app, active=False)
-        path = f"/v1/apps/{app}/snapshot"
-        status, answer = await cluster.call("POST", "coordinator", path)
-        assert status == 200, answer
+        taken_id = await cluster.snapshot(app)
         found = await cluster.watcher.store.revisions.list(app, "main", 0)
         found = [one for one in found if one.position > 0]  # the other one is the app's beginning
-        assert [one.id for one in found] == [answer["message"]]
+        assert [one.id for one in found] == [taken_id]
         assert found[0].position >= leader["position"]
         taken = [await snapshots(cluster, one["node"], app) for one in (leader, standby)]
         assert taken == [0, 1]
         await cluster.crash(standby["node"])
         await feed(cluster, app, 10, 1)
         await cluster.published_count(app, 11)
-        status, answer = await cluster.call("POST", "coordinator", path)
-        assert status == 200, answer
+        await cluster.snapshot(app)
         assert await snapshots(cluster, leader["node"], app) == 1
