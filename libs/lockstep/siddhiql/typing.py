@@ -12,7 +12,7 @@ from lockstep.siddhiql.catalogue.matching import match
 from lockstep.siddhiql.errors import SiddhiQLError
 from lockstep.siddhiql.resolution import row_scope
 from lockstep.siddhiql.scope import Scope
-from lockstep.siddhiql.suggestions import did_you_mean
+from lockstep.siddhiql.suggestions import did_you_mean, pack_hint
 
 _BOOL = AttributeType.BOOL
 _WIDEST_FIRST = (
@@ -84,7 +84,9 @@ def unknown_extension(
             place = _PLACES[kind].format(title)
             return positioned(call.at, message, f"{title!r} is a {kind.value}: {place}")
     known = [name for kind in kinds for name in default_catalogue().names(kind)]
-    return positioned(call.at, message, did_you_mean(title, [*own, *known]))
+    if call.namespace is None:
+        return positioned(call.at, message, did_you_mean(title, [*own, *known]))
+    return positioned(call.at, message, pack_hint(call.namespace, call.name, known))
 
 
 class _Inference:

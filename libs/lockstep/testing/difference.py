@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from lockstep.plan import QueryNode, build
 from lockstep.siddhiql import check
 from lockstep.testing.lines import ShownEvent, read_line
+from lockstep.testing.reasons import without_reason
 from lockstep.testing.scenario import Scenario
 
 NOTES_PER_LINE = 8
@@ -60,7 +61,7 @@ class Difference:
 
 
 def differences(scenario: Scenario, brought: Sequence[Sequence[str]]) -> list[Difference]:
-    """The calls whose lines are not as expected; blanks do not count."""
+    """The calls whose lines are not as expected; blanks and the reasons of faults do not count."""
     found = [
         (call, lines)
         for call, lines in zip(scenario.calls, brought, strict=True)
@@ -84,7 +85,7 @@ def attribute_names(app_text: str) -> Names:
 
 def explained(expected: str, actual: str, names: Names) -> list[str]:
     """What differs between two lines, event by event; nothing where they tell of other things."""
-    want, got = read_line(expected), read_line(actual)
+    want, got = read_line(without_reason(expected)), read_line(without_reason(actual))
     if want is None or got is None or want.head != got.head:
         return []
     attributes = names.get(want.source, ())
@@ -127,4 +128,4 @@ def _values(want: ShownEvent, got: ShownEvent, attributes: Sequence[str]) -> Ite
 
 
 def _normal(lines: Sequence[str]) -> list[str]:
-    return [" ".join(line.split()) for line in lines]
+    return [" ".join(without_reason(line).split()) for line in lines]

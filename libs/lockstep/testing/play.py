@@ -10,6 +10,7 @@ from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
 from lockstep.plan import QueryNode
 from lockstep.siddhiql.durations import duration_ms
 from lockstep.siddhiql.suggestions import did_you_mean
+from lockstep.testing.reasons import with_reason
 from lockstep.testing.scenario import Call, Scenario, ScenarioError
 from lockstep.testing.values import read_value, show_events, show_row, split_words
 from lockstep.testing.virtual_app import VirtualApp
@@ -156,7 +157,8 @@ class _Player:
         lines = [f"topic {topic}: {_shown(payload)}" for topic, payload in published]
         for fault in faults:
             schema = self.app.plan.checked.streams.get(fault.stream)
-            lines.append(f"fault: {fault.stream} {show_events(fault.events, schema)}".rstrip())
+            shown = f"fault: {fault.stream} {show_events(fault.events, schema)}".rstrip()
+            lines.append(with_reason(shown, fault.reason))
         return lines
 
 

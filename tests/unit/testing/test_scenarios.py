@@ -129,6 +129,28 @@ S - y null
     assert report.passed, report.text()
 
 
+def test_a_fault_tells_its_reason(tmp_path: Path) -> None:
+    """Behind the events, as a comment: `--update` writes it, and nothing depends on it."""
+    file = tmp_path / "app.siddhi"
+    text = """define function half[python] return double { return data[0] / 2 };
+define stream S (s string, v int);
+from S select half(v) as h insert into O;
+
+--- test: nothing to halve
+S - 'a] -- b' null
+"""
+    file.write_text(text)
+    run_file(file, update=True)
+    shown = file.read_text().removeprefix(text)
+    assert shown.startswith("  => fault: S 0['a] -- b', null] -- "), shown
+    assert "function half: TypeError: unsupported operand" in shown
+    file.write_text(text + shown.replace("TypeError", "another reason"))
+    assert all(report.passed for report in run_file(file))
+    file.write_text(text + "  => fault: S 0[a, null] -- function half\n")
+    (report,) = run_file(file)
+    assert "function half: TypeError" in report.text()
+
+
 @pytest.mark.parametrize(
     ("value", "type_", "text"),
     [

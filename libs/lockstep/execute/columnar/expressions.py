@@ -69,6 +69,8 @@ class Compiler:
                 return self._is_null(expression)
             case ast.FunctionCall():
                 return self._call(expression)
+            case ast.InTable():
+                raise NotLowerable("a condition that asks a table ('in')")
         raise NotLowerable(f"{type(expression).__name__} has no columnar form")
 
     def condition(self, expression: ast.Expression) -> Callable[[Frame], Mask]:

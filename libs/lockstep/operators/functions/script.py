@@ -33,8 +33,8 @@ def compile_script(definition: ast.FunctionDefinition) -> Callable[..., Any]:
             result = body(list(values))
         except Exception as error:  # whatever the author's code does is the event's error
             raise EventError(
-                f"function {definition.name}: {type(error).__name__}: {error}",
-                where=definition.name,
+                f"{type(error).__name__}: {error}",
+                where=f"function {definition.name}",
             ) from error
         return _checked(definition, result)
 
@@ -79,8 +79,8 @@ def _checked(definition: ast.FunctionDefinition, result: Any) -> Any:
     if own.is_numeric and wanted.is_numeric:
         return converter(own, wanted)(result)
     raise EventError(
-        f"function {definition.name} returned {result!r}, which is no {wanted.value}",
-        where=definition.name,
+        f"returned {result!r}, which is no {wanted.value}",
+        where=f"function {definition.name}",
     )
 
 

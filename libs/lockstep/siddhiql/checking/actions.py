@@ -126,7 +126,8 @@ def _check_columns(action: TableWrite, output: StreamSchema, table: StreamSchema
             raise positioned(
                 action.at,
                 f"the table {table.name!r} has no attribute {attribute.name!r}",
-                did_you_mean(attribute.name, table.names),
+                f"{did_you_mean(attribute.name, table.names)}; select these alone, or name with "
+                "'set' what changes",
             )
         wanted = table.types[position]
         if wanted is not attribute.type:
