@@ -16,8 +16,14 @@ from S#window.length(3) select s, avg(d) as a insert into P;
 from S select s, count() as t group by s update or insert into T on T.s == s;
 """
 MIXED = (
-    COLUMNAR + "from S#window.session(1 sec, s) select s, count() as c insert all events into Z;"
+    COLUMNAR
+    + """
+from S#window.session(1 sec, s) select s, count() as c insert all events into Z;
+@info(name='absence') from every a=S[v > 5] -> not S[v > a.v] for 1 sec
+select a.s as s, a.v as v insert into Q;
+"""
 )
+"""With a query that has no rule."""
 KEYED = """
 define stream S (s string, v int, d double);
 @PrimaryKey('s') define table T (s string, t long);
@@ -30,6 +36,17 @@ end;
 from O[t > 5] select s, t * 2L as t insert into Behind;
 from S select s, count() as t group by s update or insert into T on T.s == s;
 """
+UNFIT = """
+define stream S (t long); from S#window.externalTime(t, 1 sec) select count() as c insert into O;
+"""
+"""For `unfit_log`."""
+
+
+def unfit_log() -> list[LogEntry]:
+    """Nine events; the fifth has null for the attribute that is the clock, which columns cannot
+    hold."""
+    events = [InputEvent(n, (None if n == 5 else n,)) for n in range(1, 10)]
+    return [LogEntry(n, EventsRecord("S", n, ((each,),))) for n, each in enumerate(events, 1)]
 
 
 def log(count: int, *, per_record: int = 3) -> list[LogEntry]:

@@ -69,7 +69,7 @@ def killing(
         yield each
 
 
-@pytest.mark.parametrize("text", [COLUMNAR, MIXED], ids=["columns", "reference"])
+@pytest.mark.parametrize("text", [COLUMNAR, MIXED], ids=["columns", "mixed"])
 def test_the_rows_of_the_reference(make: Make, text: str) -> None:
     """Folded far away, in slices that fit a message and in one that does not."""
     entries = log(24, per_record=600)
@@ -82,7 +82,7 @@ def test_the_rows_of_the_reference(make: Make, text: str) -> None:
     assert executor.rebuilds == 0
 
 
-@pytest.mark.parametrize("text", [COLUMNAR, MIXED], ids=["columns", "reference"])
+@pytest.mark.parametrize("text", [COLUMNAR, MIXED], ids=["columns", "mixed"])
 def test_a_killed_executor_changes_nothing(make: Make, rebuilt: list[Rebuilt], text: str) -> None:
     """The Spark executor dies in the middle of a run; the other one builds the state again."""
     entries = log(60)

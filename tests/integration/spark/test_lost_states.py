@@ -7,11 +7,10 @@ import signal
 
 import pytest
 
-from lockstep.events import EventsRecord, InputEvent, LogEntry
 from lockstep.execute.contract import StateLostError, TakesBases
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.spark import SparkExecutor
-from tests.integration.spark.apps import COLUMNAR, KEYED, cut, log, rows_of
+from tests.integration.spark.apps import COLUMNAR, KEYED, UNFIT, cut, log, rows_of, unfit_log
 from tests.integration.spark.conftest import Make
 
 
@@ -71,21 +70,14 @@ def test_an_owners_snapshot_is_what_the_state_is_rebuilt_from(
 
 def test_values_without_columns_are_told_before_the_state_is(make: Make) -> None:
     """So that whoever begins again begins on the reference's operators."""
-    text = (
-        "define stream S (t long); from S#window.externalTime(t, 1 sec) select count() as c"
-        " insert into O;"
-    )
-    entries = [
-        LogEntry(n, EventsRecord("S", n, ((InputEvent(n, (None if n == 5 else n,)),),)))
-        for n in range(1, 10)
-    ]
+    entries = unfit_log()
     told: list[str] = []
-    executor = make(text, base_max_bytes=1, on_unfit=lambda: told.append("unfit"))
+    executor = make(UNFIT, base_max_bytes=1, on_unfit=lambda: told.append("unfit"))
     rows = rows_of(executor, [entries[:3]])
     with pytest.raises(StateLostError):
         executor.run_slice(entries[3:6])
     assert told == ["unfit"]
-    again = make(text, base_max_bytes=1, columnar=False)
+    again = make(UNFIT, base_max_bytes=1, columnar=False)
     rows_of(again, [entries[:3]])
     rows += rows_of(again, cut(entries[3:], 3))
-    assert rows == rows_of(ReferenceExecutor(text), [entries])
+    assert rows == rows_of(ReferenceExecutor(UNFIT), [entries])
