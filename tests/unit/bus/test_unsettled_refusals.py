@@ -15,7 +15,7 @@ from lockstep.bus.nats.output_log import NatsOutputLog
 from lockstep.clock import SystemRandomness
 from lockstep.events import ClaimRecord, UnavailableError
 
-LIMITS = BusLimits(publish_timeout_ms=300)
+LIMITS = BusLimits(publish_timeout_ms=60_000)
 CLAIM = ClaimRecord(3, "a", 5)
 
 
@@ -23,9 +23,9 @@ class UnsettledStream:
     """A stream that counts a lost proposal for its first `refusals` appends, then settles."""
 
     connection = SimpleNamespace(max_payload_bytes=1_000_000)
-    limits = LIMITS
 
-    def __init__(self, refusals: int, lands_as: str | None) -> None:
+    def __init__(self, refusals: int, lands_as: str | None, limits: BusLimits = LIMITS) -> None:
+        self.limits = limits
         self._refusals = refusals
         self._lands_as = lands_as  # whose append the lost proposal turns out to be; None: dropped
         self.messages: list[RawMessage] = []
@@ -83,7 +83,6 @@ async def test_somebody_elses_that_shows_late_refuses() -> None:
 
 async def test_a_count_that_never_settles_leaves_the_outcome_unknown() -> None:
     """Nobody is told to step down by a refusal that nothing stands behind."""
+    stream = UnsettledStream(10_000, None, BusLimits(publish_timeout_ms=300))
     with pytest.raises(UnavailableError, match="has not settled"):
-        await _log(UnsettledStream(refusals=10_000, lands_as=None)).append(
-            CLAIM, expected_sequence=0
-        )
+        await _log(stream).append(CLAIM, expected_sequence=0)

@@ -18,7 +18,7 @@ from lockstep.embedded import DirectoryInUseError, EmbeddedServers
 from lockstep.embedded.probe import nats_answers, postgres_answers, redis_answers
 from lockstep.embedded.server import HOST, USER
 
-_PATIENCE_S = 20.0
+_PATIENCE_S = 60.0
 
 
 async def _until(condition: object, what: str) -> None:
