@@ -30,10 +30,10 @@ from lockstep.leader.protocol import (
 )
 from lockstep.leader.protocol import instructions as todo
 from services.processor.claiming import Begun, Claims
-from services.processor.hearing import LogHearing
+from services.processor.hearing import LogHearing, patience_ms
 from services.processor.publishing import Publishing
 from services.processor.replica import Replica
-from services.processor.turn import PATIENCE_TTLS, Turn
+from services.processor.turn import Turn
 
 TICK_MS: Final = 50
 LEASE_NUDGE: Final = control_subject("lease")
@@ -79,7 +79,8 @@ class Leadership:
         self._hearing = LogHearing(
             replica.around.world.bus.healthy,
             self._clock,
-            patience_ms=PATIENCE_TTLS * self._leader.lease_ttl_ms,
+            ask_after_ms=self._leader.lease_ttl_ms,
+            patience_ms=lambda: patience_ms(replica.standby, self._leader.lease_ttl_ms),
         )
         self._beginning: tuple[Generation, asyncio.Future[Begun]]
         self._lease: Lease | None = None

@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from lockstep.clock import VirtualClock
-from services.processor.hearing import LogHearing
+from services.processor.hearing import LogHearing, patience_ms
+from services.processor.standby import HOT, WARM
 
-PATIENCE_MS = 3_000
+TTL_MS = 1_000
+PATIENCE_MS = patience_ms(HOT, TTL_MS)
 
 
 class Bus:
@@ -27,7 +29,7 @@ class Bus:
 
 @asynccontextmanager
 async def _hearing(bus: Bus, clock: VirtualClock) -> AsyncIterator[LogHearing]:
-    hearing = LogHearing(bus.healthy, clock, patience_ms=PATIENCE_MS)
+    hearing = LogHearing(bus.healthy, clock, ask_after_ms=TTL_MS, patience_ms=lambda: PATIENCE_MS)
     running = asyncio.create_task(hearing.run())
     await asyncio.sleep(0)
     try:
@@ -87,3 +89,23 @@ async def test_an_answer_of_the_log_counts_at_once() -> None:
         hearing.heard()
         assert not _deaf(hearing)
         assert hearing.silent_ms == 0
+
+
+def test_a_hot_standby_is_given_the_lead_sooner_than_a_warm_one() -> None:
+    """Not before a dead leader's lease would have run out, and within what a killed one takes
+    twice; a warm one has to restore first."""
+    assert TTL_MS < patience_ms(HOT, TTL_MS) <= 2 * TTL_MS
+    assert patience_ms(WARM, TTL_MS) == 3 * TTL_MS
+
+
+async def test_a_connection_that_moves_to_another_server_in_time_keeps_the_lead() -> None:
+    """It takes about a second to notice a dead one; then the next answers."""
+    bus, clock = Bus(), VirtualClock()
+    async with _hearing(bus, clock) as hearing:
+        bus.answers = False
+        await clock.advance_ms(TTL_MS + 300)
+        assert not _deaf(hearing)
+        bus.answers = True
+        await clock.advance_ms(200)
+        assert not _deaf(hearing)
+        assert hearing.silent_ms <= 200
