@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from lockstep.cli.commands import apps, demo, events, run, samples, texts, up, upkeep
+from lockstep.cli.commands import apps, demo, events, run, samples, status, texts, up, upkeep
 from lockstep.cli.commands.options import connection_options
 
 app = typer.Typer(
@@ -26,7 +26,7 @@ app.command("samples")(samples.samples)
 app.command("deploy")(apps.deploy)
 app.command("undeploy")(apps.undeploy)
 app.command("list")(apps.list_apps)
-app.command("status")(apps.status)
+app.command("status")(status.status)
 app.command("query")(apps.query)
 app.command("send")(events.send)
 app.command("replay")(events.replay)

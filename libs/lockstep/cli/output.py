@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from io import TextIOBase
-from typing import Any, NoReturn, TextIO, cast
+from typing import Any, Final, NoReturn, TextIO, cast
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from lockstep.events import Fault, LockstepError
 from lockstep.telemetry import configure_logging
+
+MAX_TABLE_WIDTH: Final = 10_000
+"""In characters: where nobody reads along, a row is one line up to this."""
+
+
+SHOWN_VERSION: Final = 12
+"""So many characters of a version's hash tell it from others, for people."""
 
 
 class Exit(IntEnum):
@@ -59,29 +68,64 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, default=str) + "\n")
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str = "") -> None:
-    """A table on stdout; an empty one says so."""
+def print_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    title: str = "",
+    folded: Collection[str] | None = None,
+) -> None:
+    """A table on stdout; an empty one says so.
+
+    Nothing is cut off: people copy names and revisions out of tables. On a narrow terminal the
+    `folded` columns go on in the next line (all may, without it) and the others keep their width;
+    elsewhere a row is a line.
+    """
     if not rows:
-        console.print(f"{title or 'result'}: none")
+        console.print(f"{title or 'result'}: none", markup=False)
         return
-    table = Table(*columns, title=title or None, title_justify="left")
+    table = Table(title=escape(title) or None, title_justify="left", box=SIMPLE_HEAD)
+    for name in columns:
+        stays = folded is not None and name not in folded
+        table.add_column(escape(name), no_wrap=stays, overflow="fold")
     for row in rows:
-        table.add_row(*("" if cell is None else escape(str(cell)) for cell in row))
-    console.print(table)
+        table.add_row(*(escape(_said(cell)) for cell in row))
+    needed = Measurement.get(console, console.options.update(max_width=MAX_TABLE_WIDTH), table)
+    usual = console.width
+    console.width = max(usual, needed.minimum if console.is_terminal else needed.maximum)
+    try:
+        console.print(table)
+    finally:
+        console.width = usual
 
 
-def show(value: Any, columns: Sequence[str], *, as_json: bool, title: str = "") -> None:
+def _said(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return ", ".join(map(str, cell)) if isinstance(cell, list) else str(cell)
+
+
+def show(
+    value: Any,
+    columns: Sequence[str],
+    *,
+    as_json: bool,
+    title: str = "",
+    folded: Collection[str] = (),
+) -> None:
     """A list of mappings as a table of the columns, or everything as JSON."""
     if as_json:
         print_json(value)
         return
-    rows = [[_cell(item, column) for column in columns] for item in value]
-    print_table(columns, rows, title=title)
+    rows = [[item.get(column) for column in columns] for item in value]
+    print_table(columns, rows, title=title, folded=folded)
 
 
-def _cell(item: Mapping[str, Any], column: str) -> Any:
-    value = item.get(column)
-    return ", ".join(map(str, value)) if isinstance(value, list) else value
+def counted(number: int, what: str) -> str:
+    """`1 event`, `2 events`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def fail(message: str, code: Exit, *, hint: str | None = None) -> NoReturn:

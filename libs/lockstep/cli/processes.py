@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -32,6 +33,8 @@ from lockstep.embedded import (
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.settings import Settings, load_settings
 
+PROCESSES_FILE = "processes.json"
+"""Node name → its HTTP door, in the suite's folder."""
 READY_TIMEOUT_MS = 90_000
 READY_POLL_MS = 100
 STOP_TIMEOUT_MS = 25_000
@@ -62,6 +65,7 @@ class ServiceProcess:
     module: str = ""
     place: Place = HERE
     _process: subprocess.Popen[bytes] | None = None
+    _wanted: bool = False
 
     @property
     def url(self) -> str:
@@ -74,8 +78,13 @@ class ServiceProcess:
         running = self._process is not None and self._process.poll() is None
         return self._process.pid if running and self._process else None
 
+    @property
+    def has_ended(self) -> bool:
+        """It was started, and is gone without anybody's having asked for that here."""
+        return self._wanted and self.pid is None
+
     def start(self) -> None:
-        """Starts it; see `ready`."""
+        """Starts it; see `ready`. Its process id is left beside its log, as `<node>.pid`."""
         own = [self.module, self.service] if self.module else [f"services.{self.service}"]
         environment = {
             **os.environ,
@@ -92,6 +101,8 @@ class ServiceProcess:
                 env=environment,
                 start_new_session=True,
             )
+        self._wanted = True
+        self.log.with_suffix(".pid").write_text(f"{self._process.pid}\n")
 
     def send(self, number: signal.Signals) -> None:
         """Sends a signal to the process and all it started (Spark's JVM and its workers)."""
@@ -101,11 +112,13 @@ class ServiceProcess:
 
     async def kill(self) -> None:
         """SIGKILL, without a chance to say goodbye."""
+        self._wanted = False
         self.send(signal.SIGKILL)
         await self._ended(STOP_TIMEOUT_MS)
 
     async def stop(self) -> None:
         """SIGTERM to the process itself, then whatever it takes."""
+        self._wanted = False
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             if not await self._ended(STOP_TIMEOUT_MS):
@@ -175,11 +188,13 @@ async def running_processes(
         environment = {**servers.environment(), **(overrides or {})}
         (directory / "logs").mkdir(parents=True, exist_ok=True)
         processes = _planned(directory, plan, environment, ports or {})
-        addresses = _addresses(processes)
         settings = load_settings({**os.environ, **environment})
+        addresses = _addresses(processes, settings.server.token.get_secret_value() or None)
         suite = ProcessSuite(processes, servers, settings, addresses)
         try:
             await _start(processes)
+            urls = {process.node: process.url for process in processes.values()}
+            (directory / PROCESSES_FILE).write_text(json.dumps(urls, indent=2) + "\n")
             addresses.write(directory)
             yield suite
         finally:
@@ -197,19 +212,17 @@ def _planned(
         port = ports.get(node) or free_port()
         log = directory / "logs" / f"{node}.log"
         found[node] = ServiceProcess(node, service, environment, log, port)
-    coordinator = next(p for p in found.values() if p.service == "coordinator")
-    shared = {**environment, "LOCKSTEP_COORDINATOR__URL": coordinator.url}
     for process in found.values():
         own = {"LOCKSTEP_SPARK__STATE_DIRECTORY": str(directory / "spark" / process.node)}
-        process.environment = {**shared, **own}
+        process.environment = {**environment, **own}
     return found
 
 
-def _addresses(processes: Mapping[str, ServiceProcess]) -> Addresses:
+def _addresses(processes: Mapping[str, ServiceProcess], token: str | None) -> Addresses:
     def url(service: str) -> str:
         return next(p.url for p in processes.values() if p.service == service)
 
-    return Addresses(url("receiver"), url("presenter"), url("coordinator"))
+    return Addresses(url("receiver"), url("presenter"), url("coordinator"), token)
 
 
 async def _start(processes: Mapping[str, ServiceProcess]) -> None:

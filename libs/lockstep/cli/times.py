@@ -22,3 +22,10 @@ def parsed_ms(text: str) -> int:
             f"'{text}' is no time", hint="for example 2026-03-01 or 2026-03-01T14:05:00+01:00"
         ) from error
     return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def shown_ms(epoch_ms: int | None) -> str:
+    """The same the other way round, in UTC to the second; nothing for none."""
+    if epoch_ms is None:
+        return ""
+    return datetime.fromtimestamp(epoch_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -147,7 +147,6 @@ class PresenterSettings(Section):
 class CoordinatorSettings(Section):
     """How many replicas, and when a silent one counts as lost."""
 
-    url: str
     replicas: Count
     heartbeat_interval_ms: Milliseconds
     heartbeat_max_retry: Count

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lockstep.cli.times import TimeError, parsed_ms
+from lockstep.cli.times import TimeError, parsed_ms, shown_ms
 
 
 def test_times_have_a_zone() -> None:
@@ -12,3 +12,10 @@ def test_times_have_a_zone() -> None:
     assert parsed_ms("1970-01-02") == 86_400_000
     with pytest.raises(TimeError, match="no time"):
         parsed_ms("yesterday")
+
+
+def test_times_are_shown_as_they_may_be_typed() -> None:
+    """To the second, with their zone."""
+    assert shown_ms(1_795_293_901_604) == "2026-11-21T20:45:01Z"
+    assert shown_ms(parsed_ms("2026-03-01T14:05:00+01:00")) == "2026-03-01T13:05:00Z"
+    assert shown_ms(None) == ""

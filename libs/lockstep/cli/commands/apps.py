@@ -1,4 +1,4 @@
-"""deploy, undeploy, list, status, query: talking to the coordinator and the presenter."""
+"""deploy, undeploy, list, query: talking to the coordinator and the presenter."""
 
 from __future__ import annotations
 
@@ -10,21 +10,10 @@ import typer
 from lockstep.cli.client import Client
 from lockstep.cli.commands.options import AsJson, with_client
 from lockstep.cli.commands.texts import read_app
-from lockstep.cli.output import console, print_json, print_table, show
+from lockstep.cli.output import SHOWN_VERSION, console, counted, print_json, print_table, show
 
 AppName = Annotated[str, typer.Argument(help="Name of the app.")]
 AppFile = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A .siddhi file.")]
-STATUS_COLUMNS = (
-    "node",
-    "role",
-    "standby",
-    "ready",
-    "position",
-    "published",
-    "epoch",
-    "lag",
-    "trouble",
-)
 
 
 def deploy(
@@ -41,7 +30,7 @@ def deploy(
     if as_json:
         print_json(answer)
     else:
-        console.print(f"deployed {answer['app']} version {answer['version'][:12]}")
+        console.print(f"deployed {answer['app']} version {answer['version'][:SHOWN_VERSION]}")
 
 
 def undeploy(
@@ -76,32 +65,12 @@ def list_apps(
         return await client.request("GET", f"{client.addresses.coordinator}/v1/apps")
 
     answer = with_client(context, action)
-    columns = ("app", "version", "generation", "replicas", "nodes")
-    show(answer["apps"], columns, as_json=as_json, title="apps")
-
-
-def status(
-    context: typer.Context,
-    app: Annotated[str | None, typer.Argument(help="One app; all without it.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show who leads, who stands by, and how far each replica is."""
-
-    async def action(client: Client) -> Any:
-        base = client.addresses.coordinator
-        if app is not None:
-            return [await client.request("GET", f"{base}/v1/apps/{app}/status")]
-        apps = (await client.request("GET", f"{base}/v1/apps"))["apps"]
-        return [await client.request("GET", f"{base}/v1/apps/{a['app']}/status") for a in apps]
-
-    answer = with_client(context, action)
     if as_json:
-        print_json(answer)
+        print_json(answer["apps"])
         return
-    if not answer:
-        console.print("apps: none")
-    for one in answer:
-        show(one["replicas"], STATUS_COLUMNS, as_json=False, title=str(one["app"]))
+    apps = [{**one, "version": one["version"][:SHOWN_VERSION]} for one in answer["apps"]]
+    columns = ("app", "version", "generation", "replicas", "nodes")
+    show(apps, columns, as_json=False, title="apps", folded=("nodes",))
 
 
 def query(
@@ -126,7 +95,7 @@ def query(
         print_json(answer)
         return
     if "changed" in answer:
-        console.print(f"changed {answer['changed']} rows")
+        console.print(f"changed {counted(answer['changed'], 'row')}")
         return
     columns = [detail["name"] for detail in answer.get("details", [])]
     records = answer["records"]

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from lockstep.cli.client import Client, detail
 from lockstep.cli.commands.options import AsJson, with_client
-from lockstep.cli.output import console, print_json, reported
+from lockstep.cli.output import Exit, console, counted, errors, print_json, reported
 from lockstep.cli.replay import ReplayFile, replay_file
 
 AppName = Annotated[str, typer.Argument(help="Name of the app.")]
@@ -33,7 +33,7 @@ def send(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Send events; returns when they are durable."""
+    """Send events; returns when they are durable. Exit code 2 when some were refused."""
     from_stdin = data == "-"
     body = sys.stdin.buffer.read() if from_stdin else data.encode()
     content_type = "application/x-ndjson" if from_stdin else "application/json"
@@ -47,9 +47,11 @@ def send(
     if as_json:
         print_json(answer)
     else:
-        console.print(f"accepted {answer['accepted']} events")
+        console.print(f"accepted {counted(answer['accepted'], 'event')}")
         for refusal in answer.get("refused", ()):
-            console.print(f"refused {detail(refusal)}", markup=False)
+            errors.print(f"refused {detail(refusal)}", markup=False, soft_wrap=True)
+    if answer.get("refused"):
+        raise typer.Exit(int(Exit.USAGE))
 
 
 def replay(

@@ -3,37 +3,71 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated, Final
 
 import typer
 
-from lockstep.cli.addresses import ADDRESSES_FILE, find_addresses
+from lockstep.cli.addresses import ADDRESSES_FILE
 from lockstep.cli.commands.options import Connection
-from lockstep.cli.output import Exit, console, fail, reported
-from lockstep.cli.processes import READY_TIMEOUT_MS, STOP_TIMEOUT_MS, running_processes
+from lockstep.cli.output import Exit, console, fail
+from lockstep.cli.processes import (
+    PROCESSES_FILE,
+    READY_TIMEOUT_MS,
+    STOP_TIMEOUT_MS,
+    running_processes,
+)
+from lockstep.cli.watching import keep_running
 from lockstep.clock import SystemClock
+from lockstep.telemetry import get_logger
 
-PID_FILE = "supervisor.pid"
-POLL_MS = 100
-PORTS = {"receiver": 8280, "presenter": 8270, "coordinator": 8290}
+PID_FILE: Final = "supervisor.pid"
+POLL_MS: Final = 100
+MAX_COPIES: Final = 16
+PORTS: Final = {"receiver": 8280, "presenter": 8270, "coordinator": 8290}
+"""Of the first of each kind; any free port for the others."""
 
 
-def up(context: typer.Context) -> None:
-    """Start the suite in the background: one process per service, two processors."""
+Copies = Annotated[
+    int, typer.Option(min=1, max=MAX_COPIES, help="Processes of this service.")
+]
+
+
+def up(
+    context: typer.Context,
+    processors: Copies = 2,
+    receivers: Copies = 1,
+    publishers: Copies = 1,
+    presenters: Copies = 1,
+    coordinators: Copies = 1,
+) -> None:
+    """Start the suite in the background: one process per service, two processors. Whatever dies
+    is started again until `lockstep down`.
+    """
     connection: Connection = context.obj
     directory = connection.directory
     if _pid(directory) is not None:
         fail(f"a suite is running in {directory}", Exit.USAGE, hint="`lockstep down` stops it")
     directory.mkdir(parents=True, exist_ok=True)
     (directory / ADDRESSES_FILE).unlink(missing_ok=True)
+    copies = {
+        "coordinator": coordinators,
+        "processor": processors,
+        "publisher": publishers,
+        "presenter": presenters,
+        "receiver": receivers,
+    }
     log = directory / "supervisor.log"
     with log.open("ab") as output:
         child = subprocess.Popen(
-            [sys.executable, "-m", "lockstep.cli.commands.up", str(directory)],
+            [sys.executable, "-m", __name__, str(directory), json.dumps(copies)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -41,12 +75,12 @@ def up(context: typer.Context) -> None:
         )
     (directory / PID_FILE).write_text(f"{child.pid}\n")
     _wait_for_addresses(directory, child, log)
-    with reported():
-        addresses = find_addresses(directory)
-    console.print(f"receiver     {addresses.receiver}")
-    console.print(f"presenter    {addresses.presenter}")
-    console.print(f"coordinator  {addresses.coordinator}")
-    console.print(f"logs         {directory / 'logs'}")
+    urls: dict[str, str] = json.loads((directory / PROCESSES_FILE).read_text())
+    width = max(map(len, urls))
+    for node, url in urls.items():
+        console.print(f"{node:{width}}  {url}", soft_wrap=True)
+    logs = directory / "logs"
+    console.print(f"logs, and process ids in .pid files, are in {logs}", soft_wrap=True)
 
 
 def down(context: typer.Context) -> None:
@@ -95,14 +129,38 @@ def _pid(directory: Path) -> int | None:
     return None
 
 
-async def _supervise(directory: Path) -> None:
+def plan_of(copies: Mapping[str, int]) -> list[tuple[str, str]]:
+    """(node, service), numbered where there are several; processors always."""
+    return [
+        (f"{service}-{number}" if count > 1 or service == "processor" else service, service)
+        for service, count in copies.items()
+        for number in range(1, count + 1)
+    ]
+
+
+def ports_of(plan: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """The doors that people know, each at the first of its kind."""
+    first = {service: node for node, service in reversed(plan)}
+    return {first[service]: port for service, port in PORTS.items()}
+
+
+async def _supervise(directory: Path, copies: Mapping[str, int]) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with running_processes(directory, ports=PORTS):
-        await stop.wait()
+    plan = plan_of(copies)
+    async with running_processes(directory, plan=plan, ports=ports_of(plan)) as suite:
+        watching = asyncio.create_task(
+            keep_running(suite.processes.values(), SystemClock(), get_logger())
+        )
+        try:
+            await stop.wait()
+        finally:
+            watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await watching
 
 
 if __name__ == "__main__":
-    asyncio.run(_supervise(Path(sys.argv[1])))
+    asyncio.run(_supervise(Path(sys.argv[1]), json.loads(sys.argv[2])))

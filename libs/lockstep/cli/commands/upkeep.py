@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -10,11 +11,12 @@ import typer
 from lockstep.cli.client import Client
 from lockstep.cli.commands.apps import AppName
 from lockstep.cli.commands.options import AsJson, with_client
-from lockstep.cli.output import Exit, console, fail, print_json, reported, show
-from lockstep.cli.times import parsed_ms
+from lockstep.cli.output import SHOWN_VERSION, Exit, console, fail, print_json, reported, show
+from lockstep.cli.output import errors as errors_out
+from lockstep.cli.times import parsed_ms, shown_ms
 
-ERROR_COLUMNS = ("sequence", "stream", "reason", "payload", "origin", "position")
-REVISION_COLUMNS = ("revision", "version", "position", "size_bytes", "verified", "epoch")
+ERROR_COLUMNS = ("number", "time", "stream", "reason", "payload", "origin", "position")
+REVISION_COLUMNS = ("revision", "taken", "version", "position", "size_bytes", "verified", "epoch")
 Sequences = Annotated[
     list[int] | None, typer.Option(help="Number of a dead letter; may be repeated.")
 ]
@@ -68,9 +70,30 @@ def errors(
     if as_json:
         print_json(answer)
     elif "errors" in answer:
-        show(answer["errors"], ERROR_COLUMNS, as_json=False, title="refused events")
+        letters = [
+            {**one, "number": one["sequence"], "time": shown_ms(one["clock_ms"])}
+            for one in answer["errors"]
+        ]
+        folded = ("reason", "payload", "origin")
+        show(letters, ERROR_COLUMNS, as_json=False, title="refused events", folded=folded)
+        if len(letters) == limit:
+            number = letters[-1]["number"]
+            console.print(f"there may be more: --after {number}, or a larger --limit")
     else:
         _tell(answer)
+    if not_done(answer, replay):
+        raise typer.Exit(int(Exit.FAILED))
+
+
+def not_done(answer: Mapping[str, Any], replay: Sequence[int] | None) -> bool:
+    """Whether something that was to be sent again was not."""
+    if "replayed" not in answer:
+        return False
+    missing = set(replay or ()) - set(answer["replayed"]) - set(map(int, answer["refused"]))
+    for number in sorted(missing):
+        message = f"not sent again: {number}: there is no refused event of this number (any more)"
+        errors_out.print(message, markup=False, soft_wrap=True)
+    return bool(missing or answer["refused"])
 
 
 def _tell(answer: Any) -> None:
@@ -79,7 +102,7 @@ def _tell(answer: Any) -> None:
     else:
         console.print(f"sent again: {len(answer['replayed'])}")
         for number, why in answer["refused"].items():
-            console.print(f"not sent again: {number}: {why}", markup=False)
+            errors_out.print(f"not sent again: {number}: {why}", markup=False, soft_wrap=True)
     if answer["more"]:
         console.print("there are more: repeat the command")
 
@@ -119,11 +142,22 @@ def revisions(
 
     answer = with_client(context, action)
     if "revisions" in answer:
-        show(answer["revisions"], REVISION_COLUMNS, as_json=as_json, title="revisions")
+        _show_revisions(answer["revisions"], as_json=as_json)
     elif as_json:
         print_json(answer)
     else:
         console.print(f"deleted: {len(answer['deleted'])}")
+
+
+def _show_revisions(found: Any, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        {**one, "version": one["version"][:SHOWN_VERSION], "taken": shown_ms(one["created_ms"])}
+        for one in found
+    ]
+    show(rows, REVISION_COLUMNS, as_json=False, title="revisions")
 
 
 def restore(

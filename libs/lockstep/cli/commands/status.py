@@ -1,0 +1,85 @@
+"""status: how running apps, their sinks and the nodes under them are doing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import typer
+
+from lockstep.cli.client import Client
+from lockstep.cli.commands.options import AsJson, with_client
+from lockstep.cli.output import SHOWN_VERSION, console, counted, print_json, show
+
+REPLICA_COLUMNS: Final = (
+    "node",
+    "role",
+    "standby",
+    "ready",
+    "position",
+    "published",
+    "epoch",
+    "lag",
+    "trouble",
+)
+SINK_COLUMNS: Final = ("sink", "node", "behind", "trouble")
+NODE_COLUMNS: Final = ("node", "service", "url", "leading", "apps")
+SAID: Final[Mapping[str, str]] = {
+    "active": "runs",
+    "passive": "nobody leads",
+    "inactive": "nobody runs it",
+}
+AWAY: Final = "away"
+"""The role of a node that an app is placed on and that says nothing."""
+
+
+def status(
+    context: typer.Context,
+    app: Annotated[str | None, typer.Argument(help="One app; all without it.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show who leads, who stands by, how far each replica is, and what troubles the sinks; without
+    an app also the nodes.
+    """
+
+    async def action(client: Client) -> tuple[list[Any], list[Any]]:
+        base = client.addresses.coordinator
+        if app is not None:
+            return [await client.request("GET", f"{base}/v1/apps/{app}/status")], []
+        apps = (await client.request("GET", f"{base}/v1/apps"))["apps"]
+        nodes = (await client.request("GET", f"{base}/v1/nodes"))["nodes"]
+        found = [await client.request("GET", f"{base}/v1/apps/{a['app']}/status") for a in apps]
+        return found, nodes
+
+    found, nodes = with_client(context, action)
+    if as_json:
+        print_json(found)
+        return
+    if nodes:
+        show(nodes, NODE_COLUMNS, as_json=False, title="nodes", folded=("apps",))
+    if not found:
+        console.print("apps: none")
+    for one in found:
+        show_app(one)
+
+
+def show_app(one: Mapping[str, Any]) -> None:
+    """One app, as the coordinator describes it."""
+    replicas = [*one["replicas"], *_silent(one)]
+    show(replicas, REPLICA_COLUMNS, as_json=False, title=heading(one), folded=("trouble",))
+    sinks = [{**sink, "behind": sink["log_end"] - sink["sequence"]} for sink in one["sinks"]]
+    if sinks:
+        show(sinks, SINK_COLUMNS, as_json=False, folded=("trouble",))
+
+
+def heading(one: Mapping[str, Any]) -> str:
+    """What an app is and whether all of it is there, in a line."""
+    version = one["version"][:SHOWN_VERSION]
+    here, wanted = len({replica["node"] for replica in one["replicas"]}), one["replicas_wanted"]
+    there = counted(wanted, "replica") if here == wanted else f"{here} of {wanted} replicas"
+    return f"{one['app']}: {SAID[one['status']]}, {there}, version {version}"
+
+
+def _silent(one: Mapping[str, Any]) -> list[dict[str, Any]]:
+    heard = {replica["node"] for replica in one["replicas"]}
+    return [{"node": node, "role": AWAY} for node in one["nodes"] if node not in heard]

@@ -1,0 +1,54 @@
+"""Tables: whole names on any width, yes and no, one row a line where nobody reads along."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from lockstep.cli import output
+from lockstep.cli.output import counted, show
+
+REVISION = "Nums.1795294043982.1.1217.35406ba15318"
+REASON = "the sink answered 400: " + "unreadable " * 20
+
+
+def _shown(monkeypatch: pytest.MonkeyPatch, *, terminal: bool) -> list[str]:
+    """The lines of a table of one row on 80 columns."""
+    console = Console(
+        file=io.StringIO(), force_terminal=terminal, width=80, no_color=True, highlight=False
+    )
+    monkeypatch.setattr(output, "console", console)
+    row = {"revision": REVISION, "node": "processor-" + "1" * 40, "ready": True, "reason": REASON}
+    show([row], ("revision", "node", "ready", "reason"), as_json=False, folded=("reason",))
+    assert console.width == 80
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_names_are_never_cut(monkeypatch: pytest.MonkeyPatch, *, terminal: bool) -> None:
+    """They are copied into the next command; what explains goes on below."""
+    lines = _shown(monkeypatch, terminal=terminal)
+    row = next(line for line in lines if REVISION in line)
+    assert "processor-" + "1" * 40 in row
+    assert " yes " in row
+    assert "…" not in "".join(lines)
+
+
+def test_a_row_is_a_line_for_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it is."""
+    assert any(REASON.strip() in line for line in _shown(monkeypatch, terminal=False))
+
+
+def test_what_explains_goes_on_in_the_next_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal."""
+    lines = _shown(monkeypatch, terminal=True)
+    assert not any(REASON.strip() in line for line in lines)
+    assert sum("unreadable" in line for line in lines) > 1
+
+
+def test_numbers_and_their_words() -> None:
+    """One is one."""
+    assert [counted(n, "event") for n in (0, 1, 2)] == ["0 events", "1 event", "2 events"]

@@ -1,0 +1,65 @@
+"""What `lockstep status` says of an app."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lockstep.cli.commands.status import heading, show_app
+
+REPLICA = {
+    "node": "processor-1",
+    "role": "active",
+    "standby": "hot",
+    "ready": True,
+    "position": 12,
+    "published": "12.0",
+    "epoch": 3,
+    "lag": 0,
+    "trouble": None,
+}
+
+
+def _status(**changes: Any) -> dict[str, Any]:
+    return {
+        "app": "Hot",
+        "version": "c04aa7ea64719ba94853f82160db",
+        "status": "active",
+        "replicas_wanted": 1,
+        "nodes": ["processor-1"],
+        "replicas": [REPLICA],
+        "sinks": [],
+        **changes,
+    }
+
+
+def test_an_app_that_is_whole() -> None:
+    """One line says so."""
+    assert heading(_status()) == "Hot: runs, 1 replica, version c04aa7ea6471"
+
+
+def test_replicas_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    """How many are missing, and which of the nodes says nothing."""
+    one = _status(replicas_wanted=3, nodes=["processor-1", "processor-2"])
+    assert heading(one).startswith("Hot: runs, 1 of 3 replicas,")
+    show_app(one)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines if "processor-2" in line] == [["processor-2", "away"]]
+
+
+def test_an_app_that_nobody_has_begun(capsys: pytest.CaptureFixture[str]) -> None:
+    """It was just deployed: where it will run is known."""
+    show_app(_status(status="inactive", replicas=[]))
+    printed = capsys.readouterr().out
+    assert "Hot: nobody runs it, 0 of 1 replicas" in printed
+    assert "processor-1" in printed
+
+
+def test_what_troubles_a_sink(capsys: pytest.CaptureFixture[str]) -> None:
+    """How far behind it is, whose it is, and why."""
+    why = "http://127.0.0.1:9911/hook: connection refused"
+    sink = {"sink": "Out.1.http", "sequence": 5, "log_end": 12, "trouble": why, "node": "publisher"}
+    show_app(_status(sinks=[sink]))
+    row = next(line for line in capsys.readouterr().out.splitlines() if "Out.1.http" in line)
+    assert [cell.strip() for cell in row.split(maxsplit=3)] == ["Out.1.http", "publisher", "7", why]

@@ -1,0 +1,100 @@
+"""What `lockstep up` starts, and that it stays up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+
+import pytest
+
+from lockstep.cli.commands.up import plan_of, ports_of
+from lockstep.cli.processes import PLAN
+from lockstep.cli.watching import (
+    LONGEST_PAUSE_MS,
+    WATCH_EVERY_MS,
+    WELL_AFTER_MS,
+    keep_running,
+    pause_after,
+)
+from lockstep.clock import VirtualClock
+from lockstep.telemetry import get_logger
+
+ONE_OF_EACH = {"coordinator": 1, "processor": 2, "publisher": 1, "presenter": 1, "receiver": 1}
+
+
+class Process:
+    """Ends when told; counts its starts."""
+
+    def __init__(self, *, starts: bool = True) -> None:
+        self.node = "processor-1"
+        self.has_ended = False
+        self.starts: list[int] = []
+        self._can_start = starts
+        self.clock = VirtualClock()
+
+    def start(self) -> None:
+        """Again, unless it cannot."""
+        self.starts.append(self.clock.monotonic_ms())
+        if not self._can_start:
+            raise OSError("no memory")
+        self.has_ended = False
+
+
+@asynccontextmanager
+async def _watched(process: Process) -> AsyncIterator[VirtualClock]:
+    watching = asyncio.create_task(keep_running([process], process.clock, get_logger()))
+    await asyncio.sleep(0)
+    try:
+        yield process.clock
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+def test_the_default_plan() -> None:
+    """The same that the end-to-end tests break."""
+    assert plan_of(ONE_OF_EACH) == list(PLAN)
+    assert ports_of(plan_of(ONE_OF_EACH)) == {
+        "receiver": 8280, "presenter": 8270, "coordinator": 8290,
+    }  # fmt: skip
+
+
+def test_several_of_a_kind() -> None:
+    """Numbered; the first has the door that people know."""
+    plan = plan_of({**ONE_OF_EACH, "receiver": 2})
+    assert [node for node, service in plan if service == "receiver"] == ["receiver-1", "receiver-2"]
+    assert ports_of(plan)["receiver-1"] == 8280
+    assert "receiver-2" not in ports_of(plan)
+
+
+async def test_a_process_that_dies_is_started_again_at_once() -> None:
+    """Once it has run for a while."""
+    process = Process()
+    async with _watched(process) as clock:
+        await clock.advance_ms(WELL_AFTER_MS)
+        assert process.starts == []
+        process.has_ended = True
+        await clock.advance_ms(WATCH_EVERY_MS)
+        assert len(process.starts) == 1
+
+
+@pytest.mark.parametrize("starts", [True, False])
+async def test_one_that_keeps_dying_is_started_ever_more_slowly(*, starts: bool) -> None:
+    """But for ever: what it waits for may come back. One that cannot even be started likewise."""
+    process = Process(starts=starts)
+    async with _watched(process) as clock:
+        for _ in range(600_000 // WATCH_EVERY_MS):
+            process.has_ended = True
+            await clock.advance_ms(WATCH_EVERY_MS)
+    gaps = [later - earlier for earlier, later in pairwise(process.starts)]
+    assert gaps == sorted(gaps)
+    assert 15 < len(process.starts) < 30
+    assert gaps[-1] <= LONGEST_PAUSE_MS + 2 * WATCH_EVERY_MS
+
+
+def test_pauses_grow_up_to_a_limit() -> None:
+    """And do not overflow."""
+    assert [pause_after(n) for n in (0, 1, 2, 3)] == [0, 500, 1_000, 2_000]
+    assert pause_after(10_000) == LONGEST_PAUSE_MS
