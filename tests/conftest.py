@@ -6,8 +6,15 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from lockstep.embedded import EmbeddedServers, prepare_spark_environment
+
+# What takes long now and then does so on a busy machine; whether the code does, the bench tells.
+settings.register_profile(
+    "unhurried", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")

@@ -21,9 +21,10 @@ from lockstep.testing import VirtualApp
 from lockstep.testing.scenario import app_of
 from tests.property import siddhiql_trees as trees
 from tests.property.siddhiql_samples import SAMPLES
-from tests.property.test_siddhiql_fuzz import TEXTS
+from tests.property.test_siddhiql_fuzz import LIMIT_S, TEXTS
 
 MAX_SECONDS = 1.0
+LOOKS = 3
 _TOKENS = re.compile(r"\"\"\"|[A-Za-z_]\w*|\d+[LlFfDd]?|->|[=!<>]=|\S")
 _LINES = [line for text in SAMPLES for line in text.split("\n") if line.strip()]
 _WORDS = [token for line in _LINES for token in _TOKENS.findall(line)]
@@ -40,14 +41,25 @@ Kind = Callable[[random.Random], str]
 
 def judged(text: str) -> bool:
     """Whether the text is an app; fails the test when it is neither that nor a positioned error."""
-    before = time.process_time()
-    error = _error(check, text)
-    assert time.process_time() - before < MAX_SECONDS, text
+    error, took_s = _timed(text)
+    for _ in range(LOOKS - 1):
+        if took_s < MAX_SECONDS:
+            break
+        # Or the collector was due just then, or a neighbour had the caches: once more.
+        took_s = min(took_s, _timed(text)[1])
+    assert took_s < MAX_SECONDS, text
     if error is not None:
         assert 1 <= error.line <= text.count("\n") + 1, text
         assert error.column >= 1, text
         assert error.message, text
     return error is None
+
+
+def _timed(text: str) -> tuple[SiddhiQLError | None, float]:
+    """What the checker says, and the seconds of processor time that it took."""
+    before_s = time.thread_time()
+    error = _error(check, text)
+    return error, time.thread_time() - before_s
 
 
 def started(text: str) -> None:
@@ -106,7 +118,7 @@ def _mutated(text: str, chance: random.Random) -> str:
     return "".join(tokens)
 
 
-@pytest.mark.timeout(0)
+@pytest.mark.timeout(LIMIT_S)
 @pytest.mark.parametrize("kind", [_characters, _soup, _shuffled_lines, _shuffled_statements])
 def test_random_texts(kind: Kind) -> None:
     """Characters, words, lines and statements in any order."""
@@ -118,7 +130,7 @@ def test_random_texts(kind: Kind) -> None:
             started(text)
 
 
-@pytest.mark.timeout(0)
+@pytest.mark.timeout(LIMIT_S)
 def test_mutated_apps() -> None:
     """Apps with words changed for others of their own: many are apps again, and start."""
     chance = random.Random("mutated")
@@ -131,7 +143,7 @@ def test_mutated_apps() -> None:
     assert apps > TEXTS // 100
 
 
-@pytest.mark.timeout(0)
+@pytest.mark.timeout(LIMIT_S)
 @given(trees.APPS, st.randoms(use_true_random=False))
 @settings(
     max_examples=max(TEXTS // 30, 100),
