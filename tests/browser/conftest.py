@@ -6,6 +6,7 @@ import asyncio
 import base64
 import itertools
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import AsyncIterator
@@ -23,7 +24,10 @@ OPTIONS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--disable-dev-shm-usage", "--remote-debugging-port=0", "--window-size=1400,1400",
 )  # fmt: skip
+LISTENING = re.compile(rb"DevTools listening on ws://([^/\s]+)/")
 POLL_S = 0.1
+START_LIMIT_S = 120.0
+ANSWER_LIMIT_S = 60.0
 
 
 def find_chromium() -> str:
@@ -44,11 +48,11 @@ class Page:
         self.requested: list[str] = []
 
     async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """One DevTools command and its result."""
+        """One DevTools command and its result; TimeoutError when none comes."""
         number = next(self._numbers)
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
         while True:
-            message = await self._socket.receive_json()
+            message = await self._socket.receive_json(timeout=ANSWER_LIMIT_S)
             if message.get("id") == number:
                 assert "error" not in message, message
                 result: dict[str, Any] = message["result"]
@@ -67,7 +71,7 @@ class Page:
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
-    async def until(self, expression: str, *, timeout_s: float = 30.0) -> Any:
+    async def until(self, expression: str, *, timeout_s: float = 60.0) -> Any:
         """The expression's value once it is true; TimeoutError with the page's text."""
         # While the page is being built, parts of the expression may not exist.
         careful = f"(() => {{ try {{ return {expression} }} catch {{ return null }} }})()"
@@ -100,27 +104,39 @@ class Page:
 @pytest.fixture
 async def page(tmp_path: Path) -> AsyncIterator[Page]:
     """A fresh browser with one tab."""
-    profile = tmp_path / "profile"
-    process = await asyncio.create_subprocess_exec(
-        find_chromium(), *OPTIONS, f"--user-data-dir={profile}", "about:blank",
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    profile, log = tmp_path / "profile", tmp_path / "chromium.log"
+    # A file: a pipe that nobody empties would stop a browser that has much to say.
+    with log.open("wb") as sink:
+        process = await asyncio.create_subprocess_exec(
+            find_chromium(), *OPTIONS, f"--user-data-dir={profile}", "about:blank",
+            stdout=subprocess.DEVNULL, stderr=sink,
+        )  # fmt: skip
     try:
-        port = await _port(process)
         async with aiohttp.ClientSession() as session:
-            async with session.get(f"http://127.0.0.1:{port}/json") as response:
-                tab = next(t for t in await response.json() if t["type"] == "page")
-            async with session.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+            address = await _tab(session, process, log)
+            async with session.ws_connect(address, max_msg_size=0) as socket:
                 yield Page(socket)
     finally:
         process.kill()
         await process.wait()
 
 
-async def _port(process: asyncio.subprocess.Process) -> int:
-    assert process.stderr is not None
-    async with asyncio.timeout(30):
-        async for line in process.stderr:
-            if b"DevTools listening on" in line:
-                return int(line.split()[-1].decode().split(":")[2].split("/")[0])
-    raise RuntimeError("the browser ended before it listened")
+async def _tab(
+    session: aiohttp.ClientSession, process: asyncio.subprocess.Process, log: Path
+) -> str:
+    """The address of the tab's socket, once the browser listens and has opened one."""
+    try:
+        async with asyncio.timeout(START_LIMIT_S):
+            while process.returncode is None:
+                listening = LISTENING.search(log.read_bytes())
+                if listening is not None:
+                    async with session.get(f"http://{listening[1].decode()}/json") as response:
+                        tabs = [each for each in await response.json() if each["type"] == "page"]
+                    if tabs:
+                        return str(tabs[0]["webSocketDebuggerUrl"])
+                await asyncio.sleep(POLL_S)
+    except TimeoutError:
+        said = f"no tab within {START_LIMIT_S} s"
+    else:
+        said = "the browser ended before it listened"
+    raise RuntimeError(f"{said}:\n{log.read_text(errors='replace')[-2000:]}")
