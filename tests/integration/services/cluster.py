@@ -44,12 +44,15 @@ QUICK = {
     "LOCKSTEP_LEADER__RENEW_MS": "200",
     "LOCKSTEP_LEADER__RETRY_MS": "50",
     "LOCKSTEP_COORDINATOR__HEARTBEAT_INTERVAL_MS": "150",
+    "LOCKSTEP_COORDINATOR__HEARTBEAT_MAX_RETRY": "9",  # as long as a lease lasts
     "LOCKSTEP_SERVER__CATALOGUE_POLL_MS": "500",
     "LOCKSTEP_PUBLISHER__RETRY_BACKOFF_MS": "50",
     "LOCKSTEP_PUBLISHER__RETRY_BACKOFF_MAX_MS": "200",
     "LOCKSTEP_PUBLISHER__RETRY_MAX_ATTEMPTS": "3",
     "LOCKSTEP_TELEMETRY__LOG_LEVEL": "warning",
 }
+STEADY = {"LOCKSTEP_LEADER__LEASE_TTL_MS": "5000"}
+"""For tests that say who leads: on a machine that stalls for a second or two it stays so."""
 CLOCK = SystemClock()
 RANDOM = SystemRandomness()
 WAIT_MS = 60_000

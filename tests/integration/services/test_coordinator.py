@@ -165,13 +165,17 @@ async def test_a_revision_that_cannot_be_stored_is_to_be_asked_for_again(
         way.refuse = True
         way.cut()
         for path in (f"/v1/apps/{app}/snapshot", f"/siddhi-apps/{app}/backup"):
-            async with cluster.session.post(cluster.url("coordinator") + path) as response:
-                answer = await response.json()
-                assert response.status == 503, answer
-                assert response.headers["Retry-After"] == "1"
-                assert "PostgreSQL is away" in answer["detail"]
-        status, answer = await cluster.call(
-            "POST", "coordinator", f"/v1/apps/{app}/handover", json={"node": "nobody"}
+
+            async def told(path: str = path) -> bool:
+                async with cluster.session.post(cluster.url("coordinator") + path) as response:
+                    answer = await response.json()
+                    assert response.status == 503, answer
+                    assert response.headers["Retry-After"] == "1"
+                    return "PostgreSQL is away" in answer["detail"]
+
+            await until(told, f"{path}: why it cannot be stored")
+        status, answer = await cluster.asked(
+            "POST", f"/v1/apps/{app}/handover", json={"node": "nobody"}
         )
         assert (status, answer["detail"]) == (409, "'nobody' is no ready standby")
         way.refuse = False

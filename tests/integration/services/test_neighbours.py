@@ -14,7 +14,7 @@ from lockstep.execute.reference import ReferenceExecutor
 from lockstep.frame import Context, Service, ThreadOffload
 from services.processor.wiring import Processor
 from tests.integration.services import cluster as harness
-from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.cluster import STEADY, Cluster, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.test_processor import COUNT, expected, feed
 
@@ -56,7 +56,7 @@ async def test_a_heavy_app_takes_short_turns_beside_its_neighbours(cluster_of: S
         "LOCKSTEP_PROCESSOR__SLICE_TARGET_MS": "50",
         "LOCKSTEP_PROCESSOR__SLICE_SLOW_MS": "20",
     }
-    async with cluster_of(*NODES, **limits) as cluster:
+    async with cluster_of(*NODES, **STEADY, **limits) as cluster:
         heavy = await cluster.deploy(HEAVY)
         light = await cluster.deploy(COUNT.format(name="Light"))
         before = (await replica(cluster, light))["epoch"]
@@ -103,7 +103,7 @@ async def test_an_app_whose_executor_fails_stops_nobody(
         return Processor(context, make, ThreadOffload)
 
     monkeypatch.setattr(harness, "WIRES", {**harness.WIRES, "processor": wire})
-    async with cluster_of(*NODES) as cluster:
+    async with cluster_of(*NODES, **STEADY) as cluster:
         light = await cluster.deploy(COUNT.format(name="Beside"))
         before = (await replica(cluster, light))["epoch"]
         status, answer = await cluster.call("PUT", "coordinator", "/v1/apps", json={"text": BROKEN})

@@ -113,7 +113,7 @@ async def test_lockstep_query_writes(cluster_of: Start) -> None:
             return run.output
 
         insert = "select 'a' as k, 1 as v insert into T"
-        assert "changed 1 rows" in await lockstep(app, insert)
+        assert "changed 1 row\n" in await lockstep(app, insert)
         add = "update T set T.v = T.v + 1 on T.k == 'a'"
         for _ in range(2):
             told = json.loads(await lockstep(app, add, "--id", "one", "--json"))

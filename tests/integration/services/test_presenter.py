@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.cluster import STEADY, Cluster, until
 from tests.integration.services.conftest import Start
 
 TEXT = """
@@ -134,8 +134,7 @@ async def test_on_demand_queries_reach_the_leader(cluster_of: Start) -> None:
 
 async def test_topics_carry_each_row_once(cluster_of: Start) -> None:
     """Two presenters, one publishes."""
-    steady = {"LOCKSTEP_LEADER__LEASE_TTL_MS": "30000"}  # what changes hands may be told by nobody
-    async with cluster_of(*NODES, "presenter-2", **steady) as cluster:
+    async with cluster_of(*NODES, "presenter-2", **STEADY) as cluster:
         subscription = await cluster.watcher.bus.topics.subscribe("presenter.Topic.*")
         app = await cluster.deploy(TEXT.format(name="Topic"))
         told: list[int] = []

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from lockstep.bus import LogName
-from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.cluster import STEADY, Cluster, until
 from tests.integration.services.conftest import Start
 
 COUNT = """
@@ -66,7 +66,7 @@ async def test_a_crash_of_the_leader_loses_nothing_and_doubles_nothing(cluster_o
 async def test_a_stopped_leader_hands_over_at_once(cluster_of: Start) -> None:
     """A graceful stop does not wait for the lease to run out."""
     nodes = ("coordinator", "processor-1", "processor-2", "receiver")
-    slow = {"LOCKSTEP_LEADER__LEASE_TTL_MS": "60000"}
+    slow = {"LOCKSTEP_LEADER__LEASE_TTL_MS": "600000"}  # longer than anything waits here
     async with cluster_of(*nodes, **slow) as cluster:
         app = await cluster.deploy(COUNT.format(name="Stop"), replicas=2)
         await feed(cluster, app, 0, 5)
@@ -247,7 +247,8 @@ async def test_a_paused_leader_is_refused_by_the_log(cluster_of: Start) -> None:
 
 async def test_a_hand_over_waits_for_a_standby_that_is_behind(cluster_of: Start) -> None:
     """The leader goes on publishing meanwhile: what the standby has to fold, nobody waits for."""
-    async with cluster_of("coordinator", "processor-1", "processor-2", "receiver") as cluster:
+    nodes = ("coordinator", "processor-1", "processor-2", "receiver")
+    async with cluster_of(*nodes, **STEADY) as cluster:
         app = await cluster.deploy(COUNT.format(name="Behind"), replicas=2)
         await feed(cluster, app, 0, 5)
         leader = await cluster.active(app)

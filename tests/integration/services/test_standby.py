@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.bus import LogName
-from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.cluster import STEADY, Cluster, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.test_processor import COUNT, expected, feed, hand_over
 
@@ -59,7 +59,7 @@ async def test_a_warm_standby_holds_a_revision_and_folds_when_promoted(cluster_o
 
 async def test_a_warm_standby_does_not_fold(cluster_of: Start) -> None:
     """Without a revision it stays at the beginning, whatever comes; it can be handed the lead."""
-    async with cluster_of(*NODES) as cluster:
+    async with cluster_of(*NODES, **STEADY) as cluster:
         app = await cluster.deploy(WARM.format(name="Lazy"), replicas=2)
         await feed(cluster, app, 0, 10)
         await cluster.published_count(app, 10)
@@ -122,7 +122,7 @@ async def snapshots(cluster: Cluster, node: str, app: str) -> int:
 
 async def test_a_revision_on_demand_is_taken_by_the_standby(cluster_of: Start) -> None:
     """At the leader's position or behind it; by the leader when the standby has gone."""
-    async with cluster_of(*NODES) as cluster:
+    async with cluster_of(*NODES, **STEADY) as cluster:
         app = await cluster.deploy(COUNT.format(name="Demand"), replicas=2)
         await feed(cluster, app, 0, 10)
         await cluster.published_count(app, 10)
