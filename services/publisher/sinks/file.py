@@ -4,16 +4,20 @@ The note is written before the lines: how far the file went, how much is added, 
 the last row in it. So who opens the file after a crash knows whether the lines came through, and no
 row stands in it twice, whatever the lines look like. A file that is renamed (by logrotate) is
 followed by a new one, also while it is open; a torn one is mended where it is now.
+
+A publisher that has lost its lease may still be writing when the next one begins. So both look at
+the note and write behind it under one lock, and a row that the other has written is passed over.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -23,6 +27,7 @@ from lockstep.operators.mapping import MappingError, MessageWriter
 from services.publisher.contract import RefusedRow, SinkPlace, event_of
 
 TAIL_BYTES: Final = 1_048_576
+T = TypeVar("T")
 
 
 class _Note(msgspec.Struct, frozen=True):
@@ -46,6 +51,8 @@ class FileLane:
         self._path = Path(unquote(urlsplit(uri).path) if uri.startswith("file:") else uri)
         safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in place.key)
         self._note_path = self._path.with_name(f".{self._path.name}.{safe}")
+        self._lock_path = self._note_path.with_name(f"{self._note_path.name}.lock")
+        self._note: _Note | None = None
         self._separates = options.get("add.line.separator", "true").strip().lower() == "true"
         self._writer = writer
         self._file: IO[bytes] | None = None
@@ -57,19 +64,7 @@ class FileLane:
 
     async def send(self, rows: Sequence[OutputRow]) -> Sequence[RefusedRow]:
         """Appends what the file does not hold yet; on disk when it returns."""
-        await self._off_loop(self._follow)
-        refused: list[RefusedRow] = []
-        lines: list[bytes] = []
-        fresh = [row for row in rows if not self.has(row)]
-        for row in fresh:
-            try:
-                lines.append(self._line(row))
-            except MappingError as error:
-                refused.append(RefusedRow(row, error.message))
-        # The last identity would pass over refused rows: the others come again without them.
-        if lines and not refused:
-            await self._off_loop(lambda: self._append(b"".join(lines), fresh[-1].id))
-        return refused
+        return await self._off_loop(lambda: self._send(rows))
 
     def has(self, row: OutputRow) -> bool:
         """See Lane."""
@@ -88,11 +83,46 @@ class FileLane:
         if file is not None:
             file.close()
 
-    async def _off_loop(self, work: Callable[[], None]) -> None:
+    async def _off_loop(self, work: Callable[[], T]) -> T:
+        def alone() -> T:
+            with self._locked():
+                return work()
+
         try:
-            await asyncio.to_thread(work)
+            return await asyncio.to_thread(alone)
         except OSError as error:
             raise UnavailableError(f"{self._path}: {error.strerror}") from error
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Nobody else writes meanwhile. UnavailableError while somebody does; the system forgets
+        a lock whose holder dies."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock_path.open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UnavailableError(
+                    f"{self._path}: another publisher is writing to it"
+                ) from None
+            yield
+
+    def _send(self, rows: Sequence[OutputRow]) -> Sequence[RefusedRow]:
+        if self._noted() != self._note:
+            self._open()
+        self._follow()
+        refused: list[RefusedRow] = []
+        lines: list[bytes] = []
+        fresh = [row for row in rows if not self.has(row)]
+        for row in fresh:
+            try:
+                lines.append(self._line(row))
+            except MappingError as error:
+                refused.append(RefusedRow(row, error.message))
+        # The last identity would pass over refused rows: the others come again without them.
+        if lines and not refused:
+            self._append(b"".join(lines), fresh[-1].id)
+        return refused
 
     def _line(self, row: OutputRow) -> bytes:
         event = event_of(row)
@@ -108,11 +138,10 @@ class FileLane:
         return payload if not self._separates or payload.endswith(b"\n") else payload + b"\n"
 
     def _open(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         if self._file is not None:
             self._file.close()
         file = self._path.open("a+b")
-        note = self._noted()
+        note = self._note = self._noted()
         last = None
         if note is not None:
             if note.inode in (0, os.fstat(file.fileno()).st_ino):
@@ -186,6 +215,7 @@ class FileLane:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self._note_path)
+        self._note = note
 
 
 def _cut(file: IO[bytes], note: _Note) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,7 @@ async def test_a_crash_before_the_note_changes_nothing(tmp_path: Path) -> None:
     await file.open()
     await file.send([row(1, "a", 1)])
     await file.close()
-    (note,) = [each for each in tmp_path.iterdir() if each != path]
+    (note,) = [each for each in tmp_path.iterdir() if each != path and each.suffix != ".lock"]
     note.with_name(f"{note.name}.new").write_bytes(b'{"begin":')
     again = lane(path)
     await again.open()
@@ -212,3 +213,38 @@ async def test_a_refused_row_does_not_take_the_header_along(tmp_path: Path) -> N
     await file.send([row(1, "a", 1), *good])
     await file.close()
     assert path.read_text().startswith("k,v\na,1\n")
+
+
+async def test_a_publisher_that_was_replaced_writes_nothing_twice(tmp_path: Path) -> None:
+    """It has read the note long ago, and was in the middle of a batch when the next one began."""
+    path = tmp_path / "out"
+    old, new = lane(path), lane(path)
+    rows = [row(n, "k", n) for n in range(1, 6)]
+    await old.open()
+    await old.send(rows[:2])
+    await new.open()
+    await old.send(rows[2:4])
+    await new.send(rows[2:])
+    await old.send(rows[2:])
+    for each in (old, new):
+        await each.close()
+    assert path.read_text() == "k,v\n" + "".join(f"k,{n}\n" for n in range(1, 6))
+
+
+async def test_a_file_that_somebody_writes_to_is_tried_again(tmp_path: Path) -> None:
+    """Nothing is cut or added under the hands of another publisher; its death frees the file."""
+    path = tmp_path / "out"
+    file = lane(path)
+    await file.open()
+    await file.send([row(1, "a", 1)])
+    (lock,) = [each for each in tmp_path.iterdir() if each.suffix == ".lock"]
+    with lock.open("ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(UnavailableError, match="another publisher"):
+            await file.send([row(2, "b", 2)])
+        with pytest.raises(UnavailableError, match="another publisher"):
+            await lane(path).open()
+    assert path.read_text() == "k,v\na,1\n"
+    await file.send([row(2, "b", 2)])
+    await file.close()
+    assert path.read_text() == "k,v\na,1\nb,2\n"
