@@ -56,6 +56,7 @@ def status(
         print_json(found)
         return
     if nodes:
+        nodes = [{**node, "leading": node["leading"] or None} for node in nodes]
         show(nodes, NODE_COLUMNS, as_json=False, title="nodes", folded=("apps",))
     if not found:
         console.print("apps: none")
@@ -67,7 +68,9 @@ def show_app(one: Mapping[str, Any]) -> None:
     """One app, as the coordinator describes it."""
     replicas = [*one["replicas"], *_silent(one)]
     show(replicas, REPLICA_COLUMNS, as_json=False, title=heading(one), folded=("trouble",))
-    sinks = [{**sink, "behind": sink["log_end"] - sink["sequence"]} for sink in one["sinks"]]
+    sinks = [
+        {**sink, "behind": max(0, sink["log_end"] - sink["sequence"])} for sink in one["sinks"]
+    ]
     if sinks:
         show(sinks, SINK_COLUMNS, as_json=False, folded=("trouble",))
 

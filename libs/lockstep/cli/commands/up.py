@@ -35,9 +35,7 @@ PORTS: Final = {"receiver": 8280, "presenter": 8270, "coordinator": 8290}
 """Of the first of each kind; any free port for the others."""
 
 
-Copies = Annotated[
-    int, typer.Option(min=1, max=MAX_COPIES, help="Processes of this service.")
-]
+Copies = Annotated[int, typer.Option(min=1, max=MAX_COPIES, help="Processes of this service.")]
 
 
 def up(
