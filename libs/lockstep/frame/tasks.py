@@ -35,7 +35,7 @@ class Tasks:
 
     def supervise(self, name: str, work: Work) -> None:
         """Runs `work` until it returns; starts it again when it raises."""
-        if name in self._running:
+        if name in self.names:
             raise ValueError(f"a task named {name} is running")
         task = asyncio.create_task(self._keep_running(name, work), name=name)
         self._running[name] = task
@@ -58,7 +58,7 @@ class Tasks:
     @property
     def names(self) -> frozenset[str]:
         """What is running now."""
-        return frozenset(self._running)
+        return frozenset(name for name, task in self._running.items() if not task.done())
 
     def _forget(self, name: str, done: asyncio.Task[None]) -> None:
         if self._running.get(name) is done:

@@ -82,6 +82,22 @@ async def test_names_are_unique_while_running() -> None:
     await tasks.stop_all()
 
 
+async def test_a_name_is_free_as_soon_as_its_task_has_ended() -> None:
+    """Whoever is woken by its end may start the next one."""
+    tasks = Tasks(VirtualClock(), get_logger())
+    runs: list[str] = []
+
+    async def work() -> None:
+        runs.append("run")
+
+    for _ in range(3):
+        tasks.supervise("work", work)
+        await asyncio.sleep(0)
+    assert runs == ["run"] * 3
+    await tasks.stop_all()
+    assert tasks.names == frozenset()
+
+
 async def test_side_by_side_ends_with_the_first_failure() -> None:
     """The others are gone when it comes out."""
     ended = []
