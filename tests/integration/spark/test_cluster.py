@@ -62,11 +62,16 @@ def make(options: SparkOptions, rebuilt: list[Rebuilt]) -> Iterator[Make]:
 def killing(
     slices: Sequence[Sequence[LogEntry]], at: int, victim: Callable[[], int]
 ) -> Iterator[Sequence[LogEntry]]:
-    """The slices; while the one at `at` is folded, a process is killed."""
+    """The slices; while the one at `at` is folded, a process is killed: in front of the next one at
+    the latest."""
     for number, each in enumerate(slices):
-        if number == at:
-            threading.Thread(target=os.kill, args=(victim(), signal.SIGKILL)).start()
+        if number != at:
+            yield each
+            continue
+        killer = threading.Thread(target=os.kill, args=(victim(), signal.SIGKILL))
+        killer.start()
         yield each
+        killer.join()
 
 
 @pytest.mark.parametrize("text", [COLUMNAR, MIXED], ids=["columns", "mixed"])
