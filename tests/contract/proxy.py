@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
+from tests.contract.patience import PATIENCE_S
+
 _BLOCK_BYTES = 65_536
 
 
@@ -28,7 +30,8 @@ class Proxy:
         self.answers_pass = asyncio.Event()
         self.requests_pass.set()
         self.answers_pass.set()
-        self.swallowed = asyncio.Event()
+        self._swallowed = bytearray()
+        self._more = asyncio.Event()
 
     async def __aenter__(self) -> Proxy:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -48,6 +51,19 @@ class Proxy:
         assert self._server is not None
         port: int = self._server.sockets[0].getsockname()[1]
         return port
+
+    async def swallowed(self, words: bytes = b"") -> None:
+        """Returns once an answer with these words has been swallowed: others may come first, those
+        to a client's pings for example."""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not self._swallowed or words not in self._swallowed:
+                    self._more.clear()
+                    await self._more.wait()
+        except TimeoutError as error:
+            raise AssertionError(
+                f"no {words!r} in what was swallowed: {bytes(self._swallowed)!r}"
+            ) from error
 
     def cut(self) -> None:
         """Closes every connection that goes through it."""
@@ -80,7 +96,8 @@ class Proxy:
         with contextlib.suppress(OSError):
             while block := await source.read(_BLOCK_BYTES):
                 if answers and self.swallow_answers:
-                    self.swallowed.set()
+                    self._swallowed += block
+                    self._more.set()
                     continue
                 if self.delay_ms:
                     await asyncio.sleep(self.delay_ms / 1000)

@@ -13,6 +13,7 @@ from lockstep.store import Deployment, Revision, Stale, Store, Written
 from lockstep.store.filesystem import FileStore
 from lockstep.store.memory import MemoryStore
 from lockstep.store.postgres import PostgresStore, read_rows
+from tests.contract.patience import PATIENCE_MS
 
 ADAPTERS = ("memory", "files", pytest.param("postgres", marks=pytest.mark.servers))
 
@@ -38,7 +39,7 @@ async def store(address: str | Path | None) -> AsyncIterator[Store]:
         opened = FileStore(address)
     else:
         opened = await PostgresStore.connect(
-            address, max_connections=3, statement_timeout_ms=10_000
+            address, max_connections=3, statement_timeout_ms=PATIENCE_MS
         )
     yield opened
     await opened.close()

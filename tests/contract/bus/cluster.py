@@ -6,10 +6,12 @@ import asyncio
 import signal
 import subprocess
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from lockstep.embedded import HERE, Place, free_port, tied_to_parent
 from lockstep.embedded.programs import nats_server
+from tests.contract.patience import eventually
 
 _CONFIGURATION = """\
 listen: "{host}:{port}"
@@ -52,8 +54,12 @@ class Cluster:
         return ",".join(self._addresses(self._ports))
 
     async def __aenter__(self) -> Cluster:
-        for index in range(3):
-            self.start(index)
+        try:
+            for index in range(3):
+                self.start(index)
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -95,17 +101,20 @@ class Cluster:
         self._servers[index].send_signal(number)
 
     async def reachable(self, index: int) -> None:
-        """Returns once a server listens."""
-        async with asyncio.timeout(20):
-            while True:
-                try:
-                    host = self._places[index].host
-                    _, writer = await asyncio.open_connection(host, self._ports[index])
-                except OSError:
-                    await asyncio.sleep(0.05)
-                else:
-                    writer.close()
-                    return
+        """Returns once a server listens; fails with what it said, when it has ended."""
+        await eventually(partial(self._listens, index))
+
+    async def _listens(self, index: int) -> bool:
+        if self._servers[index].poll() is not None:
+            log = (self._directory / str(index) / "log").read_text()
+            raise AssertionError(f"server {index} has ended: {log[-2_000:]}")
+        try:
+            host = self._places[index].host
+            _, writer = await asyncio.open_connection(host, self._ports[index])
+        except OSError:
+            return False
+        writer.close()
+        return True
 
     def _addresses(self, ports: Sequence[int]) -> list[str]:
         places = zip(self._places, ports, strict=True)

@@ -13,6 +13,7 @@ from lockstep.events.codec import decode_columns, encode_batch
 from lockstep.events.columns import EventColumns
 from lockstep.events.records import EventsRecord
 from tests.contract.bus.carriers import World, fresh_log, one_event, with_limits
+from tests.contract.patience import PATIENCE_MS, PATIENCE_S, read_on
 
 READ = {"max_records": 100, "max_bytes": 10_000_000}
 
@@ -23,7 +24,7 @@ async def test_positions_count_from_one_in_order(world: World) -> None:
     log = await world.bus.input_log(name)
     records = [one_event(i) for i in range(3)]
     assert [(await log.append(each)).position for each in records] == [1, 2, 3]
-    entries = await (await world.other.input_log(name)).read(0, **READ, wait_ms=1000)
+    entries = await read_on((await world.other.input_log(name)).read, 0, 3)
     assert [(each.position, each.record) for each in entries] == list(
         zip([1, 2, 3], records, strict=True)
     )
@@ -34,7 +35,7 @@ async def test_concurrent_appends_keep_the_order_of_their_calls(world: World) ->
     log = await world.bus.input_log(fresh_log())
     done = await asyncio.gather(*(log.append(one_event(i)) for i in range(200)))
     assert [each.position for each in done] == list(range(1, 201))
-    entries = await log.read(0, max_records=1000, max_bytes=10_000_000, wait_ms=1000)
+    entries = await read_on(log.read, 0, 200)
     assert [entry.record for entry in entries] == [one_event(i) for i in range(200)]
 
 
@@ -63,7 +64,7 @@ async def test_ticks_and_chunks_survive(world: World) -> None:
     record = EventsRecord("S", 9, (events[:2], events[2:]), has_timestamps=True)
     await log.append(record)
     await log.append(TickRecord(17))
-    entries = await log.read(0, **READ, wait_ms=1000)
+    entries = await read_on(log.read, 0, 2)
     assert [entry.record for entry in entries] == [record, TickRecord(17)]
 
 
@@ -73,7 +74,7 @@ async def test_encoded_columns_travel_without_objects(world: World) -> None:
     batch = pa.record_batch({"n": pa.array(range(1000), pa.int32())})
     log = await world.bus.input_log(fresh_log())
     await log.append_encoded(encode_batch(schema, batch, [400, 600], 5))
-    (entry,) = await log.read_encoded(0, **READ, wait_ms=1000)
+    (entry,) = await log.read_encoded(0, **READ, wait_ms=PATIENCE_MS)
     columns = decode_columns(entry.payload)
     assert isinstance(columns, EventColumns)
     assert columns.batch.equals(batch)
@@ -86,7 +87,7 @@ async def test_read_starts_anywhere_and_again(world: World) -> None:
     for i in range(10):
         await log.append(one_event(i))
     for after in (4, 7, 0, 9, 2):
-        entries = await log.read(after, **READ, wait_ms=1000)
+        entries = await read_on(log.read, after, 10 - after)
         assert [entry.position for entry in entries] == list(range(after + 1, 11))
 
 
@@ -105,9 +106,9 @@ async def test_read_waits_for_the_first_record(world: World) -> None:
     """A reader at the end gets a new record as it comes, long before its time is up."""
     name = fresh_log()
     log, reader = await world.bus.input_log(name), await world.other.input_log(name)
-    reading = asyncio.create_task(reader.read(0, **READ, wait_ms=60_000))
+    reading = asyncio.create_task(reader.read(0, **READ, wait_ms=10 * PATIENCE_MS))
     await log.append(one_event(1))
-    entries = await asyncio.wait_for(reading, 10)
+    entries = await asyncio.wait_for(reading, PATIENCE_S)
     assert [entry.position for entry in entries] == [1]
 
 
@@ -122,14 +123,14 @@ async def test_read_keeps_to_its_limits(world: World) -> None:
     log = await world.bus.input_log(fresh_log())
     for i in range(20):
         await log.append(one_event("x" * 1000 + str(i)))
-    few = await log.read(0, max_records=7, max_bytes=10_000_000, wait_ms=1000)
+    few = await read_on(log.read, 0, 7, max_records=7)
     assert [entry.position for entry in few] == [1, 2, 3, 4, 5, 6, 7]
-    bytes_limited = await log.read(7, max_records=100, max_bytes=4_000, wait_ms=1000)
+    bytes_limited = await log.read(7, max_records=100, max_bytes=4_000, wait_ms=PATIENCE_MS)
     assert 1 <= len(bytes_limited) <= 3
     after = bytes_limited[-1].position
-    one = await log.read(after, max_records=100, max_bytes=1, wait_ms=1000)
+    one = await log.read(after, max_records=100, max_bytes=1, wait_ms=PATIENCE_MS)
     assert [entry.position for entry in one] == [after + 1]
-    rest = await log.read(after + 1, max_records=100, max_bytes=10_000_000, wait_ms=1000)
+    rest = await read_on(log.read, after + 1, 19 - after)
     assert [entry.position for entry in rest] == list(range(after + 2, 21))
 
 
@@ -140,11 +141,11 @@ async def test_two_readers_do_not_disturb_each_other(world: World) -> None:
     slow, fast = await world.bus.input_log(name), await world.bus.input_log(name)
     for i in range(6):
         await log.append(one_event(i))
-    assert len(await fast.read(0, **READ, wait_ms=1000)) == 6
-    assert len(await slow.read(0, max_records=2, max_bytes=10_000_000, wait_ms=1000)) == 2
+    assert len(await read_on(fast.read, 0, 6)) == 6
+    assert len(await read_on(slow.read, 0, 2, max_records=2)) == 2
     await log.append(one_event(6))
-    assert [e.position for e in await fast.read(6, **READ, wait_ms=1000)] == [7]
-    assert [e.position for e in await slow.read(2, **READ, wait_ms=1000)] == [3, 4, 5, 6, 7]
+    assert [e.position for e in await read_on(fast.read, 6, 1)] == [7]
+    assert [e.position for e in await read_on(slow.read, 2, 5)] == [3, 4, 5, 6, 7]
 
 
 async def test_bounds_and_trimming(world: World) -> None:
@@ -156,7 +157,7 @@ async def test_bounds_and_trimming(world: World) -> None:
     assert await log.bounds() == (1, 5)
     await log.trim(3)
     assert await log.bounds() == (4, 5)
-    entries = await log.read(0, **READ, wait_ms=1000)
+    entries = await read_on(log.read, 0, 2)
     assert [entry.position for entry in entries] == [4, 5]
     await log.trim(99)
     assert await log.bounds() == (6, 5)
@@ -168,7 +169,7 @@ async def test_a_large_record_travels_whole(world: World) -> None:
     log = await world.bus.input_log(fresh_log())
     record = one_event("y" * 990_000)
     await log.append(record)
-    (entry,) = await log.read(0, max_records=5, max_bytes=1, wait_ms=2000)
+    (entry,) = await log.read(0, max_records=5, max_bytes=1, wait_ms=PATIENCE_MS)
     assert entry.record == record
 
 

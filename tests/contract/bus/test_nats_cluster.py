@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.bus import Accepted, OutputLog
+from lockstep.bus import Accepted
 from lockstep.bus.nats import NatsBus
 from lockstep.clock import SystemRandomness
 from lockstep.events import ClaimRecord, OutputRecord, UnavailableError
 from tests.contract.bus.carriers import fresh_log, one_event, rows, with_limits
 from tests.contract.bus.cluster import Cluster
+from tests.contract.patience import PATIENCE_S, read_on
 
 pytestmark = pytest.mark.servers
 
 LIMITS = with_limits(replicas=3, publish_timeout_ms=30_000, connect_timeout_ms=20_000)
-READ = {"max_records": 1000, "max_bytes": 10_000_000}
 
 
 @pytest.fixture
@@ -65,32 +65,19 @@ async def test_every_server_may_die_in_turn(cluster: Cluster) -> None:
         loading = asyncio.create_task(load(60))
         await asyncio.sleep(0.02)
         cluster.kill(index)
-        await asyncio.wait_for(loading, 60)
+        await asyncio.wait_for(loading, 2 * PATIENCE_S)
         cluster.start(index)
         await cluster.reachable(index)
         await load(10)
-    entries = [entry async for entry in _all_inputs(reader, positions[-1])]
+    entries = await read_on(reader.read, 0, len(positions))
     assert positions == list(range(1, len(positions) + 1))
-    assert entries == [one_event(i) for i in range(len(positions))]
-    assert await _published(out, sequence) == list(range(1, len(positions) + 1))
+    assert [entry.record for entry in entries] == [one_event(i) for i in range(len(positions))]
+    published = await read_on(out.read, 0, sequence)
+    places = [
+        row.id.position
+        for entry in published
+        if isinstance(entry.record, OutputRecord)
+        for row in entry.record.rows
+    ]
+    assert places == positions
     await bus.close()
-
-
-async def _all_inputs(log: object, last: int) -> AsyncIterator[object]:
-    after = 0
-    async with asyncio.timeout(60):
-        while after < last:
-            for entry in await log.read(after, **READ, wait_ms=10_000):  # type: ignore[attr-defined]
-                after = entry.position
-                yield entry.record
-
-
-async def _published(log: OutputLog, last: int) -> list[int]:
-    after, found = 0, []
-    async with asyncio.timeout(60):
-        while after < last:
-            for entry in await log.read(after, **READ, wait_ms=10_000):
-                after = entry.sequence
-                if isinstance(entry.record, OutputRecord):
-                    found += [row.id.position for row in entry.record.rows]
-    return found

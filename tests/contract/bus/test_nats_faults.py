@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -15,15 +15,16 @@ from lockstep.bus.nats.dialing import BusRefusedError
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.embedded import NatsServer, free_port
 from lockstep.events import ClaimRecord, OutputId, UnavailableError
-from tests.contract.bus.carriers import fresh_log, one_event, rows, with_limits
+from tests.contract.bus.carriers import LIMITS, fresh_log, one_event, rows, with_limits
+from tests.contract.patience import PATIENCE_MS, PATIENCE_S, eventually, read_on
 from tests.contract.pausing import paused
 from tests.contract.proxy import Proxy
 
 pytestmark = pytest.mark.servers
 
 READ = {"max_records": 1000, "max_bytes": 10_000_000}
-PATIENCE_S = 60
-PATIENT = with_limits(publish_timeout_ms=20_000)
+IMPATIENT_MS = 2_500  # waited out, and enough for a server that is well on a busy machine
+ACKNOWLEDGED = b'"seq":2'  # in JetStream's answer to the second record
 
 
 @pytest.fixture
@@ -37,18 +38,12 @@ async def server(tmp_path: Path) -> AsyncIterator[NatsServer]:
     await nats.stop()
 
 
-async def _connect(url: str, limits: BusLimits = PATIENT) -> NatsBus:
+async def _connect(url: str, limits: BusLimits = LIMITS) -> NatsBus:
     return await NatsBus.connect(url, limits, SystemRandomness())
 
 
-async def _through(server: NatsServer, proxy: Proxy, limits: BusLimits = PATIENT) -> NatsBus:
+async def _through(server: NatsServer, proxy: Proxy, limits: BusLimits = LIMITS) -> NatsBus:
     return await _connect(server.url.replace(str(server.port), str(proxy.port)), limits)
-
-
-async def _eventually(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(20):
-        while not await holds():
-            await asyncio.sleep(0.05)
 
 
 async def test_readers_and_writers_outlive_a_restart(server: NatsServer) -> None:
@@ -57,11 +52,11 @@ async def test_readers_and_writers_outlive_a_restart(server: NatsServer) -> None
     name = fresh_log()
     log, reader = await bus.input_log(name), await bus.input_log(name)
     await log.append(one_event(0))
-    assert len(await reader.read(0, **READ, wait_ms=1000)) == 1
-    reading = asyncio.create_task(reader.read(1, **READ, wait_ms=60_000))
+    assert len(await read_on(reader.read, 0, 1)) == 1
+    reading = asyncio.create_task(reader.read(1, **READ, wait_ms=10 * PATIENCE_MS))
     await server.restart()
     await log.append(one_event(1))
-    entries = await asyncio.wait_for(reading, 30)
+    entries = await asyncio.wait_for(reading, PATIENCE_S)
     assert [(e.position, e.record) for e in entries] == [(2, one_event(1))]
     await bus.close()
 
@@ -77,7 +72,7 @@ async def test_a_kill_in_the_middle_loses_and_doubles_nothing(server: NatsServer
     await server.kill()
     await server.start()
     done = await asyncio.gather(*appends)
-    entries = await log.read(0, **READ, wait_ms=5000)
+    entries = await read_on(log.read, 0, 300)
     assert {a.position for a in done} == {e.position for e in entries} == set(range(1, 301))
     stored = {e.position: e.record for e in entries}
     assert [stored[a.position] for a in done] == [one_event(i) for i in range(300)]
@@ -89,14 +84,15 @@ async def test_a_lost_acknowledgement_of_an_input_is_made_good(server: NatsServe
     async with Proxy(server.port) as proxy:
         bus = await _through(server, proxy)
         log = await bus.input_log(fresh_log())
+        await log.append(one_event(1))
         proxy.swallow_answers = True
-        appending = asyncio.create_task(log.append(one_event(1)))
-        await asyncio.wait_for(proxy.swallowed.wait(), 10)
+        appending = asyncio.create_task(log.append(one_event(2)))
+        await proxy.swallowed(ACKNOWLEDGED)
         proxy.swallow_answers = False
         proxy.cut()
-        appended = await asyncio.wait_for(appending, 20)
-        assert (appended.position, appended.duplicate) == (1, False)
-        assert await log.bounds() == (1, 1)
+        appended = await asyncio.wait_for(appending, PATIENCE_S)
+        assert (appended.position, appended.duplicate) == (2, False)
+        assert await log.bounds() == (1, 2)
         await bus.close()
 
 
@@ -108,10 +104,10 @@ async def test_a_lost_acknowledgement_of_an_output_is_recognised(server: NatsSer
         await log.append(ClaimRecord(1, "a", 5), expected_sequence=0)
         proxy.swallow_answers = True
         appending = asyncio.create_task(log.append(rows(1, 1), expected_sequence=1))
-        await asyncio.wait_for(proxy.swallowed.wait(), 10)
+        await proxy.swallowed(ACKNOWLEDGED)
         proxy.swallow_answers = False
         proxy.cut()
-        assert await asyncio.wait_for(appending, 20) == Accepted(2)
+        assert await asyncio.wait_for(appending, PATIENCE_S) == Accepted(2)
         assert await log.append(rows(1, 2), expected_sequence=2) == Accepted(3)
         await bus.close()
 
@@ -125,14 +121,14 @@ async def test_a_lost_acknowledgement_under_a_new_claim_is_a_refusal(server: Nat
         await log.append(ClaimRecord(1, "old", 5), expected_sequence=0)
         proxy.swallow_answers = True
         appending = asyncio.create_task(log.append(rows(1, 1), expected_sequence=1))
-        await asyncio.wait_for(proxy.swallowed.wait(), 10)
+        await proxy.swallowed(ACKNOWLEDGED)
         proxy.refuse = True
         proxy.cut()
         tail = await successor.tail()
         assert tail == OutputTail(2, 1, OutputId(1, 0))
         await successor.append(ClaimRecord(2, "new", 6), expected_sequence=2)
         proxy.swallow_answers = proxy.refuse = False
-        outcome = await asyncio.wait_for(appending, 20)
+        outcome = await asyncio.wait_for(appending, PATIENCE_S)
         assert outcome == Refused(OutputTail(3, 2, OutputId(1, 0)))
         await old.close()
         await new.close()
@@ -142,7 +138,7 @@ async def test_a_paused_server_ends_in_unavailable_then_the_tail_tells(
     server: NatsServer,
 ) -> None:
     """After the time limit the outcome is unknown; the tail, once it can be read, decides."""
-    bus = await _connect(server.url, with_limits(publish_timeout_ms=1_500))
+    bus = await _connect(server.url, with_limits(publish_timeout_ms=IMPATIENT_MS))
     log = await bus.output_log(fresh_log())
     await log.append(ClaimRecord(1, "a", 5), expected_sequence=0)
     with paused(server.pid), pytest.raises(UnavailableError):
@@ -154,11 +150,27 @@ async def test_a_paused_server_ends_in_unavailable_then_the_tail_tells(
         except UnavailableError:
             return False
 
-    await _eventually(landed)
+    await eventually(landed)
     assert await log.tail() == OutputTail(2, 1, OutputId(1, 0))
     assert isinstance(await log.append(rows(1, 1), expected_sequence=1), Refused)
     assert await log.append(rows(1, 2), expected_sequence=2) == Accepted(3)
     await bus.close()
+
+
+async def test_what_was_there_before_is_read_over_a_slow_line(server: NatsServer) -> None:
+    """A reader whose time is up before the first record can have come waits for it: an empty
+    answer says that nothing is there."""
+    async with Proxy(server.port) as proxy:
+        bus, far = await _connect(server.url), await _through(server, proxy)
+        name = fresh_log()
+        log, reader = await bus.input_log(name), await far.input_log(name)
+        await log.append(one_event(1))
+        proxy.delay_ms = 60
+        for wait_ms in (0, 380, 410, 440):  # a new consumer takes 360, the record another 120
+            assert [e.position for e in await reader.read(0, **READ, wait_ms=wait_ms)] == [1]
+        proxy.delay_ms = 0
+        await far.close()
+        await bus.close()
 
 
 async def test_subscriptions_outlive_a_restart(server: NatsServer) -> None:
@@ -166,9 +178,9 @@ async def test_subscriptions_outlive_a_restart(server: NatsServer) -> None:
     bus = await _connect(server.url)
     subscription = await bus.topics.subscribe("t.>")
     await server.restart()
-    await _eventually(bus.healthy)
+    await eventually(bus.healthy)
     await bus.topics.publish("t.1", b"x")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         async for subject, payload in subscription:
             assert (subject, payload) == ("t.1", b"x")
             break
@@ -177,14 +189,14 @@ async def test_subscriptions_outlive_a_restart(server: NatsServer) -> None:
 
 async def test_ingress_outlives_a_kill(server: NatsServer) -> None:
     """What was accepted at the door and not acknowledged comes after the restart."""
-    bus = await _connect(server.url)
+    bus = await _connect(server.url, with_limits(ingress_redelivery_ms=700))
     await bus.ingress.publish("A", "S", b"1")
-    assert len(await bus.ingress.read(max_messages=10, wait_ms=2000)) == 1
+    assert len(await bus.ingress.read(max_messages=10, wait_ms=PATIENCE_MS)) == 1
     await server.kill()
     await server.start()
     await bus.ingress.publish("A", "S", b"2")
     got: set[bytes] = set()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while got != {b"1", b"2"}:
             for message in await bus.ingress.read(max_messages=10, wait_ms=1000):
                 got.add(message.payload)
@@ -194,17 +206,16 @@ async def test_ingress_outlives_a_kill(server: NatsServer) -> None:
 
 async def test_a_receiver_that_leaves_gives_back_what_it_has_not_read(server: NatsServer) -> None:
     """Others get it at once, not after the time for redelivery."""
-    limits = with_limits(ingress_redelivery_ms=600_000)
-    leaving, staying = await _connect(server.url, limits), await _connect(server.url, limits)
+    leaving, staying = await _connect(server.url), await _connect(server.url)
     for i in range(5):
         await staying.ingress.publish("A", "S", str(i).encode())
-    (first,) = await leaving.ingress.read(max_messages=1, wait_ms=5000)
+    (first,) = await leaving.ingress.read(max_messages=1, wait_ms=PATIENCE_MS)
     await first.acknowledge()
-    assert await leaving.ingress.read(max_messages=1, wait_ms=5000)  # with more on its way
-    await leaving.ingress.read(max_messages=1, wait_ms=5000)
+    for _ in range(2):
+        assert await leaving.ingress.read(max_messages=1, wait_ms=PATIENCE_MS)
     await leaving.close()
     got: list[bytes] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while len(got) < 2:
             for message in await staying.ingress.read(max_messages=10, wait_ms=1000):
                 got.append(message.payload)
@@ -215,11 +226,10 @@ async def test_a_receiver_that_leaves_gives_back_what_it_has_not_read(server: Na
 
 async def test_a_receiver_that_leaves_gives_back_what_was_on_its_way(server: NatsServer) -> None:
     """What was sent to it while it left, too."""
-    limits = with_limits(ingress_redelivery_ms=600_000)
-    staying = await _connect(server.url, limits)
+    staying = await _connect(server.url)
     got: list[bytes] = []
     for turn in range(1, 11):
-        leaving = await _connect(server.url, limits)
+        leaving = await _connect(server.url)
         # Nothing is there; what comes next is sent to who has asked.
         assert await leaving.ingress.read(max_messages=100, wait_ms=10) == []
         sending = [
@@ -239,7 +249,7 @@ async def test_a_receiver_that_leaves_gives_back_what_was_on_its_way(server: Nat
 
 async def test_reading_from_a_server_that_stays_away_is_an_error(server: NatsServer) -> None:
     """The reader is told when its time is up, and goes on once the server is back."""
-    bus = await _connect(server.url, with_limits(publish_timeout_ms=500))
+    bus = await _connect(server.url, with_limits(publish_timeout_ms=IMPATIENT_MS))
     log = await bus.input_log(fresh_log())
     await log.append(one_event(1))
     await server.kill()
@@ -249,8 +259,8 @@ async def test_reading_from_a_server_that_stays_away_is_an_error(server: NatsSer
     with pytest.raises(UnavailableError):
         await log.append(one_event(2))
     await server.start()
-    await _eventually(bus.healthy)
-    assert len(await log.read(0, **READ, wait_ms=10_000)) == 1
+    await eventually(bus.healthy)
+    assert len(await read_on(log.read, 0, 1)) == 1
     await bus.close()
 
 
@@ -291,10 +301,10 @@ async def test_a_connection_that_was_refused_for_a_while_comes_back(server: Nats
     await server.stop()
     file.write_text(right)
     await server.start()
-    await _eventually(bus.healthy)
+    await eventually(bus.healthy)
     assert (await log.append(one_event(1))).position == 1
     await bus.topics.publish("t.1", b"x")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         async for subject, _ in subscription:
             assert subject == "t.1"
             break
@@ -303,10 +313,12 @@ async def test_a_connection_that_was_refused_for_a_while_comes_back(server: Nats
 
 async def test_closing_does_not_wait_for_a_server_that_hangs(server: NatsServer) -> None:
     """Also with much on its way."""
-    bus = await _connect(server.url, with_limits(publish_timeout_ms=500))
+    bus = await _connect(server.url, with_limits(publish_timeout_ms=IMPATIENT_MS))
     log = await bus.input_log(fresh_log())
     with paused(server.pid):
         appends = [asyncio.create_task(log.append(one_event("x" * 900_000))) for _ in range(20)]
-        done = await asyncio.wait_for(asyncio.gather(*appends, return_exceptions=True), 60)
+        done = await asyncio.wait_for(
+            asyncio.gather(*appends, return_exceptions=True), 2 * PATIENCE_S
+        )
         assert all(isinstance(each, UnavailableError) for each in done)
-        await asyncio.wait_for(bus.close(), 20)
+        await asyncio.wait_for(bus.close(), PATIENCE_S)

@@ -9,6 +9,7 @@ import pytest
 from lockstep.bus import Accepted, OutputTail, RecordTooLargeError, Refused
 from lockstep.events import ClaimRecord, Generation, Operation, OutputId, OutputRecord, OutputRow
 from tests.contract.bus.carriers import World, fresh_log, rows
+from tests.contract.patience import PATIENCE_MS, PATIENCE_S, read_on
 
 READ = {"max_records": 100, "max_bytes": 10_000_000}
 
@@ -127,7 +128,7 @@ async def test_records_come_back_in_order(world: World) -> None:
     await log.append(claim, expected_sequence=0)
     await log.append(record, expected_sequence=1)
     reader = await world.other.output_log(name)
-    entries = await reader.read(0, **READ, wait_ms=1000)
+    entries = await read_on(reader.read, 0, 2)
     assert [(e.sequence, e.record) for e in entries] == [(1, claim), (2, record)]
     assert await reader.read(2, **READ, wait_ms=20) == []
 
@@ -141,12 +142,9 @@ async def test_a_record_over_the_limit_is_appended_in_pieces(world: World) -> No
     assert outcome.sequence > 1
     assert await log.tail() == OutputTail(outcome.sequence, 1, OutputId(40, 0))
     positions: list[int] = []
-    after = 0
-    while after < outcome.sequence:
-        for entry in await log.read(after, **READ, wait_ms=1000):
-            assert isinstance(entry.record, OutputRecord)
-            positions += [row.id.position for row in entry.record.rows]
-            after = entry.sequence
+    for entry in await read_on(log.read, 0, outcome.sequence):
+        assert isinstance(entry.record, OutputRecord)
+        positions += [row.id.position for row in entry.record.rows]
     assert positions == list(range(1, 41))
 
 
@@ -168,10 +166,10 @@ async def test_trimming_keeps_the_tail(world: World) -> None:
     rest = await log.held()
     assert (whole.records, rest.records) == (4, 2)
     assert 0 < rest.size_bytes < whole.size_bytes
-    assert [e.sequence for e in await log.read(0, **READ, wait_ms=1000)] == [3, 4]
+    assert [e.sequence for e in await read_on(log.read, 0, 2)] == [3, 4]
     await log.trim(99)
     assert await log.tail() == OutputTail(4, 1, OutputId(4, 0))
-    assert [e.sequence for e in await log.read(0, **READ, wait_ms=1000)] == [4]
+    assert [e.sequence for e in await read_on(log.read, 0, 1)] == [4]
     assert await log.append(rows(1, 5), expected_sequence=4) == Accepted(5)
 
 
@@ -180,7 +178,7 @@ async def test_a_follower_sees_records_as_they_come(world: World) -> None:
     name = fresh_log()
     log, standby = await world.bus.output_log(name), await world.other.output_log(name)
     for i in range(3):
-        reading = asyncio.create_task(standby.read(i, **READ, wait_ms=60_000))
+        reading = asyncio.create_task(standby.read(i, **READ, wait_ms=10 * PATIENCE_MS))
         await log.append(rows(1, i + 1), expected_sequence=i)
-        (entry,) = await asyncio.wait_for(reading, 10)
+        (entry,) = await asyncio.wait_for(reading, PATIENCE_S)
         assert entry.sequence == i + 1

@@ -12,6 +12,7 @@ from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.leader import Leases
 from lockstep.leader.memory import LeaseTable, MemoryLeases
 from lockstep.leader.redis import RedisLeases
+from tests.contract.patience import PATIENCE_MS
 
 
 @dataclass
@@ -29,7 +30,7 @@ def participant(request: pytest.FixtureRequest) -> Callable[[], Leases]:
     clock, randomness = SystemClock(), SystemRandomness()
     if request.param == "redis":
         url = request.getfixturevalue("servers").redis_url
-        return lambda: RedisLeases(url, clock, randomness)
+        return lambda: RedisLeases(url, clock, randomness, timeout_ms=PATIENCE_MS)
     table = LeaseTable(clock)
     return lambda: MemoryLeases(table, clock, randomness)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 from lockstep.clock import SystemClock
 from lockstep.leader import Lease, Leases
 from tests.contract.leader.conftest import Competition
+from tests.contract.patience import PATIENCE_S, eventually
 
-LONG_MS = 60_000
+LONG_MS = 600_000
 SHORT_MS = 150
 
 
@@ -52,7 +54,7 @@ async def test_a_lease_ends_by_itself(competition: Competition) -> None:
     started_ms = clock.monotonic_ms()
     lease = await _acquired(competition.one, competition.resource, "a", SHORT_MS)
     assert started_ms < lease.expires_at_monotonic_ms <= clock.monotonic_ms() + SHORT_MS
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not await competition.two.acquire(competition.resource, "b", ttl_ms=LONG_MS):
             await clock.sleep_ms(5)
     assert clock.monotonic_ms() - started_ms >= SHORT_MS - 1
@@ -64,16 +66,30 @@ async def test_a_lease_ends_by_itself(competition: Competition) -> None:
 async def test_renewing_keeps_it(competition: Competition) -> None:
     """Renewed in time it lasts well beyond its first time to live."""
     clock = SystemClock()
-    lease: Lease | None = await _acquired(competition.one, competition.resource, "a", SHORT_MS * 4)
-    deadline_ms = clock.monotonic_ms() + SHORT_MS * 8
-    while clock.monotonic_ms() < deadline_ms:
-        assert lease is not None
-        before_ms = lease.expires_at_monotonic_ms
-        await clock.sleep_ms(SHORT_MS // 4)
-        lease = await competition.one.renew(lease)
-        assert lease is not None
-        assert lease.expires_at_monotonic_ms > before_ms
-        assert await competition.two.acquire(competition.resource, "b", ttl_ms=1) is None
+    async with asyncio.timeout(PATIENCE_S):
+        for attempt in itertools.count():
+            resource = f"{competition.resource}/{attempt}"
+            until_ms = clock.monotonic_ms() + SHORT_MS * 8
+            lease: Lease | None = await _acquired(competition.one, resource, "a", SHORT_MS * 4)
+            while lease is not None:
+                if clock.monotonic_ms() > until_ms:
+                    return
+                lease = await _renewed_in_time(competition, lease, clock)
+
+
+async def _renewed_in_time(
+    competition: Competition, lease: Lease, clock: SystemClock
+) -> Lease | None:
+    """None where the machine was too busy for us to be in time: then nothing can be said."""
+    await clock.sleep_ms(SHORT_MS // 4)
+    renewed = await competition.one.renew(lease)
+    taken = await competition.two.acquire(lease.resource, "b", ttl_ms=1)
+    if clock.monotonic_ms() >= lease.expires_at_monotonic_ms:
+        return None
+    assert renewed is not None
+    assert renewed.expires_at_monotonic_ms > lease.expires_at_monotonic_ms
+    assert taken is None
+    return renewed
 
 
 async def test_an_old_acquisition_cannot_touch_a_new_one(competition: Competition) -> None:
@@ -101,11 +117,16 @@ async def test_handing_over_reserves_it_for_one(competition: Competition) -> Non
 
 async def test_a_reservation_ends_with_the_lease(competition: Competition) -> None:
     """A successor that never comes does not block the others for longer than the lease."""
-    lease = await _acquired(competition.one, competition.resource, "a", SHORT_MS)
-    assert await competition.one.hand_over(lease, "nobody")
-    async with asyncio.timeout(10):
+    clock = SystemClock()
+    async with asyncio.timeout(PATIENCE_S):
+        reserved = False
+        while not reserved:
+            lease = await _acquired(competition.one, competition.resource, "a", SHORT_MS)
+            reserved = await competition.one.hand_over(lease, "nobody")
+            late = clock.monotonic_ms() >= lease.expires_at_monotonic_ms
+            assert reserved or late
         while not await competition.two.acquire(competition.resource, "b", ttl_ms=LONG_MS):
-            await asyncio.sleep(0.005)
+            await clock.sleep_ms(5)
     assert await competition.two.holder(competition.resource) == "b"
 
 
@@ -113,4 +134,4 @@ async def test_resources_are_independent(competition: Competition) -> None:
     """Leases of different resources do not meet."""
     await _acquired(competition.one, competition.resource, "a")
     await _acquired(competition.two, competition.resource + "/2", "b")
-    assert await competition.one.healthy()
+    await eventually(competition.one.healthy)
