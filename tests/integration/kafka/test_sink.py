@@ -27,6 +27,7 @@ from tests.kafka.broker import KafkaBroker
 from tests.kafka.topics import committed, create, fresh_topic
 
 pytestmark = pytest.mark.servers
+PATIENCE_MS = 60_000
 
 SCHEMA = StreamSchema(
     "Out", (Attribute("room", AttributeType.STRING), Attribute("value", AttributeType.INT))
@@ -37,13 +38,14 @@ def _place() -> SinkPlace:
     return SinkPlace(f"App-{uuid.uuid4().hex}", SCHEMA, "Out.0.kafka")
 
 
-def _sink(place: SinkPlace, address: str, topic: str, **options: str) -> KafkaSink:
+def _sink(
+    place: SinkPlace, address: str, topic: str, *, timeout_ms: int = PATIENCE_MS, **options: str
+) -> KafkaSink:
     named = {"type": "kafka", "bootstrap.servers": address, "topic": topic}
     named |= {name.replace("_", "."): value for name, value in options.items()}
     elements = tuple(ast.Element(name, value) for name, value in named.items())
-    return KafkaSink(
-        place, ast.Annotation("sink", elements), MemoryStore().cursors, timeout_ms=5_000
-    )
+    annotation = ast.Annotation("sink", elements)
+    return KafkaSink(place, annotation, MemoryStore().cursors, timeout_ms=timeout_ms)
 
 
 def _annotated(place: SinkPlace, text: str) -> KafkaSink:
@@ -51,7 +53,7 @@ def _annotated(place: SinkPlace, text: str) -> KafkaSink:
     definition = app.definitions[0]
     assert isinstance(definition, ast.StreamDefinition)
     (annotation,) = definition.annotations
-    return KafkaSink(place, annotation, MemoryStore().cursors, timeout_ms=5_000)
+    return KafkaSink(place, annotation, MemoryStore().cursors, timeout_ms=PATIENCE_MS)
 
 
 def _batch(up_to: int, *values: Any, room: str = "attic") -> Batch:
@@ -124,20 +126,22 @@ async def test_a_transaction_left_open_leaves_nothing(kafka: KafkaBroker) -> Non
 async def test_a_broker_that_dies_holds_the_sink_up_and_loses_nothing(mortal: KafkaBroker) -> None:
     """UnavailableError while it is away; the same batch tried again is there once."""
     place, topic = _place(), fresh_topic()
-    sink = _sink(place, mortal.url, topic)
-    await sink.open()
-    await sink.deliver(_batch(1, 1))
+    sink = _sink(place, mortal.url, topic, timeout_ms=5_000)
+
+    async def delivered(batch: Batch) -> None:
+        async with asyncio.timeout(PATIENCE_MS / 1000):
+            while True:
+                try:
+                    return await sink.deliver(batch)
+                except UnavailableError:
+                    await asyncio.sleep(0.2)
+
+    await delivered(_batch(1, 1))
     await mortal.kill()
     with pytest.raises(UnavailableError):
         await sink.deliver(_batch(2, 2))
     await mortal.start()
-    async with asyncio.timeout(60):
-        while True:
-            try:
-                await sink.deliver(_batch(2, 2))
-                break
-            except UnavailableError:
-                await asyncio.sleep(0.2)
+    await delivered(_batch(2, 2))
     assert await asyncio.to_thread(_values, mortal.url, topic) == [1, 2]
     await sink.close()
 
@@ -204,5 +208,6 @@ async def test_what_cannot_work_is_told(
     kafka: KafkaBroker, options: dict[str, str], told: str
 ) -> None:
     """As a mistake of the app, not as a broker that is away; the client alone knows its names."""
+    given: dict[str, Any] = {"topic": fresh_topic(), **options}
     with pytest.raises(SinkSetupError, match=told):
-        await _sink(_place(), kafka.url, **{"topic": fresh_topic(), **options}).open()
+        await _sink(_place(), kafka.url, **given).open()
