@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self
 
 import aiohttp
 
 from lockstep.cli.addresses import Addresses
+from lockstep.client.unreached import why_unreached
 from lockstep.events import Fault, LockstepError, UnavailableError
 
 TIMEOUT_MS = 60_000
+HINT_UNREACHED = "is it running there? `lockstep run` and `lockstep up` start a suite"
+HINT_TOKEN = "give the suite's token with --token or LOCKSTEP_CLIENT__TOKEN"
 
 
 class RefusedError(LockstepError):
@@ -24,7 +28,8 @@ class RefusedError(LockstepError):
         text = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
         details = "; ".join(detail(error) for error in problem.get("errors") or ())
         text = f"{text}: {details}" if details else text
-        super().__init__(text, where=problem.get("where"), hint=problem.get("hint"))
+        hint = HINT_TOKEN if status == HTTPStatus.UNAUTHORIZED else problem.get("hint")
+        super().__init__(text, where=problem.get("where"), hint=hint)
         self.status = status
         self.problem = problem
         self.retry_after_s = retry_after_s
@@ -77,8 +82,7 @@ class Client:
                 return answer
         except (aiohttp.ClientError, TimeoutError) as error:
             raise UnavailableError(
-                f"cannot reach {url}: {str(error) or type(error).__name__}",
-                hint="is the suite running? `lockstep status` tells",
+                f"cannot reach {url}: {why_unreached(error)}", hint=HINT_UNREACHED
             ) from error
 
     async def deploy(self, text: str, settings: Mapping[str, str] | None = None) -> Any:
@@ -123,7 +127,9 @@ class Client:
                 async for item in _events(response.content):
                     yield item
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise UnavailableError(f"the connection to {url} ended: {error}") from error
+            raise UnavailableError(
+                f"the connection to {url} ended: {why_unreached(error)}", hint=HINT_UNREACHED
+            ) from error
 
 
 def detail(error: Mapping[str, Any]) -> str:

@@ -94,9 +94,12 @@ def print_table(
     usual = console.width
     console.width = max(usual, needed.minimum if console.is_terminal else needed.maximum)
     try:
-        console.print(table)
+        with console.capture() as written:
+            console.print(table)
     finally:
         console.width = usual
+    for line in written.get().rstrip().splitlines():
+        console.out(line.rstrip(), highlight=False)
 
 
 def _said(cell: Any) -> str:

@@ -12,6 +12,7 @@ import msgspec
 from lockstep.client.batches import Batch
 from lockstep.client.errors import EventRefusedError, NotAcceptedError, PushedBackError
 from lockstep.client.receipts import Receipt
+from lockstep.client.unreached import why_unreached
 from lockstep.events import UnavailableError
 
 AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -42,7 +43,7 @@ class Poster:
                 payload = await response.read()
                 return _answer(response.status, response.headers, payload, batch, url)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UnavailableError(str(error) or type(error).__name__, where=url) from error
+            raise UnavailableError(why_unreached(error), where=url) from error
 
 
 def _answer(

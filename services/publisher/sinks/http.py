@@ -7,6 +7,7 @@ from typing import Final
 
 import aiohttp
 
+from lockstep.client.unreached import why_unreached
 from lockstep.events import UnavailableError
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
@@ -50,7 +51,7 @@ class HttpSink(Sink):
             # What the event brought makes no address, method or header.
             raise MessageRefusedError(f"{url[:SHOWN_CHARACTERS]}: {error}") from error
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise UnavailableError(f"{url}: {type(error).__name__}: {error}") from error
+            raise UnavailableError(f"{url}: {why_unreached(error)}") from error
         if status >= 500 or status in RETRYABLE:
             raise UnavailableError(f"{url} answered {status}: {text}")
         if status >= 400:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep.cli.commands.upkeep import not_done
+from lockstep.cli.commands.upkeep import not_done, spans
 
 
 def test_numbers_that_are_not_there_are_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,3 +27,16 @@ def test_other_answers_are_no_replays() -> None:
     """Lists and purges."""
     assert not not_done({"removed": 2, "more": False}, None)
     assert not not_done({"errors": []}, None)
+
+
+def test_one_reason_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """A sink that is away refuses a thousand rows with the same words."""
+    refused = {str(number): "connection refused" for number in (11, 12, 13, 17)}
+    assert not_done({"replayed": [], "refused": refused, "more": False}, None)
+    assert capsys.readouterr().err == "not sent again: 11-13, 17: connection refused\n"
+
+
+def test_spans_of_numbers() -> None:
+    """Sorted, neighbours joined."""
+    assert spans([5, 3, 2, 9, 10, 11]) == "2-3, 5, 9-11"
+    assert spans([]) == ""

@@ -38,8 +38,10 @@ def test_names_are_never_cut(monkeypatch: pytest.MonkeyPatch, *, terminal: bool)
 
 
 def test_a_row_is_a_line_for_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long it is."""
-    assert any(REASON.strip() in line for line in _shown(monkeypatch, terminal=False))
+    """However long it is, and without spaces that nobody needs at its end."""
+    lines = _shown(monkeypatch, terminal=False)
+    assert any(REASON.strip() in line for line in lines)
+    assert lines == [line.rstrip() for line in lines]
 
 
 def test_what_explains_goes_on_in_the_next_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -38,7 +38,9 @@ def errors(
     purge_all: Annotated[
         bool, typer.Option("--purge-all", help="Forget all that the other options leave.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, max=1_000)] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1_000, help="How many are listed at once.")
+    ] = 100,
     as_json: AsJson = False,
 ) -> None:
     """List the events that were refused, by a stream or by a sink, and why; send some again, or
@@ -86,14 +88,26 @@ def errors(
 
 
 def not_done(answer: Mapping[str, Any], replay: Sequence[int] | None) -> bool:
-    """Whether something that was to be sent again was not."""
-    if "replayed" not in answer:
-        return False
-    missing = set(replay or ()) - set(answer["replayed"]) - set(map(int, answer["refused"]))
-    for number in sorted(missing):
-        message = f"not sent again: {number}: there is no refused event of this number (any more)"
-        errors_out.print(message, markup=False, soft_wrap=True)
-    return bool(missing or answer["refused"])
+    """Whether something that was to be sent again was not; says what, and why."""
+    refused = {int(number): why for number, why in answer.get("refused", {}).items()}
+    if "replayed" in answer:
+        missing = set(replay or ()) - set(answer["replayed"]) - refused.keys()
+        refused |= dict.fromkeys(missing, "there is no refused event of this number (any more)")
+    for why in sorted(set(refused.values())):
+        numbers = spans(number for number, its in refused.items() if its == why)
+        errors_out.print(f"not sent again: {numbers}: {why}", markup=False, soft_wrap=True)
+    return bool(refused)
+
+
+def spans(numbers: Iterable[int]) -> str:
+    """`3, 7-9`."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][-1] + 1:
+            found[-1][1:] = [number]
+        else:
+            found.append([number])
+    return ", ".join("-".join(map(str, span)) for span in found)
 
 
 def _tell(answer: Any) -> None:
@@ -101,8 +115,6 @@ def _tell(answer: Any) -> None:
         console.print(f"forgotten: {answer['removed']}")
     else:
         console.print(f"sent again: {len(answer['replayed'])}")
-        for number, why in answer["refused"].items():
-            errors_out.print(f"not sent again: {number}: {why}", markup=False, soft_wrap=True)
     if answer["more"]:
         console.print("there are more: repeat the command")
 
