@@ -64,12 +64,16 @@ async def test_a_vanished_server_is_noticed_whatever_waits_to_be_sent(
     # The kernel alone takes 15 minutes.
     async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(UnavailableError):
-            for _ in range(10):
-                await connection.publish("nobody", BLOCK)
-            await connection.request("$JS.API.INFO", b"", timeout_ms=15 * 60_000)
+            await _ask_behind_much_else(connection)
     lan.mend()
     await eventually(connection.healthy)
     await connection.close()
+
+
+async def _ask_behind_much_else(connection: Connection) -> None:
+    for _ in range(10):
+        await connection.publish("nobody", BLOCK)
+    await connection.request("$JS.API.INFO", b"", timeout_ms=15 * 60_000)
 
 
 async def test_a_server_that_is_cut_off_from_its_peers_is_left(tmp_path: Path, lan: Lan) -> None:
