@@ -1,10 +1,15 @@
-"""Random parts of apps that have no columnar form, or share something with others: they run on the
-reference's operators in the midst of queries that run in columns."""
+"""Random parts of apps that have no columnar form for the most part, or share something with
+others: they run on the reference's operators in the midst of queries that run in columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from lockstep.execute.columnar import lowering_of
+from lockstep.execute.columnar.rules.hosted_windows import HOSTED_WINDOWS
+from lockstep.plan import build
+from lockstep.siddhiql import check
 
 if TYPE_CHECKING:
     from tests.property.executors_model import Apps
@@ -46,8 +51,17 @@ def _windows(apps: Apps) -> str:
 
 
 def _ordered(apps: Apps) -> str:
-    """Order by, limit and offset over chunks."""
-    window = apps.pick("#window.lengthBatch(4)", "#window.timeBatch(300)", "#window.length(3)", "")
+    """Order by, limit and offset over chunks, mostly of windows that the reference holds."""
+    window = apps.pick(
+        "#window.lengthBatch(4)",
+        "#window.length(3)",
+        "#window.batch()",
+        "#window.delay(150)",
+        "#window.unique:length(s, 3)",
+        "#window.unique:timeBatch(s, 300)",
+        "#window.frequent(2, s)",
+        "#str:tokenize(s, 'b')",
+    )
     by = apps.pick("", " group by s")
     order = apps.pick(" order by n", " order by s desc, n", " order by n desc", "")
     limit = apps.pick("", " limit 2", " limit 1 offset 1", " offset 1")
@@ -194,13 +208,18 @@ def _table(apps: Apps) -> str:
 
 
 def _aggregation(apps: Apps) -> str:
-    """An aggregation beside others."""
+    """An aggregation of what a stream function brings, or joined as columns do not."""
     name = f"G{apps.name()}"
+    source = apps.pick("S", "S", "S[not (s is null)]#str:tokenize(s, 'b')")
+    joined = apps.pick(f"R#window.length(2) join {name}", f"R join {name}[n > 2L]")
+    if source != "S":
+        joined = apps.pick(joined, f"R join {name}")
+    value = apps.pick("y.n", "sum(y.n)")
     return (
-        f"define aggregation {name} from S select s, sum(i) as n, count() as c group by s"
+        f"define aggregation {name} from {source} select s, sum(i) as n, count() as c group by s"
         f" aggregate every sec ... min;\n"
-        f"from R join {name} as y on R.s == y.s within 0L, 10000000L per 'seconds'"
-        f" select R.s as s, y.n as n insert into {apps.name()};"
+        f"from {joined} as y on R.s == y.s within 0L, 10000000L per 'seconds'"
+        f" select R.s as s, {value} as n insert into {apps.name()};"
     )
 
 
@@ -220,3 +239,10 @@ EXOTIC: tuple[Callable[[Apps], str], ...] = (
     _table,
     _aggregation,
 )
+
+
+def runs_on_the_reference(text: str) -> bool:
+    """Whether the reference's operators have part in an app."""
+    lowering = lowering_of(build(check(text)))
+    choices = (*lowering.choices, *lowering.aggregations)
+    return any(each.rule in (None, HOSTED_WINDOWS.name) for each in choices)

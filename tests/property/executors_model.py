@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
-from lockstep.execute.columnar import ColumnarExecutor
+from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.plan import AppPlan
 from tests.property.executors_patterns import pattern
@@ -322,6 +322,28 @@ def fold(plan: AppPlan, slices: Sequence[Sequence[LogEntry]], *, columnar: bool)
 def fold_hopping(plan: AppPlan, slices: Sequence[Sequence[LogEntry]], random: Random) -> Run:
     """The log through executors of both kinds, each restored from the last one's snapshot."""
     return _fold(plan, slices, lambda: _executor(plan, columnar=random.random() < 0.7), random)
+
+
+def compared(
+    plan: AppPlan,
+    log: Sequence[LogEntry],
+    whole: Run,
+    random: Random,
+    refused: tuple[type[Exception], ...] = (NotColumnar, Unfit),
+) -> str:
+    """Columns, on the log cut at random, and executors that take turns bring the `whole` that the
+    reference brought; else AssertionError. Gives "columnar", or which of the errors `refused` said
+    that there are no columns for this.
+    """
+    try:
+        brought = fold(plan, cut(random, log), columnar=True)
+        hopped = fold_hopping(plan, cut(random, log), random)
+    except refused as why:
+        return type(why).__name__
+    assert whole[2] == 0, "a fault that the columns did not see"
+    assert brought == whole
+    assert hopped == whole
+    return "columnar"
 
 
 def _fold(
