@@ -16,7 +16,7 @@ import msgspec
 from lockstep.bus import Bus, LogName, OutputEntry, presenter_subject
 from lockstep.clock import Clock
 from lockstep.events import OutputRecord
-from lockstep.events.outputs import RowsOfColumns, in_columns, joined
+from lockstep.events.outputs import in_columns, joined
 from lockstep.frame import AppView, Catalogue, LeaseKeeper, Tasks
 from lockstep.settings import PresenterSettings
 from lockstep.siddhiql import ast
@@ -34,10 +34,14 @@ class AppModels:
     """The read models of one app at one version.
 
     `history_end`: where its output log ended when it was first looked at; what stands behind is
-    new, and goes to the presenter topics as well. None: not looked at yet.
+    new, and goes to the presenter topics as well. None: not looked at yet. `told`: what the models
+    of the version `before` have told everybody, who is not told again while this one reads the log
+    from its beginning.
     """
 
-    def __init__(self, view: AppView, settings: PresenterSettings) -> None:
+    def __init__(
+        self, view: AppView, settings: PresenterSettings, before: AppModels | None = None
+    ) -> None:
         self.view = view
         self.streams = {
             name: StreamModel(schema, settings.history_rows, settings.sse_queue_events)
@@ -48,7 +52,11 @@ class AppModels:
             for name, schema in view.stored.items()
         }
         self.sequence = 0
+        self.told = 0
         self.history_end: int | None = None
+        if before is not None and _same_log(before.view, view):
+            self.told = max(before.sequence, before.told)
+            self.history_end = before.history_end
 
 
 class Feed:
@@ -97,13 +105,15 @@ class Feed:
 
     async def _follow_catalogue(self) -> None:
         views = {view.name: view for view in self._catalogue.views}
+        replaced: dict[str, AppModels] = {}
         for app in list(self._models):
             if app not in views or self._models[app].view.plan is not views[app].plan:
                 await self._tasks.stop(f"feed-{app}")
-                del self._models[app]
+                replaced[app] = self._models.pop(app)
         for app, view in views.items():
             if app not in self._models:
-                models = self._models[app] = AppModels(view, self._settings)
+                models = AppModels(view, self._settings, replaced.get(app))
+                self._models[app] = models
                 self._tasks.supervise(f"feed-{app}", partial(self._follow, models))
 
     async def _follow(self, models: AppModels) -> None:
@@ -121,16 +131,25 @@ class Feed:
                 continue
             models.sequence = entries[-1].sequence
             # Dashboards get what is new, not the history again after a restart.
-            old = sum(entry.sequence <= models.history_end for entry in entries)
-            self._take(models, _rows(entries[:old]))
-            fresh = self._take(models, _rows(entries[old:]))
+            told = sum(entry.sequence <= models.told for entry in entries)
+            old = max(told, sum(entry.sequence <= models.history_end for entry in entries))
+            self._take(models, entries[:told])
+            self._tell_listeners(models, self._take(models, entries[told:old]))
+            fresh = self._take(models, entries[old:])
+            self._tell_listeners(models, fresh)
             if self._keeper.held:
                 for model, some in fresh:
                     await self._publish(models.view.name, model, some)
 
-    def _take(self, models: AppModels, rows: RowsOfColumns) -> list[tuple[StreamModel, Fresh]]:
-        """Shows rows to who asks and who listens; gives those of streams."""
-        app = models.view.name
+    def _take(
+        self, models: AppModels, entries: Sequence[OutputEntry]
+    ) -> list[tuple[StreamModel, Fresh]]:
+        """Shows rows to who asks; gives those of streams."""
+        rows = joined(
+            in_columns(entry.record.rows)
+            for entry in entries
+            if isinstance(entry.record, OutputRecord)
+        )
         now_ms = self._clock.monotonic_ms()
         taken: list[tuple[StreamModel, Fresh]] = []
         for name in dict.fromkeys(each.stream for each in rows.columns):
@@ -138,13 +157,19 @@ class Feed:
             if name in models.tables:
                 models.tables[name].add(some)
             elif name in models.streams:
-                fresh = models.streams[name].add(some, now_ms)
-                self._listeners.push(app, name, fresh)
-                self._metrics.count(
-                    "lockstep_presenter_events_total", fresh.count, app=app, stream=name
-                )
-                taken.append((models.streams[name], fresh))
+                taken.append((models.streams[name], models.streams[name].add(some, now_ms)))
         return taken
+
+    def _tell_listeners(
+        self, models: AppModels, taken: Sequence[tuple[StreamModel, Fresh]]
+    ) -> None:
+        app = models.view.name
+        for model, fresh in taken:
+            name = model.schema.name
+            self._listeners.push(app, name, fresh)
+            self._metrics.count(
+                "lockstep_presenter_events_total", fresh.count, app=app, stream=name
+            )
 
     async def _publish(self, app: str, model: StreamModel, fresh: Fresh) -> None:
         """A message per row; more at once than anybody could look at are told by their number."""
@@ -157,10 +182,9 @@ class Feed:
             await self._bus.topics.publish(subject, payload)
 
 
-def _rows(entries: Sequence[OutputEntry]) -> RowsOfColumns:
-    return joined(
-        in_columns(entry.record.rows) for entry in entries if isinstance(entry.record, OutputRecord)
-    )
+def _same_log(before: AppView, view: AppView) -> bool:
+    """An app that was removed with its logs and is deployed anew has others."""
+    return before.deployment.created_ms == view.deployment.created_ms
 
 
 def primary_key(view: AppView, table: str) -> tuple[str, ...]:

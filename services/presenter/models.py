@@ -75,7 +75,13 @@ class StreamModel:
         self._recent: deque[tuple[int, int]] = deque()
 
     def add(self, rows: RowsOfColumns, now_ms: int) -> Fresh:
-        """Takes rows in order; gives those not seen before. `now_ms` is monotonic."""
+        """Takes rows in order; gives those not seen before. `now_ms` is monotonic.
+
+        Rows with another number of values were published by an earlier version of the app, whose
+        stream had other attributes: they are not shown.
+        """
+        width = len(self.schema.names)
+        rows = RowsOfColumns(each for each in rows.columns if each.batch.num_columns == width)
         if self._rows:
             rows = rows[rows.up_to(self._rows[-1].id) :]
         if not rows:
@@ -126,9 +132,12 @@ class TableModel:
         self._last: OutputId | None = None
 
     def add(self, rows: Sequence[OutputRow]) -> None:
-        """Takes changes in order; those seen before are ignored."""
+        """Takes changes in order; those seen before are ignored, and those of an earlier version
+        whose table had other columns."""
         for row in rows:
             if self._last is not None and row.id <= self._last:
+                continue
+            if len(row.data) not in (len(self.schema.names), len(self.key)):
                 continue
             self._last = row.id
             self.changes += 1

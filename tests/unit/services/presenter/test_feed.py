@@ -30,12 +30,16 @@ TEXT = (
 SETTINGS = load_settings({}).presenter
 
 
+def view(text: str = TEXT, *, created_ms: int = 0) -> AppView:
+    """A deployed app."""
+    return AppView(Deployment("A", text, text, 1, 1, created_ms, 0, {}), build(check(text)))
+
+
 class Apps:
     """A catalogue that has not looked into the store yet."""
 
     def __init__(self) -> None:
-        deployment = Deployment("A", TEXT, "1", 1, 1, 0, 0, {})
-        self.stored = {"A": AppView(deployment, build(check(TEXT)))}
+        self.stored = {"A": view()}
         self.views: Sequence[AppView] = ()
 
     async def find(self, app: str) -> AppView | None:
@@ -53,9 +57,10 @@ class World:
         self.tasks = Tasks(self.clock, get_logger())
         self.listeners = Listeners(10, 10, Metrics())
         keeper: Any = SimpleNamespace(held=True)
+        self.apps = Apps()
         self.feed = Feed(
-            self.bus, cast(Any, Apps()), self.listeners, keeper, self.tasks, self.clock, SETTINGS,
-            Metrics(),
+            self.bus, cast(Any, self.apps), self.listeners, keeper, self.tasks, self.clock,
+            SETTINGS, Metrics(),
         )  # fmt: skip
 
     async def publish(self, log: OutputLog, *streams: str) -> None:
@@ -123,3 +128,48 @@ async def test_listeners_miss_nothing_when_a_topic_cannot_be_told(
         await world.clock.advance_ms(1_000)
         assert [row.data for row in listener.take()] == [(1,)]
         assert models.streams["One"].total == 1
+
+
+async def test_another_version_tells_nobody_again_what_the_one_before_has_told() -> None:
+    """It reads the log from its beginning; rows of another shape are not shown."""
+    wider = TEXT.replace("select v insert into One", "select v, v as w insert into One")
+    async with running() as world:
+        log = await world.bus.output_log(LogName("A"))
+        await world.feed.find("A")
+        await world.clock.advance_ms(0)
+        listeners = [world.listeners.add("A", name) for name in ("One", "Two")]
+        subscription = await world.bus.topics.subscribe("presenter.A.*")
+        await world.publish(log, "One", "Two")
+        await world.clock.advance_ms(10)
+        world.apps.stored["A"] = view(wider)
+        world.apps.views = [world.apps.stored["A"]]
+        await world.feed.follow_catalogue()
+        rows = (
+            OutputRow(OutputId(9, 0), "One", 1, (9, 9)), OutputRow(OutputId(9, 1), "Two", 1, (9,)),
+        )  # fmt: skip
+        await log.append(OutputRecord(1, rows), expected_sequence=1)
+        await world.clock.advance_ms(10)
+        heard = [[row.data for row in listener.take()] for listener in listeners]
+        assert heard == [[(1,), (9, 9)], [(1,), (9,)]]
+        await subscription.close()
+        told = [json.loads(payload)["event"] async for _, payload in subscription]
+        assert told == [{"v": 1}, {"v": 1}, {"v": 9, "w": 9}, {"v": 9}]
+        models = world.feed.models("A")
+        assert models is not None
+        assert [row.data for row in models.streams["One"].latest(10)] == [(9, 9)]
+        assert [row.data for row in models.streams["Two"].latest(10)] == [(9,), (1,)]
+
+
+async def test_an_app_with_new_logs_tells_them_from_their_first_row() -> None:
+    """Purged and deployed anew: its sequences begin again."""
+    async with running() as world:
+        log = await world.bus.output_log(LogName("A"))
+        models = await world.feed.find("A")
+        assert models is not None
+        await world.publish(log, "One")
+        await world.clock.advance_ms(10)
+        world.apps.views = [view(created_ms=1)]
+        await world.feed.follow_catalogue()
+        again = world.feed.models("A")
+        assert again is not None
+        assert (again is models, again.told, again.history_end) == (False, 0, None)

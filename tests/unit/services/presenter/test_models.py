@@ -1,7 +1,7 @@
 """Read models: bounded, in order, indifferent to repetition."""
 
 from lockstep.events import Attribute, AttributeType, Operation, OutputId, OutputRow, StreamSchema
-from lockstep.events.outputs import RowsOfColumns, in_columns
+from lockstep.events.outputs import RowsOfColumns, in_columns, joined
 from services.presenter.models import Fresh, StreamModel, TableModel, identity, parse_identity
 
 SCHEMA = StreamSchema(
@@ -33,6 +33,17 @@ def test_the_last_rows_newest_first() -> None:
     assert model.add(rows_at(4, 5), 0) == Fresh([])
     assert [one.id.position for one in model.latest(10)] == [5, 4, 3]
     assert model.total == 5
+
+
+def test_rows_of_another_shape_are_not_shown() -> None:
+    """An earlier version of the app published them."""
+    narrow = [OutputRow(OutputId(at, 0), "S", at, (at,)) for at in (1, 2)]
+    both = joined([in_columns(narrow), rows_at(3)])
+    stream, table = StreamModel(SCHEMA, 10), TableModel(SCHEMA, ["k", "v"], 10)
+    assert [one.id.position for one in stream.add(both, 0).rows] == [3]
+    assert [one.as_json(SCHEMA.names)["event"] for one in stream.latest(5)] == [{"k": "a", "v": 0}]
+    table.add(both)
+    assert len(table) == 1
 
 
 def test_rows_behind_an_identity_and_a_gap() -> None:
