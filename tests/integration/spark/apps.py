@@ -19,11 +19,12 @@ MIXED = (
     COLUMNAR
     + """
 from S#window.session(1 sec, s) select s, count() as c insert all events into Z;
-@info(name='absence') from every a=S[v > 5] -> not S[v > a.v] for 1 sec
-select a.s as s, a.v as v insert into Q;
+from every a=S[v > 5] -> not S[v > a.v] for 1 sec select a.s as s, a.v as v insert into Q;
+@info(name='words') from S#str:tokenize(s, ' ')#window.time(1 sec)
+select token, count() as c, sum(v) as t group by token insert all events into W;
 """
 )
-"""With a query that has no rule."""
+"""With `words`, that has no rule: rows and timers of the reference in the midst of columns."""
 KEYED = """
 define stream S (s string, v int, d double);
 @PrimaryKey('s') define table T (s string, t long);
