@@ -7,7 +7,7 @@ once, to whichever receiver is there. Whether one does is looked at again and ag
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Final
 
@@ -112,9 +112,9 @@ class SourceFeeds:
                 if source.subject is not None:
                     # The next one listens before this one stops.
                     before, mailbox = mailbox, await self._open(source)
-                    await self._transfer(source, await before.close())
+                    await self._close(source, before)
         finally:
-            self._begin(source, await mailbox.close())
+            await self._close(source, mailbox)
 
     async def _open(self, source: Source) -> Mailbox:
         kafka = source.kafka
@@ -123,15 +123,23 @@ class SourceFeeds:
         return await self._bus.mailbox(source.subject or "", source.mailbox)
 
     async def _transfer(self, source: Source, found: Sequence[Mail]) -> None:
-        """What has been taken is not given up when this task is cancelled."""
         if found:
-            await asyncio.shield(self._begin(source, found))
+            await self._ended(self._take.all(_messages(source, found)))
 
-    def _begin(self, source: Source, found: Sequence[Mail]) -> asyncio.Future[None]:
-        work = asyncio.ensure_future(self._take.all(_messages(source, found)))
-        self._under_way.add(work)
-        work.add_done_callback(self._under_way.discard)
-        return work
+    async def _close(self, source: Source, mailbox: Mailbox) -> None:
+        """Takes what had come and cannot be given back."""
+
+        async def left() -> None:
+            await self._take.all(_messages(source, await mailbox.close()))
+
+        await self._ended(left())
+
+    async def _ended(self, work: Coroutine[None, None, None]) -> None:
+        """What has been begun is not given up when this task is cancelled, however often."""
+        begun = asyncio.ensure_future(work)
+        self._under_way.add(begun)
+        begun.add_done_callback(self._under_way.discard)
+        await asyncio.shield(begun)
 
 
 def _messages(source: Source, found: Sequence[Mail]) -> list[BusMessage]:

@@ -1,0 +1,112 @@
+"""Sources on the bus: what a reader had taken is not lost when it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from lockstep.bus import Mail
+from lockstep.clock import VirtualClock
+from lockstep.frame import AppView, Tasks, tasks
+from lockstep.plan import build
+from lockstep.siddhiql import check
+from lockstep.store import Deployment
+from lockstep.telemetry import get_logger
+from services.receiver.feeds import LOOK_AGAIN_MS, READ_WAIT_MS, SourceFeeds
+from services.receiver.messages import BusMessage
+from services.receiver.sources import SourceBook
+
+TEXT = (
+    "@app:name('A') @source(type='nats', destination='s', @map(type='json'))"
+    " define stream In (v int); from In select v insert into Out;"
+)
+
+
+async def _nothing() -> None:
+    """Nobody waits for it."""
+
+
+class SlowToClose:
+    """A mailbox that has one message left when it has closed, which takes the server's time."""
+
+    def __init__(self, clock: VirtualClock, number: int, answered: asyncio.Event) -> None:
+        self._clock = clock
+        self._number = number
+        self._answered = answered
+        self.closing = asyncio.Event()
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Mail]:
+        """Nothing comes."""
+        await self._clock.sleep_ms(wait_ms)
+        return ()
+
+    async def close(self) -> Sequence[Mail]:
+        """Once the server has answered."""
+        self.closing.set()
+        await self._answered.wait()
+        return [Mail("s", b"%d" % self._number, {}, None, _nothing)]
+
+
+class World:
+    """Feeds of one app whose source is on the bus."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self.answered = asyncio.Event()
+        self.mailboxes: list[SlowToClose] = []
+        self.taken: list[bytes] = []
+        catalogue: Any = SimpleNamespace(
+            views=[AppView(Deployment("A", TEXT, "1", 1, 1, 0, 0, {}), build(check(TEXT)))],
+            changes=1,
+        )
+        self.feeds = SourceFeeds(
+            cast(Any, SimpleNamespace(mailbox=self._mailbox)),
+            catalogue,
+            SourceBook(catalogue),
+            cast(Any, SimpleNamespace(all=self._take)),
+            cast(Any, SimpleNamespace(is_closed=lambda _: False)),
+            Tasks(self.clock, get_logger()),
+            self.clock,
+            cast(Any, None),
+        )
+
+    async def _mailbox(self, pattern: str, name: str) -> SlowToClose:
+        self.mailboxes.append(SlowToClose(self.clock, len(self.mailboxes), self.answered))
+        return self.mailboxes[-1]
+
+    async def _take(self, messages: Sequence[BusMessage]) -> None:
+        self.taken += [message.payload for message in messages]
+
+
+async def test_what_is_left_in_a_mailbox_is_taken_though_closing_it_is_slow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Stopping a task cancels it again and again until it has ended."""
+    monkeypatch.setattr(tasks, "CANCEL_AGAIN_S", 0.001)
+    world = World()
+    await world.feeds.follow_catalogue()
+    await world.clock.advance_ms(1)
+    stopping = asyncio.create_task(world.feeds.stop())
+    await world.mailboxes[0].closing.wait()
+    await asyncio.sleep(0.02)
+    assert world.taken == []
+    world.answered.set()
+    await asyncio.wait_for(stopping, 60)
+    assert world.taken == [b"0"]
+
+
+async def test_a_mailbox_that_is_exchanged_gives_what_it_had() -> None:
+    """The next one listens before; stopped in between, both are emptied."""
+    world = World()
+    await world.feeds.follow_catalogue()
+    await world.clock.advance_ms(LOOK_AGAIN_MS + READ_WAIT_MS)
+    assert [each.closing.is_set() for each in world.mailboxes] == [True, False]
+    stopping = asyncio.create_task(world.feeds.stop())
+    await world.clock.advance_ms(1)
+    world.answered.set()
+    await asyncio.wait_for(stopping, 60)
+    assert sorted(world.taken) == [b"0", b"1"]
