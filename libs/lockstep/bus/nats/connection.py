@@ -19,6 +19,7 @@ from nats.aio.subscription import Subscription
 
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.address import Address
+from lockstep.bus.nats.answers import Answers
 from lockstep.bus.nats.dialing import (
     RECONNECT_EVERY_MS,
     BusRefusedError,
@@ -47,6 +48,11 @@ class Listening:
     handler: Handler
     current: Subscription | None = field(default=None)
 
+    async def begin(self, client: Client) -> None:
+        """On this client. UnavailableError."""
+        with translated(self.subject):
+            self.current = await client.subscribe(self.subject, queue=self.queue, cb=self.handler)
+
 
 class Connection:
     """Use `open`. All methods raise UnavailableError when the server is away."""
@@ -61,8 +67,7 @@ class Connection:
         self._client = Client()
         self._listening: dict[int, Listening] = {}
         self._keys = itertools.count()
-        self._waiting: dict[str, asyncio.Future[Msg]] = {}
-        self._inbox = ""
+        self._answers = Answers()
         self._closing = False
         self._restoring: asyncio.Task[None] | None = None
 
@@ -71,8 +76,9 @@ class Connection:
         """Connected within the limit. Errors: UnavailableError, BusRefusedError."""
         connection = cls(address, limits, name)
         await connection._connect()
-        connection._inbox = f"_INBOX.{connection.new_inbox().rpartition('.')[2]}"
-        await connection.subscribe(f"{connection._inbox}.*", connection._take_answer)
+        answers = connection._answers
+        answers.inbox = f"_INBOX.{connection.new_inbox().rpartition('.')[2]}"
+        await connection.subscribe(f"{answers.inbox}.*", answers.take)
         return connection
 
     @property
@@ -108,7 +114,7 @@ class Connection:
         headers: Mapping[str, str] | None = None,
     ) -> Msg:
         """One answer; UnavailableError as soon as it cannot come any more."""
-        message = await self._exchange(
+        message = await self._answers.exchange(
             subject,
             lambda reply: self.publish(subject, payload, reply=reply, headers=headers),
             timeout_ms=timeout_ms,
@@ -126,7 +132,7 @@ class Connection:
         async with contextlib.AsyncExitStack() as failed:
             failed.push_async_callback(self.unsubscribe, key)
             self._listening[key] = listening
-            await self._listen(listening)
+            await listening.begin(self._client)
             await self._round_trip(subject, self.limits.publish_timeout_ms)
             failed.pop_all()
         return key
@@ -146,7 +152,11 @@ class Connection:
             if listening is not None and listening.current is not None:
                 with contextlib.suppress(UnavailableError), translated(listening.subject):
                     async with asyncio.timeout(_DRAIN_TIMEOUT_MS / 1000):
-                        await self._drained(listening.subject, listening.current)
+                        self._check()
+                        # Not the library's own: one that fails midway is subscribed to again.
+                        await self._client._send_unsubscribe(listening.current._id)
+                        await self._round_trip(listening.subject, _DRAIN_TIMEOUT_MS)
+                        await listening.current._pending_queue.join()
         finally:
             await self.unsubscribe(key)
 
@@ -206,49 +216,16 @@ class Connection:
         dialled.append(self._client)
         self.serving.arrived(asyncio.get_running_loop().time())
 
-    async def _listen(self, listening: Listening) -> None:
-        with translated(listening.subject):
-            listening.current = await self._client.subscribe(
-                listening.subject, queue=listening.queue, cb=listening.handler
-            )
-
-    async def _drained(self, subject: str, current: Subscription) -> None:
-        # Not the library's own drain: one that fails midway is subscribed to again.
-        self._check()
-        await self._client._send_unsubscribe(current._id)
-        await self._round_trip(subject, _DRAIN_TIMEOUT_MS)
-        await current._pending_queue.join()
-
     async def _round_trip(self, where: str, timeout_ms: int) -> None:
         """On return the server has done all that was asked of it before: it takes in order what
         one connection sends, and here a message to ourselves has come back."""
-        await self._exchange(where, lambda inbox: self.publish(inbox, b""), timeout_ms=timeout_ms)
-
-    async def _exchange(
-        self, where: str, send: Callable[[str], Awaitable[None]], *, timeout_ms: int
-    ) -> Msg:
-        """The first message to the inbox that `send` is given."""
-        token = str(next(self._keys))
-        answer: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
-        self._waiting[token] = answer
-        try:
-            with translated(where):
-                async with asyncio.timeout(timeout_ms / 1000):
-                    await send(f"{self._inbox}.{token}")
-                    return await answer
-        finally:
-            self._waiting.pop(token, None)
-
-    async def _take_answer(self, message: Msg) -> None:
-        answer = self._waiting.get(message.subject.rpartition(".")[2])
-        if answer is not None and not answer.done():
-            answer.set_result(message)
+        await self._answers.exchange(
+            where, lambda inbox: self.publish(inbox, b""), timeout_ms=timeout_ms
+        )
 
     def _lost(self, why: str) -> None:
         self.generation += 1
-        for answer in self._waiting.values():
-            if not answer.done():
-                answer.set_exception(NotConnectedError(why, where=self.address.shown))
+        self._answers.lost(lambda: NotConnectedError(why, where=self.address.shown))
 
     async def _restore(self) -> None:
         self._lost("the connection to the bus was lost")
@@ -260,7 +237,7 @@ class Connection:
                     await self._connect()
                 for listening in list(self._listening.values()):
                     if listening.current is None:
-                        await self._listen(listening)
+                        await listening.begin(self._client)
             except (UnavailableError, BusRefusedError) as error:
                 self._log.warning("the bus is away", error=str(error))
                 await asyncio.sleep(RECONNECT_EVERY_MS / 1000)
