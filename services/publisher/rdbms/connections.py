@@ -9,7 +9,7 @@ import asyncpg
 
 from lockstep.events import UnavailableError
 from lockstep.siddhiql import ast
-from lockstep.store.postgres import session_settings
+from lockstep.store.postgres import session_settings, why_away
 from services.publisher.contract import SinkSetupError
 
 PREFIX: Final = "jdbc:postgresql://"
@@ -38,7 +38,7 @@ class Connections:
                     server_settings=session_settings(self._statement_timeout_ms),
                 )
             except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
-                raise UnavailableError(f"the database is away: {error}") from error
+                raise UnavailableError(f"the database is away: {why_away(error)}") from error
         return self._pool
 
     async def close(self) -> None:

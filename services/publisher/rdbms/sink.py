@@ -12,6 +12,7 @@ from typing import Final
 import asyncpg
 
 from lockstep.events import FencedError, Operation, OutputRow, UnavailableError
+from lockstep.store.postgres import why_away
 from services.publisher.contract import (
     Batch,
     RefusedRow,
@@ -71,7 +72,7 @@ class RdbmsSink:
                 taken = await connection.fetchrow(TAKE_OVER, self.place.key)
         except AWAY as error:
             raise UnavailableError(
-                f"the database is away: {error}", where=self.place.key
+                f"the database is away: {why_away(error)}", where=self.place.key
             ) from error
         except asyncpg.PostgresError as error:
             raise SinkSetupError(
@@ -86,7 +87,7 @@ class RdbmsSink:
             await self._transact(batch)
         except AWAY as error:
             raise UnavailableError(
-                f"the database is away: {error}", where=self.place.key
+                f"the database is away: {why_away(error)}", where=self.place.key
             ) from error
         except UNFIT as error:
             refused = await self._find_refused(batch.rows)
@@ -134,7 +135,7 @@ class RdbmsSink:
                 await probe.rollback()
         except AWAY as error:
             raise UnavailableError(
-                f"the database is away: {error}", where=self.place.key
+                f"the database is away: {why_away(error)}", where=self.place.key
             ) from error
         return refused
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import asyncpg
 
 from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.store.postgres.away import why_away
 from lockstep.store.postgres.sessions import session_settings
 
 CONNECT_TIMEOUT_S: Final = 5.0
@@ -44,7 +45,7 @@ async def available() -> AsyncIterator[None]:
     except asyncpg.InvalidAuthorizationSpecificationError as error:
         raise StoreRefusedError(f"PostgreSQL refuses us: {error}") from error
     except AWAY as error:
-        raise UnavailableError(f"PostgreSQL is away: {error or type(error).__name__}") from error
+        raise UnavailableError(f"PostgreSQL is away: {why_away(error)}") from error
 
 
 async def open_pool(dsn: str, *, max_connections: int, statement_timeout_ms: int) -> Any:
@@ -52,7 +53,7 @@ async def open_pool(dsn: str, *, max_connections: int, statement_timeout_ms: int
     async with available():
         pool = await asyncpg.create_pool(
             dsn,
-            min_size=1,
+            min_size=0,  # else the pool tells of every try to connect with a traceback
             max_size=max_connections,
             timeout=min(CONNECT_TIMEOUT_S, statement_timeout_ms / 1000),
             command_timeout=statement_timeout_ms / 1000,

@@ -1,0 +1,14 @@
+"""Why PostgreSQL cannot be had just now, in words for people."""
+
+from __future__ import annotations
+
+import os
+
+
+def why_away(error: BaseException) -> str:
+    """`no answer in time`, `connection refused`, or what the server says; never empty."""
+    if isinstance(error, TimeoutError):  # also an OSError, and mostly without a text
+        return "no answer in time"
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno).lower()
+    return str(error) or type(error).__name__
