@@ -10,6 +10,7 @@ from lockstep.frame import (
     Beating,
     Catalogue,
     Context,
+    HeartbeatWatch,
     LeaseKeeper,
     Service,
     SinkStatus,
@@ -68,6 +69,10 @@ class Publisher:
         )
         self._deliveries: dict[str, _AppDelivery] = {}
         self._beating = Beating(context, sinks=self.statuses)
+        self._watch = HeartbeatWatch(
+            context.world.bus.topics, context.clock, context.log,
+            max_retry=settings.coordinator.heartbeat_max_retry,
+        )  # fmt: skip
 
     async def start(self) -> None:
         """Knows the apps, then delivers."""
@@ -77,6 +82,7 @@ class Publisher:
         self._catalogue.start(tasks)
         tasks.supervise("deliveries", self._follow)
         tasks.supervise("heartbeat", self._beating.run)
+        tasks.supervise("heartbeats", self._watch.run)
 
     async def drain(self) -> None:
         """Deliveries end with their task; what they began repeats harmlessly elsewhere."""
@@ -101,6 +107,15 @@ class Publisher:
             ]
         return tuple(found)
 
+    def _is_delivered_elsewhere(self, app: str) -> bool:
+        """Whether another publisher says so: it has the lease, as it reaches the lease server."""
+        return any(
+            sink.app == app
+            for beat in self._watch.alive("publisher")
+            if beat.node != self._context.node
+            for sink in beat.sinks
+        )
+
     async def _follow(self) -> None:
         await self._catalogue.follow(self._follow_catalogue)
 
@@ -119,6 +134,7 @@ class Publisher:
         keeper = LeaseKeeper(
             context.world.leases, f"publisher/{view.name}", context.node, context.clock,
             context.settings.leader, context.metrics, context.log,
+            outlives=lambda: not self._is_delivered_elsewhere(view.name),
         )  # fmt: skip
         delivery = _AppDelivery(view, keeper)
         for sink in self._factory.sinks_of(view):

@@ -8,6 +8,7 @@ lands, not here.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from lockstep.clock import Clock
 from lockstep.events import UnavailableError
@@ -18,7 +19,12 @@ from lockstep.telemetry import Logger, Metrics
 
 
 class LeaseKeeper:
-    """Holds `resource` for `holder` whenever nobody else does."""
+    """Holds `resource` for `holder` whenever nobody else does.
+
+    A lease that cannot be renewed runs out. Where it only spares work, and nobody can take over
+    without the lease server anyway, `outlives` says whether the holder goes on while that is away;
+    the server's first answer decides again.
+    """
 
     def __init__(
         self,
@@ -29,6 +35,8 @@ class LeaseKeeper:
         settings: LeaderSettings,
         metrics: Metrics,
         log: Logger,
+        *,
+        outlives: Callable[[], bool] = lambda: False,
     ) -> None:
         self._leases = leases
         self._resource = resource
@@ -37,15 +45,21 @@ class LeaseKeeper:
         self._settings = settings
         self._metrics = metrics
         self._log = log
+        self._outlives = outlives
+        self._is_away = False
         self._lease: Lease | None = None
         self._changed = asyncio.Event()
         self._stopping = asyncio.Event()
 
     @property
     def held(self) -> bool:
-        """The lease is ours and has not run out."""
+        """The lease is ours and has not run out, or is outlived."""
         lease = self._lease
-        return lease is not None and self._clock.monotonic_ms() < lease.expires_at_monotonic_ms
+        if lease is None:
+            return False
+        if self._clock.monotonic_ms() < lease.expires_at_monotonic_ms:
+            return True
+        return self._is_away and self._outlives()
 
     async def wait_held(self, limit_ms: int) -> bool:
         """True as soon as it is held; False when the time is up."""
@@ -59,10 +73,9 @@ class LeaseKeeper:
         while not self._stopping.is_set():
             try:
                 await self._step()
+                self._found_away(None)
             except UnavailableError as error:
-                self._log.warning(
-                    "the lease server is away", resource=self._resource, error=str(error)
-                )
+                self._found_away(error)
             self._show()
             await wait_set(self._stopping, self._clock, self._settings.renew_ms)
 
@@ -93,6 +106,14 @@ class LeaseKeeper:
         if self._lease is not before:
             self._changed.set()
             self._changed = asyncio.Event()
+
+    def _found_away(self, error: UnavailableError | None) -> None:
+        """Says once that the server is away, and once that it is back."""
+        was_away, self._is_away = self._is_away, error is not None
+        if error is not None and not was_away:
+            self._log.warning("the lease server is away", resource=self._resource, error=str(error))
+        if error is None and was_away:
+            self._log.info("the lease server is back", resource=self._resource, held=self.held)
 
     def _show(self) -> None:
         self._metrics.set("lockstep_lease_held", 1 if self.held else 0, resource=self._resource)
