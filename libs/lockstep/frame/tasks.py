@@ -7,7 +7,7 @@ here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from lockstep.clock import Clock
@@ -21,8 +21,9 @@ BACKOFF_MAX_MS: Final = 5_000
 STEADY_MS: Final = 30_000
 """A task that ran this long starts again at the first pause."""
 
-
-CANCEL_AGAIN_S: Final = 0.2
+CANCEL_AGAIN_S: Final = 1.0
+"""Time for a cancelled task to end in good order, which may need an answer of a server or two: a
+second cancellation would leave a responder or a connection behind."""
 
 
 class Tasks:
@@ -45,15 +46,11 @@ class Tasks:
         """Cancels one task and waits until it is gone; unknown names are ignored."""
         task = self._running.get(name)
         if task is not None:
-            await _cancelled(task)
+            await _cancelled([task])
 
     async def stop_all(self) -> None:
         """Cancels everything and waits."""
-        tasks = list(self._running.values())
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            await _cancelled(task)
+        await _cancelled(list(self._running.values()))
 
     @property
     def names(self) -> frozenset[str]:
@@ -96,21 +93,20 @@ async def run_side_by_side(*works: Work) -> None:
         for task in done:
             task.result()
     finally:
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            await _cancelled(task)
+        await _cancelled(tasks)
 
 
 async def _started(work: Work) -> None:
     await work()
 
 
-async def _cancelled(task: asyncio.Task[Any]) -> None:
-    """Cancels until it is gone.
+async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancels them until they are gone; not again while they may be ending.
 
     Before Python 3.12 asyncio.wait_for, which the servers' clients use, may lose a cancellation.
     """
-    while not task.done():
-        task.cancel()
-        await asyncio.wait({task}, timeout=CANCEL_AGAIN_S)
+    left = {task for task in tasks if not task.done()}
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=CANCEL_AGAIN_S)

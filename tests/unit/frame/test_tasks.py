@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
 from lockstep.clock import VirtualClock
 from lockstep.events import UnavailableError
 from lockstep.frame import Tasks, run_side_by_side, wait_set
+from lockstep.frame import tasks as frame_tasks
 from lockstep.telemetry import get_logger
 
 
@@ -48,8 +50,9 @@ async def test_a_bug_is_survived_like_a_server_that_is_away() -> None:
     assert runs == 3
 
 
-async def test_stopping_outlasts_a_lost_cancellation() -> None:
+async def test_stopping_outlasts_a_lost_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that takes a cancellation for itself is cancelled again."""
+    monkeypatch.setattr(frame_tasks, "CANCEL_AGAIN_S", 0.01)
     tasks = Tasks(VirtualClock(), get_logger())
     lost = 0
 
@@ -67,6 +70,30 @@ async def test_stopping_outlasts_a_lost_cancellation() -> None:
     await asyncio.sleep(0)
     await tasks.stop("work")
     assert lost == 3
+
+
+async def test_a_task_that_ends_in_good_order_is_cancelled_once() -> None:
+    """Also when its neighbours have ended: what it still asks a server for, it hears."""
+    tasks = Tasks(VirtualClock(), get_logger())
+    answered, ended = asyncio.Event(), []
+
+    async def work(name: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            if name != "quick":
+                await answered.wait()
+            ended.append(name)
+
+    for name in ("quick", "slow", "slow too"):
+        tasks.supervise(name, partial(work, name))
+    await asyncio.sleep(0)
+    stopping = asyncio.create_task(tasks.stop_all())
+    for _ in range(10):
+        await asyncio.sleep(0)
+    answered.set()
+    await stopping
+    assert sorted(ended) == ["quick", "slow", "slow too"]
 
 
 async def test_names_are_unique_while_running() -> None:
