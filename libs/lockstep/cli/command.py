@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import stamina
 import typer
 
 from lockstep.cli.commands import apps, demo, events, run, samples, status, texts, up, upkeep
 from lockstep.cli.commands.options import connection_options
+
+stamina.instrumentation.set_on_retry_hooks([])  # a progress bar tells enough
 
 app = typer.Typer(
     name="lockstep",

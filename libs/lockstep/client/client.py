@@ -49,7 +49,8 @@ class EventClient:
         self._clock = clock or SystemClock()
         self._doors = Doors(receivers, self._mode, avoid_failed_ms=self._limits.avoid_failed_ms)
         self._token = token
-        self._name = (randomness or SystemRandomness()).uuid_hex()
+        self._randomness = randomness or SystemRandomness()
+        self._name = self._randomness.uuid_hex()
         self._batches = 0
         self._waiting = Waiting(self._limits)
         self._pending_events = self._pending_bytes = 0
@@ -68,7 +69,9 @@ class EventClient:
         session = aiohttp.ClientSession(headers=headers, timeout=timeout)
         await self._open.enter_async_context(session)
         poster = Poster(session, self._app)
-        delivery = Delivery(poster, self._doors, self._mode, self._limits, self._clock)
+        delivery = Delivery(
+            poster, self._doors, self._mode, self._limits, self._clock, self._randomness
+        )
         self._open.push_async_callback(delivery.close)
         self._worker = asyncio.get_running_loop().create_task(self._work(delivery))
         return self

@@ -3,46 +3,62 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine
-from typing import Any
-
-import stamina
+from typing import Any, Final
 
 from lockstep.client.batches import Batch
 from lockstep.client.doors import Doors, Mode
 from lockstep.client.errors import PushedBackError
 from lockstep.client.limits import Limits
 from lockstep.client.posting import Answer, Poster
-from lockstep.clock import Clock
+from lockstep.clock import Clock, Randomness
 from lockstep.events import UnavailableError
+
+LOG: Final = logging.getLogger("lockstep.client")
+"""The standard library's, as this runs in other people's programs."""
 
 
 class Delivery:
     """One batch at a time, so that what was handed over first stands first in the log."""
 
     def __init__(
-        self, poster: Poster, doors: Doors, mode: Mode, limits: Limits, clock: Clock
+        self,
+        poster: Poster,
+        doors: Doors,
+        mode: Mode,
+        limits: Limits,
+        clock: Clock,
+        randomness: Randomness,
     ) -> None:
         self._poster = poster
         self._doors = doors
         self._limits = limits
         self._clock = clock
+        self._randomness = randomness
         self._round = self._everybody if mode is Mode.ALL else self._one_after_another
         self._copies: dict[str, asyncio.Task[Answer]] = {}
 
     async def deliver(self, batch: Batch) -> Answer:
         """Errors: NotAcceptedError, UnavailableError when nobody has accepted it in time."""
-        async for attempt in stamina.retry_context(
-            on=self._pause,
-            attempts=None,
-            timeout=self._limits.give_up_after_ms / 1000,
-            wait_initial=self._limits.backoff_ms / 1000,
-            wait_max=self._limits.backoff_max_ms / 1000,
-            wait_jitter=self._limits.backoff_ms / 1000,
-        ):
-            with attempt:
-                return await self._round(batch)
-        raise AssertionError("stamina either returns or raises")
+        began_ms, failures = self._clock.monotonic_ms(), 0
+        while True:
+            try:
+                answer = await self._round(batch)
+            except UnavailableError as error:
+                spent_ms = self._clock.monotonic_ms() - began_ms
+                left_ms = self._limits.give_up_after_ms - spent_ms
+                if left_ms <= 0:
+                    raise
+                if failures == 0:
+                    LOG.warning("no receiver takes events, trying again: %s", error)
+                await self._clock.sleep_ms(min(self._pause_ms(error, failures), left_ms))
+                failures += 1
+            else:
+                if failures:
+                    spent_ms = self._clock.monotonic_ms() - began_ms
+                    LOG.warning("a receiver takes events again, after %d ms", spent_ms)
+                return answer
 
     async def close(self) -> None:
         """Copies still on their way are given up: what they bring is durable already."""
@@ -90,11 +106,14 @@ class Delivery:
         task.add_done_callback(ended)
         return task
 
-    def _pause(self, error: Exception) -> bool | float:
-        """Whether to try again; after how many seconds, when all receivers have said so."""
+    def _pause_ms(self, error: UnavailableError, failures: int) -> int:
+        """Before the next round: as long as all receivers have asked for, or ever longer, spread
+        so that clients of one receiver do not come back at once."""
         if isinstance(error, PushedBackError) and error.retry_after_s is not None:
-            return min(error.retry_after_s, self._limits.give_up_after_ms / 1000)
-        return isinstance(error, UnavailableError)
+            return int(error.retry_after_s * 1000)
+        first, limit = self._limits.backoff_ms, self._limits.backoff_max_ms
+        pause_ms = first * (1 << min(failures, 20)) + self._randomness.fraction() * first
+        return int(min(pause_ms, limit))
 
     async def _post(self, url: str, batch: Batch) -> Answer:
         try:

@@ -52,7 +52,7 @@ def test_an_app_that_nobody_has_begun(capsys: pytest.CaptureFixture[str]) -> Non
     """It was just deployed: where it will run is known."""
     show_app(_status(status="inactive", replicas=[]))
     printed = capsys.readouterr().out
-    assert "Hot: nobody runs it, 0 of 1 replicas" in printed
+    assert "Hot: no replica is heard of, 0 of 1 replicas" in printed
     assert "processor-1" in printed
 
 

@@ -251,6 +251,21 @@ async def test_giving_up_is_said(doors: list[Receiver]) -> None:
         await in_vain()
 
 
+async def test_trying_again_is_said_once(
+    doors: list[Receiver], caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the cause, where programs that use the client look; and that it is over."""
+    door = doors[0]
+    door.answers = [503, 503, 503]
+    async with client([door]) as sender:
+        await sender.send("S", {"v": 1})
+    said = [record.getMessage() for record in caplog.records if record.name == "lockstep.client"]
+    assert len(said) == 2
+    assert said[0].startswith("no receiver takes events, trying again: ")
+    assert said[1].startswith("a receiver takes events again, after ")
+    assert door.log.values == [1]
+
+
 async def test_batches_keep_their_limits(doors: list[Receiver]) -> None:
     """Events and bytes; a chunk goes alone and keeps its place."""
     door = doors[0]

@@ -27,7 +27,7 @@ NODE_COLUMNS: Final = ("node", "service", "url", "leading", "apps")
 SAID: Final[Mapping[str, str]] = {
     "active": "runs",
     "passive": "nobody leads",
-    "inactive": "nobody runs it",
+    "inactive": "no replica is heard of",
 }
 AWAY: Final = "away"
 """The role of a node that an app is placed on and that says nothing."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 
-from lockstep.cli.client import Client
+from lockstep.cli.client import Client, RefusedError
 from lockstep.cli.commands.apps import AppName
 from lockstep.cli.commands.options import AsJson, with_client
 from lockstep.cli.output import SHOWN_VERSION, Exit, console, fail, print_json, reported, show
@@ -121,7 +122,8 @@ def _tell(answer: Any) -> None:
 
 def handover(context: typer.Context, app: AppName, as_json: AsJson = False) -> None:
     """Let a ready standby lead an app, without a gap."""
-    _command(context, app, "handover", as_json=as_json)
+    hint = f"`lockstep status {app}` says who stands by, and how far behind"
+    _command(context, app, "handover", as_json=as_json, hint=hint)
 
 
 def snapshot(context: typer.Context, app: AppName, as_json: AsJson = False) -> None:
@@ -195,10 +197,18 @@ def restore(
         console.print(f"{app} will go on with {answer['revision']} once a processor leads it")
 
 
-def _command(context: typer.Context, app: str, name: str, *, as_json: bool) -> None:
+def _command(
+    context: typer.Context, app: str, name: str, *, as_json: bool, hint: str | None = None
+) -> None:
+    """`hint` is for refusals that come without one."""
+
     async def action(client: Client) -> Any:
         url = f"{client.addresses.coordinator}/v1/apps/{app}/{name}"
-        return await client.request("POST", url, json_body={})
+        try:
+            return await client.request("POST", url, json_body={})
+        except RefusedError as error:
+            error.hint = error.hint or (hint if error.status == HTTPStatus.CONFLICT else None)
+            raise
 
     answer = with_client(context, action)
     if as_json:
