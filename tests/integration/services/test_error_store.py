@@ -10,6 +10,7 @@ from aiohttp import web
 
 from tests.integration.services.cluster import Cluster, until
 from tests.integration.services.conftest import Start
+from tests.integration.services.webhook import webhook
 
 NODES = ("coordinator", "processor-1", "receiver", "publisher")
 
@@ -84,43 +85,34 @@ async def test_outputs_go_to_their_sink_again(cluster_of: Start) -> None:
         seen.append((request.headers["Idempotency-Key"], body["event"]["a"]))
         return web.Response()
 
-    server = web.Application()
-    server.router.add_post("/hook", receive)
-    runner = web.AppRunner(server)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook"
-    try:
-        async with cluster_of(*NODES) as cluster:
-            text = (
-                "@app:name('Outputs') define stream In (a int);"
-                f" @sink(type='http', publisher.url='{url}', @map(type='json'))"
-                " define stream Out (a int); from In select a insert into Out;"
-            )
-            app = await cluster.deploy(text)
-            await cluster.send(app, "In", [[1], [2], [3]])
+    async with webhook(receive) as url, cluster_of(*NODES) as cluster:
+        text = (
+            "@app:name('Outputs') define stream In (a int);"
+            f" @sink(type='http', publisher.url='{url}', @map(type='json'))"
+            " define stream Out (a int); from In select a insert into Out;"
+        )
+        app = await cluster.deploy(text)
+        await cluster.send(app, "In", [[1], [2], [3]])
 
-            async def three() -> Any:
-                found = await letters(cluster, app)
-                return found if len(found) == 3 else None
+        async def three() -> Any:
+            found = await letters(cluster, app)
+            return found if len(found) == 3 else None
 
-            found = await until(three, "three rows in the error store")
-            away = False
-            answer = await ask(cluster, app, "replay", stream="Out")
-            numbers = {one["sequence"]: one["position"] for one in found}
-            assert len(answer["replayed"]) == 2
-            assert [value for _, value in seen] == [1, 3]
-            assert all(key.startswith("Outputs/main/0/") for key, _ in seen)
-            assert len({key for key, _ in seen}) == 2
-            (left,) = answer["refused"].items()
-            assert int(left[0]) in numbers
-            assert "422: never" in left[1]
-            assert [str(one["sequence"]) for one in await letters(cluster, app)] == [left[0]]
-            await cluster.send(app, "In", [4])
+        found = await until(three, "three rows in the error store")
+        away = False
+        answer = await ask(cluster, app, "replay", stream="Out")
+        numbers = {one["sequence"]: one["position"] for one in found}
+        assert len(answer["replayed"]) == 2
+        assert [value for _, value in seen] == [1, 3]
+        assert all(key.startswith("Outputs/main/0/") for key, _ in seen)
+        assert len({key for key, _ in seen}) == 2
+        (left,) = answer["refused"].items()
+        assert int(left[0]) in numbers
+        assert "422: never" in left[1]
+        assert [str(one["sequence"]) for one in await letters(cluster, app)] == [left[0]]
+        await cluster.send(app, "In", [4])
 
-            async def next_one() -> Any:
-                return [value for _, value in seen] == [1, 3, 4]
+        async def next_one() -> Any:
+            return [value for _, value in seen] == [1, 3, 4]
 
-            await until(next_one, "delivery goes on where it was")
-    finally:
-        await runner.cleanup()
+        await until(next_one, "delivery goes on where it was")

@@ -19,6 +19,7 @@ from lockstep.bus import LogName
 from lockstep.events import OutputId, OutputRow, UnavailableError
 from tests.integration.services.cluster import RANDOM, Cluster, until
 from tests.integration.services.conftest import Start
+from tests.integration.services.webhook import webhook
 
 ORDERS = """
 @app:name('{name}')
@@ -175,40 +176,33 @@ async def test_http_sink_retries_with_a_stable_id(cluster_of: Start) -> None:
             return web.Response(status=422, text="unlucky")
         return web.Response(status=next(answers, 200))
 
-    server = web.Application()
-    server.router.add_post("/hook", receive)
-    runner = web.AppRunner(server)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook"
-    try:
-        async with cluster_of("coordinator", "processor-1", "receiver", "publisher") as cluster:
-            text = (
-                "@app:name('Hook') define stream In (a int);"
-                f" @sink(type='http', publisher.url='{url}', @map(type='json'))"
-                " define stream Out (a int); from In select a insert into Out;"
-            )
-            app = await cluster.deploy(text)
-            await cluster.send(app, "In", [[1], [13], [2]])
+    async with (
+        webhook(receive) as url,
+        cluster_of("coordinator", "processor-1", "receiver", "publisher") as cluster,
+    ):
+        text = (
+            "@app:name('Hook') define stream In (a int);"
+            f" @sink(type='http', publisher.url='{url}', @map(type='json'))"
+            " define stream Out (a int); from In select a insert into Out;"
+        )
+        app = await cluster.deploy(text)
+        await cluster.send(app, "In", [[1], [13], [2]])
 
-            async def delivered() -> Any:
-                return [a for _, a in seen][-1:] == [2]
+        async def delivered() -> Any:
+            return [a for _, a in seen][-1:] == [2]
 
-            await until(delivered, "the last row")
-            by_value: dict[int, set[str]] = {}
-            for key, value in seen:
-                by_value.setdefault(value, set()).add(key)
-            assert [a for _, a in seen].count(1) == 3
-            assert all(len(keys) == 1 for keys in by_value.values())
+        await until(delivered, "the last row")
+        by_value: dict[int, set[str]] = {}
+        for key, value in seen:
+            by_value.setdefault(value, set()).add(key)
+        assert [a for _, a in seen].count(1) == 3
+        assert all(len(keys) == 1 for keys in by_value.values())
 
-            async def put_aside() -> Any:
-                return await cluster.watcher.bus.dead_letters.read(app)
+        async def put_aside() -> Any:
+            return await cluster.watcher.bus.dead_letters.read(app)
 
-            (letter,) = await until(put_aside, "the dead letter")
-            assert "422: unlucky" in letter.letter.reason
-    finally:
-        await runner.cleanup()
+        (letter,) = await until(put_aside, "the dead letter")
+        assert "422: unlucky" in letter.letter.reason
 
 
 async def test_an_unreachable_sink_blocks_only_itself(cluster_of: Start, tmp_path: Path) -> None:
@@ -418,21 +412,15 @@ async def test_a_refused_row_comes_back_on_the_fault_stream(cluster_of: Start) -
         asked.append(value)
         return web.Response(status=422 if value == 13 else 200, text="unlucky")
 
-    server = web.Application()
-    server.router.add_post("/hook", receive)
-    runner = web.AppRunner(server)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook"
-    sink = f"@sink(type='http', publisher.url='{url}', on.error='{{}}', @map(type='json'))"
-    text = (
-        "@app:name('Back') define stream In (a int);"
-        f" @OnError(action='STREAM') {sink.format('STREAM')} {sink.format('log')}"
-        " define stream Out (a int);"
-        " from In select a insert into Out;"
-        " from !Out select a, convert(_error, 'string') as why insert into Bad;"
-    )
-    try:
+    async with webhook(receive) as url:
+        sink = f"@sink(type='http', publisher.url='{url}', on.error='{{}}', @map(type='json'))"
+        text = (
+            "@app:name('Back') define stream In (a int);"
+            f" @OnError(action='STREAM') {sink.format('STREAM')} {sink.format('log')}"
+            " define stream Out (a int);"
+            " from In select a insert into Out;"
+            " from !Out select a, convert(_error, 'string') as why insert into Bad;"
+        )
         async with cluster_of("coordinator", "processor-1", "receiver", "publisher-1") as cluster:
             app = await cluster.deploy(text)
             store = cluster.nodes["publisher-1"].world.store
@@ -459,5 +447,3 @@ async def test_a_refused_row_comes_back_on_the_fault_stream(cluster_of: Start) -
                 (13, f"sink Out.0.http: {url} answered 422: unlucky")
             ]
             assert await cluster.watcher.bus.dead_letters.read(app) == []
-    finally:
-        await runner.cleanup()
