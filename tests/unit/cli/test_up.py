@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from lockstep.cli.commands.up import plan_of, ports_of
+from lockstep.cli.output import Exit
 from lockstep.cli.processes import PLAN
 from lockstep.cli.watching import (
     LONGEST_PAUSE_MS,
@@ -20,6 +23,7 @@ from lockstep.cli.watching import (
 )
 from lockstep.clock import VirtualClock
 from lockstep.telemetry import get_logger
+from tests.unit.cli.conftest import Lockstep
 
 ONE_OF_EACH = {"coordinator": 1, "processor": 2, "publisher": 1, "presenter": 1, "receiver": 1}
 
@@ -98,3 +102,15 @@ def test_pauses_grow_up_to_a_limit() -> None:
     """And do not overflow."""
     assert [pause_after(n) for n in (0, 1, 2, 3)] == [0, 500, 1_000, 2_000]
     assert pause_after(10_000) == LONGEST_PAUSE_MS
+
+
+def test_why_it_did_not_come_up_is_told(lockstep: Lockstep, tmp_path: Path) -> None:
+    """By the command that was typed, not only in a log: here the folder is in use."""
+    (tmp_path / "servers").mkdir()
+    with (tmp_path / "servers" / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        told = lockstep("--directory", tmp_path, "up")
+    assert told.exit_code == Exit.UNAVAILABLE
+    assert "the suite did not come up" in told.stderr
+    assert "another process runs servers in this folder" in told.stderr
+    assert "Traceback" not in (tmp_path / "supervisor.log").read_text()

@@ -26,6 +26,7 @@ from lockstep.cli.processes import (
 )
 from lockstep.cli.watching import keep_running
 from lockstep.clock import SystemClock
+from lockstep.events import LockstepError
 from lockstep.telemetry import get_logger
 
 PID_FILE: Final = "supervisor.pid"
@@ -106,7 +107,8 @@ def _wait_for_addresses(directory: Path, child: subprocess.Popen[bytes], log: Pa
     while not (directory / ADDRESSES_FILE).exists():
         if child.poll() is not None or clock.monotonic_ms() > give_up_ms:
             (directory / PID_FILE).unlink(missing_ok=True)
-            fail("the suite did not come up", Exit.UNAVAILABLE, hint=f"see {log}")
+            why = log.read_text(errors="replace").strip().rpartition("\n")[2]
+            fail(f"the suite did not come up: {why}", Exit.UNAVAILABLE, hint=f"see {log}")
         asyncio.run(clock.sleep_ms(POLL_MS))
 
 
@@ -160,5 +162,15 @@ async def _supervise(directory: Path, copies: Mapping[str, int]) -> None:
                 await watching
 
 
+def _main(directory: Path, copies: Mapping[str, int]) -> int:
+    """What went wrong becomes the log's last line, for `up` to tell."""
+    try:
+        asyncio.run(_supervise(directory, copies))
+    except LockstepError as error:
+        sys.stderr.write(f"{error}\n")
+        return int(Exit.UNAVAILABLE)
+    return int(Exit.OK)
+
+
 if __name__ == "__main__":
-    asyncio.run(_supervise(Path(sys.argv[1]), json.loads(sys.argv[2])))
+    sys.exit(_main(Path(sys.argv[1]), json.loads(sys.argv[2])))
