@@ -4,6 +4,7 @@ elsewhere.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from nats.js.errors import NotFoundError
 
 from lockstep.bus import LogName
 from lockstep.events import OutputId, OutputRow, UnavailableError
-from tests.integration.services.cluster import RANDOM, Cluster, until
+from tests.integration.services.cluster import RANDOM, WAIT_MS, Cluster, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.webhook import webhook
 
@@ -273,9 +274,8 @@ async def test_nats_sink_where_nobody_keeps_the_subject(cluster_of: Start) -> No
         subscription = await cluster.watcher.bus.topics.subscribe(f"{root}.*")
         app = await cluster.deploy(NATS.format(name="Heard", root=root))
         await cluster.send(app, "In", [7])
-        async for subject, payload in subscription:
-            assert (subject, payload) == (f"{root}.7", b"v=7")
-            break
+        async with asyncio.timeout(WAIT_MS / 1000):
+            assert await anext(aiter(subscription)) == (f"{root}.7", b"v=7")
         await subscription.close()
 
 
@@ -424,22 +424,21 @@ async def test_a_refused_row_comes_back_on_the_fault_stream(cluster_of: Start) -
         async with cluster_of("coordinator", "processor-1", "receiver", "publisher-1") as cluster:
             app = await cluster.deploy(text)
             store = cluster.nodes["publisher-1"].world.store
-            keep = store.cursors.put
 
             async def lost(sink: str, sequence: int) -> None:
                 raise UnavailableError("the cursor does not move")
 
-            setattr(store.cursors, "put", lost)  # noqa: B010  (of this node alone)
+            # Of this node alone, and for good: it may try until the moment of its death.
+            setattr(store.cursors, "put", lost)  # noqa: B010
             await cluster.send(app, "In", [[1], [13], [2]])
             await cluster.published_count(app, 4)
-            setattr(store.cursors, "put", keep)  # noqa: B010
             await cluster.crash("publisher-1")
             before = asked.count(13)
             await cluster.start("publisher-2")
             await cluster.send(app, "In", {"a": 3})
 
             async def again() -> bool:
-                return asked.count(13) > before and asked.count(3) == 2
+                return asked.count(13) > before and asked.count(3) >= 2
 
             await until(again, "the rows once more")
             rows = await cluster.published_count(app, 5)
