@@ -137,4 +137,4 @@ async def test_a_wrong_password_is_not_a_server_that_is_away(server: PostgresSer
     """Trying again would not help."""
     url = server.url.replace(server.password, "wrong")
     with pytest.raises(StoreRefusedError):
-        await PostgresStore.connect(url, max_connections=1, statement_timeout_ms=1_000)
+        await PostgresStore.connect(url, max_connections=1, statement_timeout_ms=PATIENCE_MS)

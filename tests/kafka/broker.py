@@ -48,6 +48,7 @@ class KafkaBroker(Server):
     """Its jars come from `scripts/kafka`; port and data survive a kill."""
 
     name = "kafka"
+    start_timeout_ms = 150_000  # a virtual machine that loads hundreds of classes, beside Spark's
 
     def __init__(self, directory: Path, *, clock: Clock, randomness: Randomness) -> None:
         super().__init__(directory, clock=clock, randomness=randomness)

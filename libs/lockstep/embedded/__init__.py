@@ -6,10 +6,11 @@ For the command line, the demo and the tests; a cluster is given addresses inste
 from lockstep.embedded.errors import DirectoryInUseError, NoServerError, ServerStartError
 from lockstep.embedded.java import NoJavaError, java_home, prepare_spark_environment
 from lockstep.embedded.nats_server import NatsServer
+from lockstep.embedded.ports import free_port
 from lockstep.embedded.postgres_server import PostgresServer
 from lockstep.embedded.process import HERE, Place, tied_to_parent
 from lockstep.embedded.redis_server import RedisServer
-from lockstep.embedded.server import Server, free_port
+from lockstep.embedded.server import Server
 from lockstep.embedded.servers import ALL_SERVERS, EmbeddedServers, ServerName
 
 __all__ = [

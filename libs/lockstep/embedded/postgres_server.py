@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 import signal
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from lockstep.embedded.process import HERE, Account, ChildProcess, Command, Plac
 from lockstep.embedded.programs import postgres_programs
 from lockstep.embedded.server import USER, Server
 
-_INITDB_TIMEOUT_MS = 60_000
+_INITDB_TIMEOUT_MS = 120_000
 _ACCOUNTS = ("postgres", "nobody")
 
 
@@ -66,25 +67,31 @@ class PostgresServer(Server):
         password = secret(self.directory / "password", self._randomness)
         handed_over = self.directory / "data.password"
         write_private(handed_over, password + "\n")
-        self._data.mkdir(exist_ok=True, mode=0o700)
-        account = self._account()
+        # Made aside: what an initdb left that was killed midway looks like a cluster and is none.
+        aside = self.directory / "data.new"
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(mode=0o700)
+        account = self._account(aside)
         if account is not None:
-            for path in (handed_over, self._data):
+            for path in (handed_over, aside):
                 os.chown(path, account.uid, account.gid)
         options = ["--auth=scram-sha-256", f"--username={USER}", f"--pwfile={handed_over}"]
         options += ["--encoding=UTF8", "--locale=C", "--no-instructions", "--no-sync"]
         initdb = ChildProcess(
-            self._as_account([str(programs / "initdb"), "-D", str(self._data), *options]),
+            self._as_account([str(programs / "initdb"), "-D", str(aside), *options], aside),
             self._clock,
         )
-        status = await initdb.wait(_INITDB_TIMEOUT_MS)
-        handed_over.unlink()
+        try:
+            status = await initdb.wait(_INITDB_TIMEOUT_MS)
+        finally:
+            initdb.kill()  # nothing when it has ended
+            handed_over.unlink()
         if status != 0:
-            initdb.kill()
             raise ServerStartError(f"initdb ended with {status}: {initdb.last_words()}")
         if self.place != HERE:  # initdb lets in the loopback alone
-            with (self._data / "pg_hba.conf").open("a") as rules:
+            with (aside / "pg_hba.conf").open("a") as rules:
                 rules.write("host all all all scram-sha-256\n")
+        aside.replace(self._data)
 
     def _command(self) -> Command:
         assert self._programs is not None
@@ -98,23 +105,24 @@ class PostgresServer(Server):
             "full_page_writes": "on" if self._durable else "off",
         }
         options = [each for name, value in settings.items() for each in ("-c", f"{name}={value}")]
-        return self._as_account([str(self._programs / "postgres"), "-D", str(self._data), *options])
+        arguments = [str(self._programs / "postgres"), "-D", str(self._data), *options]
+        return self._as_account(arguments, self._data)
 
-    def _as_account(self, arguments: list[str]) -> Command:
+    def _as_account(self, arguments: list[str], data: Path) -> Command:
         return Command(
             arguments,
             self.directory / "log",
             death_signal=signal.SIGINT,
-            account=self._account(),
-            reach=(Path(arguments[0]), self._data),
+            account=self._account(data),
+            reach=(Path(arguments[0]), data),
             through=self.place.through,
         )
 
-    def _account(self) -> Account | None:
+    def _account(self, data: Path) -> Account | None:
         """Whom to become, as root: who owns the data, or else the first account that exists."""
         if os.geteuid() != 0:
             return None
-        owner = self._data.stat()
+        owner = data.stat()
         if owner.st_uid != 0:
             return Account(owner.st_uid, owner.st_gid)
         known = {entry.pw_name: entry for entry in pwd.getpwall()}

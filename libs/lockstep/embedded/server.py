@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 from abc import ABC, abstractmethod
 from pathlib import Path
 from urllib.parse import quote
@@ -12,12 +11,12 @@ from urllib.parse import quote
 from lockstep.clock import Clock, Randomness
 from lockstep.embedded.credentials import secret
 from lockstep.embedded.errors import ServerStartError
+from lockstep.embedded.ports import free_port
 from lockstep.embedded.process import HERE, ChildProcess, Command, Place, runs_for
 
 HOST = HERE.host
 USER = "lockstep"
 
-_START_TIMEOUT_MS = 30_000
 _STOP_TIMEOUT_MS = 10_000
 _PROBE_EVERY_MS = 10
 _START_ATTEMPTS = 20
@@ -32,6 +31,8 @@ class Server(ABC):
     """
 
     name: str
+    start_timeout_ms = 60_000
+    """What runs and does not answer is given up after it: a bound for a busy machine."""
     stop_signal = signal.SIGTERM
 
     def __init__(
@@ -91,7 +92,7 @@ class Server(ABC):
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         await self._outlive_predecessor()
         await self._prepare()
-        deadline_ms = self._clock.monotonic_ms() + _START_TIMEOUT_MS
+        deadline_ms = self._clock.monotonic_ms() + self.start_timeout_ms
         last_words = ""
         for _ in range(_START_ATTEMPTS):
             process = self._process = ChildProcess(self._command(), self._clock)
@@ -137,7 +138,7 @@ class Server(ABC):
             if self._clock.monotonic_ms() > deadline_ms:
                 await self.kill()
                 raise ServerStartError(
-                    f"{self.name} does not answer after {_START_TIMEOUT_MS} ms: "
+                    f"{self.name} does not answer after {self.start_timeout_ms} ms: "
                     f"{process.last_words()}",
                     where=str(self.directory),
                 )
@@ -172,11 +173,3 @@ class Server(ABC):
     @abstractmethod
     async def _answers(self) -> bool:
         """Whether it serves clients now."""
-
-
-def free_port() -> int:
-    """A loopback port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -12,7 +12,7 @@ from typing import Self
 
 import pyspark
 
-from lockstep.embedded.server import free_port
+from lockstep.embedded import free_port
 
 CORES_PER_WORKER = 1
 EXECUTOR_MEMORY = "512m"
