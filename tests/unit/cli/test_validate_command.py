@@ -125,7 +125,7 @@ def test_explain_shows_groups_and_queries(lockstep: Lockstep, app: Path) -> None
 
 def test_explain_shows_what_runs_a_query(lockstep: Lockstep, app: Path) -> None:
     """By a rule in columns, or on the reference and why; the same for programs."""
-    app.write_text(GOOD + "from every e=S -> not S for 1 sec select e.room insert into Coldest;\n")
+    app.write_text(GOOD + "from e=S -> not S for 1 sec select e.room insert into Coldest;\n")
     done = lockstep("explain", app)
     assert "      in columns: filter, project, running aggregates" in done.stdout
     assert "      on the reference: an absence for some time" in done.stdout

@@ -14,7 +14,7 @@ from lockstep.execute.columnar.conditions import Comparison
 from lockstep.execute.columnar.frame import Rows
 from lockstep.execute.columnar.held import HeldRows
 from lockstep.execute.columnar.pool import StringPool
-from lockstep.execute.columnar.tokens import Tokens
+from lockstep.execute.columnar.tokens import TokenValues
 from lockstep.operators.contract import StreamEvent
 
 _FRESH = (-1, 0, -1, -1, 0)
@@ -36,7 +36,7 @@ class ChainState:
 
     def __init__(
         self,
-        tokens: Tokens,
+        tokens: TokenValues,
         held: Sequence[HeldRows],
         comparisons: Sequence[Comparison],
         pool: StringPool,
@@ -50,6 +50,7 @@ class ChainState:
     def prepare(self) -> None:
         """Before `stored`: tokens that share what they bound share the event."""
         self._events = [{} for _ in self._held]
+        self._tokens.arrange()
 
     def stored(self, realm: int) -> Any:
         """The tokens of an instance, and who waits at which node."""
@@ -64,9 +65,8 @@ class ChainState:
                 numbers.append(len(encoded))
                 first_ms = int(self._tokens.first[token])
                 whole = [*bound, *([None] * (slots - state))]
-                encoded.append(
-                    (whole, bound[-1].timestamp_ms, first_ms, (state - 1, -1, -1, -1, 0))
-                )
+                standing = self._tokens.standing(state, token)
+                encoded.append((whole, bound[-1].timestamp_ms, first_ms, standing))
             places.append((numbers, [], None))
         return (encoded, places)
 
@@ -83,9 +83,10 @@ class ChainState:
         known: list[dict[int, int]] = [{} for _ in self._held]
         for index, (pending, arriving, _) in enumerate(places):
             for number in (*pending, *arriving) if index else ():
-                slots, _, first_ms, _ = encoded[number]
+                slots, _, first_ms, standing = encoded[number]
                 token = self._tokens.add(index, realm)
                 self._tokens.begun(token, realm, first_ms)
+                self._tokens.stands(token, standing)
                 for slot in range(index):
                     place = self._placed(slot, slots[slot], known[slot])
                     self._tokens.refs[slot, token] = -place - 2

@@ -42,6 +42,8 @@ _WINDOWS: Final = (
 )
 _PATTERNS: Final = (
     "every a=S[d > 1.0] -> b=R[d < a.d] within 50 milliseconds select a.k as k, b.d as d",
+    "every a=S[d > 1.0] -> b=R[k == a.k] -> not S[l == b.l] for 20 milliseconds"
+    " select a.k as k, b.d as d",
     "every a=S[d > 1.0]<2:3> -> b=R[l < a[last].l] within 50 milliseconds"
     " select a[0].k as k, b.d as d",
     "every (a=S[d > 2.0] and b=R[d < 9.0]) -> c=S[k == a.k] select a.k as k, c.d as d",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from lockstep.execute.columnar.rules.aggregation_joins import AGGREGATION_JOIN
 from lockstep.execute.columnar.rules.contract import Rule, Site
 from lockstep.execute.columnar.rules.hosted_windows import HOSTED_WINDOWS
+from lockstep.execute.columnar.rules.pattern_absences import PATTERN_ABSENCES
 from lockstep.execute.columnar.rules.pattern_chains import PATTERN_CHAINS
 from lockstep.execute.columnar.rules.patterns import PATTERNS, SEQUENCES
 from lockstep.execute.columnar.rules.running import RUNNING
@@ -23,6 +24,7 @@ RULES: Sequence[Rule] = (
     AGGREGATION_JOIN,
     WINDOW_JOINS,
     PATTERN_CHAINS,
+    PATTERN_ABSENCES,
     PATTERNS,
     SEQUENCES,
     HOSTED_WINDOWS,

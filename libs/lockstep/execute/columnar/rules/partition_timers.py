@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from lockstep.execute.columnar.expressions import NotLowerable
 from lockstep.execute.columnar.flow import CURRENT
+from lockstep.execute.columnar.hosted.clocks import below
 from lockstep.execute.columnar.rules.contract import Site
 from lockstep.execute.columnar.selector import wanted_kind
 from lockstep.plan import PartitionNode, QueryNode
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import CheckedStream
+from lockstep.siddhiql.checked import CheckedPattern, CheckedStream
 
 _ALWAYS_SEEN = frozenset({"timeBatch", "hopping", "session"})
 _SEEN_WHEN_EXPIRED = frozenset({"time", "timeLength"})
@@ -29,6 +30,9 @@ def check_timers(node: QueryNode, site: Site) -> None:
 def _is_seen(node: QueryNode) -> bool:
     query = node.query
     stream = query.input
+    if isinstance(stream, CheckedPattern):
+        states = below(stream.input)
+        return any(isinstance(each, ast.AbsentState) and each.for_ms is not None for each in states)
     for checked in stream.handlers if isinstance(stream, CheckedStream) else ():
         if isinstance(checked.handler, ast.WindowHandler):
             name = checked.handler.call.name

@@ -1,0 +1,143 @@
+"""What units for chains of single events share: what is compared, what waiting tokens have bound,
+and their state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lockstep.execute.columnar.chain_state import ChainState, comparable
+from lockstep.execute.columnar.chunks import Chunks
+from lockstep.execute.columnar.column import Column
+from lockstep.execute.columnar.conditions import Comparison
+from lockstep.execute.columnar.held import HeldRows
+from lockstep.execute.columnar.pattern_rows import State, bound_column
+from lockstep.execute.columnar.played import Played
+from lockstep.execute.columnar.pool import StringPool
+from lockstep.execute.columnar.realms import Realms
+from lockstep.execute.columnar.selector import SelectorOperator
+from lockstep.execute.columnar.selector_state import SelectorState
+from lockstep.execute.columnar.tokens import TokenValues
+from lockstep.execute.columnar.units import States
+from lockstep.execute.columnar.windows.contract import Longs
+from lockstep.plan import QueryNode
+
+
+class ChainUnit:
+    """See Unit. `tokens` are the partial matches; the last state binds nothing that is kept."""
+
+    def __init__(
+        self,
+        node: QueryNode,
+        writes: str,
+        place: int,
+        realms: Realms,
+        states: Sequence[State],
+        comparisons: Sequence[Comparison],
+        tokens: TokenValues,
+        selector: SelectorOperator,
+        pool: StringPool,
+    ) -> None:
+        self.name = node.name
+        self.place = place
+        self.writes = writes
+        self.reads = tuple(dict.fromkeys(state.stream for state in states))
+        self.is_observed = not realms.is_partition
+        self._keeps_realms = not realms.is_partition or node.writes.startswith("#")
+        self._realms = realms
+        self._states = states
+        self._comparisons = comparisons
+        self._selector = selector
+        self._selecting = SelectorState(self.name, realms, selector)
+        self._pool = pool
+        self._waiting = tokens
+        self._held = [HeldRows(state.checked.stream.schema.types, pool) for state in states[:-1]]
+        self._partial = ChainState(tokens, self._held, comparisons, pool)
+        self._left: list[tuple[HeldRows, Longs]] = []
+
+    # --- folding ----------------------------------------------------------------------------------
+
+    def _values(self, inputs: Mapping[str, Chunks], played: Played) -> tuple[Any, ...]:
+        """What is compared: own and other values of each event, as whole numbers and as floating
+        ones, and where they are null."""
+        shape = (len(self._comparisons), len(played))
+        arrays: list[Any] = []
+        for _ in range(2):
+            arrays += [np.zeros(shape, np.int64), np.zeros(shape, np.float64)]
+            arrays.append(np.zeros(shape, np.bool_))
+        for c, comparison in enumerate(self._comparisons):
+            for part, slot, evaluate in (
+                (0, comparison.state, comparison.own),
+                (3, comparison.bound.slot, comparison.other),
+            ):
+                stream = self._states[slot].stream
+                if stream not in inputs:
+                    continue
+                events, rows = played.of(inputs[stream])
+                column = evaluate(inputs[stream].rows())
+                values, nulls = comparable(column, comparison, self._pool)
+                arrays[part + int(values.dtype.kind == "f")][c, events] = values[rows]
+                if nulls is not None:
+                    arrays[part + 2][c, events] = nulls[rows]
+        return tuple(arrays)
+
+    def _keep(self, inputs: Mapping[str, Chunks], played: Played) -> None:
+        """Moves the events that waiting tokens have bound in this slice to where they are held."""
+        tokens = self._waiting
+        for slot, held in enumerate(self._held):
+            refs = tokens.refs[slot]
+            here = np.flatnonzero(tokens.alive & (refs >= 0))
+            if not len(here):
+                continue
+            events, of_event = np.unique(refs[here], return_inverse=True)
+            chunks = inputs[self._states[slot].stream]
+            rows = played.row[events]
+            places = held.add([column.take(rows) for column in chunks.columns], chunks.times[rows])
+            refs[here] = -places[of_event] - 2
+
+    def settle(self) -> None:
+        """See Unit."""
+        for held, places in self._left:
+            held.places.give_back(places)
+        self._left.clear()
+        for slot in range(1, len(self._held)):
+            self._forget(slot)
+
+    def _forget(self, slot: int) -> None:
+        """Later events may be bound by several tokens: they are kept while one of these waits."""
+        held, tokens = self._held[slot], self._waiting
+        refs = tokens.refs[slot][tokens.alive]
+        live = np.zeros(held.places.capacity, np.bool_)
+        live[-refs[refs < -1] - 2] = True
+        held.places.reset(live)
+
+    def _bound(
+        self, slot: int, attribute: int, refs: Longs, inputs: Mapping[str, Chunks], played: Played
+    ) -> Column:
+        """An attribute of what matches have bound at a state but the last."""
+        held = self._held[slot]
+        return bound_column(self._states[slot], held, attribute, refs, inputs, played)
+
+    # --- state ------------------------------------------------------------------------------------
+
+    def text_columns(self) -> list[Any]:
+        """See Unit."""
+        columns = [column for held in self._held for column in held.text_columns()]
+        return columns + [self._waiting.held_i[c] for c in self._waiting.texts]
+
+    def store(self, states: States) -> None:
+        """See Unit."""
+        self._selecting.prepare()
+        self._partial.prepare()
+        for realm, path in self._realms.paths(self.name):
+            states.operators[f"{path}/pattern"] = self._partial.stored(realm)
+            states.operators[f"{path}/selector"] = self._selecting.stored(realm)
+
+    def load(self, states: States) -> None:
+        """See Unit."""
+        for realm, path in self._realms.paths(self.name):
+            self._selecting.load(realm, states.operators[f"{path}/selector"])
+            self._partial.load(realm, states.operators[f"{path}/pattern"])
+        self._selecting.reserve()
