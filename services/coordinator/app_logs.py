@@ -1,4 +1,9 @@
-"""Which logs an app goes on in, and how they go: an earlier app of its name may have left some."""
+"""Which logs an app goes on in, and how logs go that nobody goes on in.
+
+Logs, revisions and cursors bear the time since when an app's logs exist. A purge does not have to
+be carried out to count: what is deployed afterwards has a later time, and what bears an earlier one
+is removed by whoever coordinates, again and again, since services that were cut off make some late.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,9 @@ from typing import Final
 
 from lockstep.bus import Bus, LogName
 from lockstep.clock import Clock
-from lockstep.frame import LOG_SINCE_SETTING
-from lockstep.store import Deployment, Store
+from lockstep.frame import LOG_SINCE_SETTING, since_ms
+from lockstep.store import Removed, Store, since_in
+from lockstep.telemetry import Logger
 
 LET_GO_LIMIT_MS: Final = 10_000
 LET_GO_POLL_MS: Final = 50
@@ -19,59 +25,89 @@ class AppLogs:
     """Of all apps. `carried`: whether a living processor carries an app."""
 
     def __init__(
-        self, store: Store, bus: Bus, clock: Clock, carried: Callable[[str], bool]
+        self, store: Store, bus: Bus, clock: Clock, log: Logger, carried: Callable[[str], bool]
     ) -> None:
         self._store = store
         self._bus = bus
         self._clock = clock
+        self._log = log
         self._carried = carried
 
-    async def found_by(self, app: str, now_ms: int) -> tuple[int, Mapping[str, str]]:
-        """When a new app counts as deployed, and the settings that say which logs it goes on in.
+    async def removed(self, app: str) -> Removed | None:
+        """What was deployed last under that name and is not now."""
+        found = await self._store.deployments.removed()
+        return next((one for one in found if one.deployment.app == app), None)
+
+    async def found_by(
+        self, app: str, removed: Removed | None, now_ms: int
+    ) -> tuple[int, Mapping[str, str]]:
+        """When a new app counts as deployed, and the settings that say which logs it goes on in:
+        those of the app that was undeployed before, unless they were purged.
 
         Wall clocks may go back; what comes later still bears a later time.
         """
-        name = LogName(app)
+        if removed is not None and not removed.purged:
+            since = since_ms(removed.deployment)
+        else:  # there are some where the store has forgotten the app, or a deployment was cut short
+            dead_ms = dead_before_ms(removed)
+            there = [one.since_ms for one in await self._bus.logs(app) if one.since_ms >= dead_ms]
+            since = max(there, default=max(now_ms, dead_ms))
+        name = LogName(app, since_ms=since)
         _, end = await (await self._bus.input_log(name)).bounds()
         tail = await (await self._bus.output_log(name)).tail()
-        since_ms = await self._store.cursors.get(_log_since(app))
-        if tail.sequence == 0:
-            since_ms = max(now_ms, since_ms + 1)
-        earlier_ms = 0 if tail.generation is None else tail.generation.deployed_ms
-        own = {ORIGIN: str(end), **({LOG_SINCE_SETTING: str(since_ms)} if since_ms else {})}
-        return max(now_ms, since_ms, earlier_ms + 1), own
+        earlier_ms = 0 if removed is None else removed.deployment.created_ms
+        if tail.generation is not None:
+            earlier_ms = max(earlier_ms, tail.generation.deployed_ms)
+        own = {ORIGIN: str(end), **({LOG_SINCE_SETTING: str(since)} if since else {})}
+        return max(now_ms, since, earlier_ms + 1), own
 
-    async def remember(self, before: Deployment) -> None:
-        """For who deploys an app of that name again: since when there are the logs it finds."""
-        since_ms = int(before.settings.get(LOG_SINCE_SETTING, "0"))
-        if since_ms:
-            await self._store.cursors.put(_log_since(before.app), since_ms)
-
-    async def purge(self, app: str, before: Deployment | None) -> bool:
-        """Removes logs, revisions and cursors once nobody carries the app any more; also of an app
-        that is not deployed, as whoever began to purge it may have been lost. False when it has
-        been deployed again meanwhile.
-        """
-        await self._let_go(app)
-        if await self._store.deployments.get(app) is not None:
-            return False
-        await self._bus.remove_logs(LogName(app))
-        await self._store.revisions.remove_app(app)
-        removed_ms = await self._store.cursors.get(_log_since(app))
-        removed_ms = max(removed_ms, 0 if before is None else before.created_ms)
-        await self._store.cursors.remove_app(app)
-        if removed_ms:
-            # Whatever is deployed under that name later counts as later.
-            await self._store.cursors.put(_log_since(app), removed_ms)
-        return True
-
-    async def _let_go(self, app: str) -> None:
-        """Waits until no living processor carries the app: none shall write to a removed log."""
+    async def let_go(self, app: str) -> None:
+        """Waits until no living processor carries the app, so that what it does last goes, too."""
         deadline_ms = self._clock.monotonic_ms() + LET_GO_LIMIT_MS
         while self._carried(app) and self._clock.monotonic_ms() < deadline_ms:
             await self._clock.sleep_ms(LET_GO_POLL_MS)
 
+    async def sweep(self, app: str | None = None) -> None:
+        """Removes what bears a time from which no app (or not this one) goes on any more.
 
-def _log_since(app: str) -> str:
-    """Where the store keeps LOG_SINCE_SETTING of an app that is not deployed."""
-    return f"{app}/{LOG_SINCE_SETTING}"
+        These times only grow: what looked dead is dead, whatever has been deployed since.
+        """
+        there = await self._store.deployments.list()
+        gone = await self._store.deployments.removed()
+        dead_ms = {one.app: since_ms(one) for one in there}
+        dead_ms |= {one.deployment.app: dead_before_ms(one) for one in gone}
+        for name, before_ms in dead_ms.items():
+            if app in (None, name):
+                await self._remove(name, before_ms)
+
+    async def _remove(self, app: str, before_ms: int) -> None:
+        logs = [one for one in await self._bus.logs(app) if one.since_ms < before_ms]
+        for one in logs:
+            await self._bus.remove_logs(one)
+        revisions = self._store.revisions
+        going = [
+            one.id
+            for group, partition in await revisions.groups(app)
+            if since_in(group) < before_ms
+            for one in await revisions.list(app, group, partition)
+        ]
+        if going:
+            await revisions.delete(going)
+        names = await self._store.cursors.names(app)
+        cursors = [one for one in names if since_in(one) < before_ms]
+        if cursors:
+            await self._store.cursors.delete(cursors)
+        if logs or going or cursors:
+            self._log.info(
+                "removed what nobody goes on from", app=app, logs=len(logs), revisions=len(going),
+                cursors=len(cursors),
+            )  # fmt: skip
+
+
+def dead_before_ms(removed: Removed | None) -> int:
+    """What bears an earlier time is not gone on from, once an app was removed."""
+    if removed is None:
+        return 0
+    if removed.purged:
+        return removed.deployment.created_ms + 1
+    return since_ms(removed.deployment)

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Final
 from weakref import WeakValueDictionary
 
-from lockstep.bus import Bus
+from lockstep.bus import Bus, LogName
 from lockstep.clock import Clock
 from lockstep.frame import (
     DEPLOYMENTS_CHANGED,
@@ -21,6 +21,7 @@ from lockstep.frame import (
     RESTORE_SETTING,
     Offload,
     Problem,
+    log_of,
 )
 from lockstep.operators.runtime.rehearsal import rehearse
 from lockstep.plan import AppPlan, build
@@ -136,21 +137,25 @@ class DesiredState:
         return await self._offload.run(lambda: plan_of(text))
 
     async def undeploy(self, app: str, *, purge: bool) -> bool:
-        """Removes an app; `purge`: also logs, revisions, cursors. False when there was none."""
+        """Removes an app; `purge`: also logs, revisions, cursors, be it after the app. False when
+        there was nothing to remove."""
         async with self._one_at_a_time(app):
-            before = await self._store.deployments.get(app)
-            if before is not None:
-                await self._remove(before)
-            if purge and not await self._logs.purge(app, before):
-                self._log.warning("not purged: it was deployed again meanwhile", app=app)
-        self._log.info("undeployed", app=app, purge=purge)
-        return before is not None
+            is_there = await self._store.deployments.get(app) is not None
+            if not is_there and purge:
+                removed = await self._logs.removed(app)
+                is_there = removed is not None and not removed.purged
+            if is_there:
+                await self._remove(app, purge=purge)
+                self._log.info("undeployed", app=app, purge=purge)
+            if purge:
+                await self._logs.let_go(app)
+                await self._logs.sweep(app)
+        return is_there
 
-    async def _remove(self, before: Deployment) -> None:
-        app = before.app
-        await self._logs.remember(before)
+    async def _remove(self, app: str, *, purge: bool) -> None:
         for _ in range(MAX_ATTEMPTS):
-            outcome = await self._store.deployments.remove(app, epoch=self._epoch.number)
+            epoch = self._epoch.number
+            outcome = await self._store.deployments.remove(app, epoch=epoch, purge=purge)
             if isinstance(outcome, Written):
                 break
             self._pass_over(outcome)
@@ -178,6 +183,14 @@ class DesiredState:
             raise Problem(HTTPStatus.NOT_FOUND, f"no app named '{app}' is deployed")
         return found
 
+    async def log_of(self, app: str) -> LogName | None:
+        """Its logs, also while it is not deployed; None when there are none."""
+        found = await self._store.deployments.get(app)
+        if found is None:
+            removed = await self._logs.removed(app)
+            found = None if removed is None or removed.purged else removed.deployment
+        return None if found is None else log_of(found)
+
     async def placements(self) -> Mapping[str, Sequence[str]]:
         """Nodes by app."""
         return await self._store.deployments.placements()
@@ -196,7 +209,11 @@ class DesiredState:
     ) -> Deployment:
         now_ms = self._clock.now_ms()
         if before is None:
-            created_ms, own = await self._logs.found_by(plan.name, now_ms)
+            removed = await self._logs.removed(plan.name)
+            if removed is not None and not removed.purged and removed.deployment.version == version:
+                before = removed.deployment  # the same app again: it goes on as it was
+        if before is None:
+            created_ms, own = await self._logs.found_by(plan.name, removed, now_ms)
         else:
             created_ms = before.created_ms
             own = {key: before.settings[key] for key in OWN_SETTINGS if key in before.settings}

@@ -53,7 +53,8 @@ class Restoring:
 
     async def revisions(self, app: str) -> Sequence[Revision]:
         """Newest first."""
-        return await self._revisions.list(app, "main", 0)
+        log = await self._desired.log_of(app)
+        return [] if log is None else await self._revisions.list(*log.place)
 
     async def restore(self, app: str, revision: str | None) -> Restored:
         """Goes on with a verified revision of the deployed version, by default the newest. Returns

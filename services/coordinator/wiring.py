@@ -11,6 +11,7 @@ from services.coordinator.forward import Forwarder
 from services.coordinator.restoring import Restoring
 from services.coordinator.revisions import RevisionRoutes
 from services.coordinator.siddhi_apps import SiddhiApps
+from services.coordinator.sweeping import Sweeper
 from services.coordinator.watchman import Watchman
 
 LEAD_RESOURCE = "coordinator"
@@ -32,6 +33,12 @@ class Coordinator:
             context.metrics, log,
         )  # fmt: skip
         epoch = Epoch()
+        logs = AppLogs(
+            world.store, world.bus, clock, log, lambda app: bool(self._watch.groups(app))
+        )
+        self._sweeper = Sweeper(
+            logs, self._keeper, clock, log, interval_ms=settings.sweep_interval_ms
+        )
         desired = DesiredState(
             world.store,
             world.bus,
@@ -40,7 +47,7 @@ class Coordinator:
             epoch,
             log,
             context.offload,
-            AppLogs(world.store, world.bus, clock, lambda app: bool(self._watch.groups(app))),
+            logs,
         )
         self._watchman = Watchman(
             desired, self._watch, self._keeper, epoch, clock, settings, context.metrics, log
@@ -61,6 +68,7 @@ class Coordinator:
         tasks.supervise("heartbeats", self._watch.run)
         tasks.supervise("lease", self._keeper.run)
         tasks.supervise("watchman", self._watchman.run)
+        tasks.supervise("sweep", self._sweeper.run)
         tasks.supervise("heartbeat", self._beating.run)
         await self._somebody_leads()
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from lockstep.bus import Bus, LogName, OutputEntry, presenter_subject
+from lockstep.bus import Bus, OutputEntry, presenter_subject
 from lockstep.clock import Clock
 from lockstep.events import OutputRecord
 from lockstep.events.outputs import in_columns, joined
@@ -107,7 +107,7 @@ class Feed:
         views = {view.name: view for view in self._catalogue.views}
         replaced: dict[str, AppModels] = {}
         for app in list(self._models):
-            if app not in views or self._models[app].view.plan is not views[app].plan:
+            if app not in views or not views[app].is_same_app(self._models[app].view):
                 await self._tasks.stop(f"feed-{app}")
                 replaced[app] = self._models.pop(app)
         for app, view in views.items():
@@ -117,7 +117,7 @@ class Feed:
                 self._tasks.supervise(f"feed-{app}", partial(self._follow, models))
 
     async def _follow(self, models: AppModels) -> None:
-        log = await self._bus.output_log(LogName(models.view.name))
+        log = await self._bus.output_log(models.view.log)
         if models.history_end is None:
             models.history_end = (await log.tail()).sequence
         while True:

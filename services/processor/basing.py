@@ -7,9 +7,8 @@ from __future__ import annotations
 from typing import Final
 
 from lockstep.events import UnavailableError
-from lockstep.store import Revision
+from lockstep.store import Revision, stamp_of
 from services.processor.envelope import EnvelopeError, unseal
-from services.processor.origin import stamp_of
 from services.processor.replica import Replica
 
 WORTH_IT: Final = 4
@@ -43,7 +42,7 @@ class BaseLoop:
         engine, name = replica.engine, replica.name
         if engine.base_bytes <= limit_bytes // WORTH_IT:
             return
-        found = await self._revisions.list(name.app, name.group, name.partition)
+        found = await self._revisions.list(*name.place)
         ours = [one for one in found if self._is_ours(one)]
         newest = max(ours, key=lambda one: one.position, default=None)
         if newest is None or newest.id == self._last_id:

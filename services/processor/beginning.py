@@ -6,22 +6,12 @@ from collections.abc import Sequence
 
 from lockstep.bus import LogName, OutputTail
 from lockstep.events import Generation, LockstepError, Position
-from lockstep.frame import LOG_SINCE_SETTING, AppView, Offload
+from lockstep.frame import AppView, Offload
 from lockstep.operators.errors import SnapshotError
-from lockstep.store import Revision
+from lockstep.store import Revision, stamp, stamp_of
 from services.processor.engine import AppEngine
 from services.processor.envelope import EnvelopeError, unseal
-from services.processor.origin import (
-    NEVER,
-    Fresh,
-    Stamp,
-    choose,
-    counting,
-    generation_at,
-    generation_of,
-    stamp,
-    stamp_of,
-)
+from services.processor.origin import Fresh, choose, counting, generation_at, generation_of
 from services.processor.replica import Beginning, Replica, Surroundings
 from services.processor.standing import Standing, standing
 
@@ -40,7 +30,7 @@ async def begin(
     input_log, output_log = await bus.input_log(name), await bus.output_log(name)
     # The log first: what it says has begun is in the store by then.
     tail = await output_log.tail()
-    revisions = await _revisions(around, name, view)
+    revisions = await around.world.store.revisions.list(*name.place)
     engine, generation, is_empty = await _engine(around, view, revisions, tail, offload)
     first, last = await input_log.bounds()
     if first > engine.position + 1 and last > 0:
@@ -65,19 +55,6 @@ async def begin(
         replica.unrecorded = Beginning(*await engine.contents())
     replica.saw(tail)
     return replica
-
-
-async def _revisions(around: Surroundings, name: LogName, view: AppView) -> Sequence[Revision]:
-    """Those that belong to the app's logs. What a late writer has left behind of logs that were
-    removed goes: it would also refuse new ones, for its higher epoch."""
-    revisions = around.world.store.revisions
-    since_ms = int(view.deployment.settings.get(LOG_SINCE_SETTING, "0"))
-    found = await revisions.list(name.app, name.group, name.partition)
-    late = [one.id for one in found if NEVER < stamp_of(one) < Stamp(since_ms, 0)]
-    if late:
-        around.log.warning("revisions of removed logs", app=name.app, revisions=late)
-        await revisions.delete(late)
-    return [one for one in found if one.id not in late]
 
 
 async def _engine(

@@ -2,39 +2,20 @@
 generation that the output log bears.
 
 The newest revision that counts decides. Of the wanted version: go on from it. Of another version of
-the same deployment, or from before a restore that was asked for: the old state is folded on until
-a leader cuts over. Of an app that was undeployed and had another text, or none: a first start.
+the same app, or from before a restore that was asked for: the old state is folded on until a leader
+cuts over. Of an app that was undeployed for another one, or none: a first start. (An app that is
+deployed again with the text it had is the same app: its coordinator sees to that.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from lockstep.bus import OutputTail
 from lockstep.events import Generation, Position
 from lockstep.frame import RESTORE_GENERATION_SETTING, RESTORE_SETTING
-from lockstep.store import Deployment, Revision
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Stamp:
-    """Which desired state a revision was made under: when the app was deployed, and its
-    generation.
-    """
-
-    created_ms: int
-    generation: int
-
-
-NEVER: Final = Stamp(0, 0)
-"""Before all others."""
-
-
-def stamp(deployment: Deployment) -> Stamp:
-    """The stamp of revisions made under a deployment."""
-    return Stamp(deployment.created_ms, deployment.generation)
+from lockstep.store import Deployment, Revision, Stamp, stamp, stamp_of
 
 
 def generation_of(made_under: Stamp, begins_behind: Position) -> Generation:
@@ -45,19 +26,6 @@ def generation_of(made_under: Stamp, begins_behind: Position) -> Generation:
 def stamp_in(generation: Generation) -> Stamp:
     """Without the position."""
     return Stamp(generation.deployed_ms, generation.number)
-
-
-def revision_id(app: str, made_under: Stamp, position: Position, unique: str) -> str:
-    """The id of a revision; it carries the stamp."""
-    return f"{app}.{made_under.created_ms}.{made_under.generation}.{position}.{unique}"
-
-
-def stamp_of(revision: Revision) -> Stamp:
-    """The stamp in a revision's id; the lowest one for ids of another make."""
-    parts = revision.id.rsplit(".", 4)
-    if len(parts) == 5 and parts[1].isdigit() and parts[2].isdigit():
-        return Stamp(int(parts[1]), int(parts[2]))
-    return NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +46,13 @@ def restoration_of(deployment: Deployment) -> Restoration | None:
 
 
 def is_begun(version: str, made_under: Stamp, wanted: Deployment) -> bool:
-    """A state of this version and stamp is what the deployment wants, not what came before it."""
+    """A state of this version and stamp is what the deployment wants, not what came before it or
+    belonged to an app that was undeployed for this one.
+    """
     restoration = restoration_of(wanted)
     restored = restoration is None or made_under >= restoration.made_under
-    return version == wanted.version and restored
+    of_this_app = made_under.created_ms >= wanted.created_ms
+    return of_this_app and version == wanted.version and restored
 
 
 def has_to_give_way(version: str, made_under: Stamp, wanted: Deployment) -> bool:
@@ -126,8 +97,7 @@ def choose(
     newest = max(there, key=lambda one: (stamp_of(one), one.position, one.epoch))
     if is_begun(newest.version, stamp_of(newest), wanted):
         return Resume(newest)
-    # The same text deployed anew goes on with the state that was there, a restore asked for or not.
-    if stamp_of(newest).created_ms >= wanted.created_ms or newest.version == wanted.version:
+    if stamp_of(newest).created_ms >= wanted.created_ms:
         return ResumeOld(newest)
     # Nobody has begun the app anew yet; rows of the one before may stand behind its origin.
     last = tail.last_id

@@ -20,10 +20,11 @@ from lockstep.frame import (
 )
 from lockstep.leader.protocol import Permit
 from lockstep.settings import Settings
+from lockstep.store import Stamp
 from lockstep.telemetry import Logger, MetricName, Metrics
 from services.processor.engine import AppEngine, MakeExecutor
 from services.processor.envelope import Contents
-from services.processor.origin import Stamp, has_to_give_way, stamp_in
+from services.processor.origin import has_to_give_way, stamp_in
 from services.processor.standby import ACTIVE, HOT, Behind, Place, is_ready, standby_of
 from services.processor.standing import RestartReplicaError, Standing, standing
 

@@ -13,10 +13,10 @@ from lockstep.events import Generation, LockstepError, Position, UnavailableErro
 from lockstep.execute.local import open_local
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.operators.state import Bytes, Pieces, Sink
-from lockstep.store import Revision, Stale
+from lockstep.store import Revision, Stale, Stamp, revision_id, stamp_of
 from services.processor.engine import AppEngine
 from services.processor.envelope import Contents, seal, unseal
-from services.processor.origin import Stamp, forgettable, revision_id, stamp_of
+from services.processor.origin import forgettable
 from services.processor.replica import MakeOffload, Replica
 from services.processor.standby import HOT, takers
 
@@ -89,7 +89,9 @@ class RevisionLoop:
         return self._replica.is_recorded
 
     async def save(self, engine: AppEngine, made_under: Stamp) -> Revision | None:
-        """Stores and checks a revision, not yet counting; None when a newer epoch has written."""
+        """Stores and checks a revision, not yet counting; None when a newer epoch has written, or
+        the app was purged.
+        """
         return await self._kept(self._taken(engine), engine.version, made_under)
 
     async def store(
@@ -112,14 +114,15 @@ class RevisionLoop:
     async def _kept(
         self, sealed: Awaitable[tuple[Position, bytes]], version: str, made_under: Stamp
     ) -> Revision | None:
-        replica, name = self._replica, self._replica.name
+        replica = self._replica
+        app, group, partition = replica.name.place
         position, payload = await sealed
         unique = replica.around.randomness.uuid_hex()[:12]
         revision = Revision(
-            id=revision_id(name.app, made_under, position, unique),
-            app=name.app,
-            group=name.group,
-            partition=name.partition,
+            id=revision_id(app, made_under, position, unique),
+            app=app,
+            group=group,
+            partition=partition,
             version=version,
             position=position,
             created_ms=self._clock.now_ms(),
@@ -133,12 +136,15 @@ class RevisionLoop:
         if isinstance(outcome, Stale):
             self._log.warning("revision refused", epoch=replica.epoch, current=outcome.current)
             return None
-        await verify(await self._revisions.load(revision.id), replica.around.make_offload)
+        try:
+            await verify(await self._revisions.load(revision.id), replica.around.make_offload)
+        except LookupError:
+            self._log.warning("revision removed as soon as it was stored", revision=revision.id)
+            return None
         return revision
 
     async def _forget(self) -> None:
-        name = self._replica.name
-        where = (name.app, name.group, name.partition)
+        where = self._replica.name.place
         made_under = self._replica.made_under
         if any(stamp_of(one) > made_under for one in await self._revisions.list(*where)):
             # A later state is about to begin: until it has, those of this one are not to spare.

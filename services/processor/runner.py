@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from lockstep.bus import LogName
 from lockstep.events import UnavailableError
 from lockstep.execute.contract import StateLostError
 from lockstep.frame import AppView, GroupStatus, run_side_by_side
@@ -35,11 +34,9 @@ FLUSH_LIMIT_MS: Final = 10_000
 class GroupRunner:
     """A replica of one (app, group, partition) on this node. `run` in one supervised task."""
 
-    def __init__(
-        self, around: Surroundings, name: LogName, view: AppView, nodes: tuple[str, ...]
-    ) -> None:
+    def __init__(self, around: Surroundings, view: AppView, nodes: tuple[str, ...]) -> None:
         self._around = around
-        self._name = name
+        self._name = name = view.log
         self._view = view
         self._nodes = nodes
         self._log = around.log.bind(app=name.app, group=name.group, partition=name.partition)

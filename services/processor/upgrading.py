@@ -15,13 +15,13 @@ from typing import Final
 from lockstep.events import Generation, UnavailableError
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.state import Bytes
-from lockstep.store import Deployment
+from lockstep.store import Deployment, stamp
 from services.processor.claiming import Begun
 from services.processor.engine import AppEngine
 from services.processor.envelope import Contents, EnvelopeError, unseal
 from services.processor.folding import FoldLoop
 from services.processor.leadership import Leadership
-from services.processor.origin import generation_of, restoration_of, stamp, stamp_in
+from services.processor.origin import generation_of, restoration_of, stamp_in
 from services.processor.publishing import Publishing
 from services.processor.replica import Replica
 from services.processor.revisions import RevisionLoop
@@ -128,8 +128,7 @@ class UpgradeLoop:
         if saved is None:
             return False
         await revisions.mark_verified(saved.id)
-        place = replica.name
-        there = await revisions.list(place.app, place.group, place.partition)
+        there = await revisions.list(*replica.name.place)
         if not any(one.id == saved.id and one.verified for one in there):
             return False  # somebody who has not heard of it has made room meanwhile
         match await self._leadership.begin(generation):

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from lockstep.events import UnavailableError
 from lockstep.leader.protocol import facts
 from lockstep.operators.errors import SnapshotError
+from lockstep.store import stamp_of
 from services.processor.envelope import EnvelopeError, unseal
 from services.processor.folding import FoldLoop
-from services.processor.origin import stamp_of
 from services.processor.replica import Replica
 from services.processor.standby import WARM
 
@@ -45,7 +45,7 @@ class WarmLoop:
         replica, name = self._replica, self._replica.name
         if replica.standby != WARM or replica.is_active:
             return
-        found = await self._revisions.list(name.app, name.group, name.partition)
+        found = await self._revisions.list(*name.place)
         alike = [one for one in found if one.verified and stamp_of(one) == replica.made_under]
         newest = max(alike, key=lambda one: one.position, default=None)
         if newest is None or newest.position <= replica.engine.position:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from lockstep.bus import LogName
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.frame import (
@@ -89,7 +88,7 @@ class Processor:
             if runner is not None:
                 runner.want(view, nodes)
                 continue
-            runner = self._runners[app] = GroupRunner(self._around, LogName(app), view, nodes)
+            runner = self._runners[app] = GroupRunner(self._around, view, nodes)
             self._context.tasks.supervise(f"replica-{app}", runner.run)
 
     async def _end(self, app: str) -> None:

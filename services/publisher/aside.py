@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from lockstep.bus import Bus, LogName
+from lockstep.bus import Bus
 from lockstep.clock import Clock
 from lockstep.events import Attribute, AttributeType, EventsRecord, InputEvent, StreamSchema
 from lockstep.events.codec import encode_record, send_id_of
@@ -64,7 +64,7 @@ class Aside:
     async def _send_to_fault_stream(self, refused: Sequence[RefusedRow]) -> None:
         """As inputs of the app: every replica folds them at the same position. Their ids are
         remembered by the processors, too, for when the log has forgotten them."""
-        log = await self._bus.input_log(LogName(self._place.app))
+        log = await self._bus.input_log(self._place.log)
         schema = fault_schema(self._place.schema)
         for one in refused:
             told = f"sink {self._place.name}: {one.reason}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lockstep.bus import Topics
-from lockstep.frame import LOG_SINCE_SETTING, AppView
+from lockstep.frame import AppView
 from lockstep.operators.mapping import MessageWriter, build_distribution, destinations
 from lockstep.siddhiql import SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind
@@ -69,10 +69,11 @@ class SinkFactory:
             found = [one for one in definition.annotations if one.name.lower() == wanted]
             for number, annotation in enumerate(found):
                 kind = annotation.get("type") or "none"
-                since = view.deployment.settings.get(LOG_SINCE_SETTING, "")
                 sink = f"{name}.{number}.{kind}"
                 on_error = OnError((annotation.get("on.error") or OnError.STORE).upper())
-                place = SinkPlace(view.name, view.plan.schemas[name], sink, since, on_error)
+                place = SinkPlace(
+                    view.name, view.plan.schemas[name], sink, view.log.since_ms, on_error
+                )
                 try:
                     yield self._build(place, kind, annotation, definition)
                 except SinkSetupError as error:

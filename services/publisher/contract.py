@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from lockstep.bus import LogName
 from lockstep.events import Event, Fault, LockstepError, OutputRow, StreamSchema
+from lockstep.store import cursor_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +39,30 @@ class OnError(StrEnum):
 class SinkPlace:
     """Which app and stream (or table) a sink serves, and its name, stable for equal app texts.
 
-    `log_since`: tells the app's output log from one that was removed; empty for the oldest ones.
+    `since_ms`: when the app's logs began; 0 for the oldest ones.
     """
 
     app: str
     schema: StreamSchema
     name: str
-    log_since: str = ""
+    since_ms: int = 0
     on_error: OnError = OnError.STORE
 
     @property
     def key(self) -> str:
         """Its name among the sinks of all apps and logs: how far it came is kept under it."""
-        return f"{self.app}/{self.name}" + (f"@{self.log_since}" if self.log_since else "")
+        return cursor_name(self.app, self.name, self.since_ms)
+
+    @property
+    def log(self) -> LogName:
+        """The app's logs."""
+        return LogName(self.app, since_ms=self.since_ms)
 
     def row_id(self, row: OutputRow) -> str:
-        """The stable id of a message: the output's identity, worldwide."""
-        return f"{self.app}/main/0/{row.id.position}.{row.id.ordinal}"
+        """The stable id of a message: the output's identity, worldwide and for good. Logs that
+        began later count from 1 again."""
+        since = f"@{self.since_ms}" if self.since_ms else ""
+        return f"{self.app}{since}/main/0/{row.id.position}.{row.id.ordinal}"
 
 
 def event_of(row: OutputRow) -> Event:

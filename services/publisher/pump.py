@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from lockstep.bus import Bus, LogName, OutputEntry, OutputLog
+from lockstep.bus import Bus, OutputEntry, OutputLog
 from lockstep.clock import Clock
 from lockstep.events import FencedError, OutputRecord, OutputRow, UnavailableError
 from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns, joined
@@ -71,7 +71,7 @@ class Pump:
             await self.sink.close()
 
     async def _deliver_while_held(self) -> None:
-        log = await self._bus.output_log(LogName(self.sink.place.app))
+        log = await self._bus.output_log(self.sink.place.log)
         try:
             await self._open(log)
             while self._keeper.held:

@@ -34,13 +34,13 @@ class Trimmer:
 
     def __init__(
         self,
-        app: str,
+        log: LogName,
         bus: Bus,
         clock: Clock,
         settings: Settings,
         delivered: Callable[[], Iterable[int] | None],
     ) -> None:
-        self._app = app
+        self._log = log
         self._bus = bus
         self._clock = clock
         self._interval_ms = settings.publisher.trim_interval_ms
@@ -53,7 +53,7 @@ class Trimmer:
 
     async def run(self) -> None:
         """Until cancelled; UnavailableError when the bus is away."""
-        log = await self._bus.output_log(LogName(self._app))
+        log = await self._bus.output_log(self._log)
         trimmed = 0
         while True:
             await self._clock.sleep_ms(self._interval_ms)

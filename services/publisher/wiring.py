@@ -122,7 +122,7 @@ class Publisher:
     async def _follow_catalogue(self) -> None:
         views = {view.name: view for view in self._catalogue.views}
         for app, delivery in list(self._deliveries.items()):
-            if app not in views or views[app].plan is not delivery.view.plan:
+            if app not in views or not views[app].is_same_app(delivery.view):
                 await self._end(delivery)
                 del self._deliveries[app]
         for app, view in views.items():
@@ -152,7 +152,7 @@ class Publisher:
         again = Again(view.name, context.world.bus, keeper, delivery.pumps, context.clock)
         context.tasks.supervise(f"again-{view.name}", again.run)
         delivery.trimmer = Trimmer(
-            view.name, context.world.bus, context.clock, context.settings, delivery.delivered
+            view.log, context.world.bus, context.clock, context.settings, delivery.delivered
         )
         context.tasks.supervise(f"trim-{view.name}", delivery.trimmer.run)
         return delivery

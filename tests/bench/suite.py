@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from lockstep.bus import LogName
 from lockstep.cli.client import Client
 from lockstep.cli.processes import ProcessSuite, running_processes
 from lockstep.clock import SystemClock, SystemRandomness
@@ -107,7 +106,7 @@ async def measured(case: Case, seconds: float, *, keep: bool = False) -> Row:
         await client.deploy(case.text)
         await _ready(client)
         run.ready_ms = 1000 * (time.monotonic() - began_s)
-        arrivals = Arrivals(await world.bus.output_log(LogName(APP)))
+        arrivals = Arrivals(await world.bus.output_log(max(await world.bus.logs(APP))))
         load = Load(transport, transport.sender(client, world.bus), case.batch_events)
         beside = [
             asyncio.create_task(arrivals.run()),

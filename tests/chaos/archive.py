@@ -17,7 +17,6 @@ from lockstep.bus import Bus, EncodedEntry, LogName, OutputEntry
 from lockstep.clock import SystemClock
 from lockstep.events import OutputRecord, UnavailableError
 from lockstep.events.codec import decode_output, encode_record
-from tests.chaos.app import APP
 
 CLOCK = SystemClock()
 T = TypeVar("T")
@@ -50,10 +49,10 @@ class Archive:
     epoch: int = 0
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def copy(self, bus: Bus) -> None:
+    async def copy(self, bus: Bus, name: LogName) -> None:
         """Until cancelled."""
         self.directory.mkdir(exist_ok=True)
-        await asyncio.gather(self._copy_inputs(bus), self._copy_outputs(bus))
+        await asyncio.gather(self._copy_inputs(bus, name), self._copy_outputs(bus, name))
 
     def inputs(self) -> Iterator[EncodedEntry]:
         """The input log from its first record."""
@@ -90,8 +89,8 @@ class Archive:
                 before = arrival.at_ms
         return max(longest, until_ms - max(before, since_ms))
 
-    async def _copy_inputs(self, bus: Bus) -> None:
-        log = await _patiently(lambda: bus.input_log(LogName(APP)))
+    async def _copy_inputs(self, bus: Bus, name: LogName) -> None:
+        log = await _patiently(lambda: bus.input_log(name))
         with (self.directory / "input").open("ab") as file:
             while True:
                 entries = await _patiently(lambda: log.read_encoded(self.input_position, **READ))
@@ -101,8 +100,8 @@ class Archive:
                     self.input_position = entry.position
                 file.flush()
 
-    async def _copy_outputs(self, bus: Bus) -> None:
-        log = await _patiently(lambda: bus.output_log(LogName(APP)))
+    async def _copy_outputs(self, bus: Bus, name: LogName) -> None:
+        log = await _patiently(lambda: bus.output_log(name))
         with (self.directory / "output").open("ab") as file:
             while True:
                 entries = await _patiently(lambda: log.read(self.output_sequence, **READ))

@@ -23,7 +23,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from lockstep.bus import Bus, LogName
+from lockstep.bus import Bus
 from lockstep.bus.opening import open_bus
 from lockstep.cli.client import Client
 from lockstep.cli.replay import send_retrying
@@ -117,10 +117,11 @@ async def _run(wish: Wish, network: Network, directory: Path, story: Story) -> V
     async with running_site(directory, overrides, network) as site:
         bus = await _opened(site)
         archive = Archive(directory / "archive")
-        copying = asyncio.create_task(archive.copy(bus))
+        async with Client(site.addresses) as client:
+            await send_retrying(lambda: client.deploy(TEXT))
+        site.log = max(await bus.logs(APP))
+        copying = asyncio.create_task(archive.copy(bus, site.log))
         try:
-            async with Client(site.addresses) as client:
-                await send_retrying(lambda: client.deploy(TEXT))
             receivers = [each.url for each in site.of("receiver")]
             async with under_load(
                 receivers, bus, wish.rate, wish.seed, opened=lambda _: network.socket(CLIENTS)
@@ -186,8 +187,7 @@ def _deck(wish: Wish) -> Iterator[Fault]:
 async def _settle(site: Site, archive: Archive, bus: Bus) -> int:
     """Everything acknowledged is published and delivered, then the processors stop, so that the
     logs end, and both are copied to their ends. Gives the settled position."""
-    name = LogName(APP)
-    inputs, outputs = await bus.input_log(name), await bus.output_log(name)
+    inputs, outputs = await bus.input_log(site.log), await bus.output_log(site.log)
     async with asyncio.timeout(END_LIMIT_MS / 1_000):
         while await site.waiting_at_ingress() != 0:
             await asyncio.sleep(0.2)

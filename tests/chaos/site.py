@@ -60,6 +60,7 @@ class Site:
     processes: dict[str, ServiceProcess] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
     ended: list[str] = field(default_factory=list)
+    log: LogName = field(default=LogName(APP))
 
     def of(self, service: str) -> list[ServiceProcess]:
         """The processes of one service."""
@@ -118,7 +119,7 @@ class Site:
 
     async def log_leader(self) -> int | None:
         """Which NATS node leads the app's output log."""
-        found = await self._stream(stream_name(output_subject(LogName(APP))))
+        found = await self._stream(stream_name(output_subject(self.log)))
         leader = found.get("cluster", {}).get("leader")
         return int(leader[1:]) if leader else None
 

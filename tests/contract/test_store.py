@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.embedded import EmbeddedServers
-from lockstep.store import Deployment, Revision, Stale, Store, Written
+from lockstep.store import Deployment, Removed, Revision, Stale, Store, Written, cursor_name
 from lockstep.store.filesystem import FileStore
 from lockstep.store.memory import MemoryStore
 from lockstep.store.postgres import PostgresStore, read_rows
@@ -105,6 +105,50 @@ async def test_placements_are_kept_and_go_with_the_app(store: Store, app: str) -
     assert await store.deployments.get(app) is None
 
 
+async def test_an_undeployed_app_is_gone_on_from(store: Store, app: str) -> None:
+    """What was deployed last stays; the next generation of it may follow, and then it is deployed;
+    another app may, if it is later."""
+    epoch = await _epoch(store, app)
+    last = deployment(app, 2, "b")
+    for one in (deployment(app), last):
+        assert await store.deployments.put(one, epoch=epoch) == Written()
+    assert await _removed(store, app) is None
+    await store.deployments.remove(app, epoch=epoch)
+    assert await _removed(store, app) == Removed(last, purged=False)
+    assert last not in await store.deployments.list()
+    same_time, skipped = deployment(app, 1, "c"), deployment(app, 4, "c")
+    another = replace(deployment(app, 3, "c"), created_ms=1_001)
+    for refused in (same_time, skipped, another):
+        assert isinstance(await store.deployments.put(refused, epoch=epoch), Stale)
+    assert await store.deployments.put(deployment(app, 3, "c"), epoch=epoch) == Written()
+    assert await store.deployments.get(app) == deployment(app, 3, "c")
+    assert await _removed(store, app) is None
+    await store.deployments.remove(app, epoch=epoch)
+    later = replace(deployment(app, 1, "d"), created_ms=1_001)
+    assert await store.deployments.put(later, epoch=epoch) == Written()
+    assert (await store.deployments.get(app), await _removed(store, app)) == (later, None)
+
+
+async def test_nothing_goes_on_from_a_purged_app(store: Store, app: str) -> None:
+    """Be it purged with its removal or afterwards; only that it was there, and when, is kept."""
+    epoch = await _epoch(store, app)
+    await store.deployments.remove(app, epoch=epoch, purge=True)
+    assert await _removed(store, app) is None
+    first = deployment(app)
+    await store.deployments.put(first, epoch=epoch)
+    await store.deployments.remove(app, epoch=epoch)
+    await store.deployments.remove(app, epoch=epoch, purge=True)
+    gone = Removed(replace(first, text="", settings={}), purged=True)
+    assert await _removed(store, app) == gone
+    await store.deployments.remove(app, epoch=epoch)
+    assert await _removed(store, app) == gone
+    assert isinstance(await store.deployments.put(deployment(app, 2), epoch=epoch), Stale)
+    second = replace(first, created_ms=1_001)
+    assert await store.deployments.put(second, epoch=epoch) == Written()
+    await store.deployments.remove(app, epoch=epoch, purge=True)
+    assert await _removed(store, app) == Removed(replace(second, text="", settings={}), purged=True)
+
+
 async def test_revisions_come_newest_first_with_their_state(store: Store, app: str) -> None:
     """Listed by position; the state is byte for byte what was saved."""
     for position in (10, 30, 20):
@@ -153,12 +197,15 @@ async def test_revisions_are_deleted_by_name(store: Store, app: str) -> None:
     assert await store.revisions.delete([]) == 0
 
 
-async def test_removing_an_app_forgets_its_revisions_alone(store: Store, app: str) -> None:
-    """Another app's revision stays."""
-    await store.revisions.save(revision(app, 1), b"abc")
+async def test_revisions_are_found_by_the_log_they_belong_to(store: Store, app: str) -> None:
+    """An app's groups are listed without another app's; an epoch in one does not refuse another."""
+    later = replace(revision(app, 1), id=f"{app}-later", group="main@17")
+    assert await store.revisions.save(revision(app, 1, epoch=9), b"abc") == Written()
+    assert await store.revisions.save(later, b"abc") == Written()
     await store.revisions.save(revision(f"{app}-other", 1), b"abc")
-    assert await store.revisions.remove_app(app) == 1
-    assert len(await store.revisions.list(f"{app}-other", "main", 0)) == 1
+    assert list(await store.revisions.groups(app)) == [("main", 0), ("main@17", 0)]
+    assert await store.revisions.list(app, "main@17", 0) == [later]
+    assert list(await store.revisions.groups(f"{app}-none")) == []
 
 
 async def test_a_cursor_never_moves_back(store: Store, app: str) -> None:
@@ -169,18 +216,19 @@ async def test_a_cursor_never_moves_back(store: Store, app: str) -> None:
     assert await store.cursors.get(app) == 9
 
 
-async def test_removing_an_app_forgets_its_cursors_alone(store: Store, app: str) -> None:
-    """Those of an app whose name begins alike stay, whatever is in the names; a cursor begins at 0
-    again."""
-    kept = (f"{app}-other/S.0.http", f"{app}.b/S.0.http", f"{app}_/S", f"x{app}/S")
-    gone = (f"{app}/S.0.http", f"{app}/S.0.http/turn", f"{app}/ä_%.1.file")
-    for sink in (*kept, *gone):
+async def test_cursors_are_named_by_app_and_forgotten_by_name(store: Store, app: str) -> None:
+    """Those of an app whose name begins alike are not listed, whatever is in the names; a forgotten
+    cursor begins at 0 again."""
+    other = (f"{app}-other/S.0.http", f"{app}.b/S.0.http", f"{app}_/S", f"x{app}/S")
+    own = (f"{app}/S.0.http", f"{app}/S.0.http/turn", cursor_name(app, "ä_%.1.file", 12))
+    for sink in (*other, *own):
         await store.cursors.put(sink, 7)
-    assert await store.cursors.remove_app(app) == 3
-    assert [await store.cursors.get(sink) for sink in (*gone, *kept)] == [0, 0, 0, 7, 7, 7, 7]
-    assert await store.cursors.remove_app(app) == 0
-    await store.cursors.put(gone[0], 2)
-    assert await store.cursors.get(gone[0]) == 2
+    assert sorted(await store.cursors.names(app)) == sorted(own)
+    assert await store.cursors.delete([own[0], own[2], f"{app}/none"]) == 2
+    assert [await store.cursors.get(sink) for sink in (*own, *other)] == [0, 7, 0, 7, 7, 7, 7]
+    assert await store.cursors.delete([]) == 0
+    await store.cursors.put(own[0], 2)
+    assert await store.cursors.get(own[0]) == 2
 
 
 async def test_a_damaged_file_is_noticed(tmp_path: Path) -> None:
@@ -197,6 +245,11 @@ async def test_a_damaged_file_is_noticed(tmp_path: Path) -> None:
 async def test_reading_a_table_that_is_not_there_gives_nothing(servers: EmbeddedServers) -> None:
     """read_rows asks politely."""
     assert await read_rows(servers.postgres_dsn, 'no "such" table', ["a"]) == []
+
+
+async def _removed(store: Store, app: str) -> Removed | None:
+    found = await store.deployments.removed()
+    return next((one for one in found if one.deployment.app == app), None)
 
 
 async def _epoch(store: Store, app: str) -> int:

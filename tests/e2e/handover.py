@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from lockstep.bus import LogName, OutputLog
+from lockstep.bus import OutputLog
 from lockstep.cli.client import Client
 from lockstep.cli.processes import ProcessSuite
 from lockstep.cli.replay import send_retrying
@@ -117,7 +117,7 @@ async def main(rate: int, handovers: int, upgrades: int, executor: str, *, keep_
         async with Client(suite.addresses) as client:
             await send_retrying(lambda: client.deploy(TEXT))
             await _until(lambda: _both_ready(client), "two ready replicas")
-            log = await world.bus.output_log(LogName(APP))
+            log = await world.bus.output_log(max(await world.bus.logs(APP)))
             return await _under_load(client, log, Feed(rate), handovers, upgrades)
 
     return await tried("handover", trial, executor=executor, keep_logs=keep_logs, plan=PLAN)

@@ -22,7 +22,7 @@ from lockstep.cli.client import Client
 from lockstep.cli.demo.answers import expected_answers, mismatches
 from lockstep.cli.demo.feed import Fed, TimedEvent, feed
 from lockstep.cli.demo.flights import Flights, load_flights, merged
-from lockstep.cli.demo.published import log_of, read_published
+from lockstep.cli.demo.published import read_published
 from lockstep.cli.demo.runner import FLIGHTS, STREAM_ANSWERS, TABLE_COLUMNS, app_text
 from lockstep.cli.processes import ProcessSuite, ServiceProcess
 from lockstep.cli.replay import send_retrying
@@ -55,7 +55,7 @@ async def main(limit: int | None, executor: str, keep_logs: bool) -> int:
     flights = load_flights(limit=limit)
 
     async def trial(suite: ProcessSuite, world: World) -> bool:
-        log = await world.bus.output_log(log_of(FLIGHTS))
+        log = await world.bus.output_log(max(await world.bus.logs(FLIGHTS)))
         async with Client(suite.addresses) as client:
             story = await _fly(suite, client, log, flights)
         return await _judge(suite, log, flights, story)

@@ -201,10 +201,10 @@ BREAKS: Final[dict[str, Break]] = {
     ),
     "purge": Break(
         "revisions and cursors outlive a purge",
-        frozenset({"undeployed"}),
+        frozenset({"undeployed", "purge"}),
         patched=_put(
-            ("lockstep.store.memory.store.MemoryRevisions.remove_app", _keep),
-            ("lockstep.store.memory.store.MemoryCursors.remove_app", _keep),
+            ("lockstep.store.memory.store.MemoryRevisions.delete", _keep),
+            ("lockstep.store.memory.store.MemoryCursors.delete", _keep),
         ),
     ),
     "order": Break(

@@ -102,6 +102,11 @@ class SimBus:
         there = await self.ask(lambda: self.there.output_log(name))
         return SimOutputLog(self, output_subject(name), there)
 
+    async def logs(self, app: str) -> Sequence[LogName]:
+        """See the contract."""
+        found: Sequence[LogName] = await self.ask(lambda: self.there.logs(app))
+        return found
+
     async def remove_logs(self, name: LogName) -> None:
         """See the contract."""
         await self.ask(lambda: self.there.remove_logs(name))

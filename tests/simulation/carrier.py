@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.bus.contract import Appended, EncodedEntry
+from lockstep.bus.contract import Appended, EncodedEntry, LogName
 from lockstep.bus.memory.carrier import MemoryCarrier, Stored, StoredLog
+from lockstep.bus.subjects import log_name, log_patterns
 from lockstep.events import Position
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Answer
@@ -85,6 +86,10 @@ class SimCarrier(MemoryCarrier):
     def has(self, subject: str) -> bool:
         """Whether there is a log of that name now."""
         return subject in self._logs
+
+    def names_of(self, app: str) -> list[LogName]:
+        """The logs there are of an app."""
+        return [log_name(s) for pattern in log_patterns(app) for s in self.subjects(pattern)]
 
     def all_of(self, subject: str) -> list[RecordedLog]:
         """All logs of that name: those that were removed, and the one that is there."""

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from lockstep.bus import LogName
 from lockstep.bus.subjects import input_subject, output_subject
 from lockstep.events import (
     ClaimRecord,
@@ -22,9 +21,10 @@ from lockstep.events import (
     WriteRecord,
 )
 from lockstep.events.codec import decode_input, decode_output
-from lockstep.frame import LOG_SINCE_SETTING
+from lockstep.frame import log_of
+from lockstep.store import since_in, stamp_of
 from services.processor.envelope import unseal
-from services.processor.origin import is_begun, restoration_of, stamp_in, stamp_of
+from services.processor.origin import is_begun, restoration_of, stamp_in
 from tests.simulation.apps import WRITTEN
 from tests.simulation.cluster import Cluster, Life
 from tests.simulation.executor import Fold, Folds
@@ -64,22 +64,24 @@ def is_settled(cluster: Cluster) -> bool:
         return False
     if not (cluster.scenario.app.is_warm or _replicas_stand_at_the_end(cluster)):
         return False
-    return not [*database(cluster, lives), *presenter(cluster, reference)]
+    return not [*database(cluster, lives), *presenter(cluster, reference), *left_over(cluster)]
 
 
 def check_all(cluster: Cluster) -> list[Violation]:
     """Every violation; the first few of each kind."""
     lives = cluster.lives
+    all_lives = [*cluster.afterlives, *lives]
     found = [
         *(violation for life in lives for violation in _of_a_life(life)),
         *put_aside(cluster),
-        *clock(cluster, lives),
-        *folding(cluster, lives),
+        *clock(cluster, all_lives),
+        *folding(cluster, all_lives),
         *revisions(cluster, lives),
-        *acknowledged(cluster, lives),
+        *acknowledged(cluster, all_lives),
         *writes(cluster, lives),
-        *database(cluster, lives),
+        *database(cluster, all_lives),
         *presenter(cluster, lives[-1].reference),
+        *left_over(cluster),
         *(Violation("trim", fault) for fault in cluster.around.carrier.trim_faults[:SHOWN]),
         *(Violation("surprise", str(one)) for one in cluster.story.surprises[:SHOWN]),
     ]
@@ -362,23 +364,41 @@ def gone(cluster: Cluster, published: Sequence[int], *, purged: bool) -> Iterato
         if name.startswith("processor") and parts._statuses():
             yield Violation("undeployed", f"{name} carries it still")
     store = cluster.around.store.shelf
-    kept = [*store.revisions, *(one for one in store.cursors if LOG_SINCE_SETTING not in one)]
+    logs = cluster.around.carrier.names_of(cluster.app)
+    kept = [*store.revisions, *store.cursors, *logs]
     if purged and kept:
         yield Violation("undeployed", f"{kept} outlive a purge")
 
 
+def left_over(cluster: Cluster) -> Iterator[Violation]:
+    """What bears an earlier time than the logs of the app that is deployed has gone, and does not
+    come back."""
+    store, since = cluster.around.store.shelf, cluster.logs[-1].since_ms
+    names = [*(r.group for r, _ in store.revisions.values()), *store.cursors]
+    kept = [name for name in names if since_in(name) < since]
+    kept += [
+        str(log) for log in cluster.around.carrier.names_of(cluster.app) if log.since_ms < since
+    ]
+    if kept:
+        yield Violation("purge", f"{kept} are left of what was purged")
+
+
 def may_trim(cluster: Cluster, subject: str, up_to: Position) -> str | None:
     """None, or who still needs what is to go."""
-    if subject == input_subject(LogName(cluster.app)):
-        kept = [r for r, _ in cluster.around.store.shelf.revisions.values() if r.verified]
+    shelf = cluster.around.store.shelf
+    deployed = shelf.deployments.get(cluster.app)
+    if deployed is None:
+        return None
+    log = log_of(deployed)
+    if subject == input_subject(log):
+        revisions = [r for r, _ in shelf.revisions.values()]
+        kept = [r for r in revisions if r.verified and r.group == log.place[1]]
         oldest = min((revision.position for revision in kept), default=0)
         if up_to > oldest:
             return f"the input log is cut at {up_to}; the oldest counting revision is at {oldest}"
-    elif subject == output_subject(LogName(cluster.app)):
-        deployed = cluster.around.store.shelf.deployments.get(cluster.app)
-        since = "" if deployed is None else deployed.settings.get(LOG_SINCE_SETTING, "")
+    elif subject == output_subject(log):
         for sink, (_, delivered) in cluster.around.database.cursors.items():
-            if not sink.endswith(f"@{since}"):
+            if since_in(sink) != log.since_ms:
                 continue  # it has read logs that were removed
             stream = sink.rpartition("/")[2].partition(".")[0]
             if _rows_gone(cluster, stream, delivered, up_to):

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from lockstep.bus import LogName, input_subject, output_subject
 from lockstep.bus.limits import BusLimits
+from lockstep.frame import log_of
 from lockstep.leader.memory import LeaseTable
 from tests.simulation.breaks import Break
 from tests.simulation.bus import SimBus, Switchboard
@@ -88,28 +89,47 @@ class Cluster:
         return self.scenario.nodes
 
     @property
+    def logs(self) -> list[LogName]:
+        """Those that the app was ever deployed on, in the order of time."""
+        return sorted({log_of(one) for one in self.around.store.archive.deployments.values()})
+
+    @property
     def input(self) -> RecordedLog:
-        """The app's input log."""
-        return self.around.carrier.recorded(input_subject(LogName(self.app)))
+        """The app's input log, the last there was."""
+        return self._life(self.logs[-1]).input
 
     @property
     def output(self) -> RecordedLog:
-        """The app's output log."""
-        return self.around.carrier.recorded(output_subject(LogName(self.app)))
+        """The app's output log, the last there was."""
+        return self._life(self.logs[-1]).output
 
     @property
     def lives(self) -> list[Life]:
         """Of logs that were removed, then of those that are there; references caught up."""
-        carrier, name = self.around.carrier, LogName(self.app)
-        inputs = carrier.all_of(input_subject(name))
-        outputs = carrier.all_of(output_subject(name))
-        lives = [self._life(*both) for both in zip(inputs, outputs, strict=False)]
+        lives = [self._life(name) for name in self.logs]
         for life in lives:
             life.reference.is_over = life is not lives[-1]
             life.reference.catch_up()
         return lives
 
-    def _life(self, entered: RecordedLog, published: RecordedLog) -> Life:
+    @property
+    def afterlives(self) -> list[Life]:
+        """Of logs that somebody made anew who did not know that they had been removed."""
+        lives = [life for name in self.logs for life in self._lives_of(name)[1:]]
+        for life in lives:
+            life.reference.is_over = True
+            life.reference.catch_up()
+        return lives
+
+    def _life(self, name: LogName) -> Life:
+        return self._lives_of(name)[0]
+
+    def _lives_of(self, name: LogName) -> list[Life]:
+        inputs = self.around.carrier.all_of(input_subject(name))
+        outputs = self.around.carrier.all_of(output_subject(name))
+        return [self._known(*both) for both in zip(inputs, outputs, strict=False)]
+
+    def _known(self, entered: RecordedLog, published: RecordedLog) -> Life:
         if id(published) not in self._lives:
             first, archive = self.scenario.app.versions[0], self.around.store.archive
             reference = Reference(first, entered, published, archive)

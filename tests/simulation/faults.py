@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from lockstep.events import LockstepError
-from services.processor.origin import stamp_of
+from lockstep.store import stamp_of
 from tests.simulation.cluster import Cluster
 from tests.simulation.scenario import SERVERS, Fault
 

@@ -17,9 +17,9 @@ from lockstep.events import (
 )
 from lockstep.events.codec import decode_output
 from lockstep.operators.errors import SnapshotError
-from lockstep.store import Deployment
+from lockstep.store import Deployment, Stamp, stamp_of
 from services.processor.envelope import unseal
-from services.processor.origin import Stamp, restoration_of, stamp_in, stamp_of
+from services.processor.origin import restoration_of, stamp_in
 from tests.simulation.carrier import RecordedLog
 from tests.simulation.executor import Folds, SimExecutor
 from tests.simulation.store import Archive
@@ -151,8 +151,8 @@ class Reference:
         begin = generation.position
         found = self._found(generation)
         executors = [self._executor(wanted.text, one) for one in self._states(generation, wanted)]
-        fitting = [one for one in executors if one is not None]
-        fitting.append(SimExecutor(Folds(), "reference", wanted.text))
+        empty = SimExecutor(Folds(), "reference", wanted.text)
+        fitting = [one for one in executors if one is not None] or [empty]
         same = [one for one in fitting if found is not None and one.snapshot() == found]
         return Segment(generation, wanted.text, begin, (same or fitting)[0], begin)
 
@@ -181,9 +181,9 @@ class Reference:
         if not self.segments:
             return
         before = self.segments[-1]
+        if before.generation is None or before.generation.deployed_ms != generation.deployed_ms:
+            return  # of an app that was undeployed for this one
         before.fold(self.log, generation.position)
-        if before.generation is None:
-            return
         restoration = restoration_of(wanted)
         if restoration is not None and restoration.made_under > stamp_in(before.generation):
             taken = self.archive.taken[restoration.revision]

@@ -31,14 +31,13 @@ class Share:
 
 @dataclass(frozen=True)
 class Run:
-    """What is run of each seed: with what broken on purpose, with purges or without."""
+    """What is run of each seed: with what broken on purpose."""
 
     broken: str
-    purges: bool
 
     def outcome(self, seed: int) -> Outcome:
         """The seed's simulation."""
-        return simulate(draw(seed, purges=self.purges), self.substitution)
+        return simulate(draw(seed), self.substitution)
 
     @property
     def substitution(self) -> Break:
@@ -105,10 +104,8 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--break", dest="broken", default="", choices=["", *BREAKS],
                         help="breaks an invariant on purpose: the seeds have to fail")  # fmt: skip
-    parser.add_argument("--purges", action="store_true",
-                        help="apps are purged, too: some seeds fail, see DESIGN.md")  # fmt: skip
     given = parser.parse_args()
-    run = Run(given.broken, given.purges or given.broken == "purge")
+    run = Run(given.broken)
     if given.seed is not None:
         return run_one(given.seed, run, whole=given.whole)
     seeds = range(given.first, given.first + given.seeds)

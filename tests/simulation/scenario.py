@@ -51,18 +51,13 @@ class Scenario:
     """What becomes of the app at the very end: `undeploy`, `purge` or nothing."""
 
 
-def draw(seed: int, *, purges: bool = False) -> Scenario:
-    """The scenario of a seed, with what operators and users ask for meanwhile.
-
-    Where apps would be purged they keep their logs, unless `purges` (DESIGN, "Known").
-    """
+def draw(seed: int) -> Scenario:
+    """The scenario of a seed, with what operators and users ask for meanwhile."""
     scenario = draw_faults(seed)
     rng = random.Random(f"actions {seed}")
     actions = _actions(rng, scenario)
     again = rng.choice(("", "", "", "", "redeploy", "purge"))
     clients = scenario.clients
-    if again == "purge" and not purges:
-        again = "redeploy"
     if again:
         at_ms = rng.randrange(FIRST_FAULT_MS, LAST_FAULT_MS)
         text = rng.choice(("same", "same", "next"))
@@ -74,7 +69,7 @@ def draw(seed: int, *, purges: bool = False) -> Scenario:
         scenario,
         clients=clients,
         faults=tuple(sorted([*scenario.faults, *actions])),
-        farewell="undeploy" if farewell == "purge" and not purges else farewell,
+        farewell=farewell,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lockstep.events import UnavailableError
-from lockstep.store import Deployment, Revision, Stale
+from lockstep.store import Deployment, Revision, Stale, Stamp, stamp
 from lockstep.store.contract import Written
 from lockstep.store.memory.store import (
     MemoryDeployments,
@@ -14,7 +14,6 @@ from lockstep.store.memory.store import (
     MemoryShelf,
     MemoryStore,
 )
-from services.processor.origin import Stamp, stamp
 from tests.simulation.loop import Host, VirtualLoop
 from tests.simulation.network import Network, Remote
 

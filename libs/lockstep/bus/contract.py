@@ -24,13 +24,24 @@ from lockstep.events import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class LogName:
-    """Which log: (app, group, partition); the partition is counted from 0."""
+    """Which log: (app, group, partition); the partition is counted from 0.
+
+    `since_ms`: when the app's logs began. After a purge they begin anew under a later time, so what
+    somebody does late to the ones before cannot meet them.
+    """
 
     app: str
     group: str = "main"
     partition: int = 0
+    since_ms: int = 0
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """(app, group and since, partition): what else belongs to this log is kept under that."""
+        since = f"@{self.since_ms}" if self.since_ms else ""
+        return self.app, self.group + since, self.partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,13 +298,16 @@ class Bus(Protocol):
     """A connected carrier: the factory of everything above. Open logs are created when missing."""
 
     async def input_log(self, name: LogName) -> InputLog:
-        """The input log in.<app>.<group>.<partition>."""
+        """The input log in.<app>.<group>.<partition>[.<since>]."""
 
     async def output_log(self, name: LogName) -> OutputLog:
-        """The output log out.<app>.<group>.<partition>."""
+        """The output log out.<app>.<group>.<partition>[.<since>]."""
+
+    async def logs(self, app: str) -> Sequence[LogName]:
+        """The logs there are of an app, in order; of a name one of the two logs may be missing."""
 
     async def remove_logs(self, name: LogName) -> None:
-        """Deletes both logs (undeploy with purge)."""
+        """Deletes both logs; idempotent."""
 
     @property
     def dead_letters(self) -> DeadLetters:

@@ -45,13 +45,24 @@ def unescaped(token: str) -> str:
 
 
 def input_subject(log: LogName) -> str:
-    """in.<app>.<group>.<partition>: where receivers append."""
+    """in.<app>.<group>.<partition>[.<since>]: where receivers append."""
     return f"in.{_log_tokens(log)}"
 
 
 def output_subject(log: LogName) -> str:
-    """out.<app>.<group>.<partition>: where the leader appends."""
+    """out.<app>.<group>.<partition>[.<since>]: where the leader appends."""
     return f"out.{_log_tokens(log)}"
+
+
+def log_patterns(app: str) -> tuple[str, str]:
+    """All input logs of an app, and all output logs."""
+    return f"in.{escaped(app)}.>", f"out.{escaped(app)}.>"
+
+
+def log_name(subject: str) -> LogName:
+    """The log that has this subject."""
+    _, app, group, partition, *since = subject.split(".")
+    return LogName(unescaped(app), unescaped(group), int(partition), int(since[0]) if since else 0)
 
 
 def dead_subject(app: str, stream: str) -> str:
@@ -98,6 +109,11 @@ def stream_name(subject: str) -> str:
     return subject.replace(".", "+")
 
 
+def subject_of(stream: str) -> str:
+    """The subject of the log that a stream of this name holds."""
+    return stream.replace("+", ".")
+
+
 def matches(pattern: str, subject: str) -> bool:
     """Whether a subject fits a pattern with the wildcards `*` (one token) and `>` (one or more)."""
     wanted, found = pattern.split("."), subject.split(".")
@@ -121,4 +137,5 @@ def covers(wide: str, narrow: str) -> bool:
 
 
 def _log_tokens(log: LogName) -> str:
-    return f"{escaped(log.app)}.{escaped(log.group)}.{log.partition}"
+    since = f".{log.since_ms}" if log.since_ms else ""
+    return f"{escaped(log.app)}.{escaped(log.group)}.{log.partition}{since}"

@@ -21,8 +21,10 @@ from lockstep.frame.control import (
     Redelivery,
     SinkStatus,
     command_subject,
+    log_of,
     question_subject,
     redelivery_subject,
+    since_ms,
     snapshot_subject,
 )
 from lockstep.frame.health import Readiness
@@ -66,6 +68,7 @@ __all__ = [
     "Wire",
     "World",
     "command_subject",
+    "log_of",
     "open_world",
     "problem_response",
     "question_subject",
@@ -73,6 +76,7 @@ __all__ = [
     "run_service",
     "run_side_by_side",
     "run_together",
+    "since_ms",
     "snapshot_subject",
     "wait_set",
 ]

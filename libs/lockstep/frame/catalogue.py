@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lockstep.bus import Topics
+from lockstep.bus import LogName, Topics
 from lockstep.clock import Clock
 from lockstep.events import StreamSchema
 from lockstep.frame.context import Context
-from lockstep.frame.control import DEPLOYMENTS_CHANGED
+from lockstep.frame.control import DEPLOYMENTS_CHANGED, log_of
 from lockstep.frame.offload import Offload
 from lockstep.frame.tasks import Tasks
 from lockstep.frame.waiting import wait_set
@@ -36,6 +36,17 @@ class AppView:
     def name(self) -> str:
         """The app's name."""
         return self.deployment.app
+
+    def is_same_app(self, other: AppView) -> bool:
+        """Of the same text, and never undeployed for another one or purged in between: who follows
+        its logs by its plan goes on."""
+        one, two = self.deployment, other.deployment
+        return (one.version, one.created_ms) == (two.version, two.created_ms)
+
+    @property
+    def log(self) -> LogName:
+        """Its input and output log."""
+        return log_of(self.deployment)
 
     @property
     def streams(self) -> dict[str, StreamSchema]:
@@ -175,7 +186,7 @@ class Catalogue:
 
     async def _view(self, deployment: Deployment) -> AppView | None:
         known = self._views.get(deployment.app)
-        if known is not None and _is_same_app(known.deployment, deployment):
+        if known is not None and known.is_same_app(AppView(deployment, known.plan)):
             return AppView(deployment, known.plan)
         if self._refused.get(deployment.app) == deployment.version:
             return None
@@ -203,9 +214,3 @@ class Catalogue:
                 self._nudged.set()
         finally:
             await subscription.close()
-
-
-def _is_same_app(known: Deployment, found: Deployment) -> bool:
-    """One that was undeployed and is deployed anew with the same text is another: it may have other
-    logs, so who follows them by the plan begins again."""
-    return (known.version, known.created_ms) == (found.version, found.created_ms)

@@ -12,9 +12,10 @@ from typing import Final
 
 import msgspec
 
-from lockstep.bus import Topics, control_subject
+from lockstep.bus import LogName, Topics, control_subject
 from lockstep.clock import Clock
 from lockstep.events import Fault, LockstepError
+from lockstep.store import Deployment
 from lockstep.telemetry import Logger
 
 HEARTBEATS: Final = control_subject("heartbeat")
@@ -23,10 +24,20 @@ DEPLOYMENTS_CHANGED: Final = control_subject("deployments")
 
 RESTORE_SETTING: Final = "restore_revision"
 LOG_SINCE_SETTING: Final = "log_since_ms"
-"""When the app's logs began, as its coordinator saw them empty: what belongs to logs that were
-removed (a purge) does not belong to these. Absent: they are older than this setting."""
+"""When the app's logs began: part of their name, so that what belongs to logs that were removed (a
+purge) does not belong to these. Absent: they are older than this setting."""
 RESTORE_GENERATION_SETTING: Final = "restore_generation"
 """Settings of a deployment: which revision's state to go on with, asked for in which generation."""
+
+
+def since_ms(deployment: Deployment) -> int:
+    """When the logs of a deployed app began; 0 when that was not noted."""
+    return int(deployment.settings.get(LOG_SINCE_SETTING, "0"))
+
+
+def log_of(deployment: Deployment) -> LogName:
+    """The logs of a deployed app, of its one group and partition."""
+    return LogName(deployment.app, since_ms=since_ms(deployment))
 
 
 def question_subject(app: str) -> str:

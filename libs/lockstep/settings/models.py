@@ -151,6 +151,7 @@ class CoordinatorSettings(Section):
     heartbeat_interval_ms: Milliseconds
     heartbeat_max_retry: Count
     min_processors: Count
+    sweep_interval_ms: Milliseconds
 
 
 class TelemetrySettings(Section):

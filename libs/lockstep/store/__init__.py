@@ -4,24 +4,42 @@ from lockstep.store.contract import (
     Cursors,
     Deployment,
     Deployments,
+    Removed,
     Revision,
     Revisions,
     Stale,
     Store,
     Written,
 )
+from lockstep.store.naming import (
+    NEVER,
+    Stamp,
+    cursor_name,
+    revision_id,
+    since_in,
+    stamp,
+    stamp_of,
+)
 from lockstep.store.opening import open_store
 from lockstep.store.rules import needed
 
 __all__ = [
+    "NEVER",
     "Cursors",
     "Deployment",
     "Deployments",
+    "Removed",
     "Revision",
     "Revisions",
     "Stale",
+    "Stamp",
     "Store",
     "Written",
+    "cursor_name",
     "needed",
     "open_store",
+    "revision_id",
+    "since_in",
+    "stamp",
+    "stamp_of",
 ]

@@ -26,6 +26,17 @@ class Deployment:
 
 
 @dataclass(frozen=True, slots=True)
+class Removed:
+    """An app that is not deployed any more: its last deployment, which the same app may go on from.
+
+    `purged`: nothing does. Its logs, revisions and cursors go, and only when it was is kept.
+    """
+
+    deployment: Deployment
+    purged: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Written:
     """The write stands."""
 
@@ -41,7 +52,9 @@ class Deployments(Protocol):
     """Desired state: which apps at which version, and where their replicas are placed."""
 
     async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
-        """Stores or replaces by app name; generation must be the next one."""
+        """Stores or replaces by app name; generation must be the next one of that `created_ms`,
+        also behind a removal that did not purge. Generation 1 is for an app that is not deployed,
+        and created later than the one before."""
 
     async def get(self, app: str) -> Deployment | None:
         """The deployment or None."""
@@ -49,8 +62,12 @@ class Deployments(Protocol):
     async def list(self) -> Sequence[Deployment]:
         """All, by name."""
 
-    async def remove(self, app: str, *, epoch: int) -> Written | Stale:
-        """Forgets an app (idempotent)."""
+    async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
+        """Takes an app and its placement away (idempotent); what was deployed last stays in
+        `removed`. `purge` may follow later."""
+
+    async def removed(self) -> Sequence[Removed]:
+        """Apps that are not deployed any more, by name: the last deployment of each."""
 
     async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
         """Which processors shall carry the app, first = preferred leader."""
@@ -61,7 +78,11 @@ class Deployments(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A stored state: of which app version, at which log position, verified by a restore or not."""
+    """A stored state: of which app version, at which log position, verified by a restore or not.
+
+    `app`, `group` and `partition` say of which log it is; `group` also since when there is that
+    log, so that revisions of logs that were removed are not among those of later ones.
+    """
 
     id: str
     app: str
@@ -87,6 +108,9 @@ class Revisions(Protocol):
     async def list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
         """Newest first."""
 
+    async def groups(self, app: str) -> Sequence[tuple[str, int]]:
+        """(group, partition) of all that there are of an app, in order."""
+
     async def load(self, revision_id: str) -> bytes:
         """The state; LookupError when it is gone."""
 
@@ -98,13 +122,10 @@ class Revisions(Protocol):
         """Deletes those that are there; gives how many. What recovery needs is the caller's to
         spare (`rules.needed`)."""
 
-    async def remove_app(self, app: str) -> int:
-        """Deletes all revisions of an app."""
-
 
 class Cursors(Protocol):
-    """How far a sink has delivered an output log; for sinks that cannot keep it themselves. What
-    belongs to an app has a name that begins with the app's and a slash."""
+    """How far a sink has delivered an output log; for sinks that cannot keep it themselves. Named
+    by `lockstep.store.cursor_name`."""
 
     async def get(self, sink: str) -> int:
         """Sequence of the last delivered output record; 0 at the start."""
@@ -112,8 +133,11 @@ class Cursors(Protocol):
     async def put(self, sink: str, sequence: int) -> None:
         """Moves the cursor; never back."""
 
-    async def remove_app(self, app: str) -> int:
-        """Forgets all cursors of an app; gives how many there were."""
+    async def names(self, app: str) -> Sequence[str]:
+        """The names of an app's cursors, in order."""
+
+    async def delete(self, names: Sequence[str]) -> int:
+        """Forgets those that are there; gives how many."""
 
 
 class Store(Protocol):

@@ -1,10 +1,29 @@
-"""Decisions about revisions that are made alike everywhere: which go, which have to stay. Pure."""
+"""Decisions that are made alike everywhere: which deployment may follow which, which revisions go
+and which have to stay. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from lockstep.store.contract import Revision
+from lockstep.store.contract import Deployment, Removed, Revision
+
+
+def may_follow(new: Deployment, present: Deployment | None, removed: Removed | None) -> bool:
+    """Whether a deployment may be written over what is deployed or was deployed last."""
+    if new.generation == 1:
+        earlier = removed is None or removed.deployment.created_ms < new.created_ms
+        return present is None and earlier
+    if present is None and removed is not None and not removed.purged:
+        present = removed.deployment
+    if present is None:
+        return False
+    return (new.created_ms, new.generation) == (present.created_ms, present.generation + 1)
+
+
+def as_removed(last: Deployment, *, purged: bool) -> Removed:
+    """What is kept of an undeployed app."""
+    return Removed(replace(last, text="", settings={}) if purged else last, purged)
 
 
 def newest_first(revisions: Sequence[Revision]) -> list[Revision]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -204,3 +205,23 @@ async def test_removed_logs_start_anew(world: World) -> None:
     await world.bus.remove_logs(name)
     await world.bus.remove_logs(name)
     assert await (await world.bus.input_log(name)).bounds() == (1, 0)
+
+
+async def test_an_apps_logs_are_named_by_when_they_began(world: World) -> None:
+    """Logs of an earlier time are others: they go, and are written to, apart. Other apps' are not
+    listed."""
+    name, other = fresh_log(), fresh_log()
+    assert await world.bus.logs(name.app) == []
+    old, new = replace(name, since_ms=1_700_000_000_000), replace(name, since_ms=1_800_000_000_000)
+    for one in (new, old, name, other):
+        await world.bus.input_log(one)
+    await world.bus.output_log(new)
+    late = await world.other.input_log(old)
+    assert await world.bus.logs(name.app) == [name, old, new]
+    await late.append(one_event(1))
+    assert await (await world.bus.input_log(new)).bounds() == (1, 0)
+    await world.bus.remove_logs(old)
+    assert await world.other.logs(name.app) == [name, new]
+    await world.bus.remove_logs(new)
+    await world.bus.remove_logs(name)
+    assert await world.bus.logs(name.app) == []

@@ -24,6 +24,7 @@ from lockstep.events import LogEntry, OutputRecord, OutputRow, UnavailableError
 from lockstep.frame import Process, Wire, World, open_world
 from lockstep.leader import Lease, Leases
 from lockstep.settings import Settings, load_settings
+from lockstep.store import Revision
 from services.coordinator.wiring import wire as coordinator
 from services.presenter.wiring import wire as presenter
 from services.processor.wiring import wire as processor
@@ -260,7 +261,7 @@ class Cluster:
 
     async def published(self, app: str) -> list[OutputRow]:
         """All rows that the output log holds now; those that come meanwhile are not waited for."""
-        log = await self.watcher.bus.output_log(LogName(app))
+        log = await self.watcher.bus.output_log(await log_of(self.watcher, app))
         end = (await log.tail()).sequence
         entries = [entry async for entry in _up_to(end, log.read, lambda entry: entry.sequence)]
         records = [each.record for each in entries if isinstance(each.record, OutputRecord)]
@@ -268,7 +269,7 @@ class Cluster:
 
     async def taken_in(self, app: str) -> list[LogEntry]:
         """All that the input log holds now."""
-        log = await self.watcher.bus.input_log(LogName(app))
+        log = await self.watcher.bus.input_log(await log_of(self.watcher, app))
         _, end = await log.bounds()
         return [entry async for entry in _up_to(end, log.read, lambda entry: entry.position)]
 
@@ -286,6 +287,16 @@ class Cluster:
         ids = [row.id for row in rows]
         assert ids == sorted(set(ids))
         return rows
+
+
+async def log_of(world: World, app: str) -> LogName:
+    """The logs of an app, or those that it had last."""
+    return max(await world.bus.logs(app))
+
+
+async def revisions_of(world: World, app: str) -> Sequence[Revision]:
+    """The store's, newest first."""
+    return await world.store.revisions.list(*(await log_of(world, app)).place)
 
 
 async def until(

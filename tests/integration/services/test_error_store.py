@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.cluster import Cluster, log_of, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.webhook import webhook
 
@@ -104,7 +104,8 @@ async def test_outputs_go_to_their_sink_again(cluster_of: Start) -> None:
         numbers = {one["sequence"]: one["position"] for one in found}
         assert len(answer["replayed"]) == 2
         assert [value for _, value in seen] == [1, 3]
-        assert all(key.startswith("Outputs/main/0/") for key, _ in seen)
+        since = (await log_of(cluster.watcher, app)).since_ms
+        assert all(key.startswith(f"Outputs@{since}/main/0/") for key, _ in seen)
         assert len({key for key, _ in seen}) == 2
         (left,) = answer["refused"].items()
         assert int(left[0]) in numbers

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from lockstep.bus import LogName
-from tests.integration.services.cluster import STEADY, Cluster, until
+from tests.integration.services.cluster import STEADY, Cluster, log_of, revisions_of, until
 from tests.integration.services.conftest import Start
 
 COUNT = """
@@ -132,7 +131,7 @@ async def test_revisions_are_taken_verified_and_the_log_is_trimmed(cluster_of: S
     quick = {"LOCKSTEP_PROCESSOR__SNAPSHOT_INTERVAL_MS": "200"}
     async with cluster_of(*nodes, **quick) as cluster:
         app = await cluster.deploy(COUNT.format(name="Rev"), replicas=2)
-        log = await cluster.watcher.bus.input_log(LogName(app))
+        log = await cluster.watcher.bus.input_log(await log_of(cluster.watcher, app))
         sent = 0
 
         async def trimmed() -> Any:
@@ -143,12 +142,12 @@ async def test_revisions_are_taken_verified_and_the_log_is_trimmed(cluster_of: S
             return first > 1
 
         await until(trimmed, "a trimmed input log")
-        store, verified = cluster.watcher.store.revisions, 0
+        verified = 0
 
         async def spared() -> bool:
             # A new one stands beside those that it replaces until they are gone.
             nonlocal verified
-            verified = sum(one.verified for one in await store.list(app, "main", 0))
+            verified = sum(one.verified for one in await revisions_of(cluster.watcher, app))
             return 1 <= verified <= cluster.settings.processor.revisions_to_keep
 
         await until(spared, "as many revisions as are to be kept", seen=lambda: verified)

@@ -16,9 +16,8 @@ import pytest
 from aiohttp import web
 from nats.js.errors import NotFoundError
 
-from lockstep.bus import LogName
 from lockstep.events import OutputId, OutputRow, UnavailableError
-from tests.integration.services.cluster import RANDOM, WAIT_MS, Cluster, until
+from tests.integration.services.cluster import RANDOM, WAIT_MS, Cluster, log_of, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.webhook import webhook
 
@@ -307,7 +306,8 @@ async def test_nats_sink_where_a_stream_keeps_the_subject(cluster_of: Start) -> 
         assert (await stream.stream_info(root)).state.messages == 6
         first = await stream.get_msg(root, 1)
         assert first.headers is not None
-        assert first.headers["Nats-Msg-Id"].startswith("Kept/main/0/")
+        since = (await log_of(cluster.watcher, app)).since_ms
+        assert first.headers["Nats-Msg-Id"].startswith(f"Kept@{since}/main/0/")
         await stream.delete_stream(root)
         await client.close()
 
@@ -340,7 +340,7 @@ async def test_an_output_log_does_not_fill_up(cluster_of: Start, sink: str) -> N
             " from In select a, str:repeat('0123456789', 4000) as t insert into Out;"
         )
         app = await cluster.deploy(text)
-        log = await cluster.watcher.bus.output_log(LogName(app))
+        log = await cluster.watcher.bus.output_log(await log_of(cluster.watcher, app))
         status, answer = await cluster.call(
             "POST",
             "receiver",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.bus import LogName
-from tests.integration.services.cluster import STEADY, Cluster, until
+from tests.integration.services.cluster import STEADY, Cluster, log_of, revisions_of, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.test_processor import COUNT, expected, feed, hand_over
 
@@ -39,7 +38,7 @@ async def test_a_warm_standby_holds_a_revision_and_folds_when_promoted(cluster_o
 
             async def stands_there() -> bool:
                 # It moves on with the next one, and those before are forgotten.
-                found = await cluster.watcher.store.revisions.list(app, "main", 0)
+                found = await revisions_of(cluster.watcher, app)
                 one = await replica(cluster, app, active=False)
                 places = [each.position for each in found if each.verified]
                 return one is not None and one["position"] in places
@@ -63,7 +62,7 @@ async def test_a_warm_standby_does_not_fold(cluster_of: Start) -> None:
         app = await cluster.deploy(WARM.format(name="Lazy"), replicas=2)
         await feed(cluster, app, 0, 10)
         await cluster.published_count(app, 10)
-        log = await cluster.watcher.bus.input_log(LogName(app))
+        log = await cluster.watcher.bus.input_log(await log_of(cluster.watcher, app))
         _, end = await log.bounds()
 
         async def seen() -> Any:
@@ -130,7 +129,7 @@ async def test_a_revision_on_demand_is_taken_by_the_standby(cluster_of: Start) -
         leader = await replica(cluster, app, active=True)
         standby = await replica(cluster, app, active=False)
         taken_id = await cluster.snapshot(app)
-        found = await cluster.watcher.store.revisions.list(app, "main", 0)
+        found = await revisions_of(cluster.watcher, app)
         found = [one for one in found if one.position > 0]  # the other one is the app's beginning
         assert [one.id for one in found] == [taken_id]
         assert found[0].position >= leader["position"]

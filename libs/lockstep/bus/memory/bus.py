@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lockstep.bus.contract import (
     DeadLetters,
     Ingress,
@@ -18,7 +20,14 @@ from lockstep.bus.memory.input_log import MemoryInputLog
 from lockstep.bus.memory.link import Link
 from lockstep.bus.memory.output_log import MemoryOutputLog
 from lockstep.bus.memory.topics import MemoryTopics
-from lockstep.bus.subjects import DEAD_ALL, INGRESS_ALL, input_subject, output_subject
+from lockstep.bus.subjects import (
+    DEAD_ALL,
+    INGRESS_ALL,
+    input_subject,
+    log_name,
+    log_patterns,
+    output_subject,
+)
 
 
 class MemoryBus:
@@ -45,6 +54,12 @@ class MemoryBus:
         self.link.send()
         log = self._carrier.log(output_subject(name))
         return MemoryOutputLog(log, self.link, self._carrier.limits.max_message_bytes)
+
+    async def logs(self, app: str) -> Sequence[LogName]:
+        """See the contract."""
+        self.link.send()
+        found = (self._carrier.subjects(pattern) for pattern in log_patterns(app))
+        return sorted({log_name(subject) for subjects in found for subject in subjects})
 
     async def remove_logs(self, name: LogName) -> None:
         """See the contract."""

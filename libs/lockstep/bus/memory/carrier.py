@@ -13,6 +13,7 @@ from typing import NamedTuple
 from lockstep.bus.contract import Appended, OutputTail
 from lockstep.bus.errors import LogFullError
 from lockstep.bus.limits import BusLimits
+from lockstep.bus.subjects import matches
 from lockstep.clock import Clock
 from lockstep.events import Position
 
@@ -143,6 +144,10 @@ class MemoryCarrier:
     def next_key(self) -> int:
         """A key for `listeners`, in the order of their coming."""
         return next(self._keys)
+
+    def subjects(self, pattern: str) -> list[str]:
+        """The logs whose names fit a pattern."""
+        return [subject for subject in self._logs if matches(pattern, subject)]
 
     def remove(self, subject: str) -> None:
         """Forgets a log."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lockstep.bus.contract import (
     DeadLetters,
     Ingress,
@@ -26,8 +28,11 @@ from lockstep.bus.subjects import (
     DEAD_ALL,
     DEAD_STREAM,
     input_subject,
+    log_name,
+    log_patterns,
     output_subject,
     stream_name,
+    subject_of,
 )
 from lockstep.clock import Randomness
 
@@ -82,6 +87,11 @@ class NatsBus:
         stream = stream_name(subject)
         await self._ensure_log(stream, subject, forgets=False)
         return NatsOutputLog(self._jetstream, subject, stream, self._randomness)
+
+    async def logs(self, app: str) -> Sequence[LogName]:
+        """See the contract."""
+        found = [await self._jetstream.streams(pattern) for pattern in log_patterns(app)]
+        return sorted({log_name(subject_of(name)) for names in found for name in names})
 
     async def remove_logs(self, name: LogName) -> None:
         """See the contract."""

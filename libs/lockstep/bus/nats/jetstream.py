@@ -10,6 +10,7 @@ import base64
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -129,6 +130,17 @@ class JetStream:
                     raise
 
         await persistently(delete, self.limits)
+
+    async def streams(self, pattern: str) -> list[str]:
+        """Names of all streams that keep a subject of the pattern."""
+        found: list[str] = []
+        while True:
+            request = {"subject": pattern, "offset": len(found)}
+            answer = await persistently(partial(self.call, "STREAM.NAMES", request), self.limits)
+            more = answer.get("streams") or ()
+            found += more
+            if not more or len(found) >= int(answer["total"]):
+                return found
 
     async def state(self, name: str) -> dict[str, Any]:
         """The stream's state: messages, bytes, first_seq, last_seq."""

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.bus import LogName, OutputLog
+from lockstep.bus import OutputLog
 from lockstep.events import OutputId, OutputRecord
 
 READ_RECORDS = 500
@@ -46,11 +46,3 @@ async def read_published(log: OutputLog) -> Published:
     published.total = seen.total()
     published.duplicated = published.total - len(seen)
     return published
-
-
-MAIN_LOG_GROUP = "main"
-
-
-def log_of(app: str) -> LogName:
-    """The log of an app that runs as one group on one partition."""
-    return LogName(app, MAIN_LOG_GROUP, 0)

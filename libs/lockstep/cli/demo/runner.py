@@ -16,7 +16,7 @@ from lockstep.cli.demo.answers import Row, expected_answers, mismatches
 from lockstep.cli.demo.feed import Fed, TimedEvent, feed
 from lockstep.cli.demo.flights import Flights, load_flights, merged
 from lockstep.cli.demo.pizza import pizza_answer, pizza_events
-from lockstep.cli.demo.published import Published, log_of, read_published
+from lockstep.cli.demo.published import Published, read_published
 from lockstep.cli.output import console
 from lockstep.cli.replay import send_retrying
 from lockstep.cli.suite import Suite
@@ -122,7 +122,7 @@ async def _checked(
     world = await open_world(suite.settings, SystemClock(), SystemRandomness())
     try:
         published = {
-            app: await read_published(await world.bus.output_log(log_of(app)))
+            app: await read_published(await world.bus.output_log(max(await world.bus.logs(app))))
             for app in (FLIGHTS, PIZZA)
         }
     finally:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 
-from lockstep.store.contract import Deployment, Revision, Stale, Written
+from lockstep.store.contract import Deployment, Removed, Revision, Stale, Written
 from lockstep.store.filesystem.files import locked, read_file, write_file
-from lockstep.store.rules import newest_first, purgeable
+from lockstep.store.naming import is_of_app
+from lockstep.store.rules import as_removed, may_follow, newest_first, purgeable
 
 Thing = TypeVar("Thing")
 _STATE = ".state"
@@ -35,6 +36,7 @@ class FileDeployments:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._apps = folder / "apps"
+        self._removals = folder / "removed"
         self._placements = folder / "placements"
 
     async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
@@ -44,13 +46,15 @@ class FileDeployments:
     def _put(self, deployment: Deployment, epoch: int) -> Written | Stale:
         with locked(self._folder):
             path = self._apps / (_file_name(deployment.app) + _ABOUT)
-            before = _read(path, Deployment)
-            if deployment.generation != (0 if before is None else before.generation) + 1:
+            removal = self._removals / path.name
+            present, removed = _read(path, Deployment), _read(removal, Removed)
+            if not may_follow(deployment, present, removed):
                 return Stale(self._epoch())
             stale = self._passes(epoch)
             if stale is not None:
                 return stale
             write_file(path, msgspec.json.encode(deployment))
+            removal.unlink(missing_ok=True)
             return Written()
 
     async def get(self, app: str) -> Deployment | None:
@@ -66,18 +70,35 @@ class FileDeployments:
         found = [_read(path, Deployment) for path in self._apps.glob("*" + _ABOUT)]
         return sorted((d for d in found if d is not None), key=lambda d: d.app)
 
-    async def remove(self, app: str, *, epoch: int) -> Written | Stale:
-        """Forgets an app."""
-        return await asyncio.to_thread(self._remove, app, epoch)
+    async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
+        """Takes an app away."""
+        return await asyncio.to_thread(self._remove, app, epoch, purge)
 
-    def _remove(self, app: str, epoch: int) -> Written | Stale:
+    def _remove(self, app: str, epoch: int, purge: bool) -> Written | Stale:
         with locked(self._folder):
             stale = self._passes(epoch)
             if stale is not None:
                 return stale
-            (self._apps / (_file_name(app) + _ABOUT)).unlink(missing_ok=True)
-            (self._placements / (_file_name(app) + _ABOUT)).unlink(missing_ok=True)
+            file_name = _file_name(app) + _ABOUT
+            path, removal = self._apps / file_name, self._removals / file_name
+            present, before = _read(path, Deployment), _read(removal, Removed)
+            last = present or (before.deployment if before is not None and purge else None)
+            if last is not None:
+                write_file(removal, msgspec.json.encode(as_removed(last, purged=purge)))
+            path.unlink(missing_ok=True)
+            (self._placements / file_name).unlink(missing_ok=True)
             return Written()
+
+    async def removed(self) -> Sequence[Removed]:
+        """Apps that are not deployed any more."""
+        return await asyncio.to_thread(self._removed)
+
+    def _removed(self) -> Sequence[Removed]:
+        # A put that was cut short may have left the file of what it followed.
+        names = {path.name for path in self._apps.glob("*" + _ABOUT)}
+        paths = [path for path in self._removals.glob("*" + _ABOUT) if path.name not in names]
+        found = [_read(path, Removed) for path in paths]
+        return sorted((r for r in found if r is not None), key=lambda r: r.deployment.app)
 
     async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
         """Which processors shall carry the app."""
@@ -152,6 +173,11 @@ class FileRevisions:
         wanted = (app, group, partition)
         return newest_first([r for r in self._all() if (r.app, r.group, r.partition) == wanted])
 
+    async def groups(self, app: str) -> Sequence[tuple[str, int]]:
+        """Of which logs of an app there are any."""
+        found = [r for r in await asyncio.to_thread(self._all) if r.app == app]
+        return sorted({(r.group, r.partition) for r in found})
+
     def _all(self) -> Sequence[Revision]:
         found = (_read(path, Revision) for path in self._folder.glob("*" + _ABOUT))
         return [revision for revision in found if revision is not None]
@@ -175,10 +201,6 @@ class FileRevisions:
         """Deletes those that are there."""
         wanted = frozenset(revision_ids)
         return await asyncio.to_thread(self._delete_all, lambda revision: revision.id in wanted)
-
-    async def remove_app(self, app: str) -> int:
-        """Deletes all revisions of an app."""
-        return await asyncio.to_thread(self._delete_all, lambda revision: revision.app == app)
 
     def _delete_all(self, wanted: Callable[[Revision], bool]) -> int:
         with locked(self._folder):
@@ -217,17 +239,25 @@ class FileCursors:
                 path = self._folder / (_file_name(sink) + _ABOUT)
                 write_file(path, msgspec.json.encode(sequence))
 
-    async def remove_app(self, app: str) -> int:
-        """Forgets all cursors of an app."""
-        return await asyncio.to_thread(self._remove_app, app)
+    async def names(self, app: str) -> Sequence[str]:
+        """The names of an app's cursors."""
+        return await asyncio.to_thread(self._names, app)
 
-    def _remove_app(self, app: str) -> int:
+    def _names(self, app: str) -> Sequence[str]:
+        found = [path.name.removesuffix(_ABOUT) for path in self._folder.glob("*" + _ABOUT)]
+        return sorted(name for name in map(unquote, found) if is_of_app(name, app))
+
+    async def delete(self, names: Sequence[str]) -> int:
+        """Forgets those that are there."""
+        return await asyncio.to_thread(self._delete, names)
+
+    def _delete(self, names: Sequence[str]) -> int:
         with locked(self._folder):
-            first = _file_name(f"{app}/")
-            going = [path for path in self._folder.iterdir() if path.name.startswith(first)]
-            for path in going:
+            paths = [self._folder / (_file_name(name) + _ABOUT) for name in names]
+            there = [path for path in paths if path.exists()]
+            for path in there:
                 path.unlink()
-            return len(going)
+            return len(there)
 
 
 class FileStore:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lockstep.store.contract import Deployment, Revision, Stale, Written
-from lockstep.store.rules import newest_first, purgeable
+from lockstep.store.contract import Deployment, Removed, Revision, Stale, Written
+from lockstep.store.naming import is_of_app
+from lockstep.store.rules import as_removed, may_follow, newest_first, purgeable
 
 
 @dataclass
@@ -15,6 +16,7 @@ class MemoryShelf:
 
     epoch: int = 0
     deployments: dict[str, Deployment] = field(default_factory=dict)
+    removed: dict[str, Removed] = field(default_factory=dict)
     placements: dict[str, tuple[str, ...]] = field(default_factory=dict)
     revisions: dict[str, tuple[Revision, bytes]] = field(default_factory=dict)
     cursors: dict[str, int] = field(default_factory=dict)
@@ -35,14 +37,14 @@ class MemoryDeployments:
 
     async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
         """Stores or replaces by app name."""
-        before = self._shelf.deployments.get(deployment.app)
-        generation = 0 if before is None else before.generation
-        if deployment.generation != generation + 1:
+        present = self._shelf.deployments.get(deployment.app)
+        if not may_follow(deployment, present, self._shelf.removed.get(deployment.app)):
             return Stale(self._shelf.epoch)
         stale = self._shelf.passes(epoch)
         if stale is not None:
             return stale
         self._shelf.deployments[deployment.app] = deployment
+        self._shelf.removed.pop(deployment.app, None)
         return Written()
 
     async def get(self, app: str) -> Deployment | None:
@@ -53,14 +55,22 @@ class MemoryDeployments:
         """All, by name."""
         return [self._shelf.deployments[app] for app in sorted(self._shelf.deployments)]
 
-    async def remove(self, app: str, *, epoch: int) -> Written | Stale:
-        """Forgets an app."""
+    async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
+        """Takes an app away."""
         stale = self._shelf.passes(epoch)
         if stale is not None:
             return stale
-        self._shelf.deployments.pop(app, None)
+        present, before = self._shelf.deployments.pop(app, None), self._shelf.removed.get(app)
+        if present is not None:
+            self._shelf.removed[app] = as_removed(present, purged=purge)
+        elif before is not None and purge:
+            self._shelf.removed[app] = as_removed(before.deployment, purged=True)
         self._shelf.placements.pop(app, None)
         return Written()
+
+    async def removed(self) -> Sequence[Removed]:
+        """Apps that are not deployed any more."""
+        return [self._shelf.removed[app] for app in sorted(self._shelf.removed)]
 
     async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
         """Which processors shall carry the app."""
@@ -102,6 +112,11 @@ class MemoryRevisions:
         found = [r for r, _ in self._shelf.revisions.values()]
         return newest_first([r for r in found if (r.app, r.group, r.partition) == wanted])
 
+    async def groups(self, app: str) -> Sequence[tuple[str, int]]:
+        """Of which logs of an app there are any."""
+        found = [r for r, _ in self._shelf.revisions.values() if r.app == app]
+        return sorted({(r.group, r.partition) for r in found})
+
     async def load(self, revision_id: str) -> bytes:
         """The state."""
         if revision_id not in self._shelf.revisions:
@@ -119,13 +134,6 @@ class MemoryRevisions:
         """Deletes those that are there."""
         return sum(self._shelf.revisions.pop(one, None) is not None for one in revision_ids)
 
-    async def remove_app(self, app: str) -> int:
-        """Deletes all revisions of an app."""
-        going = [key for key, (r, _) in self._shelf.revisions.items() if r.app == app]
-        for key in going:
-            del self._shelf.revisions[key]
-        return len(going)
-
 
 class MemoryCursors:
     """See contract.Cursors."""
@@ -141,12 +149,13 @@ class MemoryCursors:
         """Moves the cursor; never back."""
         self._shelf.cursors[sink] = max(sequence, self._shelf.cursors.get(sink, 0))
 
-    async def remove_app(self, app: str) -> int:
-        """Forgets all cursors of an app."""
-        going = [sink for sink in self._shelf.cursors if sink.startswith(f"{app}/")]
-        for sink in going:
-            del self._shelf.cursors[sink]
-        return len(going)
+    async def names(self, app: str) -> Sequence[str]:
+        """The names of an app's cursors."""
+        return sorted(name for name in self._shelf.cursors if is_of_app(name, app))
+
+    async def delete(self, names: Sequence[str]) -> int:
+        """Forgets those that are there."""
+        return sum(self._shelf.cursors.pop(name, None) is not None for name in names)
 
 
 class MemoryStore:

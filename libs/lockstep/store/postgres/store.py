@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from lockstep.events import Fault, LockstepError, UnavailableError
-from lockstep.store.contract import Deployment, Revision, Stale, Written
+from lockstep.store.contract import Deployment, Removed, Revision, Stale, Written
+from lockstep.store.naming import app_prefix
 from lockstep.store.postgres.connection import available, open_pool
 from lockstep.store.rules import purgeable
 
@@ -23,17 +24,27 @@ returning epoch
 """
 PRESENT_EPOCH = "select epoch from lockstep.epochs where name = $1"
 INSERT_DEPLOYMENT = """
-insert into lockstep.deployments
+insert into lockstep.deployments as one
     (app, text, version, generation, replicas, created_ms, updated_ms, settings)
 select $1, $2, $3, $4::bigint, $5, $6, $7, $8 where $4::bigint = 1
-on conflict (app) do nothing
+on conflict (app) do update set text = excluded.text, version = excluded.version,
+    generation = excluded.generation, replicas = excluded.replicas,
+    created_ms = excluded.created_ms, updated_ms = excluded.updated_ms,
+    settings = excluded.settings, removed = false, purged = false
+where one.removed and one.created_ms < excluded.created_ms
 returning app
 """
 UPDATE_DEPLOYMENT = """
 update lockstep.deployments set text = $2, version = $3, generation = $4::bigint, replicas = $5,
-    created_ms = $6, updated_ms = $7, settings = $8
-where app = $1 and generation = $4::bigint - 1
+    updated_ms = $7, settings = $8, removed = false
+where app = $1 and created_ms = $6 and generation = $4::bigint - 1 and not purged
 returning app
+"""
+REMOVE_DEPLOYMENT = """
+update lockstep.deployments set removed = true, purged = purged or $2,
+    text = case when $2 then '' else text end,
+    settings = case when $2 then '{}'::jsonb else settings end
+where app = $1
 """
 DEPLOYMENT_COLUMNS = "app, text, version, generation, replicas, created_ms, updated_ms, settings"
 REVISION_COLUMNS = (
@@ -103,7 +114,8 @@ class PostgresDeployments:
         """The deployment or None."""
         async with available():
             row = await self._pool.fetchrow(
-                f"select {DEPLOYMENT_COLUMNS} from lockstep.deployments where app = $1",  # noqa: S608
+                f"select {DEPLOYMENT_COLUMNS} from lockstep.deployments"  # noqa: S608
+                " where app = $1 and not removed",
                 app,
             )
         return None if row is None else Deployment(**row)
@@ -112,19 +124,29 @@ class PostgresDeployments:
         """All, by name."""
         async with available():
             rows = await self._pool.fetch(
-                f"select {DEPLOYMENT_COLUMNS} from lockstep.deployments order by app"  # noqa: S608
+                f"select {DEPLOYMENT_COLUMNS} from lockstep.deployments"  # noqa: S608
+                " where not removed order by app"
             )
         return [Deployment(**row) for row in rows]
 
-    async def remove(self, app: str, *, epoch: int) -> Written | Stale:
-        """Forgets an app."""
+    async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
+        """Takes an app away."""
         async with available(), self._pool.acquire() as connection, connection.transaction():
             stale = await _pass_epoch(connection, epoch)
             if stale is not None:
                 return stale
-            await connection.execute("delete from lockstep.deployments where app = $1", app)
+            await connection.execute(REMOVE_DEPLOYMENT, app, purge)
             await connection.execute("delete from lockstep.placements where app = $1", app)
             return Written()
+
+    async def removed(self) -> Sequence[Removed]:
+        """Apps that are not deployed any more."""
+        async with available():
+            rows = await self._pool.fetch(
+                f"select purged, {DEPLOYMENT_COLUMNS} from lockstep.deployments"  # noqa: S608
+                " where removed order by app"
+            )
+        return [Removed(Deployment(*columns), purged) for purged, *columns in rows]
 
     async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
         """Which processors shall carry the app."""
@@ -207,6 +229,16 @@ class PostgresRevisions:
             rows = await self._pool.fetch(LIST_REVISIONS, app, group, partition)
         return [Revision(*row) for row in rows]
 
+    async def groups(self, app: str) -> Sequence[tuple[str, int]]:
+        """Of which logs of an app there are any."""
+        async with available():
+            rows = await self._pool.fetch(
+                "select distinct group_name, partition from lockstep.revisions where app = $1"
+                " order by group_name, partition",
+                app,
+            )
+        return [tuple(row) for row in rows]
+
     async def load(self, revision_id: str) -> bytes:
         """The state; LookupError when it is gone, DamagedRevisionError when it is not whole."""
         async with available(), self._pool.acquire() as connection:
@@ -235,10 +267,6 @@ class PostgresRevisions:
     async def delete(self, revision_ids: Sequence[str]) -> int:
         """Deletes those that are there."""
         return await self._delete("id = any($1::text[])", tuple(revision_ids))
-
-    async def remove_app(self, app: str) -> int:
-        """Deletes all revisions of an app."""
-        return await self._delete("app = $1", app)
 
     async def _delete(self, condition: str, value: object) -> int:
         async with available():
@@ -274,13 +302,22 @@ class PostgresCursors:
                 sequence,
             )
 
-    async def remove_app(self, app: str) -> int:
-        """Forgets all cursors of an app."""
+    async def names(self, app: str) -> Sequence[str]:
+        """The names of an app's cursors."""
         async with available():
-            gone = await self._pool.fetch(
-                "delete from lockstep.cursors where starts_with(sink, $1) returning 1", f"{app}/"
+            rows = await self._pool.fetch(
+                "select sink from lockstep.cursors where starts_with(sink, $1) order by sink",
+                app_prefix(app),
             )
-        return len(gone)
+        return [row["sink"] for row in rows]
+
+    async def delete(self, names: Sequence[str]) -> int:
+        """Forgets those that are there."""
+        async with available():
+            done = await self._pool.execute(
+                "delete from lockstep.cursors where sink = any($1::text[])", tuple(names)
+            )
+        return int(done.split()[-1])
 
 
 class PostgresStore:

@@ -12,11 +12,10 @@ from lockstep.bus import LogName
 from lockstep.clock import VirtualClock
 from lockstep.events import Generation
 from lockstep.settings import load_settings
-from lockstep.store import Revision
+from lockstep.store import Revision, Stamp, revision_id
 from lockstep.store.memory import MemoryStore
 from services.processor.basing import WORTH_IT, BaseLoop
 from services.processor.envelope import Contents, seal
-from services.processor.origin import Stamp, revision_id
 
 LIMIT_BYTES = 1_000
 OURS = Stamp(7, 3)

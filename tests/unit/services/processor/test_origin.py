@@ -5,19 +5,16 @@ from dataclasses import replace
 from lockstep.bus import OutputTail
 from lockstep.events import Generation, OutputId
 from lockstep.frame import RESTORE_GENERATION_SETTING, RESTORE_SETTING
-from lockstep.store import Deployment, Revision
+from lockstep.store import Deployment, Revision, Stamp, revision_id, stamp_of
 from services.processor.origin import (
     Fresh,
     Resume,
     ResumeOld,
-    Stamp,
     choose,
     counting,
     forgettable,
     generation_at,
     has_to_give_way,
-    revision_id,
-    stamp_of,
 )
 
 EMPTY = OutputTail(0, 0, None)
@@ -91,9 +88,11 @@ def test_another_app_of_the_same_name_begins_afresh() -> None:
 
 
 def test_the_same_app_deployed_again_goes_on() -> None:
-    """Undeployed and deployed anew with the same text: its state is still there."""
+    """Undeployed and deployed anew with the same text it is created when it was, one generation on:
+    its state is still there, for the next version, too."""
     old = revision("v1", 5)
-    assert choose([old], deployment("v1", created_ms=200), EMPTY, origin=5) == Resume(old)
+    assert choose([old], deployment("v1", 2), EMPTY, origin=5) == Resume(old)
+    assert choose([old], deployment("v2", 3), log_of(1, 0, 5), origin=5) == ResumeOld(old)
 
 
 def test_the_log_is_kept_from_the_oldest_verified_revision_on() -> None:
@@ -119,14 +118,14 @@ def test_a_state_from_before_a_restore_is_folded_on_until_it_has_happened() -> N
     assert choose([before, after], restoring("v1", 5, 5), EMPTY, origin=0) == ResumeOld(after)
 
 
-def test_who_begins_between_a_redeployment_and_a_restore_goes_on_with_what_was_there() -> None:
-    """The same text, deployed anew, goes on with its state until the restore has happened: an empty
-    state that led first would have lost it."""
+def test_another_app_of_the_name_begins_afresh_whatever_its_text() -> None:
+    """Undeployed and deployed again with its text it would be the same app, created when it was."""
     before = revision("v1", 9)
-    wanted = replace(restoring("v1", 2, 2), created_ms=200)
-    assert choose([before], wanted, log_of(1, 0, 12), origin=9) == ResumeOld(before)
-    other = replace(restoring("v2", 2, 2), created_ms=200)
-    assert choose([before], other, log_of(1, 0, 12), origin=9) == Fresh(12)
+    for version in ("v1", "v2"):
+        another = deployment(version, created_ms=200)
+        assert choose([before], another, log_of(1, 0, 12), origin=9) == Fresh(12)
+        restored = replace(restoring(version, 2, 2), created_ms=200)
+        assert choose([before], restored, log_of(1, 0, 12), origin=9) == Fresh(12)
 
 
 def test_a_running_state_gives_way_to_a_later_deployment_alone() -> None:

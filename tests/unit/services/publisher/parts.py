@@ -27,7 +27,10 @@ class Cursors:
         self.kept[sink] = max(sequence, self.kept.get(sink, 0))
         self.puts.append((sink, sequence))
 
-    async def remove_app(self, app: str) -> int:
+    async def names(self, app: str) -> Sequence[str]:
+        raise NotImplementedError
+
+    async def delete(self, names: Sequence[str]) -> int:
         raise NotImplementedError
 
 
