@@ -26,7 +26,12 @@ from services.processor.engine import AppEngine, MakeExecutor
 from services.processor.envelope import Contents
 from services.processor.origin import has_to_give_way, stamp_in
 from services.processor.standby import ACTIVE, HOT, Behind, Place, is_ready, standby_of
-from services.processor.standing import RestartReplicaError, Standing, standing
+from services.processor.standing import (
+    RestartReplicaError,
+    Standing,
+    standing,
+    why_overtaken,
+)
 
 PASSIVE = "passive"
 BACKUP = "backup"
@@ -203,7 +208,7 @@ class Replica:
         """The output log's end. RestartReplicaError when it goes on with another state."""
         match standing(self.generation, tail):
             case Standing.OVERTAKEN:
-                raise RestartReplicaError(f"{self.generation} is not what {tail} goes on with")
+                raise RestartReplicaError(why_overtaken(self.generation, tail))
             case Standing.RECORDED if tail.generation is not None or self.unrecorded is None:
                 self.record()
         self.epoch = max(self.epoch, tail.epoch)

@@ -39,3 +39,16 @@ def standing(own: Generation, tail: OutputTail) -> Standing:
         return Standing.RECORDED
     is_behind = tail.last_id is None or tail.last_id.position <= own.position
     return Standing.NEW if own.follows(there) and is_behind else Standing.OVERTAKEN
+
+
+def why_overtaken(own: Generation, tail: OutputTail) -> str:
+    """For people: which state the output log goes on with, and which one is here."""
+    there = tail.generation
+    if there is None or own.follows(there):
+        return f"the output log has rows behind the beginning of {_named(own)} already"
+    return f"the output log goes on with {_named(there)}, this replica has {_named(own)}"
+
+
+def _named(generation: Generation) -> str:
+    number, position = generation.number, generation.position
+    return f"generation {number} of {generation.deployed_ms} (from position {position} on)"

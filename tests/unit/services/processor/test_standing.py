@@ -5,7 +5,7 @@ import pytest
 from lockstep.bus import OutputTail
 from lockstep.bus.tails import may_begin
 from lockstep.events import Generation, OutputId
-from services.processor.standing import Standing, standing
+from services.processor.standing import Standing, standing, why_overtaken
 
 LAST = OutputId(7, 0)
 TAIL = OutputTail(9, 3, LAST, Generation(100, 2, 5))
@@ -37,3 +37,17 @@ def test_a_log_of_an_earlier_release_says_nothing() -> None:
     tail = OutputTail(9, 3, LAST)
     assert standing(Generation(1, 1, 1), tail) is Standing.RECORDED
     assert may_begin(tail, Generation(1, 1, 1))
+
+
+def test_what_people_read_of_it() -> None:
+    """Which state goes on, and which one is here; no words of the program's inside."""
+    own, there = Generation(1_000, 1, 0), Generation(1_000, 2, 7)
+    assert why_overtaken(own, OutputTail(9, 1, OutputId(7, 0), there)) == (
+        "the output log goes on with generation 2 of 1000 (from position 7 on), "
+        "this replica has generation 1 of 1000 (from position 0 on)"
+    )
+    late = Generation(1_000, 3, 5)
+    assert why_overtaken(late, OutputTail(9, 1, OutputId(7, 0), there)) == (
+        "the output log has rows behind the beginning of generation 3 of 1000 (from position 5 on) "
+        "already"
+    )
