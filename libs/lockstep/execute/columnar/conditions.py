@@ -4,7 +4,7 @@ value of the event with a value of one event that is bound."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lockstep.events import AttributeType
 from lockstep.execute.columnar.bound import Bound, bounds_in
@@ -18,6 +18,10 @@ from lockstep.siddhiql.typing import promote
 
 OPERATORS = ("==", "!=", "<", "<=", ">", ">=")
 _SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NEGATED = {
+    ast.CompareOperator.EQUAL: ast.CompareOperator.NOT_EQUAL,
+    ast.CompareOperator.NOT_EQUAL: ast.CompareOperator.EQUAL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ def _parts(state: CheckedState) -> Iterable[tuple[ast.Expression, Scope]]:
 
 
 def _comparison(part: ast.Expression, slot: int, compiler: Compiler) -> Comparison:
+    part = _affirmed(part)
     if not isinstance(part, ast.Compare):
         raise NotLowerable("a condition on two events that is no comparison")
     own = {Bound(slot)}
@@ -82,3 +87,13 @@ def _comparison(part: ast.Expression, slot: int, compiler: Compiler) -> Comparis
         raise NotLowerable(f"{types[0]} {operator} {types[1]}")
     value, other = (compiler.compile(side) for side in sides)
     return Comparison(slot, bound, OPERATORS.index(operator), value, other, type_)
+
+
+def _affirmed(part: ast.Expression) -> ast.Expression:
+    """`not (a == b)` as `a != b`, and the other way round: the same for nulls, too (grammar 13.4).
+    Of the orders that is not true: `not (a < b)` holds for nulls, `a >= b` does not."""
+    if isinstance(part, ast.Not) and isinstance(part.operand, ast.Compare):
+        negated = _NEGATED.get(part.operand.operator)
+        if negated is not None:
+            return replace(part.operand, operator=negated)
+    return part
