@@ -303,12 +303,15 @@ async def until(
     check: Callable[[], Awaitable[Any]], what: str, *, seen: Callable[[], object] = lambda: None
 ) -> Any:
     """The first truthy answer; AssertionError with what was `seen` when there is none in time."""
+    limit = asyncio.timeout(WAIT_MS / 1000)
     try:
-        async with asyncio.timeout(WAIT_MS / 1000):
+        async with limit:
             while not (found := await check()):
                 await CLOCK.sleep_ms(POLL_MS)
             return found
     except TimeoutError:
+        if not limit.expired():
+            raise
         raise AssertionError(f"not within {WAIT_MS} ms: {what}; seen last: {seen()}") from None
 
 

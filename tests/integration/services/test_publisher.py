@@ -283,7 +283,7 @@ async def test_nats_sink_where_a_stream_keeps_the_subject(cluster_of: Start) -> 
     async with cluster_of("coordinator", "processor-1", "receiver", "publisher") as cluster:
         root = RANDOM.uuid_hex()
         client = await nats.connect(cluster.settings.bus.url.get_secret_value())
-        stream = client.jetstream()
+        stream = client.jetstream(timeout=WAIT_MS / 1000)
         await stream.add_stream(name=root, subjects=[f"{root}.>"])
         app = await cluster.deploy(NATS.format(name="Kept", root=root))
         for i in range(5):

@@ -7,7 +7,7 @@ from typing import Any
 import nats
 import pytest
 
-from tests.integration.services.cluster import RANDOM, Cluster, until
+from tests.integration.services.cluster import RANDOM, WAIT_MS, Cluster, until
 from tests.integration.services.conftest import Start
 
 NODES = ("coordinator", "processor-1", "receiver")
@@ -91,8 +91,9 @@ async def test_subjects_of_the_bus_are_shared_by_the_receivers(
     async with cluster_of(*NODES[:2], "receiver-1", "receiver-2") as cluster:
         root = RANDOM.uuid_hex()
         client = await nats.connect(cluster.settings.bus.url.get_secret_value())
+        jetstream = client.jetstream(timeout=WAIT_MS / 1000)
         if kept:
-            await client.jetstream().add_stream(name=root, subjects=[f"{root}.>"])
+            await jetstream.add_stream(name=root, subjects=[f"{root}.>"])
         app = await cluster.deploy(nats_app(f"Bus{kept}", f"{root}.*"))
 
         async def publish(number: int, body: bytes | None = None) -> None:
@@ -119,10 +120,10 @@ async def test_subjects_of_the_bus_are_shared_by_the_receivers(
         assert letter.letter.reason == "celsius: warm is no double"
         assert letter.letter.content_type == "application/json; source=0"
         if kept:
-            (consumer,) = await client.jetstream().consumers_info(root)
+            (consumer,) = await jetstream.consumers_info(root)
 
             async def looked() -> Any:
-                return await client.jetstream().consumer_info(root, consumer.name)
+                return await jetstream.consumer_info(root, consumer.name)
 
             async def all_settled() -> bool:
                 return bool((await looked()).num_ack_pending == 0)
@@ -139,7 +140,7 @@ async def test_subjects_of_the_bus_are_shared_by_the_receivers(
             await publish(31)
             await cluster.start("receiver-3")
             assert ("r31", 31.0) in await values(cluster, app, 31)
-            await client.jetstream().delete_stream(root)
+            await jetstream.delete_stream(root)
         await client.close()
 
 
