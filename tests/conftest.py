@@ -16,6 +16,9 @@ settings.register_profile(
 )
 settings.load_profile("unhurried")
 
+SPARK_TIMEOUT_S = 400
+"""The first test of a worker starts Spark: seconds on an idle machine, minutes on a crowded one."""
+
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServers]:
@@ -43,5 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.servers)
         if "spark_env" in fixtures or "spark" in [p for p in parameters if isinstance(p, str)]:
             item.add_marker(pytest.mark.spark)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(SPARK_TIMEOUT_S))
         group = "spark" if item.get_closest_marker("spark") else item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(group))

@@ -5,13 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from tests.integration.services.cluster import until
 from tests.integration.services.conftest import Start
-
-# Spark starts, and its workers: seconds on an idle machine, minutes on a crowded one.
-pytestmark = pytest.mark.timeout(400)
 
 TEXT = """
 @app:name('FullState')

@@ -6,14 +6,9 @@ import os
 import signal
 from pathlib import Path
 
-import pytest
-
 from lockstep.execute.spark.session import WORKER_SLOT
 from tests.integration.services.conftest import Start
 from tests.integration.services.test_processor import COUNT, expected, feed
-
-# Spark starts, and its workers: seconds on an idle machine, minutes on a crowded one.
-pytestmark = pytest.mark.timeout(400)
 
 
 def kill_workers() -> int:
