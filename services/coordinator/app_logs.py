@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from lockstep.bus import Bus, LogName
+from lockstep.bus import Bus, LogGoneError, LogName
 from lockstep.clock import Clock
-from lockstep.frame import LOG_SINCE_SETTING, since_ms
+from lockstep.frame import LOG_SINCE_SETTING, log_of, since_ms
 from lockstep.store import Removed, Store, since_in
 from lockstep.telemetry import Logger
 
@@ -79,6 +79,21 @@ class AppLogs:
         for name, before_ms in dead_ms.items():
             if app in (None, name):
                 await self._remove(name, before_ms)
+
+    async def mend(self) -> None:
+        """Makes the input log of a deployed app that has lost it: nobody else does, as whoever is
+        late would bring back what was purged."""
+        for deployment in await self._store.deployments.list():
+            name = log_of(deployment)
+            try:
+                await self._bus.input_log(name, make=False)
+            except LogGoneError:
+                if await self._store.deployments.get(deployment.app) == deployment:
+                    self._log.error(
+                        "an input log was lost, and what had not been processed with it",
+                        app=deployment.app,
+                    )
+                    await self._bus.input_log(name)
 
     async def _remove(self, app: str, before_ms: int) -> None:
         logs = [one for one in await self._bus.logs(app) if one.since_ms < before_ms]

@@ -1,5 +1,5 @@
 """The leading coordinator's sweep: what purged apps have left behind goes, whoever began to purge
-them and whatever services that were cut off have made since.
+them and whatever services that were cut off have made since; lost input logs are made anew.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Sweeper:
                 continue
             try:
                 await self._logs.sweep()
+                await self._logs.mend()
             except UnavailableError as error:
-                self._log.warning("what was purged is removed later", error=str(error))
+                self._log.warning("logs are looked after later", error=str(error))
             await self._clock.sleep_ms(self._interval_ms)

@@ -27,7 +27,7 @@ async def begin(
 ) -> Replica:
     """A replica that stands at its beginning, folding not yet."""
     bus = around.world.bus
-    input_log, output_log = await bus.input_log(name), await bus.output_log(name)
+    input_log, output_log = await bus.input_log(name, make=False), await bus.output_log(name)
     # The log first: what it says has begun is in the store by then.
     tail = await output_log.tail()
     revisions = await around.world.store.revisions.list(*name.place)

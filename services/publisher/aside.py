@@ -64,7 +64,7 @@ class Aside:
     async def _send_to_fault_stream(self, refused: Sequence[RefusedRow]) -> None:
         """As inputs of the app: every replica folds them at the same position. Their ids are
         remembered by the processors, too, for when the log has forgotten them."""
-        log = await self._bus.input_log(self._place.log)
+        log = await self._bus.input_log(self._place.log, make=False)
         schema = fault_schema(self._place.schema)
         for one in refused:
             told = f"sink {self._place.name}: {one.reason}"

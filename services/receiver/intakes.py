@@ -41,7 +41,7 @@ class Intakes:
         if known is not None and known[0] == deployed_ms:
             return known[1]
         # Deployed anew: its log may have been removed meanwhile and has to be opened again.
-        open_log = partial(self._bus.input_log, view.log)
+        open_log = partial(self._bus.input_log, view.log, make=False)
         intake = Intake(open_log, self._clock, self._randomness.uuid_hex, self._limits)
         self._intakes[view.name] = (deployed_ms, intake)
         self._tasks.supervise(f"intake-{view.name}-{deployed_ms}", intake.run)

@@ -92,9 +92,9 @@ class SimBus:
 
         return called
 
-    async def input_log(self, name: LogName) -> SimInputLog:
+    async def input_log(self, name: LogName, *, make: bool = True) -> SimInputLog:
         """See the contract."""
-        there = await self.ask(lambda: self.there.input_log(name))
+        there = await self.ask(lambda: self.there.input_log(name, make=make))
         return SimInputLog(self, input_subject(name), there)
 
     async def output_log(self, name: LogName) -> SimOutputLog:

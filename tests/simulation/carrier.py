@@ -83,10 +83,6 @@ class SimCarrier(MemoryCarrier):
     may_trim: Any = None
     removed: dict[str, list[RecordedLog]] = field(default_factory=dict)
 
-    def has(self, subject: str) -> bool:
-        """Whether there is a log of that name now."""
-        return subject in self._logs
-
     def names_of(self, app: str) -> list[LogName]:
         """The logs there are of an app."""
         return [log_name(s) for pattern in log_patterns(app) for s in self.subjects(pattern)]

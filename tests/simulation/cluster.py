@@ -127,11 +127,12 @@ class Cluster:
     def _lives_of(self, name: LogName) -> list[Life]:
         inputs = self.around.carrier.all_of(input_subject(name))
         outputs = self.around.carrier.all_of(output_subject(name))
-        return [self._known(*both) for both in zip(inputs, outputs, strict=False)]
+        return [self._known(name, *both) for both in zip(inputs, outputs, strict=False)]
 
-    def _known(self, entered: RecordedLog, published: RecordedLog) -> Life:
+    def _known(self, name: LogName, entered: RecordedLog, published: RecordedLog) -> Life:
         if id(published) not in self._lives:
-            first, archive = self.scenario.app.versions[0], self.around.store.archive
+            archive = self.around.store.archive
+            first = next(d.text for d in archive.deployments.values() if log_of(d) == name)
             reference = Reference(first, entered, published, archive)
             self._lives[id(published)] = Life(entered, published, reference)
         return self._lives[id(published)]

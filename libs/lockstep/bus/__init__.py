@@ -24,6 +24,7 @@ from lockstep.bus.contract import (
 )
 from lockstep.bus.errors import (
     LogFullError,
+    LogGoneError,
     NoRoomError,
     RecordTooLargeError,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "InputLog",
     "InvalidNameError",
     "LogFullError",
+    "LogGoneError",
     "LogName",
     "Mail",
     "Mailbox",

@@ -295,10 +295,13 @@ class Topics(Protocol):
 
 
 class Bus(Protocol):
-    """A connected carrier: the factory of everything above. Open logs are created when missing."""
+    """A connected carrier: the factory of everything above. Open logs are created when missing,
+    unless that is not wanted."""
 
-    async def input_log(self, name: LogName) -> InputLog:
-        """The input log in.<app>.<group>.<partition>[.<since>]."""
+    async def input_log(self, name: LogName, *, make: bool = True) -> InputLog:
+        """The input log in.<app>.<group>.<partition>[.<since>]. `make=False`: LogGoneError when it
+        is not there. Whoever tells somebody that an event is kept must not bring back a log that
+        was removed because nobody reads it any more."""
 
     async def output_log(self, name: LogName) -> OutputLog:
         """The output log out.<app>.<group>.<partition>[.<since>]."""

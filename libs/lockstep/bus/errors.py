@@ -25,6 +25,18 @@ class NoRoomError(UnavailableError):
     """The bus server as a whole has no room left; trying again at once would not help."""
 
 
+class LogGoneError(UnavailableError):
+    """There is no such log now: its app was purged, and may be deployed anew with another one."""
+
+    def __init__(self, log: str) -> None:
+        super().__init__(
+            "there is no such log",
+            where=log,
+            hint="what knows the apps that are deployed now finds the right one in a moment; a log "
+            "that was lost is made anew by the coordinator",
+        )
+
+
 class LogFullError(UnavailableError):
     """A log has reached its limit and refuses more instead of forgetting; trim it first."""
 

@@ -8,8 +8,15 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from lockstep.bus import LogFullError, RecordTooLargeError
-from lockstep.events import Attribute, AttributeType, InputEvent, StreamSchema, TickRecord
+from lockstep.bus import LogFullError, LogGoneError, RecordTooLargeError
+from lockstep.events import (
+    Attribute,
+    AttributeType,
+    InputEvent,
+    StreamSchema,
+    TickRecord,
+    UnavailableError,
+)
 from lockstep.events.codec import decode_columns, encode_batch
 from lockstep.events.columns import EventColumns
 from lockstep.events.records import EventsRecord
@@ -205,6 +212,22 @@ async def test_removed_logs_start_anew(world: World) -> None:
     await world.bus.remove_logs(name)
     await world.bus.remove_logs(name)
     assert await (await world.bus.input_log(name)).bounds() == (1, 0)
+
+
+async def test_a_removed_log_takes_nothing_and_is_not_brought_back(world: World) -> None:
+    """By who has it open, and by who does not want to make it; only making it makes it."""
+    name = fresh_log()
+    with pytest.raises(LogGoneError):
+        await world.bus.input_log(name, make=False)
+    await world.bus.input_log(name)
+    there = await world.other.input_log(name, make=False)
+    await there.append(one_event(1))
+    await world.bus.remove_logs(name)
+    with pytest.raises(UnavailableError):
+        await there.append(one_event(2))
+    with pytest.raises(LogGoneError):
+        await world.other.input_log(name, make=False)
+    assert await world.bus.logs(name.app) == []
 
 
 async def test_an_apps_logs_are_named_by_when_they_began(world: World) -> None:

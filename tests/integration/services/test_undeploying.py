@@ -140,6 +140,28 @@ async def test_a_coordinator_ends_the_purge_of_another_one(cluster_of: Start) ->
         assert list(await cluster.watcher.bus.logs(app)) == []
 
 
+async def test_an_input_log_that_was_lost_is_made_anew(cluster_of: Start) -> None:
+    """A bus that lost its disk: senders hear that it is away until the coordinator has seen it."""
+    settings = {"LOCKSTEP_COORDINATOR__SWEEP_INTERVAL_MS": "500"}
+    async with cluster_of("coordinator", "receiver", **settings) as cluster:
+        status, answer = await cluster.call(
+            "POST", "coordinator", "/v1/apps", json={"text": TEXT.format(name="Wiped")}
+        )
+        assert status == 201, answer
+        bus = cluster.watcher.bus
+        name = await log_of(cluster.watcher, "Wiped")
+        await bus.remove_logs(name)
+        path = "/v1/apps/Wiped/streams/In/events"
+
+        async def accepted() -> bool:
+            status, answer = await cluster.call("POST", "receiver", path, json={"a": 1})
+            assert status in (200, 503), answer
+            return status == 200
+
+        await until(accepted, "an accepted event")
+        assert await (await bus.input_log(name, make=False)).bounds() == (1, 1)
+
+
 async def _removed(cluster: Cluster, app: str, groups: list[str]) -> None:
     """Revisions are left of these groups alone, and cursors of no others."""
     store = cluster.watcher.store

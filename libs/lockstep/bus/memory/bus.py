@@ -13,6 +13,7 @@ from lockstep.bus.contract import (
     OutputLog,
     Topics,
 )
+from lockstep.bus.errors import LogGoneError
 from lockstep.bus.memory.carrier import MemoryCarrier
 from lockstep.bus.memory.dead_letters import MemoryDeadLetters
 from lockstep.bus.memory.ingress import MemoryIngress
@@ -43,10 +44,13 @@ class MemoryBus:
         self._ingress = MemoryIngress(door, carrier, self.link)
         self._topics = MemoryTopics(carrier, self.link, self._ingress)
 
-    async def input_log(self, name: LogName) -> InputLog:
+    async def input_log(self, name: LogName, *, make: bool = True) -> InputLog:
         """See the contract."""
         self.link.send()
-        log = self._carrier.log(input_subject(name))
+        subject = input_subject(name)
+        if not make and not self._carrier.has(subject):
+            raise LogGoneError(subject)
+        log = self._carrier.log(subject)
         return MemoryInputLog(log, self.link, self._carrier.limits.max_message_bytes)
 
     async def output_log(self, name: LogName) -> OutputLog:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lockstep.bus.contract import Appended, OutputTail
-from lockstep.bus.errors import LogFullError
+from lockstep.bus.errors import LogFullError, LogGoneError
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.subjects import matches
 from lockstep.clock import Clock
@@ -57,6 +57,7 @@ class StoredLog:
         self.last: Position = 0
         self.tail = OutputTail(0, 0, None)
         self.changed = Signal()
+        self.is_gone = False
         self._clock = clock
         self._max_bytes = max_bytes
         self._dedup_window_ms = dedup_window_ms
@@ -64,7 +65,9 @@ class StoredLog:
         self._seen: OrderedDict[str, tuple[Position, int]] = OrderedDict()
 
     def append(self, subject: str, payload: bytes, dedup_id: str | None = None) -> Appended:
-        """Stores it, or finds it by its id; LogFullError at the limit."""
+        """Stores it, or finds it by its id; LogFullError at the limit, LogGoneError if removed."""
+        if self.is_gone:
+            raise LogGoneError(self.name)
         now_ms = self._clock.now_ms()
         while self._seen and next(iter(self._seen.values()))[1] + self._dedup_window_ms < now_ms:
             self._seen.popitem(last=False)
@@ -141,6 +144,10 @@ class MemoryCarrier:
             )
         return self._logs[subject]
 
+    def has(self, subject: str) -> bool:
+        """Whether there is a log of that name now."""
+        return subject in self._logs
+
     def next_key(self) -> int:
         """A key for `listeners`, in the order of their coming."""
         return next(self._keys)
@@ -150,5 +157,7 @@ class MemoryCarrier:
         return [subject for subject in self._logs if matches(pattern, subject)]
 
     def remove(self, subject: str) -> None:
-        """Forgets a log."""
-        self._logs.pop(subject, None)
+        """Forgets a log; who has it open still cannot append to it any more."""
+        log = self._logs.pop(subject, None)
+        if log is not None:
+            log.is_gone = True

@@ -13,6 +13,7 @@ from lockstep.bus.contract import (
     OutputLog,
     Topics,
 )
+from lockstep.bus.errors import LogGoneError
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.address import parse_address
 from lockstep.bus.nats.connection import Connection
@@ -74,11 +75,14 @@ class NatsBus:
             raise
         return bus
 
-    async def input_log(self, name: LogName) -> InputLog:
+    async def input_log(self, name: LogName, *, make: bool = True) -> InputLog:
         """See the contract."""
         subject = input_subject(name)
         stream = stream_name(subject)
-        await self._ensure_log(stream, subject, forgets=True)
+        if make:
+            await self._ensure_log(stream, subject, forgets=True)
+        elif not await self._jetstream.has(stream):
+            raise LogGoneError(subject)
         return NatsInputLog(self._jetstream, subject, stream, self._randomness, self._in_flight)
 
     async def output_log(self, name: LogName) -> OutputLog:

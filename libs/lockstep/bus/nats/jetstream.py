@@ -142,6 +142,16 @@ class JetStream:
             if not more or len(found) >= int(answer["total"]):
                 return found
 
+    async def has(self, name: str) -> bool:
+        """Whether there is a stream of that name."""
+        try:
+            await self.state(name)
+        except ApiError as error:
+            if error.code not in NOT_THERE:
+                raise
+            return False
+        return True
+
     async def state(self, name: str) -> dict[str, Any]:
         """The stream's state: messages, bytes, first_seq, last_seq."""
         answer = await persistently(lambda: self.call(f"STREAM.INFO.{name}"), self.limits)
