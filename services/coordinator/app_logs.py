@@ -80,20 +80,18 @@ class AppLogs:
             if app in (None, name):
                 await self._remove(name, before_ms)
 
-    async def mend(self) -> None:
-        """Makes the input log of a deployed app that has lost it: nobody else does, as whoever is
-        late would bring back what was purged."""
+    async def tell_lost(self) -> None:
+        """Says which deployed apps have lost their input log. It is not made anew: its positions
+        would count from 1 again, behind which everybody is already."""
         for deployment in await self._store.deployments.list():
-            name = log_of(deployment)
             try:
-                await self._bus.input_log(name, make=False)
+                await self._bus.input_log(log_of(deployment), make=False)
             except LogGoneError:
                 if await self._store.deployments.get(deployment.app) == deployment:
                     self._log.error(
-                        "an input log was lost, and what had not been processed with it",
+                        "an app has lost its input log: undeploy it with purge, deploy it again",
                         app=deployment.app,
                     )
-                    await self._bus.input_log(name)
 
     async def _remove(self, app: str, before_ms: int) -> None:
         logs = [one for one in await self._bus.logs(app) if one.since_ms < before_ms]

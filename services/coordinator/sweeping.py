@@ -1,5 +1,5 @@
 """The leading coordinator's sweep: what purged apps have left behind goes, whoever began to purge
-them and whatever services that were cut off have made since; lost input logs are made anew.
+them and whatever services that were cut off have made since; and it says whose input log was lost.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Sweeper:
                 continue
             try:
                 await self._logs.sweep()
-                await self._logs.mend()
+                await self._logs.tell_lost()
             except UnavailableError as error:
                 self._log.warning("logs are looked after later", error=str(error))
             await self._clock.sleep_ms(self._interval_ms)

@@ -32,8 +32,8 @@ class LogGoneError(UnavailableError):
         super().__init__(
             "there is no such log",
             where=log,
-            hint="what knows the apps that are deployed now finds the right one in a moment; a log "
-            "that was lost is made anew by the coordinator",
+            hint="after a purge the right one is known in a moment; if this goes on, the bus has "
+            "lost the log: `lockstep undeploy --purge`, then deploy the app again",
         )
 
 

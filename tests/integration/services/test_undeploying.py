@@ -6,6 +6,8 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from lockstep.events import InputEvent
 from lockstep.events.records import EventsRecord
 from lockstep.store import Written, cursor_name
@@ -140,26 +142,30 @@ async def test_a_coordinator_ends_the_purge_of_another_one(cluster_of: Start) ->
         assert list(await cluster.watcher.bus.logs(app)) == []
 
 
-async def test_an_input_log_that_was_lost_is_made_anew(cluster_of: Start) -> None:
-    """A bus that lost its disk: senders hear that it is away until the coordinator has seen it."""
+async def test_an_input_log_that_was_lost_takes_nothing_until_the_app_is_purged(
+    cluster_of: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A bus that lost its disk: positions would count from 1 again, and every processor stands
+    behind those. Senders hear it, the coordinator says so."""
     settings = {"LOCKSTEP_COORDINATOR__SWEEP_INTERVAL_MS": "500"}
-    async with cluster_of("coordinator", "receiver", **settings) as cluster:
-        status, answer = await cluster.call(
-            "POST", "coordinator", "/v1/apps", json={"text": TEXT.format(name="Wiped")}
-        )
-        assert status == 201, answer
-        bus = cluster.watcher.bus
-        name = await log_of(cluster.watcher, "Wiped")
-        await bus.remove_logs(name)
-        path = "/v1/apps/Wiped/streams/In/events"
+    async with cluster_of(*NODES, **settings) as cluster:
+        app = await cluster.deploy(TEXT.format(name="Wiped"))
+        assert await counted(cluster, app, 1) == [1]
+        await cluster.watcher.bus.remove_logs(await log_of(cluster.watcher, app))
+        path, said = f"/v1/apps/{app}/streams/In/events", ""
 
-        async def accepted() -> bool:
+        async def told() -> bool:
+            nonlocal said
             status, answer = await cluster.call("POST", "receiver", path, json={"a": 1})
-            assert status in (200, 503), answer
-            return status == 200
+            assert status == 503, answer
+            said += capsys.readouterr().out
+            gone = "no such log" in answer["detail"] and "--purge" in answer["hint"]
+            return gone and "an app has lost its input log" in said
 
-        await until(accepted, "an accepted event")
-        assert await (await bus.input_log(name, make=False)).bounds() == (1, 1)
+        await until(told, "a sender and a log that say so")
+        assert await undeploy(cluster, app, purge=True) == 200
+        await cluster.deploy(TEXT.format(name="Wiped"))
+        assert await counted(cluster, app, 1) == [1]
 
 
 async def _removed(cluster: Cluster, app: str, groups: list[str]) -> None:

@@ -81,7 +81,7 @@ class NatsBus:
         stream = stream_name(subject)
         if make:
             await self._ensure_log(stream, subject, forgets=True)
-        elif not await self._jetstream.has(stream):
+        elif await self._jetstream.is_gone(stream):
             raise LogGoneError(subject)
         return NatsInputLog(self._jetstream, subject, stream, self._randomness, self._in_flight)
 

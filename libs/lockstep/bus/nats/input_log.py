@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from lockstep.bus.contract import Appended, EncodedEntry
-from lockstep.bus.errors import RecordTooLargeError
+from lockstep.bus.errors import LogGoneError, RecordTooLargeError
 from lockstep.bus.nats.in_flight import InFlight
 from lockstep.bus.nats.jetstream import JetStream, persistently
 from lockstep.bus.nats.reader import LogReader
 from lockstep.bus.nats.room import Room
 from lockstep.clock import Randomness
-from lockstep.events import InputRecord, LogEntry, Position
+from lockstep.events import InputRecord, LogEntry, Position, UnavailableError
 from lockstep.events.codec import decode_input, encode_record
 
 _MAX_PLAIN_ID_BYTES: Final = 120
@@ -53,12 +53,17 @@ class NatsInputLog:
         headers = {"Nats-Msg-Id": message_id, "Nats-Expected-Stream": self._stream}
         async with self._in_flight.passing(len(payload)):
             await self._room.take(len(payload))
-            stored = await persistently(
-                lambda: self._jetstream.publish(
-                    self._subject, payload, headers, limit_bytes=limits.max_log_bytes
-                ),
-                limits,
-            )
+            try:
+                stored = await persistently(
+                    lambda: self._jetstream.publish(
+                        self._subject, payload, headers, limit_bytes=limits.max_log_bytes
+                    ),
+                    limits,
+                )
+            except UnavailableError as error:
+                if not await self._jetstream.is_gone(self._stream):
+                    raise
+                raise LogGoneError(self._subject) from error
         # Without an id of the caller's a duplicate is our own repetition.
         return Appended(stored.sequence, stored.duplicate and dedup_id is not None)
 

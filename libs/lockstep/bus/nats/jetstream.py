@@ -142,15 +142,15 @@ class JetStream:
             if not more or len(found) >= int(answer["total"]):
                 return found
 
-    async def has(self, name: str) -> bool:
-        """Whether there is a stream of that name."""
+    async def is_gone(self, name: str) -> bool:
+        """There is certainly no stream of that name; False also when nobody says so at once."""
         try:
-            await self.state(name)
+            await self.call(f"STREAM.INFO.{name}")
         except ApiError as error:
-            if error.code not in NOT_THERE:
-                raise
+            return error.code in NOT_THERE
+        except UnavailableError:
             return False
-        return True
+        return False
 
     async def state(self, name: str) -> dict[str, Any]:
         """The stream's state: messages, bytes, first_seq, last_seq."""
