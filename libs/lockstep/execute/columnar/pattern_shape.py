@@ -16,6 +16,8 @@ from lockstep.operators.patterns.spans import Span, settle_spans
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedPattern
 
+_ABSENCE = "an absence for some time that does not end a chain of single events behind 'every'"
+
 
 @dataclass(slots=True)
 class Node:
@@ -83,7 +85,7 @@ class Shape:
             case ast.CountState(min=minimum, max=maximum):
                 self.nodes.append(Node(machine.COUNT, self._slots(), minimum, maximum))
             case ast.AbsentState():
-                raise NotLowerable("an absence for some time, which goes by timers of each match")
+                raise NotLowerable(_ABSENCE)
             case ast.LogicalState(left=left, right=right, is_and=is_and):
                 absent = (_is_absent(left), _is_absent(right))
                 node = Node(machine.LOGICAL, self._slots(), is_and=is_and, absent=absent)
@@ -135,6 +137,6 @@ class Shape:
 def _is_absent(side: ast.StreamState | ast.AbsentState) -> bool:
     if isinstance(side, ast.AbsentState):
         if side.for_ms is not None:
-            raise NotLowerable("an absence for some time, which goes by timers of each match")
+            raise NotLowerable(_ABSENCE)
         return True
     return False
