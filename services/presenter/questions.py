@@ -113,7 +113,10 @@ async def read_object(request: web.Request) -> dict[str, Any]:
     try:
         body = msgspec.json.decode(raw)
     except msgspec.DecodeError as error:
-        raise Problem(HTTPStatus.BAD_REQUEST, f"malformed JSON: {error}") from error
+        raise Problem(
+            HTTPStatus.BAD_REQUEST,
+            f"malformed JSON: {str(error).removeprefix('JSON is malformed: ')}",
+        ) from error
     if not isinstance(body, dict):
         raise Problem(HTTPStatus.BAD_REQUEST, "expected a JSON object")
     return body

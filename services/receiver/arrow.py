@@ -18,7 +18,7 @@ from lockstep.events import Attribute, AttributeType, StreamSchema
 from lockstep.events.objects import encode_object
 from services.receiver.decode import MalformedBodyError
 from services.receiver.drafts import BatchDraft
-from services.receiver.values import ID_FIELD, TIMESTAMP_FIELD, FieldError, did_you_mean
+from services.receiver.values import ID_FIELD, TIMESTAMP_FIELD, FieldError, came_instead
 
 _ARROW_TYPES: Final[dict[AttributeType, pa.DataType]] = {
     AttributeType.STRING: pa.string(),
@@ -74,7 +74,7 @@ def _draft(
 def _column(batch: pa.RecordBatch, attribute: Attribute) -> pa.Array | FieldError:
     at = batch.schema.get_field_index(attribute.name)
     if at < 0:
-        near = did_you_mean(attribute.name, batch.schema.names)
+        near = came_instead(attribute.name, batch.schema.names)
         return FieldError(attribute.name, f"missing{near}")
     column = batch.column(at)
     wanted = _ARROW_TYPES.get(attribute.type)

@@ -32,6 +32,8 @@ _ALIASES: Final[Mapping[str, str]] = {
     "application/x-jsonlines": NDJSON,
 }
 
+_SAID_ANYWAY: Final = "JSON is malformed: "
+
 Chunk = tuple[RawEvent, ...]
 
 
@@ -174,4 +176,6 @@ def parse_json(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedBodyError(f"malformed JSON: {error}") from error
+        raise MalformedBodyError(
+            f"malformed JSON: {str(error).removeprefix(_SAID_ANYWAY)}"
+        ) from error

@@ -126,7 +126,7 @@ class EventReader:
     def _missing(self, value: Mapping[str, Any]) -> list[FieldError]:
         missing = [name for name in self.schema.names if name not in value]
         unknown = [str(k) for k in value if k not in self.schema.names and not k.startswith("_")]
-        return [FieldError(name, "missing" + did_you_mean(name, unknown)) for name in missing]
+        return [FieldError(name, "missing" + came_instead(name, unknown)) for name in missing]
 
     def _read_row(
         self, row: Sequence[Any], timestamp: int | None, event_id: str | None
@@ -172,6 +172,12 @@ def _event_struct(schema: StreamSchema) -> type[msgspec.Struct]:
 def single(value: float) -> float:
     """The nearest value that 32 bits can hold."""
     return float(struct.unpack("<f", struct.pack("<f", value))[0])
+
+
+def came_instead(name: str, others: Sequence[str]) -> str:
+    """A closing phrase for a missing name: the nearest of those that nobody knows, or nothing."""
+    near = difflib.get_close_matches(name, others, n=1, cutoff=0.6)
+    return f"; '{near[0]}' came instead" if near else ""
 
 
 def did_you_mean(name: str, candidates: Sequence[str]) -> str:

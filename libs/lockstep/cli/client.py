@@ -26,10 +26,12 @@ class RefusedError(LockstepError):
         self, status: int, problem: Mapping[str, Any], retry_after_s: float | None
     ) -> None:
         text = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
-        details = "; ".join(detail(error) for error in problem.get("errors") or ())
+        errors = problem.get("errors") or ()
+        details = "; ".join(filter(None, map(detail, errors)))
         text = f"{text}: {details}" if details else text
         hint = HINT_TOKEN if status == HTTPStatus.UNAUTHORIZED else problem.get("hint")
-        super().__init__(text, where=problem.get("where"), hint=hint)
+        where = problem.get("where") or next(filter(None, map(_position, errors)), None)
+        super().__init__(text, where=where, hint=hint)
         self.status = status
         self.problem = problem
         self.retry_after_s = retry_after_s
@@ -133,11 +135,19 @@ class Client:
 
 
 def detail(error: Mapping[str, Any]) -> str:
-    """One entry of a problem's `errors`, which may hold those of a whole line."""
+    """One entry of a problem's `errors`, which may hold those of a whole line; empty where it
+    says no more than where."""
     inner = "; ".join(detail(one) for one in error.get("errors") or ())
     message = str(error.get("message") or inner)
     place = f"line {error['line']}" if error.get("line") else error.get("field")
-    return f"{place}: {message}" if place else message
+    return f"{place}: {message}" if place and message else message
+
+
+def _position(error: Mapping[str, Any]) -> str | None:
+    """Of a text's mistake whose words stand beside `errors`: where in the text it is."""
+    if error.get("message") or not (error.get("line") and error.get("column")):
+        return None
+    return f"line {error['line']}:{error['column']}"
 
 
 async def _events(content: aiohttp.StreamReader) -> AsyncIterator[tuple[str | None, Any]]:

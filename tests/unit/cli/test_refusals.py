@@ -16,3 +16,19 @@ def test_other_hints_are_the_services() -> None:
     assert RefusedError(409, {"detail": "x", "hint": "lockstep snapshot"}, None).hint == (
         "lockstep snapshot"
     )
+
+
+def test_a_mistake_in_a_text_is_told_with_its_place() -> None:
+    """As the presenter says it: the words beside, the place among the errors."""
+    error = RefusedError(
+        400, {"detail": "'x' is not defined", "errors": [{"line": 1, "column": 6}]}, None
+    )
+    assert str(error) == "line 1:6: 'x' is not defined"
+
+
+def test_refused_lines_are_told_each() -> None:
+    """With what is wrong in them."""
+    line = {"line": 2, "errors": [{"field": "n", "message": "missing"}]}
+    assert str(RefusedError(400, {"detail": "1 of 2", "errors": [line]}, None)) == (
+        "1 of 2: line 2: n: missing"
+    )

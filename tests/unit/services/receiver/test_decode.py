@@ -61,6 +61,13 @@ def test_malformed_bodies_are_refused(body: bytes) -> None:
         json_chunks(body)
 
 
+def test_what_is_malformed_is_said_once() -> None:
+    """And where."""
+    with pytest.raises(MalformedBodyError) as caught:
+        json_chunks(b"nonsense")
+    assert caught.value.message == "malformed JSON: invalid character (byte 4)"
+
+
 def test_a_chunk_with_one_bad_event_is_refused_whole_with_its_place() -> None:
     """All of it or nothing."""
     with pytest.raises(MalformedBodyError) as caught:

@@ -56,7 +56,7 @@ def test_all_bad_fields_are_named(reader: EventReader) -> None:
     found = reader.read(wrong)
     assert isinstance(found, list)
     messages = {error.field: error.message for error in found}
-    assert messages["symbol"] == "missing; did you mean 'symbl'?"
+    assert messages["symbol"] == "missing; 'symbl' came instead"
     assert "outside the range of float" in messages["price"]
     assert "fraction" in messages["class"]
     assert "outside the range of long" in messages["big"]
