@@ -30,7 +30,7 @@ class CutLeases(MemoryLeases):
 
 def keeper(table: LeaseTable, clock: VirtualClock, holder: str) -> LeaseKeeper:
     """A keeper of one lease."""
-    leases = MemoryLeases(table, clock, SeededRandomness(hash(holder) % 100))
+    leases = MemoryLeases(table, clock, SeededRandomness(ord(holder)))
     return LeaseKeeper(leases, "thing", holder, clock, SETTINGS, Metrics(), get_logger())
 
 
