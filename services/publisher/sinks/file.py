@@ -85,27 +85,13 @@ class FileLane:
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
         def alone() -> T:
-            with self._locked():
+            with _locked(self._path, self._lock_path):
                 return work()
 
         try:
             return await asyncio.to_thread(alone)
         except OSError as error:
             raise UnavailableError(f"{self._path}: {error.strerror}") from error
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Nobody else writes meanwhile. UnavailableError while somebody does; the system forgets
-        a lock whose holder dies."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._lock_path.open("ab") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UnavailableError(
-                    f"{self._path}: another publisher is writing to it"
-                ) from None
-            yield
 
     def _send(self, rows: Sequence[OutputRow]) -> Sequence[RefusedRow]:
         if self._noted() != self._note:
@@ -216,6 +202,19 @@ class FileLane:
             os.fsync(file.fileno())
         fresh.replace(self._note_path)
         self._note = note
+
+
+@contextlib.contextmanager
+def _locked(path: Path, lock_path: Path) -> Iterator[None]:
+    """Nobody else writes to the file meanwhile. UnavailableError while somebody does; the system
+    forgets a lock whose holder dies."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with lock_path.open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UnavailableError(f"{path}: another publisher is writing to it") from None
+        yield
 
 
 def _cut(file: IO[bytes], note: _Note) -> bool:
