@@ -34,6 +34,13 @@ def _bus() -> MemoryBus:
     return MemoryBus(MemoryCarrier(VirtualClock(), BusLimits()))
 
 
+async def _bus_of_the_app() -> MemoryBus:
+    """With its input log, which is there as long as the app is deployed."""
+    bus = _bus()
+    await bus.input_log(LogName("A"))
+    return bus
+
+
 def _aside(bus: MemoryBus, on_error: OnError) -> Aside:
     place = replace(PLACE, on_error=on_error)
     return Aside(place, bus, VirtualClock(), structlog.get_logger(), "node")
@@ -55,7 +62,7 @@ async def _letters(bus: MemoryBus) -> list[str]:
 
 async def test_to_the_fault_stream_once_each() -> None:
     """With the row's time and the reason; repeated, nothing more comes in."""
-    bus = _bus()
+    bus = await _bus_of_the_app()
     aside = _aside(bus, OnError.STREAM)
     await aside.put(_refused(7))
     await aside.put(_refused(7, 8))
@@ -72,7 +79,7 @@ async def test_to_the_fault_stream_once_each() -> None:
 async def test_what_is_sent_there_is_what_the_app_expects() -> None:
     """The schema is that of the checked app, and its queries see the row."""
     assert fault_schema(PLACE.schema) == APP.schemas["!S"]
-    bus = _bus()
+    bus = await _bus_of_the_app()
     await _aside(bus, OnError.STREAM).put(_refused(7))
     log = await bus.input_log(LogName("A"))
     entries = await log.read_encoded(0, max_records=9, max_bytes=10**6, wait_ms=0)
