@@ -26,7 +26,7 @@ from lockstep.client import EventClient
 from lockstep.clock import SystemClock
 from lockstep.events import OutputRecord
 from lockstep.frame import World
-from tests.e2e.harness import tried
+from tests.e2e.harness import replicas_of, tried
 
 CLOCK = SystemClock()
 APP = "Planned"
@@ -188,8 +188,7 @@ async def _is(answer: bool) -> bool:
 
 
 async def _both_ready(client: Client, version: str | None = None) -> bool:
-    url = f"{client.addresses.coordinator}/v1/apps/{APP}/status"
-    replicas = (await client.request("GET", url))["replicas"]
+    replicas = await replicas_of(client, APP)
     ready = [r for r in replicas if r["ready"] and version in (None, r["version"])]
     return len(ready) == 2 and any(r["role"] == "active" for r in ready)
 

@@ -6,12 +6,28 @@ import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+from lockstep.cli.client import Client
 from lockstep.cli.processes import PLAN, ProcessSuite, running_processes
 from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.events import LockstepError
 from lockstep.frame import World, open_world
 
 Trial = Callable[[ProcessSuite, World], Awaitable[bool]]
+
+
+async def replicas_of(client: Client, app: str) -> list[dict[str, Any]]:
+    """As the coordinator tells now; none while it cannot: it may be losing its lease, or taking it,
+    on a machine that is busy."""
+    url = f"{client.addresses.coordinator}/v1/apps/{app}/status"
+    try:
+        found: list[dict[str, Any]] = (await client.request("GET", url))["replicas"]
+    except LockstepError as error:
+        if not error.retryable:
+            raise
+        return []
+    return found
 
 
 async def tried(
