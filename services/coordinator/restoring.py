@@ -52,9 +52,11 @@ class Restoring:
         self._deciding = asyncio.Lock()  # what shall be restored is not deleted meanwhile
 
     async def revisions(self, app: str) -> Sequence[Revision]:
-        """Newest first."""
+        """Newest first, also of an app that was undeployed. Problem 404 when there is none."""
         log = await self._desired.log_of(app)
-        return [] if log is None else await self._revisions.list(*log.place)
+        if log is None:
+            raise Problem(HTTPStatus.NOT_FOUND, f"no app named '{app}' is deployed, or was")
+        return await self._revisions.list(*log.place)
 
     async def restore(self, app: str, revision: str | None) -> Restored:
         """Goes on with a verified revision of the deployed version, by default the newest. Returns

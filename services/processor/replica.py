@@ -219,9 +219,8 @@ class Replica:
         if last is not None and (self.last_id is None or last > self.last_id):
             self.last_id = last
         settled = self.around.watch.settled(
-            self.name.app, self.name.group, self.name.partition,
-            deployed_ms=self.target.deployment.created_ms,
-        )  # fmt: skip
+            self.name.app, self.name.group, self.name.partition, self.generation
+        )
         self.engine.outbox.published(last, settled=settled)
         self.space.ring()
 
@@ -244,7 +243,7 @@ class Replica:
             group=self.name.group,
             partition=self.name.partition,
             version=self.engine.version,
-            deployed_ms=self.target.deployment.created_ms,
+            deployed_ms=self.generation.deployed_ms,
             role=self._role(),
             position=self.engine.position,
             log_end=max(self.log_end, self.engine.position),
@@ -258,6 +257,7 @@ class Replica:
             trouble=self._slow() or self._full() or self.trouble,
             behind_ms=self.place.behind_ms,
             generation=self.generation.number,
+            begins_behind=self.generation.position,
             standby=self.standby,
         )
 

@@ -22,12 +22,13 @@ from lockstep.events import (
 )
 from lockstep.events.codec import decode_input, decode_output
 from lockstep.frame import log_of
-from lockstep.store import since_in, stamp_of
+from lockstep.store import Revision, since_in, stamp_of
 from services.processor.envelope import unseal
 from services.processor.origin import is_begun, restoration_of, stamp_in
 from tests.simulation.apps import WRITTEN
 from tests.simulation.cluster import Cluster, Life
 from tests.simulation.executor import Fold, Folds
+from tests.simulation.node import base_settings
 from tests.simulation.reference import Reference, Segment
 from tests.simulation.store import Taken
 
@@ -393,7 +394,7 @@ def may_trim(cluster: Cluster, subject: str, up_to: Position) -> str | None:
     if subject == input_subject(log):
         revisions = [r for r, _ in shelf.revisions.values()]
         kept = [r for r in revisions if r.verified and r.group == log.place[1]]
-        oldest = min((revision.position for revision in kept), default=0)
+        oldest = min((r.position for r in kept if not _is_surplus(r, kept)), default=0)
         if up_to > oldest:
             return f"the input log is cut at {up_to}; the oldest counting revision is at {oldest}"
     elif subject == output_subject(log):
@@ -404,6 +405,13 @@ def may_trim(cluster: Cluster, subject: str, up_to: Position) -> str | None:
             if _rows_gone(cluster, stream, delivered, up_to):
                 return f"the output log is cut at {up_to}; sink {sink} stands at {delivered}"
     return None
+
+
+def _is_surplus(one: Revision, kept: Sequence[Revision]) -> bool:
+    """Stored late, by who had stood still: there are as many later ones of its state as are to be
+    kept, and with the next one it goes."""
+    newer = [r for r in kept if stamp_of(r) == stamp_of(one) and r.position > one.position]
+    return len(newer) >= base_settings().processor.revisions_to_keep
 
 
 def _rows_gone(cluster: Cluster, stream: str, after: int, up_to: int) -> bool:

@@ -66,6 +66,7 @@ FOUND_ONCE = {
     "a node began the new version in front of what the old one had published": draw_faults(123),
     "a leader that got no answer went on behind the new version's beginning": draw_faults(1608),
     "a node led on with a version that the app had gone over from": UNHEARD,
+    "what was settled before a restore was taken for what came behind it": draw(3231),
 }
 
 _STORY = """

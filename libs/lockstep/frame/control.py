@@ -14,7 +14,7 @@ import msgspec
 
 from lockstep.bus import LogName, Topics, control_subject
 from lockstep.clock import Clock
-from lockstep.events import Fault, LockstepError
+from lockstep.events import Fault, Generation, LockstepError
 from lockstep.store import Deployment
 from lockstep.telemetry import Logger
 
@@ -23,7 +23,7 @@ DEPLOYMENTS_CHANGED: Final = control_subject("deployments")
 
 
 RESTORE_SETTING: Final = "restore_revision"
-LOG_SINCE_SETTING: Final = "log_since_ms"
+LOG_SINCE_SETTING: Final = "logs_since_ms"
 """When the app's logs began: part of their name, so that what belongs to logs that were removed (a
 purge) does not belong to these. Absent: they are older than this setting."""
 RESTORE_GENERATION_SETTING: Final = "restore_generation"
@@ -65,7 +65,8 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `settled`: all outputs up to this input position are durable, as far as this replica knows.
     `published`: identity of the last row in the output log, as "position.ordinal".
-    `generation`: of the desired state under which its state began. `standby`: hot or warm.
+    `deployed_ms`, `generation`, `begins_behind`: the desired state under which its state began, and
+    where. `standby`: hot or warm.
     `behind_ms`: for how long a standby has not folded what is published.
     `state_rows`: how much windows and tables hold; `state_full`: no more events until it is less.
     """
@@ -89,6 +90,12 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     behind_ms: int = 0
     state_rows: int = 0
     state_full: bool = False
+    begins_behind: int = 0
+
+    @property
+    def state(self) -> Generation:
+        """Which state it folds, as the output log bears it."""
+        return Generation(self.deployed_ms, self.generation, self.begins_behind)
 
     @property
     def lag(self) -> int:
@@ -229,16 +236,18 @@ class HeartbeatWatch:
             if group.app == app
         ]
 
-    def settled(self, app: str, group: str, partition: int, *, deployed_ms: int) -> int:
-        """The furthest position that any living replica of the same deployment calls settled.
+    def settled(self, app: str, group: str, partition: int, state: Generation) -> int:
+        """The furthest position that any living replica of the same state calls settled.
 
-        A deployment of an earlier time may have had another log of the same name.
+        Another deployment may have had another log of the same name; and what is settled for the
+        state before a restore or an upgrade, which has no rows there, says nothing of its
+        successor's.
         """
-        wanted = (group, partition, deployed_ms)
+        place = (group, partition)
         found = (
             g.settled
             for _, g in self.groups(app)
-            if (g.group, g.partition, g.deployed_ms) == wanted
+            if (g.group, g.partition) == place and g.state == state
         )
         return max(found, default=0)
 

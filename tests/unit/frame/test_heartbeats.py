@@ -1,0 +1,46 @@
+"""What heartbeats tell: how far a state is settled."""
+
+from __future__ import annotations
+
+import asyncio
+
+from lockstep.bus.memory import MemoryBus, MemoryCarrier
+from lockstep.clock import SystemClock
+from lockstep.events import Generation
+from lockstep.frame import GroupStatus, Heartbeat, HeartbeatWatch
+from lockstep.frame.control import send_heartbeat
+from lockstep.telemetry import get_logger
+
+
+def status(settled: int, state: Generation) -> GroupStatus:
+    """Of a replica that folds this state."""
+    return GroupStatus(
+        "App", "main", 0, "v1", state.deployed_ms, "passive", settled, settled,
+        settled=settled, generation=state.number, begins_behind=state.position,
+    )  # fmt: skip
+
+
+async def test_what_is_settled_is_told_of_the_same_state_alone() -> None:
+    """A replica that folds on what was there before a restore has no rows where its successor has
+    some; the furthest word of the same state counts."""
+    bus, now = MemoryBus(MemoryCarrier(SystemClock())), Generation(100, 3, 103)
+    watch = HeartbeatWatch(bus.topics, SystemClock(), get_logger(), max_retry=3)
+    listening = asyncio.create_task(watch.run())
+    states = (Generation(100, 1, 0), Generation(90, 3, 103), Generation(100, 3, 101), now, now)
+    try:
+        await asyncio.sleep(0)
+        for number, (settled, state) in enumerate(
+            zip((109, 108, 107, 104, 105), states, strict=True)
+        ):
+            beat = Heartbeat(
+                f"n{number}", "processor", "", 0, 60_000, groups=(status(settled, state),)
+            )
+            await send_heartbeat(bus.topics, beat)
+        async with asyncio.timeout(30):
+            while len(watch.alive("processor")) < len(states):
+                await asyncio.sleep(0.01)
+        assert watch.settled("App", "main", 0, now) == 105
+        assert watch.settled("App", "main", 1, now) == 0
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
