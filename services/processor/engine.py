@@ -14,7 +14,14 @@ from typing import Any
 from lockstep.bus import EncodedEntry
 from lockstep.events import Position
 from lockstep.events.outputs import in_columns
-from lockstep.execute.contract import CountsRows, EventFault, Executor, SliceResult, TakesBases
+from lockstep.execute.contract import (
+    CountsRows,
+    EventFault,
+    Executor,
+    LivesElsewhere,
+    SliceResult,
+    TakesBases,
+)
 from lockstep.frame import Offload
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
@@ -131,6 +138,13 @@ class AppEngine:
             self.outbox = Outbox()
             self.outbox.add(position, contents.rows, contents.faults)
             self.remember(contents)
+
+    async def touch(self) -> None:
+        """Where the state is it stays, though nothing is folded; StateLostError."""
+        executor = self._executor
+        if isinstance(executor, LivesElsewhere):
+            async with self._lock:
+                await self._offload.run(executor.touch)
 
     @property
     def state_rows(self) -> int:

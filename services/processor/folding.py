@@ -19,6 +19,8 @@ from services.processor.slicing import SliceSize, gather_ms
 
 IDLE_WAIT_MS: Final = 500
 FULL_WAIT_MS: Final = 200
+TOUCH_EVERY_MS: Final = 20_000
+"""After so long without a slice the state is touched: Spark gives idle workers a minute."""
 READ_MAX_RECORDS: Final = 4_096
 
 
@@ -42,6 +44,7 @@ class FoldLoop:
         self._ahead: Sequence[EncodedEntry] = ()  # read already, behind the position `_behind`
         self._behind: Position = 0
         self._pauses = 0
+        self._touched_ms = self._clock.monotonic_ms()
         self._busy = asyncio.Lock()
         self.on_rows: Callable[[OutputId], None] = lambda up_to: None
         self.on_writes: Callable[[Sequence[WriteOutcome]], None] = lambda outcomes: None
@@ -70,6 +73,16 @@ class FoldLoop:
                 await wait_set(replica.space.event, self._clock, FULL_WAIT_MS)
             else:
                 await self.step()
+            await self.touch()
+
+    async def touch(self) -> None:
+        """Says to a state that has folded nothing for long that it is still wanted."""
+        if self._clock.monotonic_ms() - self._touched_ms < TOUCH_EVERY_MS:
+            return
+        async with self._busy:
+            if not self._pauses and self._replica.may_fold:
+                self._touched_ms = self._clock.monotonic_ms()
+                await self._replica.engine.touch()
 
     async def step(self) -> None:
         """One slice, or one tick that is due, or a wait for either."""
@@ -121,6 +134,7 @@ class FoldLoop:
         replica.folding_since_ms = started_ms
         folded = await replica.engine.fold(entries)
         replica.folding_since_ms = None
+        self._touched_ms = self._clock.monotonic_ms()
         result, events = folded.result, folded.events
         took_ms = self._clock.monotonic_ms() - started_ms
         self._size.took(took_ms, max(events, len(entries)), has_more=has_more)

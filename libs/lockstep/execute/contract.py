@@ -145,3 +145,11 @@ class TakesBases(Protocol):
 
     def rebase(self, snapshot: bytes | memoryview) -> None:
         """A snapshot of the state that this executor has been through, to rebuild from."""
+
+
+@runtime_checkable
+class LivesElsewhere(Protocol):
+    """An executor whose state is in a process that others may end when nothing is asked of it."""
+
+    def touch(self) -> None:
+        """Asks something small of where the state is, and changes nothing."""

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from lockstep.execute.contract import StateLostError, TakesBases
+from lockstep.execute.contract import LivesElsewhere, StateLostError, TakesBases
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.spark import SparkExecutor
 from tests.integration.spark.apps import COLUMNAR, KEYED, UNFIT, cut, log, rows_of, unfit_log
@@ -41,6 +41,25 @@ def test_a_lost_state_is_told_and_begun_again_by_its_owner(
     rows += rows_of(executor, cut(entries[40:], 5))
     assert rows == expected
     assert executor.rebuilds == 0
+
+
+@pytest.mark.parametrize(("text", "shards"), [(COLUMNAR, 1), (KEYED, 2)], ids=["whole", "shards"])
+def test_a_state_that_is_touched_stays_as_and_where_it_is(
+    make: Make, text: str, shards: int
+) -> None:
+    """Its workers are asked, and nothing changes; one that is gone is noticed."""
+    entries = log(40)
+    executor = make(text, base_max_bytes=1, shards=shards)
+    assert isinstance(executor, LivesElsewhere)
+    rows = rows_of(executor, cut(entries[:20], 5))
+    before, places = executor.snapshot(), executor.locations
+    executor.touch()
+    assert (executor.snapshot(), executor.locations) == (before, places)
+    rows += rows_of(executor, cut(entries[20:], 5))
+    assert rows == rows_of(ReferenceExecutor(text), [entries])
+    kill(executor)
+    with pytest.raises(StateLostError):
+        executor.touch()
 
 
 @pytest.mark.parametrize(("text", "shards"), [(COLUMNAR, 1), (KEYED, 2)], ids=["whole", "shards"])

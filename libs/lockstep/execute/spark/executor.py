@@ -128,6 +128,11 @@ class SparkExecutor:
             self._workers.base.begin(self._snapshots(), result.position)
         return result
 
+    def touch(self) -> None:
+        """See LivesElsewhere: Spark ends Python workers of which nothing was asked for a minute,
+        whatever they hold, and has no setting for that."""
+        self._workers.ask("slice")
+
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
         """Reads the state in the worker; see the contract."""
         # What can be asked for stands outside of partitions, so the first shard has it.

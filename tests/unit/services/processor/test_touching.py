@@ -1,0 +1,58 @@
+"""A state that lives elsewhere is touched before it is taken for forgotten."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from lockstep.clock import VirtualClock
+from lockstep.settings import load_settings
+from services.processor.folding import TOUCH_EVERY_MS, FoldLoop
+from services.processor.replica import Replica
+
+
+class Engine:
+    """Counts touches."""
+
+    def __init__(self) -> None:
+        self.touched = 0
+
+    async def touch(self) -> None:
+        """One more."""
+        self.touched += 1
+
+
+def fold_loop(clock: VirtualClock, engine: Engine, *, may_fold: bool = True) -> FoldLoop:
+    """Of a replica that has nothing else."""
+    around = SimpleNamespace(settings=load_settings({}), clock=clock)
+    replica: Any = SimpleNamespace(around=around, engine=engine, may_fold=may_fold)
+    return FoldLoop(cast("Replica", replica))
+
+
+async def test_an_idle_state_is_touched_again_and_again() -> None:
+    """Once each time that long has passed, not sooner."""
+    clock, engine = VirtualClock(0), Engine()
+    loop = fold_loop(clock, engine)
+    for count in range(3):
+        await loop.touch()
+        assert engine.touched == count
+        await clock.advance_ms(TOUCH_EVERY_MS - 1)
+        await loop.touch()
+        assert engine.touched == count
+        await clock.advance_ms(1)
+        await loop.touch()
+        assert engine.touched == count + 1
+
+
+async def test_nobody_touches_what_is_paused_or_folds_nothing() -> None:
+    """The state may just be replaced, or there is none to speak of; afterwards at once."""
+    clock, engine = VirtualClock(0), Engine()
+    warm, paused = fold_loop(clock, engine, may_fold=False), fold_loop(clock, engine)
+    paused.pause()
+    await clock.advance_ms(TOUCH_EVERY_MS)
+    await warm.touch()
+    await paused.touch()
+    assert engine.touched == 0
+    paused.resume()
+    await paused.touch()
+    assert engine.touched == 1
