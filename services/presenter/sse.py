@@ -13,10 +13,11 @@ from aiohttp import web
 from lockstep.clock import Clock
 from lockstep.events import OutputId
 from lockstep.frame import HeartbeatWatch, wait_set
-from services.presenter.api import Lookup, encode, identity_of
+from services.presenter.api import Lookup, encode
 from services.presenter.feed import AppModels, Feed
 from services.presenter.listeners import Listener, Listeners
 from services.presenter.models import Shown, StreamModel, identity
+from services.presenter.resuming import Place, event_id, place_of
 
 KEEPALIVE_MS: Final = 10_000
 DIGEST_EVERY_MS: Final = 500
@@ -50,11 +51,11 @@ class EventStreams:
     async def _rows(self, request: web.Request) -> web.StreamResponse:
         models, stream = await self._lookup.stream(request)
         given = request.headers.get("Last-Event-ID") or request.query.get("after")
-        seen = identity_of(given)
+        place = place_of(given, models.view.log.since_ms)
         listener = self._listeners.add(models.view.name, stream.schema.name)
         try:
             response = await _open(request)
-            await self._serve(response, stream, listener, seen)
+            await self._serve(response, models, stream, listener, place)
         except ConnectionError:
             pass
         finally:
@@ -64,23 +65,29 @@ class EventStreams:
     async def _serve(
         self,
         response: web.StreamResponse,
+        models: AppModels,
         stream: StreamModel,
         listener: Listener,
-        seen: OutputId | None,
+        place: Place,
     ) -> None:
+        seen, log = place.seen, models.view.log
         if seen is not None:
             rows, gap = stream.after(seen)
-            if gap:
-                await _send(response, "gap", {"after": identity(seen), "reason": "history is gone"})
-            await _send_rows(response, stream, rows)
+            if gap or place.is_anew:
+                reason = "the app was purged" if place.is_anew else "history is gone"
+                await _send(response, "gap", {"after": identity(seen), "reason": reason})
+            await _send_rows(response, stream, rows, log.since_ms)
             seen = rows[-1].id if rows else seen
         while not self._closing.is_set():
+            now = self._feed.models(log.app)
+            if now is not None and now.view.log != log:
+                return  # the next app of this name counts from 1: the client comes back for that
             arrived = await wait_set(listener.arrived, self._clock, KEEPALIVE_MS)
             if not arrived:
                 await response.write(b": still here\n\n")
                 continue
             rows = [row for row in listener.take() if seen is None or row.id > seen]
-            await _send_rows(response, stream, rows)
+            await _send_rows(response, stream, rows, log.since_ms)
             if listener.lagging:
                 await _send(response, "lagging", {"reason": "too slow; connect again to resume"})
                 return
@@ -156,11 +163,11 @@ async def _send(response: web.StreamResponse, event: str, data: Any) -> None:
 
 
 async def _send_rows(
-    response: web.StreamResponse, stream: StreamModel, rows: Sequence[Shown]
+    response: web.StreamResponse, stream: StreamModel, rows: Sequence[Shown], since_ms: int
 ) -> None:
     names = stream.schema.names
     parts = [
-        b"id: " + identity(row.id).encode() + b"\ndata: " + encode(row.as_json(names)) + b"\n\n"
+        b"id: %b\ndata: %b\n\n" % (event_id(row.id, since_ms).encode(), encode(row.as_json(names)))
         for row in rows
     ]
     if parts:

@@ -99,6 +99,33 @@ async def test_event_streams_resume_behind_the_last_id(cluster_of: Start) -> Non
         assert [data["event"]["v"] for _, _, data in await rest] == [4, 5, 6, 7, 8, 9, 10, 11]
 
 
+async def test_a_listener_hears_the_next_app_from_its_first_row_on(cluster_of: Start) -> None:
+    """After a purge identities count from 1 again: its last one says nothing about those."""
+    async with cluster_of(*NODES) as cluster:
+        text = TEXT.format(name="Purged")
+        app = await cluster.deploy(text)
+        await cluster.send(app, "In", [[str(i), i] for i in range(5)])
+        await ready(cluster, app, 5)
+        path = f"/v1/apps/{app}/streams/Out/sse"
+        before = await events_of(cluster, f"{path}?after=0.0", 5)
+        status, answer = await cluster.call("DELETE", "coordinator", f"/v1/apps/{app}?purge=true")
+        assert status == 200, answer
+        await cluster.deploy(text)
+        await cluster.send(app, "In", ["again", 7])
+
+        async def anew() -> Any:
+            _, found = await cluster.call("GET", "presenter", f"/v1/apps/{app}/streams/Out/latest")
+            return found.get("total") == 1
+
+        await until(anew, "the new app's row alone")
+        found = await events_of(cluster, path, 2, **{"Last-Event-ID": before[-1][1]})
+        assert [(event, data.get("reason")) for event, _, data in found] == [
+            ("gap", "the app was purged"),
+            ("message", None),
+        ]
+        assert found[1][2]["event"]["v"] == 7
+
+
 async def test_a_listener_whose_history_is_gone_is_told(cluster_of: Start) -> None:
     """A gap message before what is left."""
     small = {"LOCKSTEP_PRESENTER__HISTORY_ROWS": "3"}
