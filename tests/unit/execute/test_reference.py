@@ -211,3 +211,15 @@ def test_any_cut_gives_the_same(steps: list[Any], cuts: list[int], restart: int)
             assert snapshot == executor.snapshot()
         rows += executor.run_slice(entries[start:end]).rows
     assert list(whole.rows) == rows
+
+
+def test_a_state_that_does_not_fit_is_named() -> None:
+    """Which part of the app it belongs to, so that who changed the text knows what to look at."""
+    text = (
+        "define stream S (a int);"
+        " @info(name='q') from S#window.{} select sum(a) as s insert into T;"
+    )
+    snapshot = ReferenceExecutor(text.format("length(5)")).snapshot()
+    changed = ReferenceExecutor(text.format("lengthBatch(5)"))
+    with pytest.raises(SnapshotError, match=r"the state of query/q/.*window does not fit"):
+        changed.restore(snapshot)

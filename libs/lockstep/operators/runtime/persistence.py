@@ -41,6 +41,7 @@ def put_back(engine: Engine, state: dict[str, Any]) -> None:
 
     Partitions stand before their instances' operators, so restoring them creates those first.
     """
+    path = "the clock"
     try:
         engine.now, engine.wall = state["now"], state["wall"]
         engine.is_playback = state["playback"]
@@ -56,10 +57,11 @@ def put_back(engine: Engine, state: dict[str, Any]) -> None:
             saved_paths = {path for path, _ in state["operators"]}
             missing = next(path for path in engine.operators if path not in saved_paths)
             raise SnapshotError(f"the snapshot holds no state of {missing}")
+        path = "the timers"
         engine.app_timers.refill(_targets(engine, state["app_timers"]))
         engine.wall_timers.refill(_targets(engine, state["wall_timers"]))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise SnapshotError(f"the snapshot does not fit this app: {error}") from error
+        raise SnapshotError(f"the state of {path} does not fit this app: {error}") from error
 
 
 def _targets(engine: Engine, saved: list[list[Any]]) -> list[tuple[int, int, Any]]:
