@@ -115,7 +115,7 @@ class FoldLoop:
         replica = self._replica
         entries = await log.read_encoded(
             position,
-            max_records=min(self._size.events, READ_MAX_RECORDS),
+            max_records=min(self._size.records_to_read, READ_MAX_RECORDS),
             max_bytes=self._settings.slice_max_bytes,
             wait_ms=self._patience_ms(),
         )

@@ -27,6 +27,13 @@ class SliceSize:
         elif has_more and duration_ms * 4 <= self._target_ms:
             self.events = min(self._limit, self.events * 2)
 
+    @property
+    def records_to_read(self) -> int:
+        """One more than a slice can take: without it nobody would know that there is more, and a
+        slice that got small once (its process stood still meanwhile) would stay small.
+        """
+        return self.events + 1
+
     def fit(self, events_of: Iterable[int]) -> int:
         """How many of the next records (with so many events each) a slice takes: at least one, as a
         record is never cut. A record without events counts as one.

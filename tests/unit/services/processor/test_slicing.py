@@ -49,3 +49,19 @@ def test_only_a_standby_that_keeps_up_takes_its_time() -> None:
     assert gather_ms(is_active=True, has_more=False, standby_gather_ms=7) == 0
     assert gather_ms(is_active=False, has_more=True, standby_gather_ms=7) == 0
     assert gather_ms(is_active=False, has_more=False, standby_gather_ms=7) == 7
+
+
+def test_a_slice_that_got_small_grows_again_as_long_as_there_is_more() -> None:
+    """Also from one event, which a process that stood still in the middle of a tick comes down to:
+    records of one event each, of which as many are read as are asked for."""
+    size = SliceSize(limit=1_000, target_ms=100)
+    size.took(3_700, 1, has_more=False)
+    assert size.events == 1
+    sizes = []
+    for _ in range(12):
+        read = [1] * size.records_to_read
+        taken = size.fit(read)
+        size.took(1, taken, has_more=taken < len(read))
+        sizes.append(taken)
+    assert sizes[:4] == [1, 2, 4, 8]
+    assert sizes[-1] == 1_000
