@@ -12,8 +12,9 @@ from typing import Final
 
 from lockstep.bus import Bus, LogGoneError, LogName
 from lockstep.clock import Clock
+from lockstep.events.since import since_in
 from lockstep.frame import LOG_SINCE_SETTING, log_of, since_ms
-from lockstep.store import Removed, Store, since_in
+from lockstep.store import Deployment, Removed, Store
 from lockstep.telemetry import Logger
 
 LET_GO_LIMIT_MS: Final = 10_000
@@ -38,6 +39,11 @@ class AppLogs:
         found = await self._store.deployments.removed()
         return next((one for one in found if one.deployment.app == app), None)
 
+    async def kept(self, app: str) -> Deployment | None:
+        """The same, where it may be gone on from."""
+        removed = await self.removed(app)
+        return None if removed is None else removed.kept
+
     async def found_by(
         self, app: str, removed: Removed | None, now_ms: int
     ) -> tuple[int, Mapping[str, str]]:
@@ -46,8 +52,8 @@ class AppLogs:
 
         Wall clocks may go back; what comes later still bears a later time.
         """
-        if removed is not None and not removed.purged:
-            since = since_ms(removed.deployment)
+        if removed is not None and removed.kept is not None:
+            since = since_ms(removed.kept)
         else:  # there are some where the store has forgotten the app, or a deployment was cut short
             dead_ms = dead_before_ms(removed)
             there = [one.since_ms for one in await self._bus.logs(app) if one.since_ms >= dead_ms]
@@ -121,6 +127,6 @@ def dead_before_ms(removed: Removed | None) -> int:
     """What bears an earlier time is not gone on from, once an app was removed."""
     if removed is None:
         return 0
-    if removed.purged:
+    if removed.kept is None:
         return removed.deployment.created_ms + 1
-    return since_ms(removed.deployment)
+    return since_ms(removed.kept)

@@ -140,17 +140,16 @@ class DesiredState:
         """Removes an app; `purge`: also logs, revisions, cursors, be it after the app. False when
         there was nothing to remove."""
         async with self._one_at_a_time(app):
-            is_there = await self._store.deployments.get(app) is not None
-            if not is_there and purge:
-                removed = await self._logs.removed(app)
-                is_there = removed is not None and not removed.purged
-            if is_there:
+            there = await self._store.deployments.get(app)
+            if there is None and purge:
+                there = await self._logs.kept(app)
+            if there is not None:
                 await self._remove(app, purge=purge)
                 self._log.info("undeployed", app=app, purge=purge)
             if purge:
                 await self._logs.let_go(app)
                 await self._logs.sweep(app)
-        return is_there
+        return there is not None
 
     async def _remove(self, app: str, *, purge: bool) -> None:
         for _ in range(MAX_ATTEMPTS):
@@ -185,10 +184,7 @@ class DesiredState:
 
     async def log_of(self, app: str) -> LogName | None:
         """Its logs, also while it is not deployed; None when there are none."""
-        found = await self._store.deployments.get(app)
-        if found is None:
-            removed = await self._logs.removed(app)
-            found = None if removed is None or removed.purged else removed.deployment
+        found = await self._store.deployments.get(app) or await self._logs.kept(app)
         return None if found is None else log_of(found)
 
     async def placements(self) -> Mapping[str, Sequence[str]]:
@@ -210,8 +206,9 @@ class DesiredState:
         now_ms = self._clock.now_ms()
         if before is None:
             removed = await self._logs.removed(plan.name)
-            if removed is not None and not removed.purged and removed.deployment.version == version:
-                before = removed.deployment  # the same app again: it goes on as it was
+            kept = None if removed is None else removed.kept
+            if kept is not None and kept.version == version:
+                before = kept  # the same app again: it goes on as it was
         if before is None:
             created_ms, own = await self._logs.found_by(plan.name, removed, now_ms)
         else:

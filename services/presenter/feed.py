@@ -107,7 +107,7 @@ class Feed:
         views = {view.name: view for view in self._catalogue.views}
         replaced: dict[str, AppModels] = {}
         for app in list(self._models):
-            if app not in views or not views[app].is_same_app(self._models[app].view):
+            if app not in views or not views[app].is_same_app(self._models[app].view.deployment):
                 await self._tasks.stop(f"feed-{app}")
                 replaced[app] = self._models.pop(app)
         for app, view in views.items():

@@ -15,7 +15,7 @@ from aiohttp import web
 from lockstep.bus import Topics
 from lockstep.clock import Clock, Randomness
 from lockstep.events import UnavailableError
-from lockstep.frame import Problem, question_subject
+from lockstep.frame import Problem, malformed_json, question_subject
 from lockstep.frame.control import OnDemandAnswer, OnDemandQuestion
 from services.presenter.api import Lookup, answer
 
@@ -113,10 +113,7 @@ async def read_object(request: web.Request) -> dict[str, Any]:
     try:
         body = msgspec.json.decode(raw)
     except msgspec.DecodeError as error:
-        raise Problem(
-            HTTPStatus.BAD_REQUEST,
-            f"malformed JSON: {str(error).removeprefix('JSON is malformed: ')}",
-        ) from error
+        raise Problem(HTTPStatus.BAD_REQUEST, malformed_json(error)) from error
     if not isinstance(body, dict):
         raise Problem(HTTPStatus.BAD_REQUEST, "expected a JSON object")
     return body

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from lockstep.bus import LogName
 from lockstep.events import Event, Fault, LockstepError, OutputRow, StreamSchema
+from lockstep.events.since import with_since
 from lockstep.store import cursor_name
 
 
@@ -61,8 +62,8 @@ class SinkPlace:
     def row_id(self, row: OutputRow) -> str:
         """The stable id of a message: the output's identity, worldwide and for good. Logs that
         began later count from 1 again."""
-        since = f"@{self.since_ms}" if self.since_ms else ""
-        return f"{self.app}{since}/main/0/{row.id.position}.{row.id.ordinal}"
+        app = with_since(self.app, self.since_ms)
+        return f"{app}/main/0/{row.id.position}.{row.id.ordinal}"
 
 
 def event_of(row: OutputRow) -> Event:

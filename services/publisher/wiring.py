@@ -122,7 +122,7 @@ class Publisher:
     async def _follow_catalogue(self) -> None:
         views = {view.name: view for view in self._catalogue.views}
         for app, delivery in list(self._deliveries.items()):
-            if app not in views or not views[app].is_same_app(delivery.view):
+            if app not in views or not views[app].is_same_app(delivery.view.deployment):
                 await self._end(delivery)
                 del self._deliveries[app]
         for app, view in views.items():

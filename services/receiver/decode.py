@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from lockstep.events import Fault, LockstepError
+from lockstep.frame import malformed_json
 from services.receiver.values import EventReader, FieldError, RawEvent
 
 JSON: Final = "application/json"
@@ -31,8 +32,6 @@ _ALIASES: Final[Mapping[str, str]] = {
     "application/jsonlines": NDJSON,
     "application/x-jsonlines": NDJSON,
 }
-
-_SAID_ANYWAY: Final = "JSON is malformed: "
 
 Chunk = tuple[RawEvent, ...]
 
@@ -176,6 +175,4 @@ def parse_json(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedBodyError(
-            f"malformed JSON: {str(error).removeprefix(_SAID_ANYWAY)}"
-        ) from error
+        raise MalformedBodyError(malformed_json(error)) from error

@@ -176,14 +176,19 @@ def single(value: float) -> float:
 
 def came_instead(name: str, others: Sequence[str]) -> str:
     """A closing phrase for a missing name: the nearest of those that nobody knows, or nothing."""
-    near = difflib.get_close_matches(name, others, n=1, cutoff=0.6)
-    return f"; '{near[0]}' came instead" if near else ""
+    near = _nearest(name, others)
+    return f"; '{near}' came instead" if near else ""
 
 
 def did_you_mean(name: str, candidates: Sequence[str]) -> str:
     """A closing phrase naming the nearest candidate, or nothing."""
-    near = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
-    return f"; did you mean '{near[0]}'?" if near else ""
+    near = _nearest(name, candidates)
+    return f"; did you mean '{near}'?" if near else ""
+
+
+def _nearest(name: str, candidates: Sequence[str]) -> str | None:
+    found = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
+    return found[0] if found else None
 
 
 def _convert(value: Any, kind: AttributeType) -> tuple[Any, str | None]:

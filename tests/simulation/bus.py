@@ -12,6 +12,7 @@ from lockstep.bus import (
     Appended,
     EncodedEntry,
     IngressMessage,
+    LogGoneError,
     LogName,
     OutputEntry,
     OutputTail,
@@ -117,7 +118,7 @@ class SimBus:
 
         def serve(answer: Answer) -> None:
             if not self.carrier.has(subject):
-                answer(UnavailableError("there is no such log", where=subject))
+                answer(LogGoneError(subject))
                 return
             log = self.carrier.recorded(subject)
             log.watch(after, limits["max_records"], limits["max_bytes"], wait_ms, answer)
@@ -226,7 +227,7 @@ class SimOutputLog:
 
 def _of_that_name(bus: SimBus, subject: str, opened: Any) -> Any:
     if not bus.carrier.has(subject):
-        raise UnavailableError("there is no such log", where=subject)
+        raise LogGoneError(subject)
     opened._log = bus.carrier.log(subject)
     return opened
 

@@ -21,8 +21,9 @@ from lockstep.events import (
     WriteRecord,
 )
 from lockstep.events.codec import decode_input, decode_output
+from lockstep.events.since import since_in
 from lockstep.frame import log_of
-from lockstep.store import Revision, since_in, stamp_of
+from lockstep.store import Revision, stamp_of
 from services.processor.envelope import unseal
 from services.processor.origin import is_begun, restoration_of, stamp_in
 from tests.simulation.apps import WRITTEN

@@ -22,6 +22,7 @@ from lockstep.events import (
     OutputRecord,
     Position,
 )
+from lockstep.events.since import with_since
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -40,8 +41,7 @@ class LogName:
     @property
     def place(self) -> tuple[str, str, int]:
         """(app, group and since, partition): what else belongs to this log is kept under that."""
-        since = f"@{self.since_ms}" if self.since_ms else ""
-        return self.app, self.group + since, self.partition
+        return self.app, with_since(self.group, self.since_ms), self.partition
 
 
 @dataclass(frozen=True, slots=True)

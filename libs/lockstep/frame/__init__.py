@@ -31,7 +31,7 @@ from lockstep.frame.health import Readiness
 from lockstep.frame.keeper import LeaseKeeper
 from lockstep.frame.lifecycle import Process, Running, run_service, run_together
 from lockstep.frame.offload import InlineOffload, Offload, ThreadOffload
-from lockstep.frame.problems import Problem, problem_response
+from lockstep.frame.problems import Problem, malformed_json, problem_response
 from lockstep.frame.tasks import Tasks, run_side_by_side
 from lockstep.frame.waiting import wait_set
 from lockstep.frame.world import World, open_world
@@ -69,6 +69,7 @@ __all__ = [
     "World",
     "command_subject",
     "log_of",
+    "malformed_json",
     "open_world",
     "problem_response",
     "question_subject",

@@ -37,11 +37,11 @@ class AppView:
         """The app's name."""
         return self.deployment.app
 
-    def is_same_app(self, other: AppView) -> bool:
+    def is_same_app(self, other: Deployment) -> bool:
         """Of the same text, and never undeployed for another one or purged in between: who follows
         its logs by its plan goes on."""
-        one, two = self.deployment, other.deployment
-        return (one.version, one.created_ms) == (two.version, two.created_ms)
+        one = self.deployment
+        return (one.version, one.created_ms) == (other.version, other.created_ms)
 
     @property
     def log(self) -> LogName:
@@ -186,7 +186,7 @@ class Catalogue:
 
     async def _view(self, deployment: Deployment) -> AppView | None:
         known = self._views.get(deployment.app)
-        if known is not None and known.is_same_app(AppView(deployment, known.plan)):
+        if known is not None and known.is_same_app(deployment):
             return AppView(deployment, known.plan)
         if self._refused.get(deployment.app) == deployment.version:
             return None

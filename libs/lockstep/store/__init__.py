@@ -16,7 +16,6 @@ from lockstep.store.naming import (
     Stamp,
     cursor_name,
     revision_id,
-    since_in,
     stamp,
     stamp_of,
 )
@@ -39,7 +38,6 @@ __all__ = [
     "needed",
     "open_store",
     "revision_id",
-    "since_in",
     "stamp",
     "stamp_of",
 ]

@@ -35,6 +35,11 @@ class Removed:
     deployment: Deployment
     purged: bool
 
+    @property
+    def kept(self) -> Deployment | None:
+        """What the same app goes on from; None once it was purged."""
+        return None if self.purged else self.deployment
+
 
 @dataclass(frozen=True, slots=True)
 class Written:

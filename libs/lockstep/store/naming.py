@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lockstep.events import Position
+from lockstep.events.since import with_since
 from lockstep.store.contract import Deployment, Revision
 
 
@@ -44,13 +45,7 @@ def stamp_of(revision: Revision) -> Stamp:
 
 def cursor_name(app: str, sink: str, since_ms: int) -> str:
     """Of a sink of an app, whose logs have been there since then (0: nobody knows)."""
-    return f"{app_prefix(app)}{sink}" + (f"@{since_ms}" if since_ms else "")
-
-
-def since_in(name: str) -> int:
-    """Since when there are the logs that a cursor, or a group of revisions, belongs to."""
-    since = name.rpartition("@")[2]
-    return int(since) if since.isdigit() else 0
+    return with_since(f"{app_prefix(app)}{sink}", since_ms)
 
 
 def app_prefix(app: str) -> str:

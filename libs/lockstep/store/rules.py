@@ -14,8 +14,8 @@ def may_follow(new: Deployment, present: Deployment | None, removed: Removed | N
     if new.generation == 1:
         earlier = removed is None or removed.deployment.created_ms < new.created_ms
         return present is None and earlier
-    if present is None and removed is not None and not removed.purged:
-        present = removed.deployment
+    if present is None and removed is not None:
+        present = removed.kept
     if present is None:
         return False
     return (new.created_ms, new.generation) == (present.created_ms, present.generation + 1)

@@ -149,7 +149,7 @@ class JetStream:
         except ApiError as error:
             return error.code in NOT_THERE
         except UnavailableError:
-            return False
+            pass  # perhaps it is there
         return False
 
     async def state(self, name: str) -> dict[str, Any]:
