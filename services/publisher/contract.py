@@ -86,6 +86,12 @@ class Sink(Protocol):
     def takes_again(self) -> bool:
         """Rows out of the error store can come between others; else they are part of an order."""
 
+    @property
+    def at_once(self) -> int | None:
+        """How many rows are under way at a time, when a batch that is cut short is sent again from
+        its beginning; None: batches arrive whole, or are known row by row.
+        """
+
     async def open(self) -> int:
         """Takes the destination over; gives the sequence of the last delivered record."""
 

@@ -20,6 +20,7 @@ from lockstep.settings import PublisherSettings
 from lockstep.telemetry import Logger, Metrics
 from services.publisher.aside import Aside
 from services.publisher.contract import Batch, RefusedRow, RowsRefusedError, Sink
+from services.publisher.pacing import Pace
 
 READ_MAX_BYTES: Final = 4_194_304
 READ_WAIT_MS: Final = 500
@@ -49,6 +50,7 @@ class Pump:
         self._metrics = metrics
         self._log = log.bind(app=sink.place.app, sink=sink.place.name)
         self._aside = Aside(sink.place, bus, clock, self._log, node)
+        self._pace = _pace_of(sink, settings)
         self._moved_ms = 0
         self._delivering = asyncio.Lock()
         self.cursor = 0
@@ -81,7 +83,8 @@ class Pump:
                     max_bytes=READ_MAX_BYTES,
                     wait_ms=READ_WAIT_MS,
                 )
-                for batch in self._batches(entries):
+                while entries and self._keeper.held:
+                    batch, entries = self._batch(entries)
                     async with self._delivering:
                         await self._take(batch)
         except FencedError as error:
@@ -123,24 +126,20 @@ class Pump:
         self.is_open = True
         self._log.info("sink open", cursor=self.cursor)
 
-    def _batches(self, entries: Sequence[OutputEntry]) -> list[Batch]:
-        """Whole records, at most `batch_max_rows` rows a batch unless one record has more."""
-        batches: list[Batch] = []
-        parts: list[RowsOfColumns] = []
-        count = 0
-        wanted = self.sink.place.schema.name
-        up_to = 0
-        for entry in entries:
+    def _batch(self, entries: Sequence[OutputEntry]) -> tuple[Batch, Sequence[OutputEntry]]:
+        """Whole records with as many rows as the pace allows, unless one record has more; and the
+        records left."""
+        wanted, limit = self.sink.place.schema.name, self._pace.rows
+        parts = [_rows(entries[0]).of_stream(wanted)]
+        count = len(parts[0])
+        for entry in entries[1:]:
             found = _rows(entry).of_stream(wanted)
-            if count and count + len(found) > self._settings.batch_max_rows:
-                batches.append(Batch(up_to, joined(parts)))
-                parts, count = [], 0
+            if count and count + len(found) > limit:
+                break
             parts.append(found)
             count += len(found)
-            up_to = entry.sequence
-        if entries:
-            batches.append(Batch(up_to, joined(parts)))
-        return batches
+        taken = len(parts)
+        return Batch(entries[taken - 1].sequence, joined(parts)), entries[taken:]
 
     async def _take(self, batch: Batch) -> None:
         now_ms = self._clock.monotonic_ms()
@@ -151,6 +150,7 @@ class Pump:
         self.cursor = batch.up_to
         self._moved_ms = self._clock.monotonic_ms()
         took_ms = self._moved_ms - now_ms
+        self._pace.took(took_ms, len(batch.rows))
         self._metrics.observe(
             "lockstep_publisher_delivery_ms",
             took_ms,
@@ -208,6 +208,15 @@ class Pump:
             app=self.sink.place.app,
             sink=self.sink.place.name,
         )
+
+
+def _pace_of(sink: Sink, settings: PublisherSettings) -> Pace:
+    limit, at_once = settings.batch_max_rows, sink.at_once
+    return Pace(
+        limit_rows=limit,
+        target_ms=settings.batch_target_ms,
+        least_rows=limit if at_once is None else at_once,
+    )
 
 
 def _rows(entry: OutputEntry) -> RowsOfColumns:

@@ -127,6 +127,7 @@ class PublisherSettings(Section):
     """How deliveries are batched and tried again."""
 
     batch_max_rows: Count
+    batch_target_ms: Milliseconds
     retry_max_attempts: Count
     retry_backoff_ms: Milliseconds
     retry_backoff_max_ms: Milliseconds

@@ -49,6 +49,7 @@ class RdbmsSink:
 
     waits_for_ever = True
     takes_again = True
+    at_once = None
 
     def __init__(
         self, place: SinkPlace, table: str, key: tuple[str, ...], connections: Connections

@@ -42,6 +42,12 @@ class StoredCursorSink:
         """See Sink: a file remembers the last identity it holds."""
         return not any(isinstance(lane, FileLane) for lane in self._lanes)
 
+    @property
+    def at_once(self) -> int | None:
+        """See Sink: the lanes' together."""
+        found = [one for lane in self._lanes if (one := lane.at_once) is not None]
+        return sum(found) if found else None
+
     async def open(self) -> int:
         """The last delivered sequence."""
         self._routes.clear()

@@ -46,6 +46,8 @@ class FileLane:
     Without `@map` a line is JSON with the row's identity, time and values.
     """
 
+    at_once = None
+
     def __init__(self, place: SinkPlace, writer: MessageWriter, options: Mapping[str, str]) -> None:
         uri = options["file.uri"]
         self._path = Path(unquote(urlsplit(uri).path) if uri.startswith("file:") else uri)

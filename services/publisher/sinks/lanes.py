@@ -21,6 +21,10 @@ T = TypeVar("T")
 class Lane(Protocol):
     """One destination. Errors: UnavailableError."""
 
+    @property
+    def at_once(self) -> int | None:
+        """See contract.Sink."""
+
     async def open(self) -> None:
         """Before the first batch, and after somebody else may have delivered."""
 
@@ -48,6 +52,11 @@ class MessageLane:
         self._writer = writer
         self._sink = sink
         self._done: set[OutputId] = set()
+
+    @property
+    def at_once(self) -> int | None:
+        """See Lane."""
+        return self._sink.in_flight
 
     async def open(self) -> None:
         """See Lane."""

@@ -21,6 +21,8 @@ from tests.integration.services.cluster import RANDOM, WAIT_MS, Cluster, log_of,
 from tests.integration.services.conftest import Start
 from tests.integration.services.webhook import webhook
 
+SLOW_S = 0.01
+
 ORDERS = """
 @app:name('{name}')
 define stream In (customer string, region string, amount double);
@@ -203,6 +205,44 @@ async def test_http_sink_retries_with_a_stable_id(cluster_of: Start) -> None:
 
         (letter,) = await until(put_aside, "the dead letter")
         assert "422: unlucky" in letter.letter.reason
+
+
+async def test_a_crash_repeats_about_a_second_of_what_a_slow_server_gets(
+    cluster_of: Start,
+) -> None:
+    """Of 1,200 posts that wait, those of the batch under way come again, under their ids."""
+    seen: list[str] = []
+
+    async def receive(request: web.Request) -> web.Response:
+        await asyncio.sleep(SLOW_S)
+        seen.append(request.headers["Idempotency-Key"])
+        return web.Response()
+
+    async with (
+        webhook(receive) as url,
+        cluster_of("coordinator", "processor-1", "receiver", "publisher-1") as cluster,
+    ):
+        text = (
+            "@app:name('Slow') define stream In (a int);"
+            f" @sink(type='http', publisher.url='{url}', @map(type='json'))"
+            " define stream Out (a int); from In select a insert into Out;"
+        )
+        app = await cluster.deploy(text)
+        for first in range(0, 1_200, 5):
+            await cluster.send(app, "In", [[a] for a in range(first, first + 5)])
+
+        async def half() -> bool:
+            return len(seen) >= 600
+
+        await until(half, "600 posts")
+        await cluster.crash("publisher-1")
+        await cluster.start("publisher-1")
+
+        async def all_there() -> bool:
+            return len(set(seen)) == 1_200
+
+        await until(all_there, "all posts")
+    assert len(seen) - 1_200 <= 2 / SLOW_S
 
 
 async def test_an_unreachable_sink_blocks_only_itself(cluster_of: Start, tmp_path: Path) -> None:
