@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,15 @@ from lockstep.execute.columnar.absence_tokens import AbsenceTokens
 from lockstep.execute.columnar.chain_unit import ChainUnit
 from lockstep.execute.columnar.chunks import Chunks, empty
 from lockstep.execute.columnar.column import Column
-from lockstep.execute.columnar.conditions import Comparison
 from lockstep.execute.columnar.frame import Rows
 from lockstep.execute.columnar.kernels import plain
 from lockstep.execute.columnar.order import Order
-from lockstep.execute.columnar.pattern_rows import State, eligible
+from lockstep.execute.columnar.pattern_rows import eligible
+from lockstep.execute.columnar.pattern_unit import PatternParts
 from lockstep.execute.columnar.played import Played, play, present
-from lockstep.execute.columnar.pool import StringPool
-from lockstep.execute.columnar.realms import Realms
-from lockstep.execute.columnar.selector import Output, SelectorOperator
+from lockstep.execute.columnar.selector import Output
 from lockstep.execute.columnar.slices import Moves
 from lockstep.execute.columnar.units import States, Timer
-from lockstep.plan import QueryNode
 
 
 class AbsenceQuery(ChainUnit):
@@ -30,22 +27,12 @@ class AbsenceQuery(ChainUnit):
 
     shows_timers = True
 
-    def __init__(
-        self,
-        node: QueryNode,
-        writes: str,
-        place: int,
-        realms: Realms,
-        states: Sequence[State],
-        comparisons: Sequence[Comparison],
-        wait_ms: int,
-        selector: SelectorOperator,
-        pool: StringPool,
-        rank: int,
-    ) -> None:
-        keyed = realms.is_partition
-        self._tokens = tokens = AbsenceTokens(len(states), comparisons, wait_ms, pool, keyed=keyed)
-        super().__init__(node, writes, place, realms, states, comparisons, tokens, selector, pool)
+    def __init__(self, parts: PatternParts, wait_ms: int, rank: int) -> None:
+        states, keyed = parts.states, parts.realms.is_partition
+        self._tokens = tokens = AbsenceTokens(
+            len(states), parts.comparisons, wait_ms, parts.pool, keyed=keyed
+        )
+        super().__init__(parts, tokens)
         self._rank = rank
         self._nothing = empty(states[0].checked.stream.schema.types, keyed=keyed)
 
@@ -68,7 +55,7 @@ class AbsenceQuery(ChainUnit):
         output = self._selected(inputs, played, matched, made)
         self._left.append((self._held[0], gone))
         self._keep(inputs, played)
-        return output if self._keeps_realms else output.without_realms()
+        return self._leaves(output)
 
     def _selected(
         self, inputs: Mapping[str, Chunks], played: Played, matched: Any, made: Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,15 @@ import numpy as np
 from lockstep.execute.columnar.chain_unit import ChainUnit
 from lockstep.execute.columnar.chunks import Chunks
 from lockstep.execute.columnar.column import Column
-from lockstep.execute.columnar.conditions import Comparison
 from lockstep.execute.columnar.frame import Rows
 from lockstep.execute.columnar.kernels import plain
-from lockstep.execute.columnar.pattern_rows import State, bound_column, eligible, selected
+from lockstep.execute.columnar.pattern_rows import bound_column, eligible, selected
+from lockstep.execute.columnar.pattern_unit import PatternParts
 from lockstep.execute.columnar.played import Played, play, present
-from lockstep.execute.columnar.pool import StringPool
-from lockstep.execute.columnar.realms import Realms
-from lockstep.execute.columnar.selector import Output, SelectorOperator
+from lockstep.execute.columnar.selector import Output
 from lockstep.execute.columnar.slices import Moves
 from lockstep.execute.columnar.tokens import Tokens
 from lockstep.execute.columnar.windows.contract import Longs
-from lockstep.plan import QueryNode
 
 
 class ChainQuery(ChainUnit):
@@ -29,20 +26,9 @@ class ChainQuery(ChainUnit):
 
     shows_timers = False
 
-    def __init__(
-        self,
-        node: QueryNode,
-        writes: str,
-        place: int,
-        realms: Realms,
-        states: Sequence[State],
-        comparisons: Sequence[Comparison],
-        within_ms: int | None,
-        selector: SelectorOperator,
-        pool: StringPool,
-    ) -> None:
-        self._tokens = tokens = Tokens(len(states), comparisons)
-        super().__init__(node, writes, place, realms, states, comparisons, tokens, selector, pool)
+    def __init__(self, parts: PatternParts, within_ms: int | None) -> None:
+        self._tokens = tokens = Tokens(len(parts.states), parts.comparisons)
+        super().__init__(parts, tokens)
         self._within_ms = -1 if within_ms is None else within_ms
 
     # --- folding ---------------------------------------------------------------------------------
@@ -63,7 +49,7 @@ class ChainQuery(ChainUnit):
         output = self._selected(inputs, played, matched, completing, keys)
         self._left.append((self._held[0], gone))
         self._keep(inputs, played)
-        return output if self._keeps_realms else output.without_realms()
+        return self._leaves(output)
 
     def _selected(
         self,

@@ -3,7 +3,7 @@ and their state."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,50 +11,27 @@ import numpy as np
 from lockstep.execute.columnar.chain_state import ChainState, comparable
 from lockstep.execute.columnar.chunks import Chunks
 from lockstep.execute.columnar.column import Column
-from lockstep.execute.columnar.conditions import Comparison
 from lockstep.execute.columnar.held import HeldRows
-from lockstep.execute.columnar.pattern_rows import State, bound_column
+from lockstep.execute.columnar.pattern_rows import bound_column
+from lockstep.execute.columnar.pattern_unit import PatternParts, PatternUnit
 from lockstep.execute.columnar.played import Played
-from lockstep.execute.columnar.pool import StringPool
-from lockstep.execute.columnar.realms import Realms
-from lockstep.execute.columnar.selector import SelectorOperator
-from lockstep.execute.columnar.selector_state import SelectorState
 from lockstep.execute.columnar.tokens import TokenValues
 from lockstep.execute.columnar.units import States
 from lockstep.execute.columnar.windows.contract import Longs
-from lockstep.plan import QueryNode
 
 
-class ChainUnit:
+class ChainUnit(PatternUnit):
     """See Unit. `tokens` are the partial matches; the last state binds nothing that is kept."""
 
-    def __init__(
-        self,
-        node: QueryNode,
-        writes: str,
-        place: int,
-        realms: Realms,
-        states: Sequence[State],
-        comparisons: Sequence[Comparison],
-        tokens: TokenValues,
-        selector: SelectorOperator,
-        pool: StringPool,
-    ) -> None:
-        self.name = node.name
-        self.place = place
-        self.writes = writes
-        self.reads = tuple(dict.fromkeys(state.stream for state in states))
-        self.is_observed = not realms.is_partition
-        self._keeps_realms = not realms.is_partition or node.writes.startswith("#")
-        self._realms = realms
-        self._states = states
-        self._comparisons = comparisons
-        self._selector = selector
-        self._selecting = SelectorState(self.name, realms, selector)
-        self._pool = pool
+    def __init__(self, parts: PatternParts, tokens: TokenValues) -> None:
+        super().__init__(parts)
+        self._comparisons = comparisons = parts.comparisons
+        self._pool = pool = parts.pool
         self._waiting = tokens
-        self._held = [HeldRows(state.checked.stream.schema.types, pool) for state in states[:-1]]
-        self._partial = ChainState(tokens, self._held, comparisons, pool)
+        self._held = [
+            HeldRows(state.checked.stream.schema.types, pool) for state in self._states[:-1]
+        ]
+        self._partial: ChainState = ChainState(tokens, self._held, comparisons, pool)
         self._left: list[tuple[HeldRows, Longs]] = []
 
     # --- folding ----------------------------------------------------------------------------------
@@ -129,15 +106,5 @@ class ChainUnit:
 
     def store(self, states: States) -> None:
         """See Unit."""
-        self._selecting.prepare()
         self._partial.prepare()
-        for realm, path in self._realms.paths(self.name):
-            states.operators[f"{path}/pattern"] = self._partial.stored(realm)
-            states.operators[f"{path}/selector"] = self._selecting.stored(realm)
-
-    def load(self, states: States) -> None:
-        """See Unit."""
-        for realm, path in self._realms.paths(self.name):
-            self._selecting.load(realm, states.operators[f"{path}/selector"])
-            self._partial.load(realm, states.operators[f"{path}/pattern"])
-        self._selecting.reserve()
+        super().store(states)

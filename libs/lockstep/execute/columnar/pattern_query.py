@@ -10,62 +10,38 @@ import numpy as np
 from lockstep.execute.columnar.bound import Bound
 from lockstep.execute.columnar.chunks import Chunks
 from lockstep.execute.columnar.column import Column, Mask
-from lockstep.execute.columnar.conditions import Comparison
 from lockstep.execute.columnar.frame import Rows
 from lockstep.execute.columnar.held import HeldRows
 from lockstep.execute.columnar.kernels import pattern_tokens as machine
 from lockstep.execute.columnar.pattern_comparing import Compared
 from lockstep.execute.columnar.pattern_machine import Matches, PatternMachine, Slice
-from lockstep.execute.columnar.pattern_rows import State, bound_column, eligible, selected
+from lockstep.execute.columnar.pattern_rows import bound_column, eligible, selected
 from lockstep.execute.columnar.pattern_state import PatternState
+from lockstep.execute.columnar.pattern_unit import PatternParts, PatternUnit
 from lockstep.execute.columnar.played import Played, play, present
-from lockstep.execute.columnar.pool import StringPool
-from lockstep.execute.columnar.realms import Realms
-from lockstep.execute.columnar.selector import Output, SelectorOperator
-from lockstep.execute.columnar.selector_state import SelectorState
+from lockstep.execute.columnar.selector import Output
 from lockstep.execute.columnar.slices import Moves
 from lockstep.execute.columnar.units import States
 from lockstep.execute.columnar.windows.contract import Longs
-from lockstep.plan import QueryNode
 
 
-class PatternQuery:
+class PatternQuery(PatternUnit):
     """See Unit. `read`: what the selector reads of matches."""
 
     shows_timers = False
 
-    def __init__(
-        self,
-        node: QueryNode,
-        writes: str,
-        place: int,
-        realms: Realms,
-        states: Sequence[State],
-        comparisons: Sequence[Comparison],
-        tokens: PatternMachine,
-        read: Sequence[Bound],
-        selector: SelectorOperator,
-        pool: StringPool,
-    ) -> None:
-        self.name = node.name
-        self.place = place
-        self.writes = writes
-        self.reads = tuple(dict.fromkeys(state.stream for state in states))
-        self.is_observed = not realms.is_partition
-        self._keeps_realms = not realms.is_partition or node.writes.startswith("#")
-        self._realms = realms
-        self._states = states
+    def __init__(self, parts: PatternParts, tokens: PatternMachine, read: Sequence[Bound]) -> None:
+        super().__init__(parts)
+        states, pool = parts.states, parts.pool
         self._picks = {bound.number: (i, bound.slot) for i, bound in enumerate(read)}
-        self._selector = selector
-        self._selecting = SelectorState(self.name, realms, selector)
         self._tokens = tokens
         schemas = {state.stream: state.checked.stream.schema for state in states}
         self._held = [HeldRows(schemas[stream].types, pool) for stream in self.reads]
         checked = [state.checked for state in states]
         streams = [state.stream for state in states]
-        self._compared = Compared(comparisons, tokens, checked, streams, pool)
+        self._compared = Compared(parts.comparisons, tokens, checked, streams, pool)
         lists = [state.checked.is_list for state in states]
-        self._partial = PatternState(tokens, self._held, self._compared, lists)
+        self._partial: PatternState = PatternState(tokens, self._held, self._compared, lists)
         self._left: list[tuple[int, Longs]] = []
 
     # --- folding ---------------------------------------------------------------------------------
@@ -94,7 +70,7 @@ class PatternQuery:
         )
         self._leave()
         self._keep(inputs, played, streams, events)
-        return output if self._keeps_realms else output.without_realms()
+        return self._leaves(output)
 
     def _frame(self, inputs: Mapping[str, Chunks], played: Played, matches: Matches) -> Rows:
         tokens = self._tokens
@@ -156,17 +132,7 @@ class PatternQuery:
 
     def store(self, states: States) -> None:
         """See Unit."""
-        self._selecting.prepare()
         self._partial.prepare(len(self._realms.keys) if self._realms.is_partition else 1)
         self._leave()
         self.settle()
-        for realm, path in self._realms.paths(self.name):
-            states.operators[f"{path}/pattern"] = self._partial.stored(realm)
-            states.operators[f"{path}/selector"] = self._selecting.stored(realm)
-
-    def load(self, states: States) -> None:
-        """See Unit."""
-        for realm, path in self._realms.paths(self.name):
-            self._selecting.load(realm, states.operators[f"{path}/selector"])
-            self._partial.load(realm, states.operators[f"{path}/pattern"])
-        self._selecting.reserve()
+        super().store(states)

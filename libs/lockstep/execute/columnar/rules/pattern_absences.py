@@ -8,7 +8,8 @@ from lockstep.execute.columnar.bound import SLOTS_MAX
 from lockstep.execute.columnar.expressions import NotLowerable
 from lockstep.execute.columnar.rules.contract import Rule, Site
 from lockstep.execute.columnar.rules.partition_timers import check_timers
-from lockstep.execute.columnar.rules.pattern_chains import begins_with_every, chain_parts
+from lockstep.execute.columnar.rules.pattern_chains import begins_with_every
+from lockstep.execute.columnar.rules.pattern_parts import looks_back_alone, pattern_parts
 from lockstep.execute.columnar.units import Unit
 from lockstep.plan import QueryNode
 from lockstep.siddhiql import ast
@@ -22,23 +23,11 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
         return None
     if pattern.input.within_ms is not None:
         raise NotLowerable("an absence for some time in a pattern with 'within'")
-    parts = chain_parts(node, pattern, site)
-    if parts is None:
+    parts = pattern_parts(node, pattern, site)
+    if not looks_back_alone(parts):
         return None
     check_timers(node, site)
-    states, comparisons, selector = parts
-    return AbsenceQuery(
-        node,
-        site.target(node.writes),
-        site.place,
-        site.realms,
-        states,
-        comparisons,
-        wait_ms,
-        selector,
-        site.pool,
-        site.rank,
-    )
+    return AbsenceQuery(parts, wait_ms, site.rank)
 
 
 def _ends_with_absence(pattern: CheckedPattern) -> int | None:

@@ -5,20 +5,15 @@ partitions."""
 from __future__ import annotations
 
 from lockstep.execute.columnar.bound import Bound, bounds_in
-from lockstep.execute.columnar.conditions import Comparison, take_apart
-from lockstep.execute.columnar.expressions import NotLowerable
-from lockstep.execute.columnar.flow import CURRENT
 from lockstep.execute.columnar.pattern_machine import PatternMachine
 from lockstep.execute.columnar.pattern_memory import Program
 from lockstep.execute.columnar.pattern_query import PatternQuery
-from lockstep.execute.columnar.pattern_rows import State
 from lockstep.execute.columnar.pattern_shape import Shape
 from lockstep.execute.columnar.rules.contract import Rule, Site
-from lockstep.execute.columnar.rules.streams import check_stream, check_target
-from lockstep.execute.columnar.selector import SelectorOperator
+from lockstep.execute.columnar.rules.pattern_parts import pattern_parts
 from lockstep.execute.columnar.units import Unit
 from lockstep.plan import QueryNode
-from lockstep.siddhiql.checked import CheckedPattern, CheckedQuery, SourceKind
+from lockstep.siddhiql.checked import CheckedPattern, CheckedQuery
 from lockstep.siddhiql.scope import OUTPUT_SLOT
 
 
@@ -26,43 +21,18 @@ def _lower(node: QueryNode, site: Site, *, is_sequence: bool) -> Unit | None:
     pattern = node.query.input
     if not isinstance(pattern, CheckedPattern) or pattern.input.is_sequence != is_sequence:
         return None
-    query = node.query
-    if query.target_kind is SourceKind.TABLE:
-        raise NotLowerable("a pattern that writes a table")
-    check_target(query)
     shape = Shape(pattern)
-    states: list[State] = []
-    comparisons: list[Comparison] = []
-    for checked in pattern.states:
-        check_stream(checked.stream)
-        own, compared = take_apart(checked)
-        states.append(State(checked, site.stream(checked.stream.input.source), own))
-        comparisons += compared
-    selector = SelectorOperator(query, slides=False, by_realm=site.realms.is_partition)
-    if selector.wanted != CURRENT:
-        raise NotLowerable("expired rows of a pattern")
-    streams = list(dict.fromkeys(state.stream for state in states))
-    read = sorted(_read_by(query), key=lambda bound: bound.number)
+    parts = pattern_parts(node, pattern, site)
+    streams = list(dict.fromkeys(state.stream for state in parts.states))
+    read = sorted(_read_by(node.query), key=lambda bound: bound.number)
     program = Program(
         shape,
-        [streams.index(state.stream) for state in states],
-        [(each.state, each.bound.place, each.operator) for each in comparisons],
+        [streams.index(state.stream) for state in parts.states],
+        [(each.state, each.bound.place, each.operator) for each in parts.comparisons],
         [bound.place for bound in read],
         is_siddhi_5_1="compat" in site.plan.checked.annotations,
     )
-    target = site.target(node.writes)
-    return PatternQuery(
-        node,
-        target,
-        site.place,
-        site.realms,
-        states,
-        comparisons,
-        PatternMachine(program),
-        read,
-        selector,
-        site.pool,
-    )
+    return PatternQuery(parts, PatternMachine(program), read)
 
 
 def _read_by(query: CheckedQuery) -> set[Bound]:
