@@ -262,6 +262,11 @@ def _same(before: Deployment, version: str, settings: Mapping[str, str]) -> bool
     return before.version == version and given == dict(settings)
 
 
+def unknown(app: str) -> Problem:
+    """Of an app that has no logs."""
+    return Problem(HTTPStatus.NOT_FOUND, f"no app named '{app}' is deployed, or was")
+
+
 def _raced(app: str) -> Problem:
     return Problem(
         HTTPStatus.CONFLICT, f"'{app}' was changed by somebody else at the same time",

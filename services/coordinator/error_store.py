@@ -18,6 +18,7 @@ from lockstep.bus.subjects import ID_HEADER
 from lockstep.events import UnavailableError
 from lockstep.frame import Problem, Redelivered, Redelivery, redelivery_subject
 from services.coordinator.api import read_body
+from services.coordinator.desired import DesiredState, unknown
 
 DEFAULT_LETTERS: Final = 100
 MAX_LETTERS: Final = 1_000
@@ -66,10 +67,11 @@ class Selection(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ErrorStore:
-    """Handlers over the bus's dead letters."""
+    """Handlers over the bus's dead letters. Problem 404 for an app that nobody knows."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: Bus, desired: DesiredState) -> None:
         self._bus = bus
+        self._desired = desired
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """The paths."""
@@ -150,6 +152,8 @@ class ErrorStore:
             if len(page) < PAGE_LETTERS or selection.ends_before(page[-1].sequence + 1):
                 break
             after = page[-1].sequence
+        if not found and await self._desired.log_of(app) is None:
+            raise unknown(app)
         return found[:limit]
 
     async def _send_in(self, app: str, one: StoredDeadLetter) -> None:

@@ -16,7 +16,7 @@ from typing import Final
 from lockstep.clock import Clock
 from lockstep.frame import RESTORE_SETTING, HeartbeatWatch, Problem
 from lockstep.store import Revision, Store, needed
-from services.coordinator.desired import DesiredState
+from services.coordinator.desired import DesiredState, unknown
 
 DONE_LIMIT_MS: Final = 15_000
 DONE_POLL_MS: Final = 50
@@ -55,7 +55,7 @@ class Restoring:
         """Newest first, also of an app that was undeployed. Problem 404 when there is none."""
         log = await self._desired.log_of(app)
         if log is None:
-            raise Problem(HTTPStatus.NOT_FOUND, f"no app named '{app}' is deployed, or was")
+            raise unknown(app)
         return await self._revisions.list(*log.place)
 
     async def restore(self, app: str, revision: str | None) -> Restored:

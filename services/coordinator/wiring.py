@@ -57,7 +57,7 @@ class Coordinator:
         Api(desired, self._watch, self._forwarder, world.bus).add_to(context.router)
         restoring = Restoring(desired, self._watch, world.store, clock)
         RevisionRoutes(restoring, self._forwarder).add_to(context.router)
-        ErrorStore(world.bus).add_to(context.router)
+        ErrorStore(world.bus, desired).add_to(context.router)
         SiddhiApps(desired, self._watch, self._forwarder, world.bus, restoring, clock).add_to(
             context.router
         )

@@ -71,6 +71,23 @@ async def test_inputs_are_listed_replayed_and_purged(cluster_of: Start) -> None:
         assert (await ask(cluster, app, "purge", since_ms=0))["removed"] == 1
 
 
+async def test_an_app_that_nobody_knows_is_named(cluster_of: Start) -> None:
+    """A mistyped name is no empty list; one that was undeployed is still known."""
+    async with cluster_of("coordinator", "processor-1", "receiver") as cluster:
+        status, answer = await cluster.call("GET", "coordinator", "/v1/apps/Mistyped/errors")
+        assert (status, answer["detail"]) == (
+            404,
+            "no app named 'Mistyped' is deployed, or was",
+        )
+        for verb in ("replay", "purge"):
+            path = f"/v1/apps/Mistyped/errors/{verb}"
+            assert (await cluster.call("POST", "coordinator", path, json={"first": 1}))[0] == 404
+        app = await cluster.deploy("@app:name('Gone') define stream In (v int);")
+        assert await letters(cluster, app) == []
+        assert (await cluster.call("DELETE", "coordinator", f"/v1/apps/{app}"))[0] == 200
+        assert await letters(cluster, app) == []
+
+
 async def test_outputs_go_to_their_sink_again(cluster_of: Start) -> None:
     """A webhook that was away: its rows wait in the error store, and come with the same ids."""
     seen: list[tuple[str, int]] = []
