@@ -61,6 +61,8 @@ def replica_json(beat: Heartbeat, group: GroupStatus) -> dict[str, Any]:
         "held_rows": group.held_rows,
         "state_rows": group.state_rows,
         "trouble": group.trouble,
+        "begins_behind": group.begins_behind,
+        "began_empty": list(group.began_empty),
     }
 
 

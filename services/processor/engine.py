@@ -22,6 +22,7 @@ from lockstep.execute.contract import (
     SliceResult,
     TakesBases,
 )
+from lockstep.execute.succession import Succeeded, succeed
 from lockstep.frame import Offload
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
@@ -138,6 +139,18 @@ class AppEngine:
             self.outbox = Outbox()
             self.outbox.add(position, contents.rows, contents.faults)
             self.remember(contents)
+
+    async def take_over(self, position: Position, contents: Contents) -> tuple[str, ...]:
+        """Goes on with what fits of the state of another text, whose rows are published; gives what
+        does not and begins empty. SnapshotError, SiddhiQLError."""
+        succeeded = await self._offload.run(lambda: self._succeed(contents))
+        fitting = Contents(self.text, succeeded.snapshot, (), (), contents.sends)
+        await self.restore(position, fitting)
+        return succeeded.lost
+
+    def _succeed(self, contents: Contents) -> Succeeded:
+        old = self.plan if contents.text == self.text else build(check(contents.text))
+        return succeed(old, contents.snapshot, self.plan)
 
     async def touch(self) -> None:
         """Where the state is it stays, though nothing is folded; StateLostError."""

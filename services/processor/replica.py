@@ -87,7 +87,7 @@ class Replica:
 
     `target` is the state wanted; the engine may still run an older one (upgrade, restore).
     `generation` is of the state that runs; `is_recorded`: the output log bears it. `unrecorded`: it
-    began empty, and the log does not say so yet.
+    began empty, and the log does not say so yet. `began_empty`: what did not fit of the old state.
     """
 
     around: Surroundings
@@ -105,6 +105,7 @@ class Replica:
     unrecorded: Beginning | None = None
     log_end: Position = 0
     trouble: str | None = None
+    began_empty: tuple[str, ...] = ()
     draining: bool = False
     promoted: Signal = field(default_factory=Signal)
     folding_since_ms: int | None = None
@@ -193,10 +194,13 @@ class Replica:
             if beat.node != self.around.node and (group.group, group.partition) == place
         ]
 
-    async def change(self, engine: AppEngine, generation: Generation) -> None:
+    async def change(
+        self, engine: AppEngine, generation: Generation, *, began_empty: tuple[str, ...]
+    ) -> None:
         """Goes on with another engine that stands at the same position, whose generation the log
         bears now; the old one is closed."""
         old, self.engine, self.generation = self.engine, engine, generation
+        self.began_empty = began_empty
         self.record()
         await old.close()
 
@@ -255,6 +259,7 @@ class Replica:
             state_full=self._full() is not None,
             ready=self.is_ready,
             trouble=self._slow() or self._full() or self.trouble,
+            began_empty=self.began_empty,
             behind_ms=self.place.behind_ms,
             generation=self.generation.number,
             begins_behind=self.generation.position,

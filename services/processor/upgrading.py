@@ -2,7 +2,7 @@
 version, or a restore of a revision.
 
 The old state is folded and published up to a position that the leader chooses; there the new one
-begins: the old version's state if that fits and else an empty one, or the revision's. The beginning
+begins: with what fits of the old version's state, or with the revision's. The beginning
 is a revision itself; the leader claims the output log for it, and standbys that see the claim
 restore it and go on from there.
 """
@@ -14,7 +14,7 @@ from typing import Final
 
 from lockstep.events import Generation, UnavailableError
 from lockstep.operators.errors import SnapshotError
-from lockstep.operators.state import Bytes
+from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import Deployment, stamp
 from services.processor.claiming import Begun
 from services.processor.engine import AppEngine
@@ -95,10 +95,10 @@ class UpgradeLoop:
             if self._replica.permit is None or not await self._publishing.flush(FLUSH_LIMIT_MS):
                 return
             _, contents = await self._replica.engine.contents()
-            begun = await self._begin(wanted, begun, contents)
+            begun, lost = await self._begin(wanted, begun, contents)
             generation = generation_of(stamp(wanted), begun.position)
             if await self._made_count(begun, generation):
-                await self._replica.change(begun, generation)
+                await self._replica.change(begun, generation, began_empty=lost)
                 paused_for_ms = self._clock.monotonic_ms() - paused_ms
                 self._log.info("begun", version=begun.version[:12], position=begun.position,
                                paused_ms=paused_for_ms)  # fmt: skip
@@ -140,23 +140,30 @@ class UpgradeLoop:
             case Begun.REFUSED | Begun.NOT_NOW:
                 return False
 
-    async def _begin(self, wanted: Deployment, begun: AppEngine, contents: Contents) -> AppEngine:
-        """The wanted version behind the old state's position, with the first state that fits."""
-        async for snapshot in self._states(wanted, contents):
-            carried = Contents(begun.text, snapshot, (), (), contents.sends)
+    async def _begin(
+        self, wanted: Deployment, begun: AppEngine, contents: Contents
+    ) -> tuple[AppEngine, tuple[str, ...]]:
+        """The wanted version behind the old state's position, with what fits of the first state
+        that can be used; and what begins empty."""
+        lost: tuple[str, ...] = ()
+        async for found in self._states(wanted, contents):
+            carried = Contents(found.text, found.snapshot, (), (), contents.sends)
             try:
-                await begun.restore(self._replica.engine.position, carried)
-            except SnapshotError as error:
-                self._log.warning("a state does not fit", reason=str(error))
+                lost = await begun.take_over(self._replica.engine.position, carried)
+            except (SnapshotError, SiddhiQLError) as error:
+                lost = (f"everything ({error.message})",)
+                self._log.warning("a state does not fit", reason=error.message)
                 await begun.close()
                 begun = await self._fresh(wanted)
             else:
-                return begun
+                if lost:
+                    self._log.warning("a part of the state does not fit", lost=lost)
+                return begun, lost
         self._log.warning("no state fits: the new version begins empty")
         begun.remember(contents)
-        return begun
+        return begun, lost
 
-    async def _states(self, wanted: Deployment, contents: Contents) -> AsyncIterator[Bytes]:
+    async def _states(self, wanted: Deployment, contents: Contents) -> AsyncIterator[Contents]:
         """Of the revision that is to be restored, if one is, then what is there now."""
         replica = self._replica
         restoration = restoration_of(wanted)
@@ -165,11 +172,11 @@ class UpgradeLoop:
                 store = replica.around.world.store
                 found = unseal(await store.revisions.load(restoration.revision))
                 self._log.warning("restoring", revision=restoration.revision)
-                yield found.snapshot
+                yield found
             except (LookupError, EnvelopeError) as error:
                 replica.trouble = f"revision {restoration.revision} cannot be restored: {error}"
                 self._log.error("not restored", revision=restoration.revision, error=str(error))
-        yield contents.snapshot
+        yield contents
 
     async def _fresh(self, wanted: Deployment) -> AppEngine:
         engine, around = self._replica.engine, self._replica.around

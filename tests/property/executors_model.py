@@ -36,14 +36,11 @@ class Apps:
     def app(self) -> str:
         """An app of one to three parts, in event time or not."""
         head = self._random.choice(("", "@app:playback\n"))
-        count = self._random.randint(1, 3)
-        parts = [self._random.choice(self._kinds)(self) for _ in range(count)]
-        tables = "".join(dict.fromkeys(line for part in parts for line in _tables_of(part)))
-        streams = "".join(part.rpartition("\n")[0] + "\n" for part in parts if "define" in part)
-        queries = "\n".join(
-            part.rpartition("\n")[2] if "define" in part else part for part in parts
-        )
-        return head + DEFINITIONS + tables + streams + queries
+        return assembled(head, self.parts(self._random.randint(1, 3)))
+
+    def parts(self, count: int) -> list[str]:
+        """So many, each with streams of its own."""
+        return [self._random.choice(self._kinds)(self) for _ in range(count)]
 
     def name(self) -> str:
         """A fresh stream."""
@@ -123,6 +120,14 @@ class Apps:
         """group by and having."""
         by = self.pick("", " group by s", " group by s, b", " group by d", " group by i")
         return by + self.pick("", "", " having n > 0", " having n is null or n < 20")
+
+
+def assembled(head: str, parts: Sequence[str]) -> str:
+    """An app of these parts, behind the streams that all of them know."""
+    tables = "".join(dict.fromkeys(line for part in parts for line in _tables_of(part)))
+    streams = "".join(part.rpartition("\n")[0] + "\n" for part in parts if "define" in part)
+    queries = "\n".join(part.rpartition("\n")[2] if "define" in part else part for part in parts)
+    return head + DEFINITIONS + tables + streams + queries
 
 
 def _plain(apps: Apps) -> str:
@@ -235,7 +240,7 @@ def _stored(apps: Apps) -> str:
     )
 
 
-PARTS: tuple[Callable[[Apps], str], ...] = (
+APART: tuple[Callable[[Apps], str], ...] = (
     _plain,
     _plain,
     _plain,
@@ -244,9 +249,10 @@ PARTS: tuple[Callable[[Apps], str], ...] = (
     pattern,
     _join,
     _joined_with_its_origin,
-    _table,
-    _stored,
 )
+"""Parts that share nothing with others but what comes in."""
+
+PARTS: tuple[Callable[[Apps], str], ...] = (*APART, _table, _stored)
 
 
 # --- logs

@@ -89,6 +89,17 @@ APPS: Final = tuple(
             " update or insert into Totals on Totals.symbol == symbol;"
             "from In join Totals on In.symbol == Totals.symbol and Totals.count > 2L"
             " select In.n as n, In.symbol as symbol insert into Out;",
+            # The table and its sums go on, a window begins beside them.
+            "@store(type='rdbms', table.name='totals') @PrimaryKey('symbol')"
+            "define table Totals (symbol string, count long, total double);"
+            "SINK define stream Out (n long, symbol string);"
+            "from In#window.time(900) select n, symbol, count() as c group by symbol"
+            " having c == 3L insert into Third;"
+            "from In select symbol, count() as count, sum(price) as total group by symbol"
+            " update or insert into Totals on Totals.symbol == symbol;"
+            "from In join Totals on In.symbol == Totals.symbol and Totals.count > 4L"
+            " select In.n as n, In.symbol as symbol insert into Out;"
+            "from Third select n, symbol insert into Out;",
         ),
         "Aggregation": (
             "define aggregation Sums from In select symbol, sum(price) as total group by symbol"

@@ -16,12 +16,15 @@ from lockstep.events import (
     Position,
 )
 from lockstep.events.codec import decode_output
+from lockstep.execute.succession import succeed
 from lockstep.operators.errors import SnapshotError
+from lockstep.operators.state import Bytes
+from lockstep.plan import AppPlan
 from lockstep.store import Deployment, Stamp, stamp_of
 from services.processor.envelope import unseal
 from services.processor.origin import restoration_of, stamp_in
 from tests.simulation.carrier import RecordedLog
-from tests.simulation.executor import Folds, SimExecutor
+from tests.simulation.executor import Folds, SimExecutor, checked, planned
 from tests.simulation.store import Archive
 
 
@@ -150,16 +153,16 @@ class Reference:
         wanted = self.archive.deployments[stamp_in(generation)]
         begin = generation.position
         found = self._found(generation)
-        executors = [self._executor(wanted.text, one) for one in self._states(generation, wanted)]
+        executors = [self._executor(wanted.text, *one) for one in self._states(generation, wanted)]
         empty = SimExecutor(Folds(), "reference", wanted.text)
         fitting = [one for one in executors if one is not None] or [empty]
         same = [one for one in fitting if found is not None and one.snapshot() == found]
         return Segment(generation, wanted.text, begin, (same or fitting)[0], begin)
 
-    def _executor(self, text: str, snapshot: bytes) -> SimExecutor | None:
+    def _executor(self, text: str, old: str, snapshot: Bytes) -> SimExecutor | None:
         executor = SimExecutor(Folds(), "reference", text)
         try:
-            executor.restore(snapshot)
+            executor.restore(succeed(_plan(old), snapshot, _plan(text)).snapshot)
         except SnapshotError:
             return None
         return executor
@@ -173,10 +176,10 @@ class Reference:
                 return bytes(unseal(taken.state).snapshot)
         return None
 
-    def _states(self, generation: Generation, wanted: Deployment) -> Iterator[bytes]:
-        """Those that it may begin with: the revision's that was to be restored, unless that could
-        not be used any more; what was there, if there was nothing to restore or it could not be
-        used.
+    def _states(self, generation: Generation, wanted: Deployment) -> Iterator[tuple[str, Bytes]]:
+        """The states that it may begin with, and whose texts: the revision's that was to be
+        restored, unless that could not be used any more; what was there, if there was nothing to
+        restore or it could not be used.
         """
         if not self.segments:
             return
@@ -187,10 +190,11 @@ class Reference:
         restoration = restoration_of(wanted)
         if restoration is not None and restoration.made_under > stamp_in(before.generation):
             taken = self.archive.taken[restoration.revision]
-            yield bytes(unseal(taken.state).snapshot)
+            contents = unseal(taken.state)
+            yield contents.text, contents.snapshot
             if taken.unusable_ms is None or taken.unusable_ms > self._claimed_ms(generation):
                 return
-        yield before.snapshots[generation.position]
+        yield before.text, before.snapshots[generation.position]
 
     def _claimed_ms(self, generation: Generation) -> int:
         """When the log went over to it."""
@@ -199,3 +203,7 @@ class Reference:
             if isinstance(record, ClaimRecord) and record.generation == generation:
                 return one.at_ms
         return 0
+
+
+def _plan(text: str) -> AppPlan:
+    return planned(checked(text))

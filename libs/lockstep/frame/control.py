@@ -68,6 +68,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     `deployed_ms`, `generation`, `begins_behind`: the desired state under which its state began, and
     where. `standby`: hot or warm.
     `behind_ms`: for how long a standby has not folded what is published.
+    `began_empty`: what did not fit of the state before, as who cut over to it knows.
     `state_rows`: how much windows and tables hold; `state_full`: no more events until it is less.
     """
 
@@ -91,6 +92,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     state_rows: int = 0
     state_full: bool = False
     begins_behind: int = 0
+    began_empty: tuple[str, ...] = ()
 
     @property
     def state(self) -> Generation:

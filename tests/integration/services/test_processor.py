@@ -197,6 +197,12 @@ async def test_an_upgrade_to_another_shape_begins_empty(cluster_of: Start) -> No
         await until(accepted, "the receiver knows the new version")
         rows = await cluster.published_count(app, 4)
         assert rows[3].data == (1,)
+        (leads,) = [
+            one for one in (await cluster.status(app))["replicas"] if one["role"] == "active"
+        ]
+        (lost,) = leads["began_empty"]
+        assert "query 'totals'" in lost
+        assert leads["begins_behind"] == 3
 
 
 async def test_events_that_a_query_cannot_process_become_dead_letters_once(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lockstep.cli.commands.apps import beginning
 from lockstep.cli.commands.status import heading, show_app
 
 REPLICA = {
@@ -63,3 +64,16 @@ def test_what_troubles_a_sink(capsys: pytest.CaptureFixture[str]) -> None:
     show_app(_status(sinks=[sink]))
     row = next(line for line in capsys.readouterr().out.splitlines() if "Out.1.http" in line)
     assert [cell.strip() for cell in row.split(maxsplit=3)] == ["Out.1.http", "publisher", "7", why]
+
+
+def test_a_version_of_which_a_part_began_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    """Behind which position, and why: the windows before it are gone."""
+    lost = ["query 'a' (new)", "table 'T' (changed: its keys)"]
+    said = "query 'a' (new), table 'T' (changed: its keys)"
+    show_app(_status(replicas=[{**REPLICA, "began_empty": lost, "begins_behind": 7}]))
+    assert f"began empty behind position 7: {said}\n" in capsys.readouterr().out
+    whole = "it goes on from position 7 with its state"
+    assert beginning({"began_empty": [], "begins_behind": 7}) == whole
+    assert beginning({"began_empty": lost, "begins_behind": 7}) == (
+        f"{whole}; what begins empty: {said}"
+    )

@@ -68,6 +68,11 @@ def show_app(one: Mapping[str, Any]) -> None:
     """One app, as the coordinator describes it."""
     replicas = [*one["replicas"], *_silent(one)]
     show(replicas, REPLICA_COLUMNS, as_json=False, title=heading(one), folded=("trouble",))
+    for replica in one["replicas"]:
+        if lost := replica.get("began_empty"):
+            behind = replica["begins_behind"]
+            console.print(f"began empty behind position {behind}: {', '.join(lost)}",
+                          markup=False, soft_wrap=True)  # fmt: skip
     sinks = [
         {**sink, "behind": max(0, sink["log_end"] - sink["sequence"])} for sink in one["sinks"]
     ]

@@ -18,14 +18,14 @@ class Trigger:
         self._emit = emit
         self._every_ms = definition.every_ms
         text = definition.expression
-        self._at_start = text is not None and text.strip().lower() == "start"
-        is_cron = text is not None and not self._at_start
+        self.is_at_start = text is not None and text.strip().lower() == "start"
+        is_cron = text is not None and not self.is_at_start
         self._cron = CronSchedule(text) if is_cron and text is not None else None
         context.register("trigger", self)
 
     def start(self) -> None:
         """Fires or sets the first timer."""
-        if self._at_start:
+        if self.is_at_start:
             self._fire()
         else:
             self._set_timer(self._context.wall_ms())

@@ -1,0 +1,162 @@
+"""A snapshot of an app as a snapshot of the text that takes its place: parts that go on have their
+state, the others begin as if the app had just started (see lockstep.plan.succession)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lockstep.operators import state
+from lockstep.operators.errors import SnapshotError
+from lockstep.operators.runtime import persistence
+from lockstep.operators.runtime.engine import Engine
+from lockstep.operators.runtime.trigger import Trigger
+from lockstep.plan import AppPlan
+from lockstep.plan.succession import label_of, parts_of, succession
+from lockstep.siddhiql import ast
+
+CLOCK = "playback"
+"""The operator that moves the clock of an idle playback app: the app's, and no part's."""
+
+QUERY_STEP = 3
+"""Where the name of a query stands behind the path of its partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """`lost`: what had state and begins empty, as people would say it."""
+
+    snapshot: state.Bytes
+    lost: tuple[str, ...] = ()
+
+
+def succeed(old: AppPlan, snapshot: state.Bytes, new: AppPlan) -> Succeeded:
+    """Raises SnapshotError where nothing can go on."""
+    found = succession(old, new)
+    is_same_clock = _playback(old) == _playback(new)
+    if found.is_whole and is_same_clock:
+        return Succeeded(snapshot)
+    if old.checked.is_playback != new.checked.is_playback:
+        raise SnapshotError("times with and without @app:playback are not the same")
+    position, body = state.unseal(snapshot, keep_packed=True)
+    before = body["engine"]
+    if not body["started"]:
+        body["engine"] = persistence.take(Engine(new))
+        return Succeeded(state.seal(position, body))
+    fresh = _started(new, before)
+    held = _Grouped(before, [part.path for part in parts_of(old)])
+    begun = _Grouped(fresh, [part.path for part in parts_of(new)])
+    heirs, others = dict(found.heirs), dict(found.others)
+    for path, heir_of in found.heirs.items():
+        if not path.startswith("partition/") and held.shape(heir_of) != begun.shape(path):
+            del heirs[path]
+            others[path] = "its state is kept otherwise"
+    if is_same_clock:
+        heirs[CLOCK] = CLOCK
+    body["engine"] = _merged(before, held, fresh, begun, _Heirs(heirs, found.renamed))
+    empty = _Grouped(_started(old, before), held.parts)
+    lost = tuple(
+        f"{label_of(path)} ({why})"
+        for path, why in others.items()
+        if path not in heirs.values() and held.differs(path, empty)
+    )
+    return Succeeded(state.seal(position, body), lost)
+
+
+def _playback(plan: AppPlan) -> ast.Annotation | None:
+    return plan.checked.annotations.get("playback")
+
+
+def _started(plan: AppPlan, before: Mapping[str, Any]) -> dict[str, Any]:
+    """The state of an engine whose parts start at this moment, in an app that goes on: triggers at
+    the start stay silent."""
+    engine = Engine(plan)
+    engine.now, engine.wall = before["now"], before["wall"]
+    for start in engine.starters:
+        trigger = getattr(start, "__self__", None)
+        if not (isinstance(trigger, Trigger) and trigger.is_at_start):
+            start()
+    return persistence.take(engine)
+
+
+class _Grouped:
+    """The operators and timers of an engine's state, by part."""
+
+    def __init__(self, taken: Mapping[str, Any], paths: Iterable[str]) -> None:
+        self.parts = frozenset(paths)
+        self.operators: dict[str, list[tuple[str, Any]]] = {}
+        self.order: list[str] = []
+        for path, saved in taken["operators"]:
+            part = self.part_of(path)
+            if part not in self.operators:
+                self.order.append(part)
+            self.operators.setdefault(part, []).append((path[len(part) :], saved))
+
+    def part_of(self, path: str) -> str:
+        """The part that an operator belongs to; itself where it is none's."""
+        steps = path.split("/")
+        for count in range(len(steps), 1, -1):
+            candidate = "/".join(steps[:count])
+            if candidate in self.parts:
+                return candidate
+        return path
+
+    def shape(self, part: str) -> list[str]:
+        """Which operators a part has."""
+        return [path for path, _ in self.operators.get(part, ())]
+
+    def differs(self, part: str, other: _Grouped) -> bool:
+        """Whether the same part holds something else there."""
+        one, two = ([saved for _, saved in each.operators.get(part, ())] for each in (self, other))
+        return bool(one != state.decode(state.encode(two)))
+
+
+class _Heirs:
+    """Where the state of each part comes from, and what its operators are called then."""
+
+    def __init__(self, heirs: Mapping[str, str], renamed: Mapping[str, Mapping[str, str]]) -> None:
+        self.of = heirs
+        self.by_old = {old: new for new, old in heirs.items()}
+        self._renamed = renamed
+
+    def path(self, new: str, rest: str) -> str:
+        """The id of an operator of a part, whose id went on so behind the old part's."""
+        names = self._renamed.get(new)
+        if names is not None:
+            # Within a partition: /<key>/query/<name>/…
+            steps = rest.split("/")
+            if len(steps) > QUERY_STEP and steps[QUERY_STEP] in names:
+                steps[QUERY_STEP] = names[steps[QUERY_STEP]]
+                rest = "/".join(steps)
+        return new + rest
+
+
+def _merged(
+    before: Mapping[str, Any],
+    held: _Grouped,
+    fresh: Mapping[str, Any],
+    begun: _Grouped,
+    heirs: _Heirs,
+) -> dict[str, Any]:
+    operators: list[tuple[str, Any]] = []
+    for part in begun.order:
+        if part in heirs.of:
+            found = held.operators[heirs.of[part]]
+            operators += [(heirs.path(part, rest), saved) for rest, saved in found]
+        else:
+            operators += [(part + rest, saved) for rest, saved in begun.operators[part]]
+    timers: dict[str, list[list[Any]]] = {}
+    for kind in ("app_timers", "wall_timers"):
+        timers[kind] = [
+            [due_ms, sequence, heirs.path(heirs.by_old[part], path[len(part) :])]
+            for due_ms, sequence, path in before[kind]
+            if (part := held.part_of(path)) in heirs.by_old
+        ]
+        timers[kind] += [
+            [due_ms, before["sequence"] + sequence, path]
+            for due_ms, sequence, path in fresh[kind]
+            if begun.part_of(path) not in heirs.of
+        ]
+    sequence = before["sequence"] + fresh["sequence"]
+    return {**before, **timers, "sequence": sequence, "operators": operators}

@@ -1,0 +1,141 @@
+"""Whose state goes on when an app's text changes, and why that of others does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockstep.plan import AppPlan, build
+from lockstep.plan.succession import Succession, succession
+from lockstep.siddhiql import check
+
+S = "define stream S (k string, v int, t long); "
+SUM = "@info(name='q') from S[v > 2]#window.length(3) select k, sum(v) as n insert into O;"
+
+
+def plan_of(text: str) -> AppPlan:
+    """The plan of an app text."""
+    return build(check(text))
+
+
+def changed(old: str, new: str) -> Succession:
+    """From one text to another."""
+    return succession(plan_of(S + old), plan_of(S + new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (SUM, SUM.replace("v > 2", "v > 3 and k != 'x'")),
+        (SUM, SUM.replace("into O", "into Other")),
+        (SUM, SUM.replace(" insert", " having n > 3 insert")),
+        (SUM, "define stream More (x int); " + SUM),
+        (SUM, SUM.replace("from S[", "/* moved */\n\n  from S[")),
+        (
+            "@info(name='q') from S#window.time(1 sec) select k insert all events into O;",
+            "@info(name='q') from S#window.time(1 sec) select v * 2 as w insert all events into O;",
+        ),
+        (
+            "@info(name='q') from every a=S[v > 1] -> b=S[v > a.v] within 1 sec"
+            " select a.k as k insert into O;",
+            "@info(name='q') from every a=S[v > 5] -> b=S[v < a.v] within 1 sec"
+            " select a.k as k, b.v as v insert into O;",
+        ),
+        (
+            "@info(name='q') from S#window.length(2) as a join S#window.length(3) as b"
+            " on a.v > b.v select a.k as k insert into O;",
+            "@info(name='q') from S#window.length(2) as a join S#window.length(3) as b"
+            " on a.v < b.v select b.k as k insert into O;",
+        ),
+        (
+            "@PrimaryKey('k') define table T (k string, v int); from S select k, v insert into T;",
+            "@store(type='rdbms') @PrimaryKey('k') define table T (k string, v int);"
+            " from S select k, v update or insert into T on T.k == k;",
+        ),
+    ],
+)
+def test_what_no_state_hangs_on_may_change(old: str, new: str) -> None:
+    """Conditions, targets, and what is selected where nothing is added up."""
+    assert changed(old, new).is_whole
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        (SUM, SUM.replace("length(3)", "length(4)"), "its windows, functions or pattern"),
+        (SUM, SUM.replace("[v > 2]", ""), "its windows, functions or pattern"),
+        (SUM, SUM.replace("v > 2", "math:abs(v) > 2"), "its windows, functions or pattern"),
+        (SUM, SUM.replace("sum(v)", "max(v)"), "what it aggregates or selects by functions"),
+        (SUM, SUM.replace(" insert", " group by k insert"), "what it aggregates or selects"),
+        (SUM, SUM.replace(" insert", " output every 2 events insert"), "its output"),
+        (SUM, SUM.replace("insert", "insert all events"), "its output"),
+        (
+            "@info(name='q') from every a=S -> b=S within 1 sec select a.k as k insert into O;",
+            "@info(name='q') from every a=S -> b=S within 2 sec select a.k as k insert into O;",
+            "its windows, functions or pattern",
+        ),
+        (
+            "@info(name='q') partition with (k of S) begin @info(name='i')"
+            " from S#window.length(3) select sum(v) as n insert into O; end;",
+            "@info(name='q') partition with (v of S) begin @info(name='i')"
+            " from S#window.length(3) select sum(v) as n insert into O; end;",
+            "its keys",
+        ),
+    ],
+)
+def test_what_a_state_hangs_on(old: str, new: str, why: str) -> None:
+    """It is named as its author would."""
+    found = changed(old, new)
+    assert not found.heirs
+    (said,) = found.others.values()
+    assert why in said
+
+
+def test_attributes_of_what_is_read() -> None:
+    """Also where they are another query's doing."""
+    mid = "@info(name='m') from S select k, v{} insert into M; "
+    tail = "@info(name='q') from M#window.length(2) select sum(v) as n insert into O;"
+    found = changed(mid.format("") + tail, mid.format(" * 2L as v") + tail)
+    assert found.others == {"query/q": "changed: what it reads"}
+    assert found.heirs == {"query/m": "query/m"}
+
+
+def test_parts_without_a_name_are_known_by_how_they_are_written() -> None:
+    """Wherever they stand; two that differ in a condition alone do not take each other's state."""
+    few = "from S[v < 2]#window.length(3) select sum(v) as n insert into Few;"
+    many = "from S[v > 2]#window.length(3) select sum(v) as n insert into Many;"
+    moved = changed(few + many, "from S select k insert into First;" + many + few)
+    assert moved.heirs == {"query/query_2": "query/query_2", "query/query_3": "query/query_1"}
+    assert moved.others == {"query/query_1": "new"}
+    edited = changed(few + many, many.replace("v > 2", "v > 3") + few)
+    assert edited.heirs == {"query/query_1": "query/query_2", "query/query_2": "query/query_1"}
+
+
+def test_queries_of_partitions_that_stand_elsewhere_now() -> None:
+    """They go by other names."""
+    inner = (
+        "partition with (k of S) begin from S#window.length(3) select sum(v) as n insert into O;"
+        " end;"
+    )
+    found = changed(inner, "from S select k insert into First;" + inner)
+    assert found.heirs == {"partition/partition_1": "partition/partition_1"}
+    assert found.renamed == {"partition/partition_1": {"query_1": "query_2"}}
+    assert not found.is_whole
+
+
+def test_who_adds_up_a_named_window_goes_with_it() -> None:
+    """Rows that leave the window are taken off sums that they were added to."""
+    window = "define window W (k string, v int, t long) length(3); from S insert into W;"
+    count = "@info(name='c') from W select count() as n insert into O;"
+    total = "@info(name='t') from W select sum(v) as n insert into P;"
+    alone = changed(window + count, window + count)
+    assert alone.is_whole
+    joined = changed(window + count, window + count + total)
+    assert "window/W" not in joined.heirs
+    assert joined.others["window/W"] == "it goes with query 't'"
+    assert joined.others["query/c"] == "it goes with window 'W'"
+
+
+def test_what_is_gone_is_told() -> None:
+    """A query that was renamed is another one."""
+    found = changed(SUM, SUM.replace("name='q'", "name='renamed'"))
+    assert found.others == {"query/renamed": "new", "query/q": "not in this text"}
