@@ -51,3 +51,21 @@ select symbol, seq, count() as trades, sum(volume) as volume
 group by symbol
 update or insert into Latest on Latest.symbol == symbol;
 """
+
+NEXT = (
+    TEXT.replace("a=Sample[price > 95.0]", "a=Sample[price > 90.0]")
+    + """
+@info(name='spread')
+from Sample#window.time(2 sec)
+select symbol, max(price) - min(price) as spread
+group by symbol
+insert into Spread;
+"""
+)
+"""What an upgrade goes over to: a condition changed, a window beside the others. All that TEXT has
+goes on with its state."""
+
+
+def text_of(generation: int) -> str:
+    """The text that a generation of the deployment has: upgrades go there and back."""
+    return TEXT if generation % 2 else NEXT

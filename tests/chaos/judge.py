@@ -3,6 +3,7 @@ them."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,10 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.bus import EncodedEntry
-from lockstep.events import ClaimRecord, OutputRow, Position, TickRecord
+from lockstep.events import ClaimRecord, Generation, OutputRow, Position, TickRecord
 from lockstep.events.codec import EventColumns, decode_columns, encode_record, summary_of
 from lockstep.execute.reference import ReferenceExecutor
-from tests.chaos.app import TABLE_QUERY, TEXT
+from lockstep.execute.succession import succeed
+from lockstep.plan import build
+from lockstep.siddhiql import check
+from tests.chaos.app import TABLE_QUERY, TEXT, text_of
 from tests.chaos.archive import Archive
 
 SLICE_RECORDS = 500
@@ -56,13 +60,53 @@ def judge(
     verdict = Verdict(sent=sum(count for _, count in acknowledged))
     _events_once(archive, acknowledged, verdict)
     _one_publisher(archive, verdict)
-    executor = ReferenceExecutor(TEXT)
-    try:
-        _outputs_once(archive, executor, settled, verdict)
-        _table_equal(executor.on_demand(TABLE_QUERY), table, verdict)
-    finally:
-        executor.close()
+    reference = Reference(archive)
+    _outputs_once(archive, reference, settled, verdict)
+    _table_equal(reference.executor.on_demand(TABLE_QUERY), table, verdict)
     return verdict
+
+
+class Reference:
+    """What one executor makes of the input log, going over to each text where the output log says
+    that its state began."""
+
+    def __init__(self, archive: Archive) -> None:
+        self.executor = ReferenceExecutor(TEXT)
+        self._archive = archive
+        self._text = TEXT
+        self._begun = deque(_begun(archive))
+
+    def rows(self) -> Iterator[OutputRow]:
+        """In order; to be read once."""
+        inputs = _sends_once(self._archive)
+        while entries := list[EncodedEntry](islice(inputs, SLICE_RECORDS)):
+            while self._begun and self._begun[0].position <= entries[-1].position:
+                begins_behind = self._begun[0].position
+                old = [one for one in entries if one.position <= begins_behind]
+                entries = entries[len(old) :]
+                if old:
+                    yield from self.executor.run_encoded(old).rows
+                self._go_over(text_of(self._begun.popleft().number))
+            if entries:
+                yield from self.executor.run_encoded(entries).rows
+        while self._begun:
+            self._go_over(text_of(self._begun.popleft().number))
+
+    def _go_over(self, text: str) -> None:
+        old, new = build(check(self._text)), build(check(text))
+        state = succeed(old, self.executor.snapshot(), new).snapshot
+        self.executor, self._text = ReferenceExecutor(new), text
+        self.executor.restore(state)
+
+
+def _begun(archive: Archive) -> Iterator[Generation]:
+    """The states that the output log went over to, behind its first one."""
+    last: Generation | None = None
+    for entry in archive.outputs():
+        if isinstance(entry.record, ClaimRecord) and (found := entry.record.generation) is not None:
+            if last is not None and found != last:
+                yield found
+            last = found
 
 
 def _events_once(
@@ -107,9 +151,9 @@ def _one_publisher(archive: Archive, verdict: Verdict) -> None:
 
 
 def _outputs_once(
-    archive: Archive, executor: ReferenceExecutor, settled: Position, verdict: Verdict
+    archive: Archive, reference: Reference, settled: Position, verdict: Verdict
 ) -> None:
-    expected, published = _expected(archive, executor), _published(archive)
+    expected, published = reference.rows(), _published(archive)
     want = next(expected, None)
     last = None
     for row in published:
@@ -133,12 +177,6 @@ def _outputs_once(
             verdict.lost += 1
             verdict.complain(f"output {want.id} of {want.stream} is missing")
         want = next(expected, None)
-
-
-def _expected(archive: Archive, executor: ReferenceExecutor) -> Iterator[OutputRow]:
-    inputs = _sends_once(archive)
-    while entries := list[EncodedEntry](islice(inputs, SLICE_RECORDS)):
-        yield from executor.run_encoded(entries).rows
 
 
 def _sends_once(archive: Archive) -> Iterator[EncodedEntry]:

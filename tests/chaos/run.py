@@ -31,7 +31,7 @@ from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.events import UnavailableError
 from lockstep.store.postgres import read_rows
 from lockstep.telemetry import configure_logging
-from tests.chaos import network_faults, server_faults, service_faults
+from tests.chaos import network_faults, server_faults, service_faults, upgrade_faults
 from tests.chaos.app import APP, TABLE, TABLE_COLUMNS, TEXT
 from tests.chaos.archive import Archive, GapError
 from tests.chaos.ending import Ending, ending_of, last_line, missed_bars
@@ -49,7 +49,7 @@ from tests.chaos.story import Happened, Story
 T = TypeVar("T")
 
 CLOCK = SystemClock()
-FAULT_MODULES = (service_faults, server_faults, network_faults)
+FAULT_MODULES = (service_faults, upgrade_faults, server_faults, network_faults)
 FAULTS_PER_MINUTE = 3
 WARM_UP_S = 2.0
 OPEN_LIMIT_S = 60

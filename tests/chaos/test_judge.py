@@ -12,6 +12,7 @@ from lockstep.bus import EncodedEntry
 from lockstep.events import (
     ClaimRecord,
     EventsRecord,
+    Generation,
     InputEvent,
     OutputLogRecord,
     OutputRecord,
@@ -20,7 +21,8 @@ from lockstep.events import (
 )
 from lockstep.events.codec import encode_record, send_id_of
 from lockstep.execute.reference import ReferenceExecutor
-from tests.chaos.app import STREAM, TABLE_QUERY, TEXT
+from lockstep.execute.succession import succeed
+from tests.chaos.app import NEXT, STREAM, TABLE_QUERY, TEXT
 from tests.chaos.archive import Archive, write_frame
 from tests.chaos.judge import Verdict, judge
 from tests.chaos.story import quantile
@@ -135,6 +137,39 @@ def test_a_table_that_differs(run: Run) -> None:
     """A row too few."""
     run.table.pop()
     assert run.judged().wrong == 1
+
+
+def upgraded(run: Run, behind: int) -> None:
+    """The run went over to the next text behind an input position."""
+    old, new = ReferenceExecutor(TEXT), ReferenceExecutor(NEXT)
+    entries = [EncodedEntry(i + 1, payload) for i, payload in enumerate(run.inputs)]
+    first = old.run_encoded(entries[:behind]).rows
+    new.restore(succeed(old.plan, old.snapshot(), new.plan).snapshot)
+    then = new.run_encoded(entries[behind:]).rows
+    run.table = new.on_demand(TABLE_QUERY)
+    run.outputs = [
+        ClaimRecord(1, "a", 0, Generation(1, 1, 0)),
+        *(OutputRecord(1, (row,)) for row in first),
+        ClaimRecord(1, "a", 0, Generation(1, 2, behind)),
+        *(OutputRecord(1, (row,)) for row in then),
+    ]
+
+
+@pytest.mark.parametrize("behind", [0, 7, EVENTS // PER_RECORD])
+def test_an_upgrade_is_gone_along_with(run: Run, behind: int) -> None:
+    """Every window goes on; at the beginning, in the middle, at the end."""
+    upgraded(run, behind)
+    verdict = run.judged()
+    assert not verdict.complaints
+    assert verdict.ok
+
+
+def test_an_upgrade_at_another_position_than_it_says(run: Run) -> None:
+    """Rows that the text of before would not have brought, or would."""
+    upgraded(run, 7)
+    at = next(i for i, one in enumerate(run.outputs) if i and isinstance(one, ClaimRecord))
+    run.outputs[at] = ClaimRecord(1, "a", 0, Generation(1, 2, 12))
+    assert not run.judged().ok
 
 
 def test_quantiles() -> None:
