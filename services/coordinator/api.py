@@ -4,6 +4,7 @@ letters.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
 
@@ -16,6 +17,7 @@ from lockstep.frame import Command, CommandAnswer, HeartbeatWatch, Problem, comm
 from lockstep.siddhiql import SiddhiQLError
 from services.coordinator.desired import DesiredState
 from services.coordinator.forward import Forwarder
+from services.coordinator.preview import preview
 from services.coordinator.status import app_status, nodes_json
 
 COMMAND_TIMEOUT_MS = 20_000
@@ -62,6 +64,7 @@ class Api:
         router.add_post("/v1/apps/{app}/handover", self._hand_over)
         router.add_post("/v1/apps/{app}/snapshot", self._snapshot)
         router.add_post("/v1/validate", self._validate)
+        router.add_post("/v1/preview", self._preview)
         router.add_get("/v1/nodes", self._nodes)
 
     async def _list(self, _request: web.Request) -> web.Response:
@@ -121,6 +124,11 @@ class Api:
 
     async def _nodes(self, _request: web.Request) -> web.Response:
         return web.json_response({"nodes": nodes_json(self._watch)})
+
+    async def _preview(self, request: web.Request) -> web.Response:
+        body = await read_body(request, _Text)
+        found = await preview(self._desired, body.text)
+        return web.json_response({**asdict(found), "begins_empty": list(found.begins_empty)})
 
     async def _validate(self, request: web.Request) -> web.Response:
         body = await read_body(request, _Text)

@@ -92,7 +92,7 @@ class DesiredState:
     async def deploy(self, text: str, settings: Mapping[str, str]) -> Deployed:
         """Deploys or replaces; SiddhiQLError for an invalid text, Problem when it raced."""
         plan = await self.plan(text)
-        version = hashlib.sha256(text.encode()).hexdigest()
+        version = version_of(text)
         async with self._one_at_a_time(plan.name):
             return await self._deploy(plan, text, version, settings)
 
@@ -232,6 +232,11 @@ class DesiredState:
     def _pass_over(self, outcome: Stale | Written) -> None:
         if isinstance(outcome, Stale):
             self._epoch.pass_over(outcome.current)
+
+
+def version_of(text: str) -> str:
+    """What tells a text from all others."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def plan_of(text: str) -> AppPlan:

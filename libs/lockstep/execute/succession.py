@@ -13,7 +13,7 @@ from lockstep.operators.runtime import persistence
 from lockstep.operators.runtime.engine import Engine
 from lockstep.operators.runtime.trigger import Trigger
 from lockstep.plan import AppPlan
-from lockstep.plan.succession import label_of, parts_of, succession
+from lockstep.plan.succession import EVERYTHING, parts_of, said, succession
 from lockstep.siddhiql import ast
 
 CLOCK = "playback"
@@ -38,7 +38,7 @@ def succeed(old: AppPlan, snapshot: state.Bytes, new: AppPlan) -> Succeeded:
     if found.is_whole and is_same_clock:
         return Succeeded(snapshot)
     if old.checked.is_playback != new.checked.is_playback:
-        raise SnapshotError("times with and without @app:playback are not the same")
+        raise SnapshotError(EVERYTHING)
     position, body = state.unseal(snapshot, keep_packed=True)
     before = body["engine"]
     if not body["started"]:
@@ -57,7 +57,7 @@ def succeed(old: AppPlan, snapshot: state.Bytes, new: AppPlan) -> Succeeded:
     body["engine"] = _merged(before, held, fresh, begun, _Heirs(heirs, found.renamed))
     empty = _Grouped(_started(old, before), held.parts)
     lost = tuple(
-        f"{label_of(path)} ({why})"
+        said(path, why)
         for path, why in others.items()
         if path not in heirs.values() and held.differs(path, empty)
     )

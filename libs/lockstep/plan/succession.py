@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from lockstep.plan.nodes import AppPlan, PartitionNode, QueryNode
 from lockstep.siddhiql import ast
@@ -68,6 +68,25 @@ class Succession:
         """The texts have the same parts under the same names."""
         moved = self.others or self.renamed or any(new != old for new, old in self.heirs.items())
         return not moved
+
+
+EVERYTHING: Final = "times with and without @app:playback are not the same"
+"""Why nothing can go on between two texts of which one is in playback."""
+
+
+def losses(old: AppPlan, new: AppPlan) -> tuple[str, ...]:
+    """What begins empty, if it has state, and why, for people."""
+    if old.checked.is_playback != new.checked.is_playback:
+        return (f"everything ({EVERYTHING})",)
+    found = succession(old, new)
+    taken = set(found.heirs.values())
+    known = {part.path for part in parts_of(old)} - taken
+    return tuple(said(path, why) for path, why in found.others.items() if path in known)
+
+
+def said(path: str, why: str) -> str:
+    """Of a part that does not go on."""
+    return f"{label_of(path)} ({why})"
 
 
 def succession(old: AppPlan, new: AppPlan) -> Succession:

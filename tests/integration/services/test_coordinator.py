@@ -32,6 +32,36 @@ async def test_an_invalid_app_is_refused_with_its_place(cluster_of: Start) -> No
         assert (status, "text" in answer["detail"]) == (400, True)
 
 
+async def test_what_a_deployment_would_come_to(cluster_of: Start) -> None:
+    """Asked beforehand, of any coordinator; nothing is deployed."""
+    text = (
+        "@app:name('{name}') define stream In (a int); @info(name='s')"
+        " from In#window.length({size}) select sum(a) as n insert into Out;"
+    )
+
+    async with cluster_of("coordinator") as cluster:
+
+        async def asked(text: str) -> Any:
+            return await cluster.call("POST", "coordinator", "/v1/preview", json={"text": text})
+
+        first, second = (text.format(name="Look", size=size) for size in (2, 3))
+        status, answer = await asked(first)
+        assert (status, answer["created"], answer["begins_empty"]) == (200, True, [])
+        assert (await cluster.call("GET", "coordinator", "/v1/apps/Look"))[0] == 404
+        await cluster.call("PUT", "coordinator", "/v1/apps", json={"text": first})
+        assert (await asked(first))[1]["changed"] is False
+        status, answer = await asked(second)
+        assert (status, answer["created"], answer["changed"]) == (200, False, True)
+        assert answer["begins_empty"] == ["query 's' (changed: its windows, functions or pattern)"]
+        (everything,) = (await asked(second.replace("'Look')", "'Look') @app:playback")))[1][
+            "begins_empty"
+        ]
+        assert everything.startswith("everything (")
+        assert (await asked(INVALID))[0] == 400
+        status, there = await cluster.call("GET", "coordinator", "/v1/apps/Look")
+        assert (there["text"], there["generation"]) == (first, 1)
+
+
 async def test_the_older_products_routes(cluster_of: Start) -> None:
     """Create, conflict, replace, list, text, status, delete, not found."""
     async with cluster_of("coordinator", "processor-1") as cluster:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lockstep.cli.commands.apps import beginning
+from lockstep.cli.commands.apps import beginning, outlook
 from lockstep.cli.commands.status import heading, show_app
 
 REPLICA = {
@@ -77,3 +77,14 @@ def test_a_version_of_which_a_part_began_empty(capsys: pytest.CaptureFixture[str
     assert beginning({"began_empty": lost, "begins_behind": 7}) == (
         f"{whole}; what begins empty: {said}"
     )
+
+
+def test_what_a_deployment_would_come_to() -> None:
+    """One line, whatever it is."""
+    told = {"app": "Hot", "created": False, "changed": True, "begins_empty": []}
+    assert outlook(told) == "Hot would go on with its state"
+    assert outlook(told | {"begins_empty": ["query 'a' (changed: its output)"]}) == (
+        "Hot would go on with its state; what would begin empty: query 'a' (changed: its output)"
+    )
+    assert outlook(told | {"created": True}) == "Hot would be deployed for the first time"
+    assert outlook(told | {"changed": False}) == "Hot is deployed with this text"

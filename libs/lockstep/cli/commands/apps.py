@@ -35,10 +35,16 @@ def deploy(
     wait: Annotated[
         bool, typer.Option(help="Until a processor leads it, and say with which state it goes on.")
     ] = True,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would begin empty; nothing changes.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Deploy an app, or replace the one of that name, which goes on with its state where that
     fits."""
+    if dry_run:
+        _preview(context, read_app(file), as_json=as_json)
+        return
 
     async def action(client: Client) -> tuple[Any, Any]:
         answer = await client.deploy(read_app(file))
@@ -56,6 +62,29 @@ def deploy(
     if wait and leader is None:
         seconds = LEADS_LIMIT_MS // 1_000
         errors.print(f"no processor leads it after {seconds} s; see `lockstep status {app}`")
+
+
+def _preview(context: typer.Context, text: str, *, as_json: bool) -> None:
+    async def action(client: Client) -> Any:
+        url = f"{client.addresses.coordinator}/v1/preview"
+        return await client.request("POST", url, json_body={"text": text})
+
+    answer = with_client(context, action)
+    if as_json:
+        print_json(answer)
+    else:
+        console.print(outlook(answer), markup=False, soft_wrap=True)
+
+
+def outlook(answer: Mapping[str, Any]) -> str:
+    """What a deployment would come to."""
+    app, lost = answer["app"], answer["begins_empty"]
+    if answer["created"]:
+        return f"{app} would be deployed for the first time"
+    if not answer["changed"]:
+        return f"{app} is deployed with this text"
+    going_on = f"{app} would go on with its state"
+    return f"{going_on}; what would begin empty: {', '.join(lost)}" if lost else going_on
 
 
 def beginning(leader: Mapping[str, Any]) -> str:
