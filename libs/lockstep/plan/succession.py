@@ -100,7 +100,7 @@ def succession(old: AppPlan, new: AppPlan) -> Succession:
     }
     heirs |= _unnamed([one for one in before.values() if not one.is_named], parts)
     others: dict[str, str] = {}
-    _let_go(list(_adding_up(new)), heirs, others)
+    _let_go(list(_sums(new)), heirs, others)
     taken = set(heirs.values())
     for part in parts:
         if part.path not in heirs and part.path not in others:
@@ -159,29 +159,46 @@ def _other(old: Part, new: Part) -> str:
     return f"changed: {', '.join(names)}"
 
 
-def _let_go(pairs: list[tuple[str, str]], heirs: dict[str, str], others: dict[str, str]) -> None:
-    """Who adds up what a named window holds has to go on with it, and it with him: rows that leave
-    are taken off sums that they have been added to."""
+def _let_go(sums: list[_Sum], heirs: dict[str, str], others: dict[str, str]) -> None:
+    """Rows that leave a named window are taken off sums that they were added to: who adds up what a
+    window holds cannot go on without it, nor it without him. In a join what the window held before
+    is added with what comes later, so that a new one takes nothing amiss.
+    """
     is_more = True
     while is_more:
         is_more = False
-        for reader, window in pairs:
-            if (reader in heirs) != (window in heirs):
-                one, by = (reader, window) if reader in heirs else (window, reader)
-                del heirs[one]
-                others[one] = f"it goes with {label_of(by)}"
+        for one in sums:
+            gone: tuple[str, str] | None = None
+            if one.part in heirs and one.window not in heirs:
+                gone = one.part, one.window
+            elif one.window in heirs and one.part not in heirs and not one.is_join:
+                gone = one.window, one.part
+            if gone is not None:
+                del heirs[gone[0]]
+                others[gone[0]] = f"it goes with {label_of(gone[1])}"
                 is_more = True
 
 
-def _adding_up(plan: AppPlan) -> Iterator[tuple[str, str]]:
-    """(path of a part, path of the named window whose rows it adds up)."""
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """A part that adds up rows of a named window, alone or joined with others."""
+
+    part: str
+    window: str
+    is_join: bool
+
+
+def _sums(plan: AppPlan) -> Iterator[_Sum]:
     for node in plan.nodes:
         queries = [node] if isinstance(node, QueryNode) else node.queries
         part = f"query/{node.name}" if isinstance(node, QueryNode) else f"partition/{node.name}"
-        for one in queries:
-            source = one.query.input
-            if isinstance(source, CheckedStream) and source.kind is SourceKind.WINDOW:
-                yield part, f"window/{source.input.source}"
+        for query in (one.query for one in queries if one.query.uses_aggregators):
+            source = query.input
+            is_join = isinstance(source, CheckedJoin)
+            sides = [source.left, source.right] if isinstance(source, CheckedJoin) else [source]
+            for side in sides:
+                if isinstance(side, CheckedStream) and side.kind is SourceKind.WINDOW:
+                    yield _Sum(part, f"window/{side.input.source}", is_join)
 
 
 def parts_of(plan: AppPlan) -> Iterator[Part]:

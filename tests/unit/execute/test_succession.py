@@ -85,6 +85,20 @@ def test_an_app_that_nothing_came_to_has_lost_nothing(columnar: bool) -> None:
     assert found.lost == ()
 
 
+@both
+def test_a_new_sum_over_a_named_window_takes_off_nothing_that_it_has_not_added(
+    columnar: bool,
+) -> None:
+    """The window begins with it."""
+    window = "define window W (k string, v int) length(2); from S insert into W;"
+    total = "@info(name='sum') from W select sum(v) as n insert all events into Sums;"
+    found, rows = change(
+        window, window + total, log(1, 2), log(4, 8, 16, behind=2), columnar=columnar
+    )
+    assert [data for _, data in rows] == [(4,), (12,), (24,)]
+    assert found.lost == ("window 'W' (it goes with query 'sum')",)
+
+
 def test_times_of_playback_are_others() -> None:
     """Nothing can go on."""
     old = open_local(S + SUM)

@@ -135,6 +135,30 @@ def test_who_adds_up_a_named_window_goes_with_it() -> None:
     assert joined.others["query/c"] == "it goes with window 'W'"
 
 
+def test_who_reads_a_named_window_and_adds_nothing_up_costs_it_nothing() -> None:
+    """What leaves it is taken off no sum."""
+    window = "define window W (k string, v int, t long) length(3); from S insert into W;"
+    plain = "@info(name='p') from W[v > 1] select k insert into O;"
+    assert changed(window, window + plain).heirs == {
+        "window/W": "window/W",
+        "query/query_1": "query/query_1",
+    }
+
+
+def test_sums_over_joins_with_a_named_window() -> None:
+    """A new one adds only pairs that it will take off again; one that was there has pairs which a
+    window that begins empty would never take off."""
+    window = "define window W (k string, v int, t long) length(3); from S insert into W;"
+    joined = (
+        "@info(name='j') from S#window.length(2) as s join W as w on s.k == w.k"
+        " select sum(w.v) as n insert into O;"
+    )
+    total = "@info(name='t') from W select sum(v) as n insert into P;"
+    assert "window/W" in changed(window, window + joined).heirs
+    found = changed(window + joined, window + joined + total)
+    assert found.others["query/j"] == "it goes with window 'W'"
+
+
 def test_what_is_gone_is_told() -> None:
     """A query that was renamed is another one."""
     found = changed(SUM, SUM.replace("name='q'", "name='renamed'"))
