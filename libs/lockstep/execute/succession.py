@@ -13,7 +13,8 @@ from lockstep.operators.runtime import persistence
 from lockstep.operators.runtime.engine import Engine
 from lockstep.operators.runtime.trigger import Trigger
 from lockstep.plan import AppPlan
-from lockstep.plan.succession import EVERYTHING, parts_of, said, succession
+from lockstep.plan.parts import parts_of
+from lockstep.plan.succession import EVERYTHING, said, succession
 from lockstep.siddhiql import ast
 
 CLOCK = "playback"

@@ -29,6 +29,10 @@ def changed(old: str, new: str) -> Succession:
         (SUM, SUM.replace("into O", "into Other")),
         (SUM, SUM.replace(" insert", " having n > 3 insert")),
         (SUM, "define stream More (x int); " + SUM),
+        (
+            SUM.replace("sum(v) as n", "v").replace(" select", "[v > 5] select"),
+            SUM.replace("sum(v) as n", "v").replace(" select", "[v > 6] select"),
+        ),
         (SUM, SUM.replace("from S[", "/* moved */\n\n  from S[")),
         (
             "@info(name='q') from S#window.time(1 sec) select k insert all events into O;",
@@ -64,6 +68,18 @@ def test_what_no_state_hangs_on_may_change(old: str, new: str) -> None:
         (SUM, SUM.replace("length(3)", "length(4)"), "its windows, functions or pattern"),
         (SUM, SUM.replace("[v > 2]", ""), "its windows, functions or pattern"),
         (SUM, SUM.replace("v > 2", "math:abs(v) > 2"), "its windows, functions or pattern"),
+        (
+            SUM.replace(" select", "[v > 5] select"),
+            SUM.replace(" select", "[v > 6] select"),
+            "its windows, functions or pattern",
+        ),
+        (
+            "@info(name='q') from S#window.length(2) as a join S#window.length(3) as b"
+            " on a.v > b.v select sum(a.v) as n insert into O;",
+            "@info(name='q') from S#window.length(2) as a join S#window.length(3) as b"
+            " on a.v < b.v select sum(a.v) as n insert into O;",
+            "its windows, functions or pattern",
+        ),
         (SUM, SUM.replace("sum(v)", "max(v)"), "what it aggregates or selects by functions"),
         (SUM, SUM.replace(" insert", " group by k insert"), "what it aggregates or selects"),
         (SUM, SUM.replace(" insert", " output every 2 events insert"), "its output"),
@@ -143,6 +159,15 @@ def test_who_reads_a_named_window_and_adds_nothing_up_costs_it_nothing() -> None
         "window/W": "window/W",
         "query/query_1": "query/query_1",
     }
+
+
+def test_conditions_on_rows_of_a_named_window() -> None:
+    """A row is taken off a sum by the condition by which it was added."""
+    window = "define window W (k string, v int, t long) length(3); from S insert into W;"
+    total = "@info(name='t') from W[v > 1] select sum(v) as n insert into P;"
+    found = changed(window + total, window + total.replace("v > 1", "v > 2"))
+    assert "its windows" in found.others["query/t"]
+    assert found.others["window/W"] == "it goes with query 't'"
 
 
 def test_sums_over_joins_with_a_named_window() -> None:

@@ -1,0 +1,231 @@
+"""The parts of an app that keep state by themselves, and what their states hang on.
+
+A part is a query, a partition with all its queries, a table, a named window, an aggregation or a
+trigger. Its state hangs on the attributes of what it reads, and on its windows, patterns,
+aggregates and rate. It does not hang on conditions on what comes in, nor on what is selected where
+nothing is aggregated, unless these call functions. It hangs on conditions behind a window, and of
+joins, where rows are added up: they are taken off by the condition by which they were added. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, TypeVar
+
+from lockstep.plan.nodes import AppPlan, PartitionNode, QueryNode
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import (
+    CheckedAggregation,
+    CheckedApp,
+    CheckedJoin,
+    CheckedPattern,
+    CheckedQuery,
+    CheckedStream,
+    SourceKind,
+)
+
+Written = TypeVar("Written", ast.Query, ast.Partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`path`: what the ids of its operators begin with. `traits`: what its state hangs on, by how
+    people would call that. `written`: all of it as it is written, where the text has no name for it
+    and its path is only its place in the text. `queries`: the names of a partition's queries.
+    """
+
+    path: str
+    traits: Mapping[str, object]
+    written: ast.Query | ast.Partition | None = None
+    queries: tuple[str, ...] = ()
+
+    @property
+    def is_named(self) -> bool:
+        """It is known by its name."""
+        return self.written is None
+
+
+def label_of(path: str) -> str:
+    """A part for people."""
+    kind, _, name = path.partition("/")
+    return f"{kind} '{name}'"
+
+
+def parts_of(plan: AppPlan) -> Iterator[Part]:
+    """In the order in which an engine makes them."""
+    checked = plan.checked
+    # What decides how all of them behave.
+    whole: dict[str, object] = {"@app:compat": checked.annotations.get("compat")}
+    for name, table in checked.tables.items():
+        keys = [one for one in table.annotations if one.name.lower() in ("primarykey", "index")]
+        yield Part(f"table/{name}", {"its attributes": table.attributes, "its keys": keys})
+    for name, window in checked.windows.items():
+        yield Part(f"window/{name}", whole | {"its definition": _definition(window)})
+    for name, aggregation in checked.aggregations.items():
+        yield Part(f"aggregation/{name}", whole | _aggregation(aggregation, checked))
+    for name, trigger in checked.triggers.items():
+        yield Part(f"trigger/{name}", {"when it fires": trigger})
+    for node in plan.nodes:
+        match node:
+            case QueryNode():
+                traits = whole | _query(node.query, checked)
+                yield Part(f"query/{node.name}", traits, _unless_named(node.query.query))
+            case PartitionNode():
+                traits = whole | _partition(node, checked)
+                unnamed = _unless_named(node.partition.partition)
+                queries = tuple(one.name for one in node.queries)
+                yield Part(f"partition/{node.name}", traits, unnamed, queries)
+
+
+def _unless_named(written: Written) -> Written | None:
+    named = (one.get("name") for one in written.annotations if one.name.lower() == "info")
+    return None if any(named) else written
+
+
+def _partition(node: PartitionNode, checked: CheckedApp) -> dict[str, object]:
+    purge = [one for one in node.partition.partition.annotations if one.name.lower() == "purge"]
+    inner = [
+        (None if _unless_named(one.query.query) else one.name, _query(one.query, checked))
+        for one in node.queries
+    ]
+    return {"its keys": (node.partition.partition.keys, purge), "its queries": inner}
+
+
+def _definition(window: ast.WindowDefinition) -> object:
+    return window.attributes, window.window, window.output
+
+
+def _aggregation(aggregation: CheckedAggregation, checked: CheckedApp) -> dict[str, object]:
+    definition = aggregation.definition
+    return {
+        "what it reads": _sources(aggregation.input, checked),
+        "its definition": (
+            definition.input.handlers,
+            definition.selector,
+            aggregation.granularities,
+            definition.aggregate_by,
+            definition.annotations,
+            aggregation.shard,
+            aggregation.time_zone,
+        ),
+    }
+
+
+def _query(query: CheckedQuery, checked: CheckedApp) -> dict[str, object]:
+    return {
+        "what it reads": _sources(query.input, checked),
+        "its windows, functions or pattern": _input(query.query.input, _takes_off(query)),
+        "what it aggregates or selects by functions": _selection(query),
+        "its output": (query.query.rate, query.query.action.events, _action(query.query.action)),
+    }
+
+
+def _sources(
+    query_input: CheckedStream | CheckedJoin | CheckedPattern, checked: CheckedApp
+) -> object:
+    """The attributes of what is read, and what decides which of its events come and go."""
+    match query_input:
+        case CheckedStream():
+            source = query_input.input.source
+            decided: object = None
+            if query_input.kind is SourceKind.WINDOW:
+                decided = _definition(checked.windows[source])
+            elif query_input.kind is SourceKind.AGGREGATION:
+                decided = checked.aggregations[source].definition
+            return source, query_input.source_schema, decided
+        case CheckedJoin():
+            return [_sources(side, checked) for side in (query_input.left, query_input.right)]
+        case CheckedPattern():
+            return [_sources(state.stream, checked) for state in query_input.states]
+
+
+def _takes_off(query: CheckedQuery) -> frozenset[str] | None:
+    """None where rows that leave change nothing; else the named windows that are read: these stand
+    in front of every condition."""
+    if not query.uses_aggregators and query.query.rate is None:
+        return None
+    match query.input:
+        case CheckedStream():
+            sides: tuple[CheckedStream, ...] = (query.input,)
+        case CheckedJoin():
+            sides = (query.input.left, query.input.right)
+        case CheckedPattern():
+            return None
+    return frozenset(side.input.source for side in sides if side.kind is SourceKind.WINDOW)
+
+
+def _input(query_input: ast.Input, takes_off: frozenset[str] | None = None) -> object:
+    match query_input:
+        case ast.StreamInput():
+            return _handlers(query_input, takes_off)
+        case ast.JoinInput():
+            sides = [_input(side, takes_off) for side in (query_input.left, query_input.right)]
+            on = _condition(query_input.on) if takes_off is None else query_input.on
+            return sides, query_input.type, query_input.trigger, query_input.range, on
+        case ast.StateInput():
+            element = _element(query_input.element)
+            return element, query_input.is_sequence, query_input.within_ms
+        case ast.AnonymousInput():
+            return query_input
+
+
+def _handlers(stream: ast.StreamInput, takes_off: frozenset[str] | None) -> list[object]:
+    found: list[object] = []
+    is_behind = takes_off is not None and stream.source in takes_off
+    for one in stream.handlers:
+        if isinstance(one, ast.Filter):
+            found.append(one.condition if is_behind else _condition(one.condition))
+        else:
+            found.append(one)
+            is_behind |= takes_off is not None and isinstance(one, ast.WindowHandler)
+    return found
+
+
+def _element(element: ast.StateElement) -> object:
+    match element:
+        case ast.StreamState():
+            return _input(element.stream)
+        case ast.CountState():
+            return "times", _element(element.state), element.min, element.max
+        case ast.AbsentState():
+            return "not", _input(element.stream), element.for_ms
+        case ast.LogicalState():
+            return (
+                "and" if element.is_and else "or",
+                _element(element.left),
+                _element(element.right),
+            )
+        case ast.EveryState():
+            return "every", _element(element.state)
+        case ast.ChainState():
+            return [_element(one) for one in element.elements]
+
+
+def _selection(query: CheckedQuery) -> object:
+    """All of it where something adds up, or what is held back has the rows; else what calls
+    functions."""
+    selector = query.query.selector
+    attributes = [one.expression for one in query.selection]
+    if query.uses_aggregators or selector.group_by or query.query.rate is not None:
+        having = selector.having if query.query.rate is not None else _condition(selector.having)
+        return attributes, selector.group_by, having
+    return [one for one in attributes if calls(one)], _condition(selector.having)
+
+
+def _action(action: ast.Action) -> object:
+    return action if calls(action) else None
+
+
+def _condition(condition: ast.Expression | None) -> object:
+    """Nothing hangs on what a condition compares, unless a function in it remembers something."""
+    return condition if calls(condition) else None
+
+
+def calls(tree: Any) -> bool:
+    """Whether there is a call of a function in it."""
+    if isinstance(tree, ast.FunctionCall):
+        return True
+    if isinstance(tree, tuple):
+        return any(calls(one) for one in tree)
+    return is_dataclass(tree) and any(calls(getattr(tree, one.name)) for one in fields(tree))
