@@ -7,6 +7,7 @@ import pytest
 from lockstep.events import AttributeType
 from lockstep.siddhiql import CheckedOnDemand, SiddhiQLError, ast, check, check_on_demand
 from lockstep.siddhiql.checked import SourceKind
+from lockstep.siddhiql.checking.on_demand import NOTHING_TO_ASK
 from lockstep.siddhiql.scope import OUTPUT_SLOT
 from tests.unit.siddhiql.refusals import STREAMS, says
 
@@ -81,3 +82,16 @@ def test_writes() -> None:
 def test_refused(text: str, parts: tuple[str, ...]) -> None:
     """The same errors as in apps."""
     says(_error(text), *parts)
+
+
+def test_an_app_that_has_nothing_to_be_asked() -> None:
+    """The hint says what could be."""
+    app = check("define stream S (s string); from S select s insert into O;")
+    with pytest.raises(SiddhiQLError) as caught:
+        check_on_demand("from O select s", app)
+    assert caught.value.hint == NOTHING_TO_ASK
+
+
+def test_an_empty_question() -> None:
+    """It is no app that could begin somehow."""
+    assert _error(" ").hint is None

@@ -18,6 +18,7 @@ from lockstep.siddhiql.suggestions import did_you_mean
 from lockstep.siddhiql.syntax.parser import parse_on_demand
 from lockstep.siddhiql.typing import positioned
 
+NOTHING_TO_ASK = "the app defines no table, window or aggregation: only these can be asked"
 _STORES = (SourceKind.TABLE, SourceKind.WINDOW, SourceKind.AGGREGATION)
 
 
@@ -53,7 +54,8 @@ def _store(tree: ast.OnDemandQuery, symbols: Symbols) -> tuple[SourceKind, Strea
         return kind, symbols.schemas[tree.source]
     stores = [*symbols.tables, *symbols.windows, *symbols.aggregations]
     what = "is not defined" if kind is None else f"is a {kind.value}, which keeps no events"
-    raise positioned(tree.at, f"{tree.source!r} {what}", did_you_mean(tree.source, stores))
+    hint = did_you_mean(tree.source, stores) if stores else NOTHING_TO_ASK
+    raise positioned(tree.at, f"{tree.source!r} {what}", hint)
 
 
 def _find(tree: ast.OnDemandQuery, symbols: Symbols) -> CheckedOnDemand:

@@ -65,7 +65,8 @@ def parse(text: str, kind: str | None = None) -> Any:
             f"the text is longer than {MAX_TEXT_CHARACTERS} characters", hint="split the app"
         )
     if not text.strip():
-        raise SiddhiQLError("the text is empty", hint="an app begins with 'define stream …'")
+        hint = "an app begins with 'define stream …'" if wanted == "app" else None
+        raise SiddhiQLError("the text is empty", hint=hint)
     try:
         tree = _parser().parse(text, start=_STARTS[wanted])
     except UnexpectedToken as refused:
