@@ -140,17 +140,19 @@ class AppEngine:
             self.outbox.add(position, contents.rows, contents.faults)
             self.remember(contents)
 
-    async def take_over(self, position: Position, contents: Contents) -> tuple[str, ...]:
-        """Goes on with what fits of the state of another text, whose rows are published; gives what
-        does not and begins empty. SnapshotError, SiddhiQLError."""
-        succeeded = await self._offload.run(lambda: self._succeed(contents))
+    async def take_over(self, old: AppEngine, contents: Contents) -> tuple[str, ...]:
+        """Goes on where another engine stands, with what fits of its state or an earlier one, whose
+        rows are published; gives what does not fit and begins empty. SnapshotError, SiddhiQLError.
+        """
+        succeeded = await self._offload.run(lambda: self._succeed(old, contents))
         fitting = Contents(self.text, succeeded.snapshot, (), (), contents.sends)
-        await self.restore(position, fitting)
+        await self.restore(old.position, fitting)
         return succeeded.lost
 
-    def _succeed(self, contents: Contents) -> Succeeded:
-        old = self.plan if contents.text == self.text else build(check(contents.text))
-        return succeed(old, contents.snapshot, self.plan)
+    def _succeed(self, old: AppEngine, contents: Contents) -> Succeeded:
+        known = next((one for one in (self, old) if one.text == contents.text), None)
+        plan = build(check(contents.text)) if known is None else known.plan
+        return succeed(plan, contents.snapshot, self.plan)
 
     async def touch(self) -> None:
         """Where the state is it stays, though nothing is folded; StateLostError."""

@@ -149,7 +149,7 @@ class UpgradeLoop:
         async for found in self._states(wanted, contents):
             carried = Contents(found.text, found.snapshot, (), (), contents.sends)
             try:
-                lost = await begun.take_over(self._replica.engine.position, carried)
+                lost = await begun.take_over(self._replica.engine, carried)
             except (SnapshotError, SiddhiQLError) as error:
                 lost = (f"everything ({error.message})",)
                 self._log.warning("a state does not fit", reason=error.message)
