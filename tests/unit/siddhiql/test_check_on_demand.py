@@ -93,5 +93,5 @@ def test_an_app_that_has_nothing_to_be_asked() -> None:
 
 
 def test_an_empty_question() -> None:
-    """It is no app that could begin somehow."""
-    assert _error(" ").hint is None
+    """It is no app: the hint says what can be asked."""
+    says(_error(" "), "the text is empty", "ask with 'from <table> …'")

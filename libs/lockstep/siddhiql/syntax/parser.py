@@ -36,6 +36,12 @@ _STARTS = {
     "timeconstantdefinition": "only_time",
     "annotation": "only_annotation",
 }
+_BEGINNINGS = {
+    "app": "an app begins with 'define stream …'",
+    "only_query": "a query begins with 'from …'",
+    "only_on_demand": "ask with 'from <table> …', write with 'select …', 'update …' or 'delete …'",
+}
+_ANY = "something has to stand here"
 MAX_TEXT_CHARACTERS = 300_000
 """Longer texts are refused, so that parsing one takes less than a second."""
 
@@ -65,8 +71,7 @@ def parse(text: str, kind: str | None = None) -> Any:
             f"the text is longer than {MAX_TEXT_CHARACTERS} characters", hint="split the app"
         )
     if not text.strip():
-        hint = "an app begins with 'define stream …'" if wanted == "app" else None
-        raise SiddhiQLError("the text is empty", hint=hint)
+        raise SiddhiQLError("the text is empty", hint=_BEGINNINGS.get(_STARTS[wanted], _ANY))
     try:
         tree = _parser().parse(text, start=_STARTS[wanted])
     except UnexpectedToken as refused:
