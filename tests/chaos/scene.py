@@ -15,6 +15,8 @@ from tests.chaos.site import Site
 CLOCK = SystemClock()
 LEADER_LIMIT_MS = 60_000
 POLL_S = 0.05
+STEADY_MS = 3_000
+PAUSE_MS = 250
 
 
 @dataclass
@@ -47,6 +49,21 @@ class Scene:
     async def standby(self) -> str:
         """A ready standby; TimeoutError when there is none."""
         return (await self._known(lambda _, standbys: bool(standbys)))[1][0]
+
+    async def steady(self) -> None:
+        """Rows have come without a pause for a while: a bus that has been cut may choose its
+        leaders once more when it is mended. TimeoutError when that does not end.
+        """
+        async with asyncio.timeout(LEADER_LIMIT_MS / 1_000):
+            began_ms = CLOCK.monotonic_ms()
+            while True:
+                now_ms = CLOCK.monotonic_ms()
+                since_ms = now_ms - STEADY_MS
+                if since_ms >= began_ms and self.archive.longest_silence_ms(
+                    since_ms, now_ms
+                ) < PAUSE_MS:  # fmt: skip
+                    return
+                await asyncio.sleep(POLL_S)
 
     async def next_leader(self, epoch: int, since_ms: int) -> int:
         """How long after `since_ms` rows of a later epoch came."""

@@ -92,6 +92,7 @@ async def stop_active(scene: Scene) -> None:
 async def hand_over(scene: Scene) -> None:
     """The lead is handed to the standby as planned; the silence between the two is measured."""
     await scene.standby()
+    await scene.steady()
     epoch = scene.archive.epoch
     asked_ms = CLOCK.monotonic_ms()
     url = f"{scene.site.of('coordinator')[0].url}/v1/apps/{APP}/handover"
