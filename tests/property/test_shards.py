@@ -66,7 +66,9 @@ def partitioned(random: Random) -> str:
         f"from {source}[{apps.condition(0)}] select s, l as n, 2L as k insert into O1;",
     ]
     chosen = random.sample(inner, random.randint(1, 3))
-    parts.append(f"partition with ({key} of {source}) begin {' '.join(chosen)} end;")
+    # A slash in its name must not look like an instance's.
+    name = random.choice(("", "@info(name='by/key') "))
+    parts.append(f"{name}partition with ({key} of {source}) begin {' '.join(chosen)} end;")
     if inner[0] in chosen and random.random() < 0.6:
         parts.append("from O1[n > 0] select s, n * 2L as m insert into Behind;")
     if random.random() < 0.2:

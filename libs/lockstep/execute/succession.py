@@ -3,7 +3,7 @@ state, the others begin as if the app had just started (see lockstep.plan.succes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,9 @@ from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.runtime import persistence
 from lockstep.operators.runtime.engine import Engine
-from lockstep.operators.runtime.trigger import Trigger
+from lockstep.operators.runtime.trigger import quiet
 from lockstep.plan import AppPlan
-from lockstep.plan.parts import parts_of
+from lockstep.plan.paths import owner_of
 from lockstep.plan.succession import EVERYTHING, said, succession
 from lockstep.siddhiql import ast
 
@@ -46,23 +46,27 @@ def succeed(old: AppPlan, snapshot: state.Bytes, new: AppPlan) -> Succeeded:
         body["engine"] = persistence.take(Engine(new))
         return Succeeded(state.seal(position, body))
     fresh = _started(new, before)
-    held = _Grouped(before, [part.path for part in parts_of(old)])
-    begun = _Grouped(fresh, [part.path for part in parts_of(new)])
-    heirs, others = dict(found.heirs), dict(found.others)
+    held, begun = _Grouped(before), _Grouped(fresh)
+    heirs, lost = dict(found.heirs), dict(found.lost)
     for path, heir_of in found.heirs.items():
         if not path.startswith("partition/") and held.shape(heir_of) != begun.shape(path):
             del heirs[path]
-            others[path] = "its state is kept otherwise"
+            lost[heir_of] = "its state is kept otherwise"
     if is_same_clock:
         heirs[CLOCK] = CLOCK
     body["engine"] = _merged(before, held, fresh, begun, _Heirs(heirs, found.renamed))
-    empty = _Grouped(_started(old, before), held.parts)
-    lost = tuple(
-        said(path, why)
-        for path, why in others.items()
-        if path not in heirs.values() and held.differs(path, empty)
-    )
-    return Succeeded(state.seal(position, body), lost)
+    return Succeeded(state.seal(position, body), tuple(_missed(old, before, held, lost)))
+
+
+def _missed(
+    old: AppPlan, before: Mapping[str, Any], held: _Grouped, lost: Mapping[str, str]
+) -> Iterator[str]:
+    """Of what is lost, what held something."""
+    if lost:
+        empty = _Grouped(_started(old, before))
+        for part in held.order:
+            if part in lost and held.differs(part, empty):
+                yield said(part, lost[part])
 
 
 def _playback(plan: AppPlan) -> ast.Annotation | None:
@@ -74,34 +78,22 @@ def _started(plan: AppPlan, before: Mapping[str, Any]) -> dict[str, Any]:
     the start stay silent."""
     engine = Engine(plan)
     engine.now, engine.wall = before["now"], before["wall"]
-    for start in engine.starters:
-        trigger = getattr(start, "__self__", None)
-        if not (isinstance(trigger, Trigger) and trigger.is_at_start):
-            start()
+    for start in quiet(engine.starters):
+        start()
     return persistence.take(engine)
 
 
 class _Grouped:
     """The operators and timers of an engine's state, by part."""
 
-    def __init__(self, taken: Mapping[str, Any], paths: Iterable[str]) -> None:
-        self.parts = frozenset(paths)
+    def __init__(self, taken: Mapping[str, Any]) -> None:
         self.operators: dict[str, list[tuple[str, Any]]] = {}
         self.order: list[str] = []
         for path, saved in taken["operators"]:
-            part = self.part_of(path)
+            part = owner_of(path)
             if part not in self.operators:
                 self.order.append(part)
             self.operators.setdefault(part, []).append((path[len(part) :], saved))
-
-    def part_of(self, path: str) -> str:
-        """The part that an operator belongs to; itself where it is none's."""
-        steps = path.split("/")
-        for count in range(len(steps), 1, -1):
-            candidate = "/".join(steps[:count])
-            if candidate in self.parts:
-                return candidate
-        return path
 
     def shape(self, part: str) -> list[str]:
         """Which operators a part has."""
@@ -152,12 +144,12 @@ def _merged(
         timers[kind] = [
             [due_ms, sequence, heirs.path(heirs.by_old[part], path[len(part) :])]
             for due_ms, sequence, path in before[kind]
-            if (part := held.part_of(path)) in heirs.by_old
+            if (part := owner_of(path)) in heirs.by_old
         ]
         timers[kind] += [
             [due_ms, before["sequence"] + sequence, path]
             for due_ms, sequence, path in fresh[kind]
-            if begun.part_of(path) not in heirs.of
+            if owner_of(path) not in heirs.of
         ]
     sequence = before["sequence"] + fresh["sequence"]
     return {**before, **timers, "sequence": sequence, "operators": operators}

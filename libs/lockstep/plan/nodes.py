@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lockstep.events import StreamSchema
+from lockstep.plan.paths import partition_path, query_path
 from lockstep.siddhiql.checked import CheckedApp, CheckedPartition, CheckedQuery
 
 
@@ -18,6 +19,11 @@ class QueryNode:
     writes: str
     group: str
 
+    @property
+    def path(self) -> str:
+        """What the ids of its operators begin with, in a partition behind the instance's path."""
+        return query_path(self.name)
+
 
 @dataclass(frozen=True)
 class PartitionNode:
@@ -29,6 +35,11 @@ class PartitionNode:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     group: str
+
+    @property
+    def path(self) -> str:
+        """What the ids of its operators begin with."""
+        return partition_path(self.name)
 
 
 PlanNode = QueryNode | PartitionNode

@@ -10,10 +10,11 @@ joins, where rows are added up: they are taken off by the condition by which the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lockstep.plan.nodes import AppPlan, PartitionNode, QueryNode
+from lockstep.plan.paths import name_of
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import (
     CheckedAggregation,
@@ -24,6 +25,7 @@ from lockstep.siddhiql.checked import (
     CheckedStream,
     SourceKind,
 )
+from lockstep.siddhiql.trees import below
 
 Written = TypeVar("Written", ast.Query, ast.Partition)
 
@@ -49,7 +51,7 @@ class Part:
 def label_of(path: str) -> str:
     """A part for people."""
     kind, _, name = path.partition("/")
-    return f"{kind} '{name}'"
+    return f"{kind} '{name_of(name)}'"
 
 
 def parts_of(plan: AppPlan) -> Iterator[Part]:
@@ -70,12 +72,12 @@ def parts_of(plan: AppPlan) -> Iterator[Part]:
         match node:
             case QueryNode():
                 traits = whole | _query(node.query, checked)
-                yield Part(f"query/{node.name}", traits, _unless_named(node.query.query))
+                yield Part(node.path, traits, _unless_named(node.query.query))
             case PartitionNode():
                 traits = whole | _partition(node, checked)
                 unnamed = _unless_named(node.partition.partition)
                 queries = tuple(one.name for one in node.queries)
-                yield Part(f"partition/{node.name}", traits, unnamed, queries)
+                yield Part(node.path, traits, unnamed, queries)
 
 
 def _unless_named(written: Written) -> Written | None:
@@ -224,8 +226,4 @@ def _condition(condition: ast.Expression | None) -> object:
 
 def calls(tree: Any) -> bool:
     """Whether there is a call of a function in it."""
-    if isinstance(tree, ast.FunctionCall):
-        return True
-    if isinstance(tree, tuple):
-        return any(calls(one) for one in tree)
-    return is_dataclass(tree) and any(calls(getattr(tree, one.name)) for one in fields(tree))
+    return any(isinstance(one, ast.FunctionCall) for one in below(tree))

@@ -17,33 +17,35 @@ from lockstep.siddhiql.checked import CheckedJoin, CheckedStream, SourceKind
 @dataclass(frozen=True, slots=True)
 class Succession:
     """`heirs`: parts of the new text by path, with the path of the part of the old text whose state
-    they take over. `others`: the other parts of both texts by path, and why not. `renamed`: of
-    heirs that are partitions, the new names of queries by old ones.
+    they take over. `others`: the other parts of the new text by path, and why they begin empty.
+    `lost`: the parts of the old text that nobody takes over, by path, and why. `renamed`: of heirs
+    that are partitions, the new names of queries by old ones.
     """
 
     heirs: Mapping[str, str]
     others: Mapping[str, str]
+    lost: Mapping[str, str]
     renamed: Mapping[str, Mapping[str, str]]
 
     @property
     def is_whole(self) -> bool:
         """The texts have the same parts under the same names."""
-        moved = self.others or self.renamed or any(new != old for new, old in self.heirs.items())
-        return not moved
+        moved = self.renamed or any(new != old for new, old in self.heirs.items())
+        return not (self.others or self.lost or moved)
 
 
 EVERYTHING: Final = "times with and without @app:playback are not the same"
 """Why nothing can go on between two texts of which one is in playback."""
+
+NOT_THERE: Final = "not in this text"
+"""Why nobody takes over what only the old text has."""
 
 
 def losses(old: AppPlan, new: AppPlan) -> tuple[str, ...]:
     """What begins empty, if it has state, and why, for people."""
     if old.checked.is_playback != new.checked.is_playback:
         return (f"everything ({EVERYTHING})",)
-    found = succession(old, new)
-    taken = set(found.heirs.values())
-    known = {part.path for part in parts_of(old)} - taken
-    return tuple(said(path, why) for path, why in found.others.items() if path in known)
+    return tuple(said(path, why) for path, why in succession(old, new).lost.items())
 
 
 def said(path: str, why: str) -> str:
@@ -54,28 +56,33 @@ def said(path: str, why: str) -> str:
 def succession(old: AppPlan, new: AppPlan) -> Succession:
     """Who takes over whose state."""
     before = {part.path: part for part in parts_of(old)}
-    parts = list(parts_of(new))
+    after = {part.path: part for part in parts_of(new)}
     heirs = {
         part.path: part.path
-        for part in parts
+        for part in after.values()
         if part.is_named and part.path in before and before[part.path].traits == part.traits
     }
-    heirs |= _unnamed([one for one in before.values() if not one.is_named], parts)
-    others: dict[str, str] = {}
-    _let_go(list(_sums(new)), heirs, others)
-    taken = set(heirs.values())
-    for part in parts:
-        if part.path not in heirs and part.path not in others:
-            is_other = part.path in before and part.path not in taken
-            others[part.path] = _other(before[part.path], part) if is_other else "new"
-    paths = {part.path for part in parts}
-    others |= {path: "not in this text" for path in before if path not in paths | taken}
-    renamed = {
-        part.path: names
-        for part in parts
-        if part.path in heirs and (names := _names(before[heirs[part.path]].queries, part.queries))
+    heirs |= _unnamed([one for one in before.values() if not one.is_named], list(after.values()))
+    let_go = _let_go(list(_sums(new)), heirs)
+    taken = set(heirs.values()) | {old for old, _ in let_go.values()}
+    changed = {
+        path: _changed(before[path], part)
+        for path, part in after.items()
+        if path in before.keys() - taken and path not in heirs.keys() | let_go.keys()
     }
-    return Succession(heirs, others, renamed)
+    why_new = changed | {path: why for path, (_, why) in let_go.items()}
+    why_lost = changed | dict(let_go.values())
+    renamed = {
+        new: names
+        for new, old in heirs.items()
+        if (names := _names(before[old].queries, after[new].queries))
+    }
+    return Succession(
+        heirs,
+        others={path: why_new.get(path, "new") for path in after if path not in heirs},
+        lost={path: why_lost.get(path, NOT_THERE) for path in before if path not in heirs.values()},
+        renamed=renamed,
+    )
 
 
 def _names(old: tuple[str, ...], new: tuple[str, ...]) -> dict[str, str]:
@@ -116,16 +123,19 @@ def _targets(written: ast.Query | ast.Partition | None) -> object:
     return None if isinstance(action, ast.ReturnEvents | None) else action.target
 
 
-def _other(old: Part, new: Part) -> str:
+def _changed(old: Part, new: Part) -> str:
     names = [name for name in new.traits if old.traits.get(name) != new.traits[name]]
     return f"changed: {', '.join(names)}"
 
 
-def _let_go(sums: list[_Sum], heirs: dict[str, str], others: dict[str, str]) -> None:
+def _let_go(sums: list[_Sum], heirs: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Rows that leave a named window are taken off sums that they were added to: who adds up what a
     window holds cannot go on without it, nor it without him. In a join what the window held before
     is added with what comes later, so that a new one takes nothing amiss.
+
+    Such heirs are taken out; gives what each was heir of, and why it is not.
     """
+    let_go: dict[str, tuple[str, str]] = {}
     is_more = True
     while is_more:
         is_more = False
@@ -136,9 +146,9 @@ def _let_go(sums: list[_Sum], heirs: dict[str, str], others: dict[str, str]) -> 
             elif one.window in heirs and one.part not in heirs and not one.is_join:
                 gone = one.window, one.part
             if gone is not None:
-                del heirs[gone[0]]
-                others[gone[0]] = f"it goes with {label_of(gone[1])}"
+                let_go[gone[0]] = heirs.pop(gone[0]), f"it goes with {label_of(gone[1])}"
                 is_more = True
+    return let_go
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +163,10 @@ class _Sum:
 def _sums(plan: AppPlan) -> Iterator[_Sum]:
     for node in plan.nodes:
         queries = [node] if isinstance(node, QueryNode) else node.queries
-        part = f"query/{node.name}" if isinstance(node, QueryNode) else f"partition/{node.name}"
         for query in (one.query for one in queries if one.query.uses_aggregators):
             source = query.input
             is_join = isinstance(source, CheckedJoin)
             sides = [source.left, source.right] if isinstance(source, CheckedJoin) else [source]
             for side in sides:
                 if isinstance(side, CheckedStream) and side.kind is SourceKind.WINDOW:
-                    yield _Sum(part, f"window/{side.input.source}", is_join)
+                    yield _Sum(node.path, f"window/{side.input.source}", is_join)

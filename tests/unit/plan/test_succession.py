@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lockstep.plan import AppPlan, build
-from lockstep.plan.succession import Succession, succession
+from lockstep.plan.succession import Succession, losses, succession
 from lockstep.siddhiql import check
 
 S = "define stream S (k string, v int, t long); "
@@ -187,4 +187,27 @@ def test_sums_over_joins_with_a_named_window() -> None:
 def test_what_is_gone_is_told() -> None:
     """A query that was renamed is another one."""
     found = changed(SUM, SUM.replace("name='q'", "name='renamed'"))
-    assert found.others == {"query/renamed": "new", "query/q": "not in this text"}
+    assert found.others == {"query/renamed": "new"}
+    assert found.lost == {"query/q": "not in this text"}
+
+
+def test_a_state_whose_place_another_takes_is_lost_under_the_name_it_had() -> None:
+    """The count stands first now, and goes on from where it stood."""
+    total = "from S#window.length(3) select sum(v) as n insert into Sums;"
+    count = "from S#window.length(5) select count() as n insert into Counts;"
+    found = changed(total + count, count)
+    assert found.heirs == {"query/query_1": "query/query_2"}
+    assert found.others == {}
+    assert found.lost == {"query/query_1": "not in this text"}
+    assert losses(plan_of(S + total + count), plan_of(S + count)) == (
+        "query 'query_1' (not in this text)",
+    )
+
+
+def test_what_is_lost_is_said_by_its_name() -> None:
+    """Also one with a slash."""
+    old = SUM.replace("name='q'", "name='sum/last 3'")
+    new = old.replace("length(3)", "length(4)")
+    assert losses(plan_of(S + old), plan_of(S + new)) == (
+        "query 'sum/last 3' (changed: its windows, functions or pattern)",
+    )

@@ -25,6 +25,7 @@ from lockstep.execute.columnar.stream_query import Condition
 from lockstep.execute.columnar.units import States, Timer
 from lockstep.execute.columnar.windows.contract import Longs
 from lockstep.plan import QueryNode
+from lockstep.plan.paths import query_path
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +207,7 @@ class AggregatingJoin:
     def store(self, states: States) -> None:
         """See Unit."""
         self._selecting.prepare()
-        states.operators[f"query/{self.name}/selector"] = self._selecting.stored(0)
+        states.operators[f"{query_path(self.name)}/selector"] = self._selecting.stored(0)
         for number, path in self._paths():
             states.operators[path] = self._windows.stored(number)
             timers = self._windows.timers(number)
@@ -214,7 +215,7 @@ class AggregatingJoin:
 
     def load(self, states: States) -> None:
         """See Unit."""
-        self._selecting.load(0, states.operators[f"query/{self.name}/selector"])
+        self._selecting.load(0, states.operators[f"{query_path(self.name)}/selector"])
         timers: list[list[tuple[int, int]]] = [[], []]
         for number, path in self._paths():
             self._windows.load(number, states.operators[path])
@@ -224,7 +225,7 @@ class AggregatingJoin:
 
     def _paths(self) -> list[tuple[int, str]]:
         return [
-            (number, f"query/{self.name}/{side.path}")
+            (number, f"{query_path(self.name)}/{side.path}")
             for number, side in enumerate(self._sides)
             if side.window != joining.NONE
         ]

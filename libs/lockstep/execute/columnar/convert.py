@@ -24,7 +24,7 @@ def fresh_states(plan: AppPlan) -> Defaults:
     for node in plan.nodes:
         if not isinstance(node, PartitionNode):
             continue
-        path = f"partition/{node.name}"
+        path = node.path
         engine.operators[f"{path}/instances"].restore([("", 0)])
         prefix = f"{path}//"
         instances[node.name] = {

@@ -18,7 +18,7 @@ from lockstep.execute.columnar.rules.aggregations import aggregation_units
 from lockstep.execute.columnar.rules.hosted_windows import HOSTED_WINDOWS
 from lockstep.execute.columnar.rules.table_access import table_units
 from lockstep.execute.columnar.settling import Parts, Settling
-from lockstep.execute.columnar.sharing import Item, definitions_of, item_of, touched
+from lockstep.execute.columnar.sharing import Item, definitions_of, touched
 from lockstep.execute.columnar.tables import PassiveTable, TableUnit
 from lockstep.execute.columnar.units import Unit
 from lockstep.plan import AppPlan, PartitionNode, QueryNode
@@ -76,13 +76,13 @@ def lower(
         else:
             site = Site(plan, place, outside, pool, tables, aggregations)
             own = [_lower_query(node, site, units)]
-            seconds[item_of(node)] = _second(node, site)
+            seconds[node.path] = _second(node, site)
         choices += own
         why = next((f"{each.query}: {each.reason}" for each in own if each.rule is None), None)
         if why is None:
-            parts[item_of(node)] = units
+            parts[node.path] = units
         else:
-            refused[item_of(node)] = why
+            refused[node.path] = why
     _lower_definitions(plan, tables, parts, refused)
     _lower_aggregations(aggregations, parts, refused)
     reasons = app_reasons(plan)
@@ -131,7 +131,7 @@ def _aggregation(name: str, refused: Mapping[Item, str]) -> Choice:
 
 def _working(plan: AppPlan) -> Iterator[Item]:
     """The items for whose sake an app runs in columns."""
-    yield from map(item_of, plan.nodes)
+    yield from (node.path for node in plan.nodes)
     yield from (f"aggregation/{name}" for name in plan.checked.aggregations)
 
 
@@ -139,7 +139,7 @@ def _by_item(plan: AppPlan, choices: Iterable[Choice]) -> Iterator[tuple[Choice,
     rest = iter(choices)
     for node in plan.nodes:
         for _ in node.queries if isinstance(node, PartitionNode) else (node,):
-            yield next(rest), item_of(node)
+            yield next(rest), node.path
 
 
 def _chosen(choice: Choice, item: Item, settling: Settling) -> Choice:

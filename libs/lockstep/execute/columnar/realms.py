@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lockstep.execute.columnar.keys import KeySpace
+from lockstep.plan.paths import partition_path, query_path, step_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,10 @@ class Realms:
         self.keys = KeySpace()
 
     @property
+    def _path(self) -> str:
+        return partition_path(self._partition or "")
+
+    @property
     def is_partition(self) -> bool:
         """Whether there is an instance per key."""
         return self._partition is not None
@@ -35,28 +40,26 @@ class Realms:
     @property
     def instances_path(self) -> str:
         """Where the reference keeps the partition's keys."""
-        return f"partition/{self._partition}/instances"
+        return f"{self._path}/instances"
 
     def paths(self, query: str) -> Iterator[tuple[int, str]]:
         """(realm, path of the query's operators) of every instance."""
         if self._partition is None:
-            yield 0, f"query/{query}"
+            yield 0, query_path(query)
             return
         for realm, path in self.instance_paths():
-            yield realm, f"{path}/query/{query}"
+            yield realm, f"{path}/{query_path(query)}"
 
     def instance_paths(self) -> Iterator[tuple[int, str]]:
         """(realm, path) of every instance."""
         for realm, key in enumerate(self.keys.keys):
-            # As operators.runtime.partition spells keys.
-            spelt = str(key).replace("%", "%25").replace("/", "%2F")
-            yield realm, f"partition/{self._partition}/{spelt}"
+            yield realm, f"{self._path}/{step_of(str(key))}"
 
     def fresh(self, query: str, operator: str) -> Any:
         """The state of one of the query's operators before anything came."""
         if self._partition is None:
-            return self._defaults.operators[f"query/{query}/{operator}"]
-        return self._defaults.instances[self._partition][f"query/{query}/{operator}"]
+            return self._defaults.operators[f"{query_path(query)}/{operator}"]
+        return self._defaults.instances[self._partition][f"{query_path(query)}/{operator}"]
 
     def fresh_instances(self) -> dict[str, Any]:
         """The states of all instances before anything came, by path."""

@@ -17,7 +17,6 @@ from lockstep.execute.columnar.sharing import (
     Together,
     components,
     definitions_of,
-    item_of,
     touched,
 )
 from lockstep.execute.columnar.units import Unit
@@ -67,7 +66,7 @@ class Settling:
         definitions = definitions_of(self.plan)
         for node in self.plan.nodes:
             for item in touched(node, definitions):
-                self._together.join([item_of(node), item])
+                self._together.join([node.path, item])
 
     def _spread(self) -> None:
         """Who shares state with somebody hosted is hosted."""
@@ -97,7 +96,7 @@ class Settling:
                 reads[unit.name], writes[unit.name] = unit.reads, (unit.writes,)
                 items[unit.name] = item
         for node in self.plan.nodes:
-            item = item_of(node)
+            item = node.path
             if item in self.refused:
                 reads[item] = node.reads
                 writes[item] = (node.writes,) if isinstance(node, QueryNode) else node.writes
@@ -192,11 +191,7 @@ def members(plan: AppPlan, items: Sequence[Item]) -> Members:
         kind, _, name = item.partition("/")
         by_kind.setdefault(kind, set()).add(name)
     return Members(
-        frozenset(
-            node.name
-            for node in plan.nodes
-            if node.name in by_kind.get("query" if isinstance(node, QueryNode) else "partition", ())
-        ),
+        frozenset(node.name for node in plan.nodes if node.path in items),
         *(
             frozenset(by_kind.get(kind, ()))
             for kind in ("table", "window", "aggregation", "trigger")

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from lockstep.execute.columnar.hosted.clocks import below
 from lockstep.plan import AppPlan, PartitionNode, PlanNode
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.trees import below
 
 Item = str
-"""A node of the plan or a definition, by its path (operators.runtime.ranks, `table/…`)."""
+"""A node of the plan or a definition, by its path (plan.paths)."""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -26,11 +26,6 @@ def definitions_of(plan: AppPlan) -> dict[str, Item]:
         ("trigger", checked.triggers),
     )
     return {name: f"{kind}/{name}" for kind, named in kinds for name in named}
-
-
-def item_of(node: PlanNode) -> Item:
-    """The item of a node."""
-    return f"{'partition' if isinstance(node, PartitionNode) else 'query'}/{node.name}"
 
 
 def touched(node: PlanNode, definitions: Mapping[str, Item]) -> list[Item]:

@@ -19,6 +19,7 @@ from lockstep.execute.columnar.stream_query import Condition
 from lockstep.execute.columnar.units import States, Timer
 from lockstep.execute.columnar.windows.contract import Longs
 from lockstep.plan import QueryNode
+from lockstep.plan.paths import query_path
 
 
 class WindowJoin:
@@ -145,7 +146,7 @@ class WindowJoin:
         for number, side in enumerate(self._sides):
             if side.window == joining.NONE:
                 continue
-            path = f"query/{self.name}/{side.path}"
+            path = f"{query_path(self.name)}/{side.path}"
             states.operators[path] = self._windows.stored(number)
             due_ms = self._windows.due_ms(number)
             if due_ms is not None:
@@ -155,4 +156,4 @@ class WindowJoin:
         """See Unit."""
         for number, side in enumerate(self._sides):
             if side.window != joining.NONE:
-                self._windows.load(number, states.operators[f"query/{self.name}/{side.path}"])
+                self._windows.load(number, states.operators[f"{query_path(self.name)}/{side.path}"])

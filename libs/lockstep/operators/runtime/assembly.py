@@ -34,10 +34,10 @@ def assemble(engine: Engine) -> None:
 
 def _query(engine: Engine, node: QueryNode) -> None:
     with placed(node.query.query.at):
-        runtime = QueryRuntime(node.query, EngineContext(engine, f"query/{node.name}"))
+        runtime = QueryRuntime(node.query, EngineContext(engine, node.path))
     engine.queries[node.name] = runtime
     for source, receive in runtime.receivers:
-        engine.subscribe(source, receive, f"query/{node.name}")
+        engine.subscribe(source, receive, node.path)
     engine.starters.append(runtime.start)
 
 
@@ -45,11 +45,11 @@ def _partition(engine: Engine, node: PartitionNode) -> None:
     from lockstep.operators.runtime.partition import PartitionRuntime
 
     with placed(node.partition.partition.at):
-        runtime = PartitionRuntime(node, EngineContext(engine, f"partition/{node.name}"))
+        runtime = PartitionRuntime(node, EngineContext(engine, node.path))
     for source, receive in runtime.receivers:
         # Tables and aggregations are read inside, but deliver nothing.
         if source in engine.junctions:
-            engine.subscribe(source, receive, f"partition/{node.name}")
+            engine.subscribe(source, receive, node.path)
     engine.starters.append(runtime.start)
 
 

@@ -16,9 +16,10 @@ from lockstep.operators.errors import PROCESSING_ERRORS, FaultListener
 from lockstep.operators.runtime.assembly import assemble
 from lockstep.operators.runtime.junction import Junction
 from lockstep.operators.runtime.playback import Playback
-from lockstep.operators.runtime.ranks import LAST, owner_of, ranks_of
+from lockstep.operators.runtime.ranks import LAST, ranks_of
 from lockstep.operators.runtime.scheduler import Scheduler
 from lockstep.plan import AppPlan
+from lockstep.plan.paths import owner_of
 
 TIMERS = "_timers"
 """The stream that faults of timers are told under: no event of a stream caused them."""

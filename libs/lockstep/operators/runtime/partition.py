@@ -10,6 +10,7 @@ from lockstep.operators.runtime.junction import Junction
 from lockstep.operators.runtime.query import QueryRuntime
 from lockstep.operators.runtime.routing import build_router
 from lockstep.plan import PartitionNode
+from lockstep.plan.paths import step_of
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.durations import duration_ms
 
@@ -33,7 +34,7 @@ class Instance:
         self.sources: dict[str, list[Emit]] = {}
         self.queries: list[QueryRuntime] = []
         for query_node in node.queries:
-            path = f"{context.path}/query/{query_node.name}"
+            path = f"{context.path}/{query_node.path}"
             runtime = QueryRuntime(query_node.query, EngineContext(engine, path, inner))
             self.queries.append(runtime)
             for source, receive in runtime.receivers:
@@ -86,8 +87,7 @@ class PartitionRuntime:
             instance.deliver(source, chunk)
 
     def _create(self, key: str, *, start: bool) -> Instance:
-        # A slash in a key must not make two instances' paths meet.
-        path = f"{self._context.path}/{key.replace('%', '%25').replace('/', '%2F')}"
+        path = f"{self._context.path}/{step_of(key)}"
         instance = Instance(self._node, EngineContext(self._context.engine, path))
         self._instances[key] = instance
         if start:

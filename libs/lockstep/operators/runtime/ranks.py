@@ -7,7 +7,7 @@ comes to the same order.
 
 from __future__ import annotations
 
-from lockstep.plan import AppPlan, QueryNode
+from lockstep.plan import AppPlan
 
 LAST = 2**31
 """The rank of what belongs to no owner."""
@@ -21,10 +21,7 @@ def owners_of(plan: AppPlan) -> tuple[str, ...]:
         *(f"window/{name}" for name in checked.windows),
         *(f"aggregation/{name}" for name in checked.aggregations),
         *(f"trigger/{name}" for name in checked.triggers),
-        *(
-            f"query/{node.name}" if isinstance(node, QueryNode) else f"partition/{node.name}"
-            for node in plan.nodes
-        ),
+        *(node.path for node in plan.nodes),
     )
 
 
@@ -34,8 +31,3 @@ def ranks_of(plan: AppPlan) -> dict[str, int]:
     owners = owners_of(plan)
     first = len(plan.nodes) - len(owners)
     return {owner: first + index for index, owner in enumerate(owners)}
-
-
-def owner_of(path: str) -> str:
-    """The owner of an operator, by the operator's path."""
-    return "/".join(path.split("/", 2)[:2])

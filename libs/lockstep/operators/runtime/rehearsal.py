@@ -14,7 +14,7 @@ from lockstep.operators.runtime.context import EngineContext
 from lockstep.operators.runtime.engine import Engine
 from lockstep.operators.runtime.junction import Junction
 from lockstep.operators.runtime.query import QueryRuntime
-from lockstep.operators.runtime.trigger import Trigger
+from lockstep.operators.runtime.trigger import quiet
 from lockstep.plan import AppPlan, PartitionNode
 
 
@@ -27,9 +27,8 @@ def rehearse(plan: AppPlan) -> None:
     for node in plan.nodes:
         if isinstance(node, PartitionNode):
             _partition(engine, node)
-    for start in engine.starters:
-        if not isinstance(getattr(start, "__self__", None), Trigger):
-            start()
+    for start in quiet(engine.starters):
+        start()
 
 
 def _partition(engine: Engine, node: PartitionNode) -> None:

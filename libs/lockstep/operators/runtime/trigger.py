@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 from lockstep.operators.contract import Emit, PlainState, StreamEvent
 from lockstep.operators.cron import CronSchedule
 from lockstep.operators.runtime.context import EngineContext
@@ -53,3 +55,11 @@ class Trigger:
 
     def restore(self, state: PlainState) -> None:
         """See snapshot."""
+
+
+def quiet(starters: Iterable[Callable[[], None]]) -> Iterator[Callable[[], None]]:
+    """What starts an app's parts without an event: all but triggers at the start."""
+    for start in starters:
+        owner = getattr(start, "__self__", None)
+        if not (isinstance(owner, Trigger) and owner.is_at_start):
+            yield start

@@ -12,6 +12,7 @@ from lockstep.execute.columnar.order import BEHIND, Order, places_of
 from lockstep.execute.columnar.slices import Moves, Slice
 from lockstep.execute.columnar.units import States
 from lockstep.plan import AppPlan, build
+from lockstep.plan.paths import query_path
 from lockstep.siddhiql import check
 from tests.unit.execute.columnar.flows import INT, STRING, chunks, longs, moves
 
@@ -121,16 +122,18 @@ def test_what_the_reference_would_drop_is_not_for_columns() -> None:
         made.run({"S": stream}, slice_of(stream, moves(stream)))
 
 
-def test_state_goes_over() -> None:
+@pytest.mark.parametrize("name", ["a", "a/b"])
+def test_state_goes_over(name: str) -> None:
     """With the timers that wait, into another island of the same members."""
-    text = "@info(name='a') from S#window.timeBatch(150) select i insert into A;"
-    one, other = island(text, "a"), Island(plan_of(text), Members(frozenset({"a"})), observe=False)
+    text = f"@info(name='{name}') from S#window.timeBatch(150) select i insert into A;"
+    members = Members(frozenset({name}))
+    one, other = island(text, name), Island(plan_of(text), members, observe=False)
     stream = chunks([1])
     assert one.run({"S": stream}, slice_of(stream, moves(stream))) == {}
     states = States({})
     one.store(states)
     assert [(timer.due_ms, timer.path) for timer in states.timers] == [
-        (250, "query/a/handler_0/window")
+        (250, f"{query_path(name)}/handler_0/window")
     ]
     other.load(states)
     later = chunks([2], at=[300])

@@ -6,7 +6,6 @@ from lockstep.execute.columnar.sharing import (
     Together,
     components,
     definitions_of,
-    item_of,
     touched,
 )
 from lockstep.plan import build
@@ -56,6 +55,6 @@ def test_what_a_query_touches() -> None:
     )
     definitions = definitions_of(plan)
     assert definitions["Beat"] == "trigger/Beat"
-    found = {item_of(node): touched(node, definitions) for node in plan.nodes}
+    found = {node.path: touched(node, definitions) for node in plan.nodes}
     assert list(found.values()) == [["window/W", "table/T"], [], ["table/U"]]
     assert next(reversed(found)).startswith("partition/")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lockstep.operators.runtime.ranks import owner_of, ranks_of
+import pytest
+
+from lockstep.operators.runtime.ranks import ranks_of
 from lockstep.plan import build
 from lockstep.siddhiql import check
 from lockstep.testing import VirtualApp
@@ -26,17 +28,14 @@ def test_the_order_of_the_text() -> None:
     assert ranks["query/second"] == 1
 
 
-def test_what_is_inside_belongs_to_the_whole() -> None:
-    """Operators of a partition's instances rank with the partition."""
-    assert owner_of("partition/p/key/query/inner/handler_0/window") == "partition/p"
-    assert owner_of("query/q/handler_0/window") == "query/q"
-
-
-def test_whoever_asked_first() -> None:
+@pytest.mark.parametrize("names", [("a", "b"), ("of/a", "of/b"), ("a/b", "a")])
+def test_whoever_asked_first(names: tuple[str, str]) -> None:
     """The second query had its timer before the first one, and still comes behind it."""
-    text = """
+    text = f"""
     define stream S (v int);
+    @info(name='{names[0]}')
     from S[v > 1]#window.timeBatch(1 sec) select 'first' as who insert into O;
+    @info(name='{names[1]}')
     from S#window.timeBatch(1 sec) select 'second' as who insert into O;
     """
     with VirtualApp(text) as app:

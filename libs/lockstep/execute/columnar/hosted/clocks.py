@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
-from typing import Any
-
 from lockstep.plan import PlanNode, QueryNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedJoin, CheckedPattern, CheckedQuery, CheckedStream
+from lockstep.siddhiql.trees import below
 
 TIMERLESS = frozenset({"length", "lengthBatch", "externalTime", "sort", "batch", "frequent"})
 """Windows that never are; of others it is not asked."""
@@ -42,14 +39,3 @@ def _is_timed(stream: CheckedStream) -> bool:
             case ast.StreamFunction():
                 return True
     return False
-
-
-def below(tree: Any) -> Iterator[Any]:
-    """A syntax tree and everything in it."""
-    yield tree
-    if is_dataclass(tree):
-        for field in fields(tree):
-            yield from below(getattr(tree, field.name))
-    elif isinstance(tree, (tuple, list)):
-        for each in tree:
-            yield from below(each)

@@ -81,8 +81,7 @@ def _window(
 ) -> tuple[HostedWindow, str]:
     ranks = ranks_of(site.plan)
     engine = HostedEngine(Members(frozenset()).plan_of(site.plan), ranks, {}, observe=False)
-    query = f"query/{node.name}"
-    context = EngineContext(engine, query)
+    context = EngineContext(engine, node.path)
     for index, checked in enumerate(stream.handlers):
         if isinstance(checked.handler, ast.WindowHandler):
             before = stream.handlers[index - 1].schema if index else stream.source_schema
@@ -90,7 +89,7 @@ def _window(
             build_window(checked.handler.call, checked.scope, before, own)
             path = f"{own.path}/window"
     drops = resets and parts.selector.wanted == CURRENT
-    window = HostedWindow(engine, path, ranks[query], before.types, drops_expired=drops)
+    window = HostedWindow(engine, path, ranks[node.path], before.types, drops_expired=drops)
     return window, path
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from lockstep.execute.columnar.expressions import NotLowerable
 from lockstep.execute.columnar.flow import CURRENT
-from lockstep.execute.columnar.hosted.clocks import below
 from lockstep.execute.columnar.rules.contract import Site
 from lockstep.execute.columnar.selector import wanted_kind
 from lockstep.plan import PartitionNode, QueryNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedPattern, CheckedStream
+from lockstep.siddhiql.trees import below
 
 _ALWAYS_SEEN = frozenset({"timeBatch", "hopping", "session"})
 _SEEN_WHEN_EXPIRED = frozenset({"time", "timeLength"})

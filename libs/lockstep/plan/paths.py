@@ -1,0 +1,30 @@
+"""The paths by which everything that has state is known, in snapshots too: steps with a slash
+between them, first a kind and a name, `query/total/handler_0/window`. Pure.
+"""
+
+from __future__ import annotations
+
+
+def step_of(name: str) -> str:
+    """A name as one step: a slash in it begins no other."""
+    return name.replace("%", "%25").replace("/", "%2F")
+
+
+def name_of(step: str) -> str:
+    """The name that a step stands for."""
+    return step.replace("%2F", "/").replace("%25", "%")
+
+
+def query_path(name: str) -> str:
+    """Of a query, or within its partition's instance."""
+    return f"query/{step_of(name)}"
+
+
+def partition_path(name: str) -> str:
+    """Of a partition."""
+    return f"partition/{step_of(name)}"
+
+
+def owner_of(path: str) -> str:
+    """The path of the query, partition or definition that an operator belongs to."""
+    return "/".join(path.split("/", 2)[:2])

@@ -1,0 +1,26 @@
+"""Paths tell apart whatever people call their queries."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockstep.plan.paths import name_of, owner_of, partition_path, query_path, step_of
+
+names = st.text(st.sampled_from("a/%2F5"))
+
+
+@given(names)
+def test_a_name_is_one_step_and_comes_back(name: str) -> None:
+    """Also one with slashes, or with what stands for them."""
+    assert "/" not in step_of(name)
+    assert name_of(step_of(name)) == name
+
+
+@given(names)
+def test_operators_belong_to_the_whole(name: str) -> None:
+    """Those of a query, and those of a partition's instances to the partition."""
+    query, partition = query_path(name), partition_path(name)
+    assert owner_of(f"{query}/handler_0/window") == query
+    assert owner_of(f"{partition}/key/{query}/handler_0/window") == partition
+    assert owner_of(partition) == partition
