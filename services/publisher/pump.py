@@ -8,6 +8,7 @@ or its cursor lies in the unreachable place itself.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
@@ -83,8 +84,9 @@ class Pump:
                     max_bytes=READ_MAX_BYTES,
                     wait_ms=READ_WAIT_MS,
                 )
-                while entries and self._keeper.held:
-                    batch, entries = self._batch(entries)
+                waiting = deque(zip(entries, map(self._rows, entries), strict=True))
+                while waiting and self._keeper.held:
+                    batch = self._batch(waiting)
                     async with self._delivering:
                         await self._take(batch)
         except FencedError as error:
@@ -126,20 +128,22 @@ class Pump:
         self.is_open = True
         self._log.info("sink open", cursor=self.cursor)
 
-    def _batch(self, entries: Sequence[OutputEntry]) -> tuple[Batch, Sequence[OutputEntry]]:
-        """Whole records with as many rows as the pace allows, unless one record has more; and the
-        records left."""
-        wanted, limit = self.sink.place.schema.name, self._pace.rows
-        parts = [_rows(entries[0]).of_stream(wanted)]
-        count = len(parts[0])
-        for entry in entries[1:]:
-            found = _rows(entry).of_stream(wanted)
-            if count and count + len(found) > limit:
-                break
-            parts.append(found)
-            count += len(found)
-        taken = len(parts)
-        return Batch(entries[taken - 1].sequence, joined(parts)), entries[taken:]
+    def _rows(self, entry: OutputEntry) -> RowsOfColumns:
+        """Of a record those of the sink's stream."""
+        record = entry.record
+        if not isinstance(record, OutputRecord):
+            return NO_ROWS
+        return in_columns(record.rows).of_stream(self.sink.place.schema.name)
+
+    def _batch(self, waiting: deque[tuple[OutputEntry, RowsOfColumns]]) -> Batch:
+        """Takes whole records with as many rows as the pace allows, unless one record has more."""
+        parts: list[RowsOfColumns] = []
+        count = 0
+        while waiting and not (count and count + len(waiting[0][1]) > self._pace.rows):
+            entry, rows = waiting.popleft()
+            parts.append(rows)
+            count += len(rows)
+        return Batch(entry.sequence, joined(parts))
 
     async def _take(self, batch: Batch) -> None:
         now_ms = self._clock.monotonic_ms()
@@ -217,7 +221,3 @@ def _pace_of(sink: Sink, settings: PublisherSettings) -> Pace:
         target_ms=settings.batch_target_ms,
         least_rows=limit if at_once is None else at_once,
     )
-
-
-def _rows(entry: OutputEntry) -> RowsOfColumns:
-    return in_columns(entry.record.rows) if isinstance(entry.record, OutputRecord) else NO_ROWS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from typing import Any
 
 import aiohttp
@@ -46,21 +45,21 @@ async def _deployed(scene: Scene) -> str:
             await asyncio.sleep(POLL_S)
     text = text_of(generation + 1)
     async with asyncio.timeout(LIMIT_S):
-        while not await _put(scene, text):
+        while (version := await _put(scene, text)) is None:
             await asyncio.sleep(POLL_S)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return version
 
 
-async def _put(scene: Scene, text: str) -> bool:
-    """False: to be asked again, which changes nothing where it was done."""
+async def _put(scene: Scene, text: str) -> str | None:
+    """The version; None: to be asked again, which changes nothing where it was done."""
     url = f"{scene.site.of('coordinator')[0].url}/v1/apps"
     try:
         async with scene.site.session.put(url, json={"text": text}) as response:
             if response.status in (400, 409, 422):
                 raise AssertionError(f"no upgrade: {response.status} {await response.text()}")
-            return response.ok
+            return str((await response.json())["version"]) if response.ok else None
     except (aiohttp.ClientError, TimeoutError, OSError):
-        return False
+        return None
 
 
 async def _runs(scene: Scene, version: str) -> int:

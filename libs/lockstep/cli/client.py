@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self
@@ -12,6 +12,7 @@ import aiohttp
 
 from lockstep.cli.addresses import Addresses
 from lockstep.client.unreached import why_unreached
+from lockstep.clock import SystemClock
 from lockstep.events import Fault, LockstepError, UnavailableError
 
 TIMEOUT_MS = 60_000
@@ -91,6 +92,25 @@ class Client:
         """Deploys or replaces an app."""
         body = {"text": text, "settings": dict(settings or {})}
         return await self.request("PUT", f"{self.addresses.coordinator}/v1/apps", json_body=body)
+
+    async def status(self, app: str) -> Any:
+        """How an app is doing, as the coordinator describes it."""
+        return await self.request("GET", f"{self.addresses.coordinator}/v1/apps/{app}/status")
+
+    async def replica(
+        self, app: str, wanted: Callable[[Mapping[str, Any]], bool], *, limit_ms: int, poll_ms: int
+    ) -> Mapping[str, Any] | None:
+        """A replica of an app as soon as there is one of that kind; None when there is none in
+        time."""
+        clock = SystemClock()
+        deadline_ms = clock.monotonic_ms() + limit_ms
+        while True:
+            replicas: list[Mapping[str, Any]] = (await self.status(app))["replicas"]
+            if (found := next(filter(wanted, replicas), None)) is not None:
+                return found
+            if clock.monotonic_ms() >= deadline_ms:
+                return None
+            await clock.sleep_ms(poll_ms)
 
     async def send(
         self,

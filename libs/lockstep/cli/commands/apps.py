@@ -20,7 +20,6 @@ from lockstep.cli.output import (
     print_table,
     show,
 )
-from lockstep.clock import SystemClock
 
 AppName = Annotated[str, typer.Argument(help="Name of the app.")]
 AppFile = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A .siddhi file.")]
@@ -96,15 +95,12 @@ def beginning(leader: Mapping[str, Any]) -> str:
 
 async def _leader(client: Client, deployed: Mapping[str, Any]) -> Any:
     """The replica that leads what was deployed; None when none does in time."""
-    clock, url = SystemClock(), f"{client.addresses.coordinator}/v1/apps/{deployed['app']}/status"
-    deadline_ms = clock.monotonic_ms() + LEADS_LIMIT_MS
-    while True:
-        for one in (await client.request("GET", url))["replicas"]:
-            if one["role"] == "active" and one["version"] == deployed["version"]:
-                return one
-        if clock.monotonic_ms() >= deadline_ms:
-            return None
-        await clock.sleep_ms(LEADS_POLL_MS)
+    return await client.replica(
+        deployed["app"],
+        lambda one: one["role"] == "active" and one["version"] == deployed["version"],
+        limit_ms=LEADS_LIMIT_MS,
+        poll_ms=LEADS_POLL_MS,
+    )
 
 
 def undeploy(

@@ -45,10 +45,10 @@ def status(
     async def action(client: Client) -> tuple[list[Any], list[Any]]:
         base = client.addresses.coordinator
         if app is not None:
-            return [await client.request("GET", f"{base}/v1/apps/{app}/status")], []
+            return [await client.status(app)], []
         apps = (await client.request("GET", f"{base}/v1/apps"))["apps"]
         nodes = (await client.request("GET", f"{base}/v1/nodes"))["nodes"]
-        found = [await client.request("GET", f"{base}/v1/apps/{a['app']}/status") for a in apps]
+        found = [await client.status(one["app"]) for one in apps]
         return found, nodes
 
     found, nodes = with_client(context, action)

@@ -4,7 +4,7 @@ time."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -94,24 +94,19 @@ async def _replay(client: Client, app: str, events: Iterable[TimedEvent], total:
 async def _all_ready(client: Client) -> None:
     """Until a replica leads each app."""
     for app in (FLIGHTS, PIZZA):
-        await _until(client, app, lambda replicas: any(r["role"] == "active" for r in replicas))
+        await _until(client, app, lambda replica: replica["role"] == "active")
 
 
 async def _settled(client: Client, app: str, position: int) -> None:
     """Until all outputs up to the position are in the output log."""
-    await _until(client, app, lambda rs: any(r["settled"] >= position for r in rs))
+    await _until(client, app, lambda replica: replica["settled"] >= position)
 
 
-async def _until(client: Client, app: str, reached: Any) -> None:
-    clock = SystemClock()
-    give_up_ms = clock.monotonic_ms() + SETTLE_TIMEOUT_MS
-    while True:
-        status = await client.request("GET", f"{client.addresses.coordinator}/v1/apps/{app}/status")
-        if reached(status["replicas"]):
-            return
-        if clock.monotonic_ms() > give_up_ms:
-            raise LockstepError(f"{app} is not done after {SETTLE_TIMEOUT_MS} ms: {status}")
-        await clock.sleep_ms(SETTLE_POLL_MS)
+async def _until(client: Client, app: str, reached: Callable[[Mapping[str, Any]], bool]) -> None:
+    limit_ms = SETTLE_TIMEOUT_MS
+    if await client.replica(app, reached, limit_ms=limit_ms, poll_ms=SETTLE_POLL_MS) is None:
+        status = await client.status(app)
+        raise LockstepError(f"{app} is not done after {limit_ms} ms: {status}")
 
 
 async def _checked(
