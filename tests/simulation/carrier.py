@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from lockstep.bus.contract import Appended, EncodedEntry, LogName
 from lockstep.bus.memory.carrier import MemoryCarrier, Stored, StoredLog
 from lockstep.bus.subjects import log_name, log_patterns
-from lockstep.events import Position
+from lockstep.events import OutputLogRecord, Position
+from lockstep.events.codec import decode_output
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Answer
 
@@ -20,6 +22,11 @@ class Written:
     stored: Stored
     writer: str
     at_ms: int
+
+    @cached_property
+    def output(self) -> OutputLogRecord:
+        """What it says, on an output log."""
+        return decode_output(self.stored.payload)
 
 
 class RecordedLog(StoredLog):
@@ -68,9 +75,10 @@ class RecordedLog(StoredLog):
 
         self._carrier.loop.call_later(wait_ms / 1000, time_is_up)
 
-    def encoded(self) -> list[EncodedEntry]:
-        """All there ever was."""
-        return [EncodedEntry(one.stored.position, one.stored.payload) for one in self.history]
+    def encoded(self, behind: Position = 0, up_to: Position | None = None) -> list[EncodedEntry]:
+        """All there ever was, or what of it stands there."""
+        found = self.history[behind:up_to]
+        return [EncodedEntry(one.stored.position, one.stored.payload) for one in found]
 
 
 @dataclass(kw_only=True)

@@ -20,7 +20,7 @@ from lockstep.events import (
     Position,
     WriteRecord,
 )
-from lockstep.events.codec import decode_input, decode_output
+from lockstep.events.codec import decode_input
 from lockstep.events.since import since_in
 from lockstep.frame import log_of
 from lockstep.store import Revision, stamp_of
@@ -100,7 +100,7 @@ def _of_a_life(life: Life) -> Iterator[Violation]:
 def published(life: Life) -> Iterator[tuple[int, str, OutputRecord | ClaimRecord]]:
     """(time, writer, record) of the output log, from its beginning."""
     for one in life.output.history:
-        yield one.at_ms, one.writer, decode_output(one.stored.payload)
+        yield one.at_ms, one.writer, one.output
 
 
 def published_rows(life: Life) -> list[OutputRow]:
@@ -253,7 +253,7 @@ def _replayed(cluster: Cluster, life: Life, taken: Taken) -> Iterator[str]:
             return
     executor = Folds(kind=cluster.around.folds.kind).executor("checker", contents.text)
     executor.restore(contents.snapshot)
-    entries = [e for e in life.input.encoded() if position < e.position <= end]
+    entries = life.input.encoded(position, end)
     rows = list(executor.run_encoded(entries).rows) if entries else []
     if rows != segment.rows_between(position, end):
         yield f"replayed to {end} it gives other rows"
@@ -420,8 +420,7 @@ def _rows_gone(cluster: Cluster, stream: str, after: int, up_to: int) -> bool:
     return any(
         row.stream == stream
         for one in cluster.output.history
-        if after < one.stored.position <= up_to
-        and isinstance(record := decode_output(one.stored.payload), OutputRecord)
+        if after < one.stored.position <= up_to and isinstance(record := one.output, OutputRecord)
         for row in record.rows
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from aiohttp import HttpVersion11, web
+from aiohttp import HttpVersion11, web, web_app
 from aiohttp.http_parser import RawRequestMessage
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
@@ -33,6 +33,12 @@ class SimDoor(Door):
     async def close(self) -> None:
         """Refuses from now on."""
         self.is_open = False
+
+
+def forget_doors() -> None:
+    """aiohttp remembers the handlers of the last thousand routes that were asked, and with them the
+    whole simulations that these belong to."""
+    web_app._cached_build_middleware.cache_clear()
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -15,7 +16,6 @@ from lockstep.events import (
     OutputRow,
     Position,
 )
-from lockstep.events.codec import decode_output
 from lockstep.execute.succession import succeed
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.state import Bytes
@@ -45,9 +45,10 @@ class Segment:
 
     def fold(self, log: RecordedLog, up_to: Position) -> None:
         """As far as that, and no less."""
-        for entry in log.encoded()[self.end : up_to]:
+        for entry in log.encoded(self.end, up_to):
             self._fold_one(entry)
-        self.snapshots.setdefault(self.end, self.executor.snapshot())
+        if self.end not in self.snapshots:
+            self.snapshots[self.end] = self.executor.snapshot()
 
     def _fold_one(self, entry: EncodedEntry) -> None:
         self.rows += self.executor.run_encoded([entry]).rows
@@ -56,7 +57,8 @@ class Segment:
 
     def rows_between(self, after: Position, up_to: Position) -> list[OutputRow]:
         """The rows of a slice of it."""
-        return [row for row in self.rows if after < row.id.position <= up_to]
+        begin, end = (bisect_right(self.rows, at, key=_position) for at in (after, up_to))
+        return self.rows[begin:end]
 
 
 @dataclass
@@ -100,7 +102,7 @@ class Reference:
         """The last published row of a position or before: an undeployed app publishes no more."""
         last = None
         for one in self.output.history:
-            record = decode_output(one.stored.payload)
+            record = one.output
             if isinstance(record, OutputRecord) and record.rows:
                 ids = [row.id for row in record.rows if row.id.position <= position]
                 last = max([*ids, *([last] if last else [])], default=None)
@@ -115,7 +117,7 @@ class Reference:
         """Each that the output log was claimed for, once; one that goes back does not count."""
         last = None
         for one in self.output.history:
-            record = decode_output(one.stored.payload)
+            record = one.output
             new = record.generation if isinstance(record, ClaimRecord) else None
             if new is None or (last is not None and not last < new):
                 continue
@@ -199,7 +201,7 @@ class Reference:
     def _claimed_ms(self, generation: Generation) -> int:
         """When the log went over to it."""
         for one in self.output.history:
-            record = decode_output(one.stored.payload)
+            record = one.output
             if isinstance(record, ClaimRecord) and record.generation == generation:
                 return one.at_ms
         return 0
@@ -207,3 +209,7 @@ class Reference:
 
 def _plan(text: str) -> AppPlan:
     return planned(checked(text))
+
+
+def _position(row: OutputRow) -> Position:
+    return row.id.position

@@ -13,6 +13,7 @@ from typing import Any, Final
 from tests.simulation.breaks import NOTHING, Break
 from tests.simulation.checkers import Violation, check_all, gone, is_settled, may_trim
 from tests.simulation.cluster import Cluster
+from tests.simulation.door import forget_doors
 from tests.simulation.executor import reading_texts_once
 from tests.simulation.faults import befall
 from tests.simulation.loop import StuckError, VirtualLoop
@@ -107,6 +108,7 @@ def _throw_away(loop: VirtualLoop) -> None:
             loop._timers.clear()
             loop._graveyard.clear()
             loop.close()
+            forget_doors()
             gc.collect()
     finally:
         sys.unraisablehook = hook
