@@ -10,14 +10,16 @@ from typing import Any, Final
 from unittest import mock
 
 from lockstep.events import OutputRow, Position
+from lockstep.events.codec import decode_input
 from lockstep.execute.contract import Encoded, SliceResult
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import CheckedApp, check
 
+EXECUTOR: Final = "lockstep.execute.reference.executor"
 READERS: Final = (
     "lockstep.frame.catalogue",
-    "lockstep.execute.reference.executor",
+    EXECUTOR,
     "services.processor.engine",
     "services.coordinator.desired",
 )
@@ -39,13 +41,20 @@ def planned(app: CheckedApp) -> AppPlan:
     return _plans[id(app)][1]
 
 
+KEPT_RECORDS: Final = 4_096
+
+decoded = functools.lru_cache(KEPT_RECORDS)(decode_input)
+"""A record of the input log: every replica and every checker folds it, and none changes it."""
+
+
 @contextmanager
-def reading_texts_once() -> Iterator[None]:
-    """Everybody who reads app texts finds what has been read before."""
+def reading_once() -> Iterator[None]:
+    """Everybody who reads app texts or folds records finds what has been read before."""
     with ExitStack() as stack:
         for module in READERS:
             stack.enter_context(mock.patch(f"{module}.check", checked))
             stack.enter_context(mock.patch(f"{module}.build", planned))
+        stack.enter_context(mock.patch(f"{EXECUTOR}.decode_input", decoded))
         yield
 
 

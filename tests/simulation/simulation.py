@@ -14,7 +14,7 @@ from tests.simulation.breaks import NOTHING, Break
 from tests.simulation.checkers import Violation, check_all, gone, is_settled, may_trim
 from tests.simulation.cluster import Cluster
 from tests.simulation.door import forget_doors
-from tests.simulation.executor import reading_texts_once
+from tests.simulation.executor import reading_once
 from tests.simulation.faults import befall
 from tests.simulation.loop import StuckError, VirtualLoop
 from tests.simulation.scenario import LOAD_UNTIL_MS, Scenario
@@ -47,7 +47,7 @@ def simulate(scenario: Scenario, broken: Break = NOTHING) -> Outcome:
     gc.freeze()
     gc.disable()
     try:
-        with story.listening(), reading_texts_once(), broken.patched():
+        with story.listening(), reading_once(), broken.patched():
             asyncio.set_event_loop(loop)
             return loop.run_until_complete(_run(scenario, story, broken))
     finally:
