@@ -29,7 +29,7 @@ class Host:
         self.name = name
         self.paused = False
         self.dead = False
-        self.deferred: list[asyncio.Handle] = []
+        self.deferred: list[Turn] = []
         self.context = contextvars.copy_context()
         self.context.run(HOST.set, self)
 
@@ -57,16 +57,50 @@ class SimTask(asyncio.Task[Any]):
         return self._serial
 
 
+class Turn:
+    """A callback whose turn will come; what asyncio asks of a handle, and no more: there are
+    millions."""
+
+    __slots__ = ("args", "callback", "context", "is_cancelled", "when_s")
+    _source_traceback = None
+
+    def __init__(
+        self,
+        when_s: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: contextvars.Context | None,
+    ) -> None:
+        self.when_s = when_s
+        self.callback: Callable[..., object] | None = callback
+        self.args = args
+        self.context = contextvars.copy_context() if context is None else context
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        """It is passed over when its turn comes."""
+        self.is_cancelled = True
+        self.callback, self.args = None, ()
+
+    def cancelled(self) -> bool:
+        """Whether it is passed over."""
+        return self.is_cancelled
+
+    def when(self) -> float:
+        """Its time, in seconds."""
+        return self.when_s
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """Time begins at 0 and is counted in whole microseconds."""
 
-    _ready: deque[asyncio.Handle]  # the base class makes it
+    _ready: deque[Turn]  # the base class makes it
 
     def __init__(self) -> None:
         super().__init__()
         self._now_us = 0
         self._order = itertools.count()
-        self._timers: list[tuple[int, int, asyncio.TimerHandle]] = []
+        self._timers: list[tuple[int, int, Turn]] = []
         self._graveyard: list[object] = []
         self._turns = 0
         SimTask._serials = itertools.count()
@@ -88,31 +122,30 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Seconds."""
         return self._now_us / MICROSECONDS
 
-    def call_soon(
+    def call_soon(  # type: ignore[override]  # see Turn
         self,
         callback: Callable[[Unpack[Ts]], object],
         *args: *Ts,
         context: contextvars.Context | None = None,
-    ) -> asyncio.Handle:
+    ) -> Turn:
         """Behind everything that is to be done now."""
-        handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
-        return handle
+        turn = Turn(0.0, callback, args, context)
+        self._ready.append(turn)
+        return turn
 
-    call_soon_threadsafe = call_soon
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
 
-    def call_at(
+    def call_at(  # type: ignore[override]  # see Turn
         self,
         when: float,
         callback: Callable[[Unpack[Ts]], object],
         *args: *Ts,
         context: contextvars.Context | None = None,
-    ) -> asyncio.TimerHandle:
+    ) -> Turn:
         """Ties run in the order in which they were asked for."""
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
-        at_us = round(when * MICROSECONDS)
-        heapq.heappush(self._timers, (at_us, next(self._order), handle))
-        return handle
+        turn = Turn(when, callback, args, context)
+        heapq.heappush(self._timers, (round(when * MICROSECONDS), next(self._order), turn))
+        return turn
 
     def create_task(
         self,
@@ -145,33 +178,30 @@ class VirtualLoop(asyncio.BaseEventLoop):
         host.deferred = []
         self._graveyard += [task for task in asyncio.all_tasks(self) if not task.done()]
 
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """It is passed over when its time comes."""
-
     def _run_once(self) -> None:
         ready = self._ready
         if not ready:
             self._jump()
         for _ in range(len(ready)):
-            handle = ready.popleft()
-            if handle._cancelled:
+            turn = ready.popleft()
+            if turn.callback is None:
                 continue
-            host = handle._context.get(HOST)  # type: ignore[attr-defined]  # typeshed leaves it out
+            host = turn.context.get(HOST)
             if host is None or not (host.paused or host.dead):
                 self._turns += 1
-                handle._run()
+                turn.context.run(turn.callback, *turn.args)
                 if self.errors:
                     raise self.errors[0]
             elif host.dead:
-                self._graveyard.append(handle)
+                self._graveyard.append(turn)
             else:
-                host.deferred.append(handle)
+                host.deferred.append(turn)
         if self._turns > TURN_LIMIT:
             raise StuckError(f"{self._turns} callbacks")
 
     def _jump(self) -> None:
         timers = self._timers
-        while timers and timers[0][2]._cancelled:
+        while timers and timers[0][2].is_cancelled:
             heapq.heappop(timers)
         if not timers:
             raise StuckError("nobody waits for anything that could come")
