@@ -61,7 +61,7 @@ class Turn:
     """A callback whose turn will come; what asyncio asks of a handle, and no more: there are
     millions."""
 
-    __slots__ = ("args", "callback", "context", "is_cancelled", "when_s")
+    __slots__ = ("args", "callback", "context", "when_s")
     _source_traceback = None
 
     def __init__(
@@ -75,16 +75,14 @@ class Turn:
         self.callback: Callable[..., object] | None = callback
         self.args = args
         self.context = contextvars.copy_context() if context is None else context
-        self.is_cancelled = False
 
     def cancel(self) -> None:
         """It is passed over when its turn comes."""
-        self.is_cancelled = True
         self.callback, self.args = None, ()
 
     def cancelled(self) -> bool:
         """Whether it is passed over."""
-        return self.is_cancelled
+        return self.callback is None
 
     def when(self) -> float:
         """Its time, in seconds."""
@@ -133,7 +131,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._ready.append(turn)
         return turn
 
-    call_soon_threadsafe = call_soon  # type: ignore[assignment]
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]  # see Turn
 
     def call_at(  # type: ignore[override]  # see Turn
         self,
@@ -201,7 +199,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _jump(self) -> None:
         timers = self._timers
-        while timers and timers[0][2].is_cancelled:
+        while timers and timers[0][2].cancelled():
             heapq.heappop(timers)
         if not timers:
             raise StuckError("nobody waits for anything that could come")

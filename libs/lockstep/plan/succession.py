@@ -64,14 +64,17 @@ def succession(old: AppPlan, new: AppPlan) -> Succession:
     }
     heirs |= _unnamed([one for one in before.values() if not one.is_named], list(after.values()))
     let_go = _let_go(list(_sums(new)), heirs)
-    taken = set(heirs.values()) | {old for old, _ in let_go.values()}
+    why_lost = dict(let_go.values())
+    taken = set(heirs.values())
+    # Where a part of each text stands in the same place, and neither has found another.
+    stood = before.keys() - taken - why_lost.keys()
     changed = {
         path: _changed(before[path], part)
         for path, part in after.items()
-        if path in before.keys() - taken and path not in heirs.keys() | let_go.keys()
+        if path in stood and path not in heirs and path not in let_go
     }
     why_new = changed | {path: why for path, (_, why) in let_go.items()}
-    why_lost = changed | dict(let_go.values())
+    why_lost |= changed
     renamed = {
         new: names
         for new, old in heirs.items()
@@ -80,7 +83,7 @@ def succession(old: AppPlan, new: AppPlan) -> Succession:
     return Succession(
         heirs,
         others={path: why_new.get(path, "new") for path in after if path not in heirs},
-        lost={path: why_lost.get(path, NOT_THERE) for path in before if path not in heirs.values()},
+        lost={path: why_lost.get(path, NOT_THERE) for path in before if path not in taken},
         renamed=renamed,
     )
 

@@ -26,11 +26,8 @@ class Realms:
     def __init__(self, defaults: Defaults, partition: str | None = None) -> None:
         self._defaults = defaults
         self._partition = partition
+        self._path = "" if partition is None else partition_path(partition)
         self.keys = KeySpace()
-
-    @property
-    def _path(self) -> str:
-        return partition_path(self._partition or "")
 
     @property
     def is_partition(self) -> bool:
@@ -44,11 +41,12 @@ class Realms:
 
     def paths(self, query: str) -> Iterator[tuple[int, str]]:
         """(realm, path of the query's operators) of every instance."""
+        inside = query_path(query)
         if self._partition is None:
-            yield 0, query_path(query)
+            yield 0, inside
             return
         for realm, path in self.instance_paths():
-            yield realm, f"{path}/{query_path(query)}"
+            yield realm, f"{path}/{inside}"
 
     def instance_paths(self) -> Iterator[tuple[int, str]]:
         """(realm, path) of every instance."""

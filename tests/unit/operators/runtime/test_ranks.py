@@ -28,14 +28,15 @@ def test_the_order_of_the_text() -> None:
     assert ranks["query/second"] == 1
 
 
-@pytest.mark.parametrize("names", [("a", "b"), ("of/a", "of/b"), ("a/b", "a")])
+@pytest.mark.parametrize("names", [("", ""), ("a", "b"), ("of/a", "of/b"), ("a/b", "a")])
 def test_whoever_asked_first(names: tuple[str, str]) -> None:
     """The second query had its timer before the first one, and still comes behind it."""
+    first, second = (f"@info(name='{name}')" if name else "" for name in names)
     text = f"""
     define stream S (v int);
-    @info(name='{names[0]}')
+    {first}
     from S[v > 1]#window.timeBatch(1 sec) select 'first' as who insert into O;
-    @info(name='{names[1]}')
+    {second}
     from S#window.timeBatch(1 sec) select 'second' as who insert into O;
     """
     with VirtualApp(text) as app:
