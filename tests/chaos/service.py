@@ -2,7 +2,7 @@
 runs.
 
 The offset stands in the eight bytes of the file that CHAOS_CLOCK names. Nothing else differs from
-`python -m services.<service>`.
+`python -m lockstep_services.<service>`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def set_offset(path: Path, offset_ms: int) -> None:
 
 def main(service: str) -> int:
     """Runs it; gives the exit code."""
-    wire = importlib.import_module(f"services.{service}.wiring").wire
+    wire = importlib.import_module(f"lockstep_services.{service}.wiring").wire
     return run_service(service, wire, clock=SetClock(Path(os.environ[CLOCK_VARIABLE])))
 
 

@@ -1,7 +1,7 @@
 """The database behind the database sink: transactions, a lock per cursor, the sink's own SQL.
 
-It knows the statements of `services.publisher.rdbms.sql` and nothing else, so that the sink's real
-code runs against it. A transaction whose client is silent too long is rolled back.
+It knows the statements of `lockstep_services.publisher.rdbms.sql` and nothing else, so that the
+sink's real code runs against it. A transaction whose client is silent too long is rolled back.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from services.publisher.rdbms.sql import CREATE_CURSORS, MOVE, TAKE_OVER
+from lockstep_services.publisher.rdbms.sql import CREATE_CURSORS, MOVE, TAKE_OVER
 from tests.simulation.loop import Host, VirtualLoop
 from tests.simulation.network import Answer, Network, Serve
 
@@ -161,7 +161,7 @@ class Database:
 
 
 class SimConnections:
-    """Stands in for `services.publisher.rdbms.connections.Connections`: a pool of one host."""
+    """Stands in for `…publisher.rdbms.connections.Connections`: a pool of one host."""
 
     def __init__(self, network: Network, host: Host, database: Database) -> None:
         self._network = network

@@ -20,8 +20,8 @@ EXECUTOR: Final = "lockstep.execute.reference.executor"
 READERS: Final = (
     "lockstep.frame.catalogue",
     EXECUTOR,
-    "services.processor.engine",
-    "services.coordinator.desired",
+    "lockstep_services.processor.engine",
+    "lockstep_services.coordinator.desired",
 )
 
 
@@ -85,7 +85,7 @@ class Folds:
 
 @dataclass
 class NodeExecutors:
-    """See `services.processor.wiring.Executors`."""
+    """See `lockstep_services.processor.wiring.Executors`."""
 
     folds: Folds
     node: str

@@ -12,11 +12,11 @@ from lockstep.clock import SeededRandomness
 from lockstep.frame import Context, Process, Service, World
 from lockstep.leader.memory import LeaseTable
 from lockstep.settings import Settings, load_settings
-from services.coordinator.wiring import wire as coordinator
-from services.presenter.wiring import wire as presenter
-from services.processor.wiring import Processor
-from services.publisher.wiring import Publisher
-from services.receiver.wiring import wire as receiver
+from lockstep_services.coordinator.wiring import wire as coordinator
+from lockstep_services.presenter.wiring import wire as presenter
+from lockstep_services.processor.wiring import Processor
+from lockstep_services.publisher.wiring import Publisher
+from lockstep_services.receiver.wiring import wire as receiver
 from tests.simulation.bus import SimBus, Switchboard
 from tests.simulation.carrier import SimCarrier
 from tests.simulation.database import Database, SimConnections

@@ -85,7 +85,7 @@ class ServiceProcess:
 
     def start(self) -> None:
         """Starts it; see `ready`. Its process id is left beside its log, as `<node>.pid`."""
-        own = [self.module, self.service] if self.module else [f"services.{self.service}"]
+        own = [self.module, self.service] if self.module else [f"lockstep_services.{self.service}"]
         environment = {
             **os.environ,
             **self.environment,

@@ -21,8 +21,8 @@ from lockstep.events import (
 )
 from lockstep.siddhiql import ast, parse
 from lockstep.store.memory import MemoryStore
-from services.publisher.contract import Batch, RowsRefusedError, SinkPlace, SinkSetupError
-from services.publisher.sinks.kafka import KafkaSink
+from lockstep_services.publisher.contract import Batch, RowsRefusedError, SinkPlace, SinkSetupError
+from lockstep_services.publisher.sinks.kafka import KafkaSink
 from tests.kafka.broker import KafkaBroker
 from tests.kafka.topics import committed, create, fresh_topic
 

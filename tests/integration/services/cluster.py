@@ -25,11 +25,11 @@ from lockstep.frame import Process, Wire, World, open_world
 from lockstep.leader import Lease, Leases
 from lockstep.settings import Settings, load_settings
 from lockstep.store import Revision
-from services.coordinator.wiring import wire as coordinator
-from services.presenter.wiring import wire as presenter
-from services.processor.wiring import wire as processor
-from services.publisher.wiring import wire as publisher
-from services.receiver.wiring import wire as receiver
+from lockstep_services.coordinator.wiring import wire as coordinator
+from lockstep_services.presenter.wiring import wire as presenter
+from lockstep_services.processor.wiring import wire as processor
+from lockstep_services.publisher.wiring import wire as publisher
+from lockstep_services.receiver.wiring import wire as receiver
 
 WIRES: Mapping[str, Wire] = {
     "coordinator": coordinator,

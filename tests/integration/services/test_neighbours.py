@@ -12,7 +12,7 @@ import structlog
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.frame import Context, Service, ThreadOffload
-from services.processor.wiring import Processor
+from lockstep_services.processor.wiring import Processor
 from tests.integration.services import cluster as harness
 from tests.integration.services.cluster import STEADY, Cluster, until
 from tests.integration.services.conftest import Start

@@ -434,7 +434,7 @@ async def test_a_distributed_sink_sends_each_row_to_its_destination(
 def test_row_ids_are_the_outputs_identity() -> None:
     """Stable over restarts and publishers."""
     from lockstep.events import Attribute, AttributeType, StreamSchema
-    from services.publisher.contract import SinkPlace
+    from lockstep_services.publisher.contract import SinkPlace
 
     schema = StreamSchema("S", (Attribute("a", AttributeType.INT),))
     row = OutputRow(OutputId(7, 2), "S", 0, (1,))

@@ -1,6 +1,6 @@
 """Placement: stable, level, and the same answer for the same facts."""
 
-from services.coordinator.placement import Placed, Reason, Wanted, decide
+from lockstep_services.coordinator.placement import Placed, Reason, Wanted, decide
 
 
 def place(

@@ -6,7 +6,7 @@ import pytest
 
 from lockstep.frame import Problem
 from lockstep.siddhiql import SiddhiQLError
-from services.coordinator.desired import MAX_TEXT_BYTES, plan_of
+from lockstep_services.coordinator.desired import MAX_TEXT_BYTES, plan_of
 
 S = "@app:name('A') define stream S (k string);\n"
 

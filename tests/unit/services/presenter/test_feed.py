@@ -20,8 +20,8 @@ from lockstep.settings import load_settings
 from lockstep.siddhiql import check
 from lockstep.store import Deployment
 from lockstep.telemetry import Metrics, get_logger
-from services.presenter.feed import Feed
-from services.presenter.listeners import Listeners
+from lockstep_services.presenter.feed import Feed
+from lockstep_services.presenter.listeners import Listeners
 
 TEXT = (
     "@app:name('A') define stream In (v int);"

@@ -2,7 +2,13 @@
 
 from lockstep.events import Attribute, AttributeType, Operation, OutputId, OutputRow, StreamSchema
 from lockstep.events.outputs import RowsOfColumns, in_columns, joined
-from services.presenter.models import Fresh, StreamModel, TableModel, identity, parse_identity
+from lockstep_services.presenter.models import (
+    Fresh,
+    StreamModel,
+    TableModel,
+    identity,
+    parse_identity,
+)
 
 SCHEMA = StreamSchema(
     "S", (Attribute("k", AttributeType.STRING), Attribute("v", AttributeType.INT))

@@ -6,7 +6,7 @@ import pytest
 
 from lockstep.events import OutputId
 from lockstep.frame import Problem
-from services.presenter.resuming import BEGINNING, Place, event_id, place_of
+from lockstep_services.presenter.resuming import BEGINNING, Place, event_id, place_of
 
 NOW_MS = 1_800_000_000_000
 

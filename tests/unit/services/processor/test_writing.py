@@ -11,8 +11,8 @@ import pytest
 from lockstep.clock import VirtualClock
 from lockstep.events import InputRecord, UnavailableError, WriteRecord
 from lockstep.execute.contract import WriteOutcome
-from services.processor.replica import Replica
-from services.processor.writing import Writes
+from lockstep_services.processor.replica import Replica
+from lockstep_services.processor.writing import Writes
 
 
 class Log:

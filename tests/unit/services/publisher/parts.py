@@ -8,9 +8,9 @@ from lockstep.events import OutputId, OutputRow, StreamSchema, UnavailableError
 from lockstep.operators.mapping import MessageWriter, build_distribution, destinations
 from lockstep.siddhiql import ast, check
 from lockstep.sinks import Message, MessageRefusedError, Sink
-from services.publisher.contract import SinkPlace
-from services.publisher.sinks.cursor import StoredCursorSink
-from services.publisher.sinks.lanes import MessageLane
+from lockstep_services.publisher.contract import SinkPlace
+from lockstep_services.publisher.sinks.cursor import StoredCursorSink
+from lockstep_services.publisher.sinks.lanes import MessageLane
 
 
 class Cursors:

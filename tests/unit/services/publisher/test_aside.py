@@ -16,8 +16,8 @@ from lockstep.clock import VirtualClock
 from lockstep.events import EventsRecord, UnavailableError
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.siddhiql import check
-from services.publisher.aside import SHOWN_ROWS, Aside, fault_schema
-from services.publisher.contract import OnError, RefusedRow, SinkPlace
+from lockstep_services.publisher.aside import SHOWN_ROWS, Aside, fault_schema
+from lockstep_services.publisher.contract import OnError, RefusedRow, SinkPlace
 from tests.unit.services.publisher.parts import row
 
 TEXT = (

@@ -1,8 +1,8 @@
 """Rows of a batch as table changes: the last change of a key counts."""
 
 from lockstep.events import Attribute, AttributeType, Operation, OutputId, OutputRow, StreamSchema
-from services.publisher.rdbms.changes import keyed_changes
-from services.publisher.rdbms.sql import TableSql, quoted
+from lockstep_services.publisher.rdbms.changes import keyed_changes
+from lockstep_services.publisher.rdbms.sql import TableSql, quoted
 
 SCHEMA = StreamSchema(
     "T",

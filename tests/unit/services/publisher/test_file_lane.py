@@ -9,8 +9,8 @@ import pytest
 
 from lockstep.events import UnavailableError
 from lockstep.operators.mapping import MessageWriter
-from services.publisher.contract import SinkPlace
-from services.publisher.sinks.file import FileLane
+from lockstep_services.publisher.contract import SinkPlace
+from lockstep_services.publisher.sinks.file import FileLane
 from tests.unit.services.publisher.parts import row, sink_of
 
 MAPS = {
@@ -194,7 +194,7 @@ async def test_a_disk_that_was_full_leaves_no_torn_line(
                 there.truncate(len(whole) + 5)
             raise OSError(28, "no space left on device")
 
-    monkeypatch.setattr("services.publisher.sinks.file.os.fsync", full)
+    monkeypatch.setattr("lockstep_services.publisher.sinks.file.os.fsync", full)
     with pytest.raises(UnavailableError, match="no space"):
         await file.send([row(2, "b", 2)])
     monkeypatch.undo()

@@ -15,10 +15,10 @@ from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.frame import Process, open_world
 from lockstep.settings import load_settings
 from lockstep.siddhiql import SiddhiQLError, check
-from services.coordinator.wiring import wire as coordinator
-from services.processor.wiring import wire as processor
-from services.publisher.wiring import wire as publisher
-from services.receiver.wiring import wire as receiver
+from lockstep_services.coordinator.wiring import wire as coordinator
+from lockstep_services.processor.wiring import wire as processor
+from lockstep_services.publisher.wiring import wire as publisher
+from lockstep_services.receiver.wiring import wire as receiver
 import aiohttp
 
 APP = (

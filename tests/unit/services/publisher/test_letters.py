@@ -3,8 +3,8 @@
 import pytest
 
 from lockstep.events import Attribute, AttributeType, Operation, OutputId, OutputRow, StreamSchema
-from services.publisher.contract import RefusedRow, SinkPlace
-from services.publisher.letters import UnreadableLetterError, letter_of, row_of, sink_of
+from lockstep_services.publisher.contract import RefusedRow, SinkPlace
+from lockstep_services.publisher.letters import UnreadableLetterError, letter_of, row_of, sink_of
 
 SCHEMA = StreamSchema(
     "Out",

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from services.publisher.pacing import FIRST_ROWS, Pace
+from lockstep_services.publisher.pacing import FIRST_ROWS, Pace
 
 TARGET_MS = 1_000
 LIMIT = 5_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lockstep.events import UnavailableError
-from services.publisher.contract import Batch, RowsRefusedError
+from lockstep_services.publisher.contract import Batch, RowsRefusedError
 from tests.unit.services.publisher.parts import Cursors, Told, row, stored_sink
 
 PLAIN = "@sink(type='log', @map(type='text', @payload('{{k}}{{v}}'))) " + (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lockstep.bus import Held
-from services.publisher.trimming import trim_to
+from lockstep_services.publisher.trimming import trim_to
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 
 from lockstep.events import Attribute, AttributeType, EventsRecord, StreamSchema
 from lockstep.events.codec import decode_input
-from services.receiver.columns import COLUMNS_MIN_BYTES, ColumnReader
-from services.receiver.decode import JSON, NDJSON, decode_text
-from services.receiver.drafts import RowsDraft
-from services.receiver.runs import Run, stamped
-from services.receiver.values import EventReader
+from lockstep_services.receiver.columns import COLUMNS_MIN_BYTES, ColumnReader
+from lockstep_services.receiver.decode import JSON, NDJSON, decode_text
+from lockstep_services.receiver.drafts import RowsDraft
+from lockstep_services.receiver.runs import Run, stamped
+from lockstep_services.receiver.values import EventReader
 
 SCHEMA = StreamSchema("S", tuple(Attribute(f"a_{kind.value}", kind) for kind in AttributeType))
 EVENT = {

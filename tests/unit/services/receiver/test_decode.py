@@ -7,8 +7,8 @@ import pytest
 
 from lockstep.events import Attribute, AttributeType, EventsRecord, StreamSchema
 from lockstep.events.codec import decode_input
-from services.receiver.arrow import decode_arrow
-from services.receiver.decode import (
+from lockstep_services.receiver.arrow import decode_arrow
+from lockstep_services.receiver.decode import (
     JSON,
     NDJSON,
     MalformedBodyError,
@@ -16,8 +16,8 @@ from services.receiver.decode import (
     decode_text,
     media_type,
 )
-from services.receiver.mixed import decode_mixed
-from services.receiver.values import EventReader
+from lockstep_services.receiver.mixed import decode_mixed
+from lockstep_services.receiver.values import EventReader
 
 SCHEMA = StreamSchema(
     "S", (Attribute("a", AttributeType.STRING), Attribute("v", AttributeType.INT))

@@ -16,9 +16,9 @@ from lockstep.plan import build
 from lockstep.siddhiql import check
 from lockstep.store import Deployment
 from lockstep.telemetry import get_logger
-from services.receiver.feeds import LOOK_AGAIN_MS, READ_WAIT_MS, SourceFeeds
-from services.receiver.messages import BusMessage
-from services.receiver.sources import SourceBook
+from lockstep_services.receiver.feeds import LOOK_AGAIN_MS, READ_WAIT_MS, SourceFeeds
+from lockstep_services.receiver.messages import BusMessage
+from lockstep_services.receiver.sources import SourceBook
 
 TEXT = (
     "@app:name('A') @source(type='nats', destination='s', @map(type='json'))"

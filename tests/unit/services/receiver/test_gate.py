@@ -11,8 +11,8 @@ from lockstep.frame import GroupStatus
 from lockstep.frame.problems import Problem
 from lockstep.settings import load_settings
 from lockstep.telemetry import Metrics
-from services.receiver.gate import Gate
-from services.receiver.lag import LagWatch
+from lockstep_services.receiver.gate import Gate
+from lockstep_services.receiver.lag import LagWatch
 
 SETTINGS = load_settings({}).receiver
 STATUS = GroupStatus("App", "main", 0, "v", 1, "active", position=5, log_end=7)

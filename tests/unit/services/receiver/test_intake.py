@@ -14,10 +14,10 @@ from lockstep.bus import Appended, InputLog
 from lockstep.clock import VirtualClock
 from lockstep.events import Attribute, AttributeType, EventsRecord, StreamSchema, UnavailableError
 from lockstep.events.codec import decode_input
-from services.receiver.intake import Intake
-from services.receiver.runs import Run
-from services.receiver.submissions import IntakeLimits
-from services.receiver.values import RawEvent
+from lockstep_services.receiver.intake import Intake
+from lockstep_services.receiver.runs import Run
+from lockstep_services.receiver.submissions import IntakeLimits
+from lockstep_services.receiver.values import RawEvent
 
 SCHEMA = StreamSchema("S", (Attribute("v", AttributeType.INT),))
 MAX_ABREAST = 3

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lockstep.siddhiql import ast
-from services.receiver.kafka_options import KafkaOptions
-from services.receiver.offsets import Offsets
+from lockstep_services.receiver.kafka_options import KafkaOptions
+from lockstep_services.receiver.offsets import Offsets
 
 
 def test_an_offset_is_committed_once_nothing_before_it_is_under_way() -> None:

@@ -8,9 +8,9 @@ import pytest
 from multidict import CIMultiDict
 
 from lockstep.siddhiql import ast, check
-from services.receiver.decode import MalformedBodyError
-from services.receiver.mapped import message_reader
-from services.receiver.sources import source_number, with_source
+from lockstep_services.receiver.decode import MalformedBodyError
+from lockstep_services.receiver.mapped import message_reader
+from lockstep_services.receiver.sources import source_number, with_source
 
 STREAM = "define stream S (room string, celsius double, at long);"
 

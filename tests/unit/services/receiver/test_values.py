@@ -3,7 +3,7 @@
 import pytest
 
 from lockstep.events import Attribute, AttributeType, StreamSchema
-from services.receiver.values import EventReader, FieldError, RawEvent
+from lockstep_services.receiver.values import EventReader, FieldError, RawEvent
 
 T = AttributeType
 SCHEMA = StreamSchema(

@@ -1,0 +1,211 @@
+"""The coordinator's own routes under /v1: apps, validation, nodes, status, commands, dead
+letters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from lockstep.bus import Bus
+from lockstep.events import Fault, UnavailableError
+from lockstep.frame import Command, CommandAnswer, HeartbeatWatch, Problem, command_subject
+from lockstep.siddhiql import SiddhiQLError
+from lockstep_services.coordinator.desired import DesiredState
+from lockstep_services.coordinator.forward import Forwarder
+from lockstep_services.coordinator.preview import preview
+from lockstep_services.coordinator.status import app_status, nodes_json
+
+COMMAND_TIMEOUT_MS = 20_000
+RETRY_AFTER_MS = 1_000
+
+
+class _Deploy(msgspec.Struct):
+    text: str
+    settings: dict[str, str] = {}
+
+
+class _Text(msgspec.Struct):
+    text: str
+
+
+class _HandOver(msgspec.Struct):
+    node: str | None = None
+
+
+class Api:
+    """Handlers over the desired state and the heartbeats."""
+
+    def __init__(
+        self,
+        desired: DesiredState,
+        watch: HeartbeatWatch,
+        forwarder: Forwarder,
+        bus: Bus,
+    ) -> None:
+        self._desired = desired
+        self._watch = watch
+        self._forwarder = forwarder
+        self._bus = bus
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        """The paths."""
+        write = self._forwarder.by_leader
+        router.add_get("/v1/apps", self._list)
+        router.add_post("/v1/apps", write(self._deploy))
+        router.add_put("/v1/apps", write(self._deploy))
+        router.add_get("/v1/apps/{app}", self._get)
+        router.add_delete("/v1/apps/{app}", write(self._undeploy))
+        router.add_get("/v1/apps/{app}/status", self._status)
+        router.add_post("/v1/apps/{app}/handover", self._hand_over)
+        router.add_post("/v1/apps/{app}/snapshot", self._snapshot)
+        router.add_post("/v1/validate", self._validate)
+        router.add_post("/v1/preview", self._preview)
+        router.add_get("/v1/nodes", self._nodes)
+
+    async def _list(self, _request: web.Request) -> web.Response:
+        placements = await self._desired.placements()
+        apps = [
+            {
+                "app": one.app,
+                "version": one.version,
+                "generation": one.generation,
+                "replicas": one.replicas,
+                "nodes": list(placements.get(one.app, ())),
+                "updated_ms": one.updated_ms,
+            }
+            for one in await self._desired.list()
+        ]
+        return web.json_response({"apps": apps})
+
+    async def _deploy(self, request: web.Request) -> web.Response:
+        body = await read_body(request, _Deploy)
+        found = await self._desired.deploy(body.text, body.settings)
+        one = found.deployment
+        answer = {
+            "app": one.app,
+            "version": one.version,
+            "generation": one.generation,
+            "replicas": one.replicas,
+            "created": found.created,
+            "changed": found.changed,
+        }
+        return web.json_response(answer, status=201 if found.created else 200)
+
+    async def _get(self, request: web.Request) -> web.Response:
+        one = await self._desired.get(request.match_info["app"])
+        answer = {
+            "app": one.app,
+            "text": one.text,
+            "version": one.version,
+            "generation": one.generation,
+            "replicas": one.replicas,
+            "settings": dict(one.settings),
+            "created_ms": one.created_ms,
+            "updated_ms": one.updated_ms,
+        }
+        return web.json_response(answer)
+
+    async def _undeploy(self, request: web.Request) -> web.Response:
+        app = request.match_info["app"]
+        purge = request.query.get("purge", "false").lower() == "true"
+        if not await self._desired.undeploy(app, purge=purge):
+            raise Problem(HTTPStatus.NOT_FOUND, f"no app named '{app}' is deployed")
+        return web.json_response({"app": app, "purged": purge})
+
+    async def _status(self, request: web.Request) -> web.Response:
+        one = await self._desired.get(request.match_info["app"])
+        nodes = (await self._desired.placements()).get(one.app, ())
+        return web.json_response(app_status(one, nodes, self._watch))
+
+    async def _nodes(self, _request: web.Request) -> web.Response:
+        return web.json_response({"nodes": nodes_json(self._watch)})
+
+    async def _preview(self, request: web.Request) -> web.Response:
+        body = await read_body(request, _Text)
+        found = await preview(self._desired, body.text)
+        return web.json_response({**asdict(found), "begins_empty": list(found.begins_empty)})
+
+    async def _validate(self, request: web.Request) -> web.Response:
+        body = await read_body(request, _Text)
+        return web.json_response(await self._validated(body.text))
+
+    async def _validated(self, text: str) -> dict[str, Any]:
+        """Whether a text is a valid app; else where and why not."""
+        try:
+            plan = await self._desired.plan(text)
+        except SiddhiQLError as error:
+            mistake = {
+                "line": error.line,
+                "column": error.column,
+                "message": error.message,
+                "hint": error.hint,
+            }
+            return {"valid": False, "errors": [mistake]}
+        return {
+            "valid": True,
+            "errors": [],
+            "app": plan.name,
+            "inputs": list(plan.inputs),
+            "outputs": list(plan.exported),
+            "tables": list(plan.stored),
+        }
+
+    async def _hand_over(self, request: web.Request) -> web.Response:
+        node = None
+        if request.can_read_body:
+            node = (await read_body(request, _HandOver)).node
+        return await self._command(request, Command("hand_over", node))
+
+    async def _snapshot(self, request: web.Request) -> web.Response:
+        return await self._command(request, Command("snapshot"))
+
+    async def _command(self, request: web.Request, command: Command) -> web.Response:
+        one = await self._desired.get(request.match_info["app"])
+        answer = await ask_leader(self._bus, one.app, command)
+        return web.json_response({"app": one.app, "message": answer.message})
+
+
+async def ask_leader(bus: Bus, app: str, command: Command) -> CommandAnswer:
+    """A command that was carried out. Problem 503 when nobody leads the app or what the command
+    needs is away, 409 for what the caller can mend, 500 for a defect.
+    """
+    try:
+        raw = await bus.topics.request(
+            command_subject(app), msgspec.json.encode(command), timeout_ms=COMMAND_TIMEOUT_MS
+        )
+    except UnavailableError as error:
+        raise Problem(
+            HTTPStatus.SERVICE_UNAVAILABLE, f"no processor leads '{app}' right now",
+            retry_after_ms=RETRY_AFTER_MS,
+        ) from error  # fmt: skip
+    answer = msgspec.json.decode(raw, type=CommandAnswer)
+    if not answer.done:
+        raise _refusal(answer)
+    return answer
+
+
+def _refusal(answer: CommandAnswer) -> Problem:
+    if answer.retryable:
+        return Problem(
+            HTTPStatus.SERVICE_UNAVAILABLE, answer.message,
+            hint="try again in a moment", retry_after_ms=RETRY_AFTER_MS,
+        )  # fmt: skip
+    statuses = {
+        Fault.USER: HTTPStatus.CONFLICT,
+        Fault.EXTERNAL: HTTPStatus.SERVICE_UNAVAILABLE,
+        Fault.INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
+    }
+    return Problem(statuses[answer.fault], answer.message)
+
+
+async def read_body(request: web.Request, kind: type[Any]) -> Any:
+    """The request's JSON as `kind`; Problem 400 naming the field."""
+    try:
+        return msgspec.json.decode(await request.read(), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, f"the body does not fit: {error}") from error

@@ -1,0 +1,279 @@
+"""Desired state: which apps at which version. Every write carries the leading coordinator's
+epoch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Final
+from weakref import WeakValueDictionary
+
+from lockstep.bus import Bus, LogName
+from lockstep.clock import Clock
+from lockstep.frame import (
+    DEPLOYMENTS_CHANGED,
+    LOG_SINCE_SETTING,
+    RESTORE_GENERATION_SETTING,
+    RESTORE_SETTING,
+    Offload,
+    Problem,
+    log_of,
+)
+from lockstep.operators.runtime.rehearsal import rehearse
+from lockstep.plan import AppPlan, build
+from lockstep.settings import CoordinatorSettings
+from lockstep.siddhiql import check
+from lockstep.store import Deployment, Stale, Store, Written
+from lockstep.telemetry import Logger
+from lockstep_services.coordinator.app_logs import ORIGIN, AppLogs
+
+MAX_ATTEMPTS: Final = 3
+MAX_TEXT_BYTES: Final = 1_000_000
+OWN_SETTINGS: Final = (ORIGIN, LOG_SINCE_SETTING, RESTORE_SETTING, RESTORE_GENERATION_SETTING)
+"""Settings that the coordinator writes; they outlive a change of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """What a deploy came to: `created` for a new app, `changed` unless it was there as it is."""
+
+    deployment: Deployment
+    created: bool
+    changed: bool
+
+
+class Epoch:
+    """The number that shuts out earlier leaders: begins at the wall clock, moves over what it
+    meets.
+
+    Wall clocks of two hosts may differ; then the store's refusal tells the number to go beyond.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def begin(self, now_ms: int) -> None:
+        """A term as leader begins."""
+        self.number = max(self.number + 1, now_ms)
+
+    def pass_over(self, current: int) -> None:
+        """Somebody wrote with `current`."""
+        self.number = max(self.number, current + 1)
+
+
+class DesiredState:
+    """Reads and writes deployments and placements."""
+
+    def __init__(
+        self,
+        store: Store,
+        bus: Bus,
+        clock: Clock,
+        settings: CoordinatorSettings,
+        epoch: Epoch,
+        log: Logger,
+        offload: Offload,
+        logs: AppLogs,
+    ) -> None:
+        self._offload = offload
+        self._logs = logs
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._settings = settings
+        self._epoch = epoch
+        self._log = log
+
+    async def deploy(self, text: str, settings: Mapping[str, str]) -> Deployed:
+        """Deploys or replaces; SiddhiQLError for an invalid text, Problem when it raced."""
+        plan = await self.plan(text)
+        version = version_of(text)
+        async with self._one_at_a_time(plan.name):
+            return await self._deploy(plan, text, version, settings)
+
+    async def _deploy(
+        self, plan: AppPlan, text: str, version: str, settings: Mapping[str, str]
+    ) -> Deployed:
+        for _ in range(MAX_ATTEMPTS):
+            before = await self._store.deployments.get(plan.name)
+            if before is not None and _same(before, version, settings):
+                return Deployed(before, created=False, changed=False)
+            deployment = await self._next(plan, text, version, settings, before)
+            outcome = await self._store.deployments.put(deployment, epoch=self._epoch.number)
+            if isinstance(outcome, Written):
+                self._log.info("deployed", app=plan.name, version=version[:12])
+                await self.nudge()
+                return Deployed(deployment, created=before is None, changed=True)
+            self._pass_over(outcome)
+        raise _raced(plan.name)
+
+    async def restore(self, app: str, revision: str) -> Deployment:
+        """Wants the app to go on with a revision's state, as a next generation; Problem."""
+        for _ in range(MAX_ATTEMPTS):
+            before = await self.get(app)
+            generation = before.generation + 1
+            asked = {RESTORE_SETTING: revision, RESTORE_GENERATION_SETTING: str(generation)}
+            deployment = replace(
+                before,
+                generation=generation,
+                updated_ms=self._clock.now_ms(),
+                settings={**before.settings, **asked},
+            )
+            outcome = await self._store.deployments.put(deployment, epoch=self._epoch.number)
+            if isinstance(outcome, Written):
+                self._log.info("restore", app=app, revision=revision)
+                await self.nudge()
+                return deployment
+            self._pass_over(outcome)
+        raise _raced(app)
+
+    async def plan(self, text: str) -> AppPlan:
+        """The plan of an app text; SiddhiQLError with line, column and hint."""
+        return await self._offload.run(lambda: plan_of(text))
+
+    async def undeploy(self, app: str, *, purge: bool) -> bool:
+        """Removes an app; `purge`: also logs, revisions, cursors, be it after the app. False when
+        there was nothing to remove."""
+        async with self._one_at_a_time(app):
+            there = await self._store.deployments.get(app)
+            if there is None and purge:
+                there = await self._logs.kept(app)
+            if there is not None:
+                await self._remove(app, purge=purge)
+                self._log.info("undeployed", app=app, purge=purge)
+            if purge:
+                await self._logs.let_go(app)
+                await self._logs.sweep(app)
+        return there is not None
+
+    async def _remove(self, app: str, *, purge: bool) -> None:
+        for _ in range(MAX_ATTEMPTS):
+            epoch = self._epoch.number
+            outcome = await self._store.deployments.remove(app, epoch=epoch, purge=purge)
+            if isinstance(outcome, Written):
+                break
+            self._pass_over(outcome)
+        else:
+            raise _raced(app)
+        await self.place(app, ())
+        await self.nudge()
+
+    async def place(self, app: str, nodes: Sequence[str]) -> bool:
+        """Records a placement; False when somebody else wrote meanwhile."""
+        outcome = await self._store.deployments.put_placement(app, nodes, epoch=self._epoch.number)
+        if isinstance(outcome, Written):
+            return True
+        self._pass_over(outcome)
+        return False
+
+    async def list(self) -> Sequence[Deployment]:
+        """All deployments by name."""
+        return await self._store.deployments.list()
+
+    async def get(self, app: str) -> Deployment:
+        """One; Problem 404."""
+        found = await self._store.deployments.get(app)
+        if found is None:
+            raise Problem(HTTPStatus.NOT_FOUND, f"no app named '{app}' is deployed")
+        return found
+
+    async def log_of(self, app: str) -> LogName | None:
+        """Its logs, also while it is not deployed; None when there are none."""
+        found = await self._store.deployments.get(app) or await self._logs.kept(app)
+        return None if found is None else log_of(found)
+
+    async def placements(self) -> Mapping[str, Sequence[str]]:
+        """Nodes by app."""
+        return await self._store.deployments.placements()
+
+    async def nudge(self) -> None:
+        """Tells everybody to look."""
+        await self._bus.topics.publish(DEPLOYMENTS_CHANGED, b"")
+
+    async def _next(
+        self,
+        plan: AppPlan,
+        text: str,
+        version: str,
+        settings: Mapping[str, str],
+        before: Deployment | None,
+    ) -> Deployment:
+        now_ms = self._clock.now_ms()
+        if before is None:
+            removed = await self._logs.removed(plan.name)
+            kept = None if removed is None else removed.kept
+            if kept is not None and kept.version == version:
+                before = kept  # the same app again: it goes on as it was
+        if before is None:
+            created_ms, own = await self._logs.found_by(plan.name, removed, now_ms)
+        else:
+            created_ms = before.created_ms
+            own = {key: before.settings[key] for key in OWN_SETTINGS if key in before.settings}
+        return Deployment(
+            app=plan.name,
+            text=text,
+            version=version,
+            generation=1 if before is None else before.generation + 1,
+            replicas=replicas_of(plan, settings, self._settings.replicas),
+            created_ms=created_ms,
+            updated_ms=now_ms,
+            settings={**settings, **own},
+        )
+
+    def _one_at_a_time(self, app: str) -> asyncio.Lock:
+        """Nobody deploys an app while its logs are being removed."""
+        return self._locks.setdefault(app, asyncio.Lock())
+
+    def _pass_over(self, outcome: Stale | Written) -> None:
+        if isinstance(outcome, Stale):
+            self._epoch.pass_over(outcome.current)
+
+
+def version_of(text: str) -> str:
+    """What tells a text from all others."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plan_of(text: str) -> AppPlan:
+    """The plan of an app text; SiddhiQLError with line, column and hint."""
+    if len(text.encode()) > MAX_TEXT_BYTES:
+        raise Problem(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"an app text may have {MAX_TEXT_BYTES} bytes"
+        )
+    plan = build(check(text))
+    # What would only fail when a processor starts the app is its author's to know now.
+    rehearse(plan)
+    return plan
+
+
+def replicas_of(plan: AppPlan, settings: Mapping[str, str], default: int) -> int:
+    """How many processors carry the app: as deployed, by @app:ha(replicas=…), or the default."""
+    annotation = plan.checked.annotations.get("ha")
+    given = settings.get("replicas") or (annotation.get("replicas") if annotation else None)
+    if given is None:
+        return default
+    if not given.isdigit() or not 0 < int(given) <= 100:
+        raise Problem(HTTPStatus.BAD_REQUEST, f"replicas: expected 1 to 100, got '{given[:20]}'")
+    return int(given)
+
+
+def _same(before: Deployment, version: str, settings: Mapping[str, str]) -> bool:
+    given = {key: value for key, value in before.settings.items() if key not in OWN_SETTINGS}
+    return before.version == version and given == dict(settings)
+
+
+def unknown(app: str) -> Problem:
+    """Of an app that has no logs."""
+    return Problem(HTTPStatus.NOT_FOUND, f"no app named '{app}' is deployed, or was")
+
+
+def _raced(app: str) -> Problem:
+    return Problem(
+        HTTPStatus.CONFLICT, f"'{app}' was changed by somebody else at the same time",
+        hint="look at it and try again",
+    )  # fmt: skip

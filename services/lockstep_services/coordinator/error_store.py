@@ -1,0 +1,190 @@
+"""The error store over REST: dead letters listed, sent again, forgotten; by number, range or time.
+
+A refused input goes in by the bus's front door again, as it was first sent; an output that a sink
+did not take goes to that sink again, by the publisher that delivers the app.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+from aiohttp import web
+
+from lockstep.bus import Bus, StoredDeadLetter
+from lockstep.bus.subjects import ID_HEADER
+from lockstep.events import UnavailableError
+from lockstep.frame import Problem, Redelivered, Redelivery, redelivery_subject
+from lockstep_services.coordinator.api import read_body
+from lockstep_services.coordinator.desired import DesiredState, unknown
+
+DEFAULT_LETTERS: Final = 100
+MAX_LETTERS: Final = 1_000
+PAGE_LETTERS: Final = 1_000
+SHOWN_PAYLOAD_BYTES: Final = 4_096
+REDELIVERY_TIMEOUT_MS: Final = 25_000
+OUTPUTS: Final = "publisher/"
+
+
+class Selection(msgspec.Struct, forbid_unknown_fields=True):
+    """Which letters: these numbers, or all that fit what is given; inclusive on both sides."""
+
+    sequences: list[int] | None = None
+    first: int | None = None
+    last: int | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    stream: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing is given: nobody means everything by that."""
+        limits = (self.first, self.last, self.since_ms, self.until_ms, self.stream)
+        return not self.sequences and all(one is None for one in limits)
+
+    def has(self, one: StoredDeadLetter) -> bool:
+        """Whether a letter of the right stream is meant."""
+        clock_ms = one.letter.clock_ms
+        return (
+            (not self.sequences or one.sequence in self.sequences)
+            and (self.last is None or one.sequence <= self.last)
+            and (self.since_ms is None or clock_ms >= self.since_ms)
+            and (self.until_ms is None or clock_ms <= self.until_ms)
+        )
+
+    @property
+    def after(self) -> int:
+        """Letters up to this number are none of it."""
+        starts = [one for one in (self.first, min(self.sequences or [0]) or None) if one]
+        return max(starts, default=1) - 1
+
+    def ends_before(self, sequence: int) -> bool:
+        """No letter from this number on is meant."""
+        ends = [one for one in (self.last, max(self.sequences or [0]) or None) if one]
+        return bool(ends) and sequence > min(ends)
+
+
+class ErrorStore:
+    """Handlers over the bus's dead letters. Problem 404 for an app that nobody knows."""
+
+    def __init__(self, bus: Bus, desired: DesiredState) -> None:
+        self._bus = bus
+        self._desired = desired
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        """The paths."""
+        router.add_get("/v1/apps/{app}/errors", self._letters)
+        router.add_post("/v1/apps/{app}/errors/replay", self._replay)
+        router.add_post("/v1/apps/{app}/errors/purge", self._purge)
+
+    async def _letters(self, request: web.Request) -> web.Response:
+        app, limit = request.match_info["app"], _number(request, "limit") or DEFAULT_LETTERS
+        selection = Selection(
+            first=(_number(request, "after") or 0) + 1,
+            last=_number(request, "last"),
+            since_ms=_number(request, "since_ms"),
+            until_ms=_number(request, "until_ms"),
+            stream=request.query.get("stream"),
+        )
+        found = await self._find(app, selection, min(limit, MAX_LETTERS))
+        body = [
+            {
+                "sequence": one.sequence,
+                "stream": one.letter.stream,
+                "reason": one.letter.reason,
+                "payload": one.letter.payload[:SHOWN_PAYLOAD_BYTES].decode(errors="replace"),
+                "content_type": one.letter.content_type,
+                "clock_ms": one.letter.clock_ms,
+                "origin": one.letter.origin,
+                "position": one.letter.position,
+            }
+            for one in found
+        ]
+        return web.json_response({"app": app, "errors": body})
+
+    async def _replay(self, request: web.Request) -> web.Response:
+        app = request.match_info["app"]
+        found = await self._selected(request)
+        outputs = [one for one in found if one.letter.origin.startswith(OUTPUTS)]
+        sent = [one.sequence for one in found if one not in outputs]
+        for one in found:
+            if one.sequence in sent:
+                await self._send_in(app, one)
+        await self._bus.dead_letters.remove(sent)
+        again = await self._send_out(app, [one.sequence for one in outputs])
+        body = {
+            "app": app,
+            "replayed": sorted([*sent, *again.delivered]),
+            "refused": {str(number): why for number, why in again.refused.items()},
+            "more": len(found) == MAX_LETTERS,
+        }
+        return web.json_response(body)
+
+    async def _purge(self, request: web.Request) -> web.Response:
+        found = await self._selected(request)
+        removed = await self._bus.dead_letters.remove([one.sequence for one in found])
+        body = {
+            "app": request.match_info["app"],
+            "removed": removed,
+            "more": len(found) == MAX_LETTERS,
+        }
+        return web.json_response(body)
+
+    async def _selected(self, request: web.Request) -> Sequence[StoredDeadLetter]:
+        selection: Selection = await read_body(request, Selection)
+        if selection.is_empty:
+            raise Problem(
+                HTTPStatus.BAD_REQUEST, "which letters?",
+                hint="give sequences, first, last, since_ms, until_ms or stream",
+            )  # fmt: skip
+        return await self._find(request.match_info["app"], selection, MAX_LETTERS)
+
+    async def _find(self, app: str, selection: Selection, limit: int) -> list[StoredDeadLetter]:
+        found: list[StoredDeadLetter] = []
+        after = selection.after
+        while len(found) < limit:
+            page = await self._bus.dead_letters.read(
+                app, selection.stream, after=after, max_records=PAGE_LETTERS
+            )
+            found += [one for one in page if selection.has(one)]
+            if len(page) < PAGE_LETTERS or selection.ends_before(page[-1].sequence + 1):
+                break
+            after = page[-1].sequence
+        if not found and await self._desired.log_of(app) is None:
+            raise unknown(app)
+        return found[:limit]
+
+    async def _send_in(self, app: str, one: StoredDeadLetter) -> None:
+        """As it was first sent; under an id, so that a replay that is repeated sends it once."""
+        headers = {
+            "Content-Type": one.letter.content_type,
+            ID_HEADER: f"replay-{app}-{one.sequence}",
+        }
+        await self._bus.ingress.publish(app, one.letter.stream, one.letter.payload, headers=headers)
+
+    async def _send_out(self, app: str, sequences: list[int]) -> Redelivered:
+        if not sequences:
+            return Redelivered([])
+        try:
+            raw = await self._bus.topics.request(
+                redelivery_subject(app),
+                msgspec.json.encode(Redelivery(sequences)),
+                timeout_ms=REDELIVERY_TIMEOUT_MS,
+            )
+        except UnavailableError as error:
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE, f"no publisher delivers '{app}' right now",
+                retry_after_ms=1_000,
+            ) from error  # fmt: skip
+        return msgspec.json.decode(raw, type=Redelivered)
+
+
+def _number(request: web.Request, name: str) -> int | None:
+    text = request.query.get(name)
+    if text is None:
+        return None
+    if not text.isdigit() or len(text) > 15:
+        raise Problem(HTTPStatus.BAD_REQUEST, f"{name}: expected a whole number")
+    return int(text)

@@ -1,0 +1,183 @@
+"""The routes of the older products' workers and managers: /siddhi-apps and its family."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from aiohttp import web
+
+from lockstep.bus import Bus
+from lockstep.clock import Clock
+from lockstep.frame import Command, HeartbeatWatch, Problem
+from lockstep.siddhiql import SiddhiQLError
+from lockstep_services.coordinator.api import ask_leader
+from lockstep_services.coordinator.desired import DesiredState
+from lockstep_services.coordinator.forward import Forwarder
+from lockstep_services.coordinator.restoring import Restoring
+from lockstep_services.coordinator.status import summary
+
+INVALID_CODE = 800101
+
+
+class SiddhiApps:
+    """Handlers in the older products' words."""
+
+    def __init__(
+        self,
+        desired: DesiredState,
+        watch: HeartbeatWatch,
+        forwarder: Forwarder,
+        bus: Bus,
+        restoring: Restoring,
+        clock: Clock,
+    ) -> None:
+        self._desired = desired
+        self._watch = watch
+        self._forwarder = forwarder
+        self._bus = bus
+        self._restoring = restoring
+        self._clock = clock
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        """The paths."""
+        write = self._forwarder.by_leader
+        router.add_post("/siddhi-apps", write(self._create))
+        router.add_put("/siddhi-apps", write(self._replace))
+        router.add_get("/siddhi-apps", self._list)
+        router.add_get("/siddhi-apps/statistics", self._statistics)
+        router.add_delete("/siddhi-apps/revisions", write(self._delete_all_revisions))
+        router.add_get("/siddhi-apps/{app}", self._get)
+        router.add_delete("/siddhi-apps/{app}", write(self._delete))
+        router.add_get("/siddhi-apps/{app}/status", self._status)
+        router.add_post("/siddhi-apps/{app}/backup", self._backup)
+        router.add_post("/siddhi-apps/{app}/restore", write(self._restore))
+        router.add_delete("/siddhi-apps/{app}/revisions", write(self._delete_revisions))
+
+    async def _create(self, request: web.Request) -> web.Response:
+        text = await _text(request)
+        try:
+            name = (await self._desired.plan(text)).name
+        except SiddhiQLError as error:
+            return _invalid(error)
+        known = {one.app for one in await self._desired.list()}
+        if name in known:
+            message = f"There is a Siddhi App already exists with same name: {name}"
+            return web.json_response({"type": "conflict", "message": message}, status=409)
+        await self._desired.deploy(text, {})
+        return _stored(name, created=True)
+
+    async def _replace(self, request: web.Request) -> web.Response:
+        try:
+            found = await self._desired.deploy(await _text(request), {})
+        except SiddhiQLError as error:
+            return _invalid(error)
+        return _stored(found.deployment.app, created=found.created)
+
+    async def _list(self, request: web.Request) -> web.Response:
+        wanted = request.query.get("isActive")
+        names = [one.app for one in await self._desired.list()]
+        if wanted is not None:
+            active = wanted.lower() == "true"
+            names = [name for name in names if (self._state(name) == "active") == active]
+        return web.json_response(names)
+
+    async def _get(self, request: web.Request) -> web.Response:
+        one = await self._desired.get(request.match_info["app"])
+        return web.json_response({"content": one.text})
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        app = request.match_info["app"]
+        if not await self._desired.undeploy(app, purge=False):
+            message = f"There is no Siddhi App exist with provided name : {app}"
+            return web.json_response({"type": "not found", "message": message}, status=404)
+        return web.Response(status=200)
+
+    async def _status(self, request: web.Request) -> web.Response:
+        one = await self._desired.get(request.match_info["app"])
+        return web.json_response({"status": self._state(one.app)})
+
+    async def _statistics(self, _request: web.Request) -> web.Response:
+        now_ms = self._clock.now_ms()
+        found = [
+            {
+                "appName": one.app,
+                "status": self._state(one.app),
+                "age": now_ms - one.created_ms,
+                "isStatEnabled": True,
+            }
+            for one in await self._desired.list()
+        ]
+        if not found:
+            raise Problem(HTTPStatus.NOT_FOUND, "no app is deployed")
+        return web.json_response(found)
+
+    async def _backup(self, request: web.Request) -> web.Response:
+        one = await self._desired.get(request.match_info["app"])
+        answer = await ask_leader(self._bus, one.app, Command("snapshot"))
+        return web.json_response({"revision": answer.message}, status=201)
+
+    async def _restore(self, request: web.Request) -> web.Response:
+        app = (await self._desired.get(request.match_info["app"])).app
+        outcome = await self._restoring.restore(app, request.query.get("revision"))
+        message = f"Siddhi App: {app} is restored to revision {outcome.revision}"
+        if not outcome.done:
+            message = f"Siddhi App: {app} will be restored to revision {outcome.revision}"
+        body = {"type": "success", "message": message}
+        return web.json_response(body, status=200 if outcome.done else 202)
+
+    async def _delete_revisions(self, request: web.Request) -> web.Response:
+        _refuse_redeployment(request)
+        app = request.match_info["app"]
+        outcome = await self._restoring.delete_all(app)
+        message = f"{len(outcome.deleted)} revisions of Siddhi App: {app} are deleted"
+        return web.json_response({"type": "success", "message": message})
+
+    async def _delete_all_revisions(self, request: web.Request) -> web.Response:
+        _refuse_redeployment(request)
+        apps = [one.app for one in await self._desired.list()]
+        gone = [len((await self._restoring.delete_all(app)).deleted) for app in apps]
+        message = f"{sum(gone)} revisions of {len(apps)} Siddhi Apps are deleted"
+        return web.json_response({"type": "success", "message": message})
+
+    def _state(self, app: str) -> str:
+        return summary(self._watch.groups(app))
+
+
+def _refuse_redeployment(request: web.Request) -> None:
+    """The older product then begins again without state, unless told otherwise."""
+    if request.query.get("enabledRedeployment", "true").lower() != "false":
+        raise Problem(
+            HTTPStatus.CONFLICT,
+            "an app is not begun again without its state here",
+            hint="add ?enabledRedeployment=false to delete the revisions that nobody needs;"
+            " to begin without state, DELETE /v1/apps/<app>?purge=true and deploy again",
+        )
+
+
+async def _text(request: web.Request) -> str:
+    try:
+        return (await request.read()).decode()
+    except UnicodeDecodeError as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, "the app text is not UTF-8") from error
+
+
+def _invalid(error: SiddhiQLError) -> web.Response:
+    body = {
+        "type": "validation error",
+        "code": INVALID_CODE,
+        "message": str(error),
+        "line": error.line,
+        "column": error.column,
+    }
+    return web.json_response(body, status=400)
+
+
+def _stored(app: str, *, created: bool) -> web.Response:
+    message = "Siddhi App saved successfully and will be deployed in next deployment cycle"
+    if not created:
+        message = "Siddhi App updated successfully and will be deployed in next deployment cycle"
+    return web.json_response(
+        {"type": "success", "message": message},
+        status=201 if created else 200,
+        headers={"Location": f"/siddhi-apps/{app}"},
+    )

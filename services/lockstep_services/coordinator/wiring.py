@@ -1,0 +1,96 @@
+"""Builds the coordinator from its context."""
+
+from __future__ import annotations
+
+from lockstep.frame import Beating, Context, HeartbeatWatch, LeaseKeeper, Service
+from lockstep_services.coordinator.api import Api
+from lockstep_services.coordinator.app_logs import AppLogs
+from lockstep_services.coordinator.desired import DesiredState, Epoch
+from lockstep_services.coordinator.error_store import ErrorStore
+from lockstep_services.coordinator.forward import Forwarder
+from lockstep_services.coordinator.restoring import Restoring
+from lockstep_services.coordinator.revisions import RevisionRoutes
+from lockstep_services.coordinator.siddhi_apps import SiddhiApps
+from lockstep_services.coordinator.sweeping import Sweeper
+from lockstep_services.coordinator.watchman import Watchman
+
+LEAD_RESOURCE = "coordinator"
+START_POLL_MS = 10
+
+
+class Coordinator:
+    """Routes for everybody, the watchman for the one that leads."""
+
+    def __init__(self, context: Context) -> None:
+        settings, world = context.settings.coordinator, context.world
+        clock, log = context.clock, context.log
+        self._context = context
+        self._watch = HeartbeatWatch(
+            world.bus.topics, clock, log, max_retry=settings.heartbeat_max_retry
+        )
+        self._keeper = LeaseKeeper(
+            world.leases, LEAD_RESOURCE, context.node, clock, context.settings.leader,
+            context.metrics, log,
+        )  # fmt: skip
+        epoch = Epoch()
+        logs = AppLogs(
+            world.store, world.bus, clock, log, lambda app: bool(self._watch.groups(app))
+        )
+        self._sweeper = Sweeper(
+            logs, self._keeper, clock, log, interval_ms=settings.sweep_interval_ms
+        )
+        desired = DesiredState(
+            world.store,
+            world.bus,
+            clock,
+            settings,
+            epoch,
+            log,
+            context.offload,
+            logs,
+        )
+        self._watchman = Watchman(
+            desired, self._watch, self._keeper, epoch, clock, settings, context.metrics, log
+        )
+        self._forwarder = Forwarder(self._keeper, self._watch)
+        self._beating = Beating(context, leading=lambda: self._keeper.held)
+        Api(desired, self._watch, self._forwarder, world.bus).add_to(context.router)
+        restoring = Restoring(desired, self._watch, world.store, clock)
+        RevisionRoutes(restoring, self._forwarder).add_to(context.router)
+        ErrorStore(world.bus, desired).add_to(context.router)
+        SiddhiApps(desired, self._watch, self._forwarder, world.bus, restoring, clock).add_to(
+            context.router
+        )
+
+    async def start(self) -> None:
+        """Listens, and leads when nobody else does."""
+        tasks = self._context.tasks
+        tasks.supervise("heartbeats", self._watch.run)
+        tasks.supervise("lease", self._keeper.run)
+        tasks.supervise("watchman", self._watchman.run)
+        tasks.supervise("sweep", self._sweeper.run)
+        tasks.supervise("heartbeat", self._beating.run)
+        await self._somebody_leads()
+
+    async def _somebody_leads(self) -> None:
+        """Waits for a leader for as long as a lost one's lease may last: then writes succeed."""
+        clock = self._context.clock
+        deadline_ms = clock.monotonic_ms() + self._context.settings.leader.lease_ttl_ms
+        while clock.monotonic_ms() < deadline_ms:
+            if self._keeper.held or any(b.leading for b in self._watch.alive("coordinator")):
+                return
+            await clock.sleep_ms(START_POLL_MS)
+
+    async def drain(self) -> None:
+        """Requests under way end by themselves."""
+
+    async def stop(self) -> None:
+        """The next coordinator leads at once."""
+        await self._keeper.release()
+        await self._beating.farewell()
+        await self._forwarder.close()
+
+
+def wire(context: Context) -> Service:
+    """The coordinator."""
+    return Coordinator(context)

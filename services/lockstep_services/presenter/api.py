@@ -1,0 +1,152 @@
+"""The presenter's JSON routes: latest rows, long polls, tables."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from lockstep.clock import Clock
+from lockstep.events import OutputId
+from lockstep.frame import Problem, wait_set
+from lockstep_services.presenter.feed import AppModels, Feed
+from lockstep_services.presenter.listeners import Listeners
+from lockstep_services.presenter.models import StreamModel, identity, parse_identity
+
+DEFAULT_LIMIT = 100
+MAX_WAIT_MS = 30_000
+JSON = "application/json"
+
+
+class Lookup:
+    """Finds models by the names in a path; Problem 404 with the names there are."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+
+    async def app(self, request: web.Request) -> AppModels:
+        """The app of the path; UnavailableError when it is not known and the store is away."""
+        name = request.match_info["app"]
+        models = await self._feed.find(name)
+        if models is None:
+            raise Problem(HTTPStatus.NOT_FOUND, f"no app named '{name}' is deployed")
+        return models
+
+    async def stream(self, request: web.Request) -> tuple[AppModels, StreamModel]:
+        """The stream of the path; errors as of `app`."""
+        models = await self.app(request)
+        name = request.match_info["stream"]
+        stream = models.streams.get(name)
+        if stream is None:
+            known = ", ".join(models.streams) or "none"
+            raise Problem(
+                HTTPStatus.NOT_FOUND,
+                f"app '{models.view.name}' has no output stream '{name}'",
+                hint=f"output streams: {known}; a stream in between needs a @sink to be shown",
+            )
+        return models, stream
+
+
+class Api:
+    """Handlers over the read models."""
+
+    def __init__(
+        self, lookup: Lookup, listeners: Listeners, clock: Clock, history_rows: int
+    ) -> None:
+        self._lookup = lookup
+        self._listeners = listeners
+        self._clock = clock
+        self._history_rows = history_rows
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        """The paths."""
+        router.add_get("/v1/apps/{app}/streams/{stream}/latest", self._latest)
+        router.add_get("/v1/apps/{app}/streams/{stream}/poll", self._poll)
+        router.add_get("/v1/apps/{app}/tables/{table}", self._table)
+
+    async def _latest(self, request: web.Request) -> web.Response:
+        _, stream = await self._lookup.stream(request)
+        limit = number(request, "limit", DEFAULT_LIMIT, self._history_rows)
+        rows = [row.as_json(stream.schema.names) for row in stream.latest(limit)]
+        body = {"stream": stream.schema.name, "total": stream.total, "events": rows}
+        return answer(body)
+
+    async def _poll(self, request: web.Request) -> web.Response:
+        models, stream = await self._lookup.stream(request)
+        after = identity_of(request.query.get("after"))
+        if after is None:
+            after = stream.last_id or OutputId(0, 0)
+        wait_ms = number(request, "wait_ms", 0, MAX_WAIT_MS)
+        rows, gap = stream.after(after)
+        if not rows and wait_ms:
+            listener = self._listeners.add(models.view.name, stream.schema.name)
+            try:
+                rows, gap = stream.after(after)
+                if not rows:
+                    await wait_set(listener.arrived, self._clock, wait_ms)
+                    rows, gap = stream.after(after)
+            finally:
+                self._listeners.remove(models.view.name, stream.schema.name, listener)
+        names = stream.schema.names
+        last = rows[-1].id if rows else after
+        body = {
+            "events": [row.as_json(names) for row in rows],
+            "after": identity(last),
+            "gap": gap,
+        }
+        return answer(body)
+
+    async def _table(self, request: web.Request) -> web.Response:
+        models = await self._lookup.app(request)
+        name = request.match_info["table"]
+        table = models.tables.get(name)
+        if table is None:
+            known = ", ".join(models.tables) or "none"
+            raise Problem(
+                HTTPStatus.NOT_FOUND,
+                f"app '{models.view.name}' has no stored table '{name}'",
+                hint=f"stored tables: {known}; ask others with an on-demand query",
+            )
+        limit = number(request, "limit", DEFAULT_LIMIT, 10**9)
+        names = table.schema.names
+        rows = [dict(zip(names, row.data, strict=True)) for row in table.rows(limit)]
+        body = {
+            "table": name, "key": table.key, "count": len(table), "forgotten": table.forgotten,
+            "rows": rows,
+        }  # fmt: skip
+        return answer(body)
+
+
+def number(request: web.Request, name: str, default: int, limit: int) -> int:
+    """A whole number of the query string, cut to the limit; Problem 400 when it is none."""
+    text = request.query.get(name)
+    if text is None:
+        return min(default, limit)
+    if not text.isdigit() or len(text) > 12:
+        raise Problem(HTTPStatus.BAD_REQUEST, f"{name}: expected a whole number, got '{text[:40]}'")
+    return min(int(text), limit)
+
+
+def identity_of(text: str | None) -> OutputId | None:
+    """The identity given, None when none was; Problem 400 when it is malformed."""
+    if text is None or text == "":
+        return None
+    found = parse_identity(text)
+    if found is None:
+        raise Problem(
+            HTTPStatus.BAD_REQUEST, f"'{text[:40]}' is not an identity",
+            hint="an identity looks like 12.0",
+        )  # fmt: skip
+    return found
+
+
+def answer(body: Any) -> web.Response:
+    """A JSON answer; values that JSON has no form for become text."""
+    return web.Response(body=encode(body), content_type=JSON)
+
+
+def encode(body: Any) -> bytes:
+    """JSON bytes; NaN and infinities become null."""
+    return msgspec.json.encode(body, enc_hook=str)

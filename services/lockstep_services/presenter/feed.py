@@ -1,0 +1,197 @@
+"""Follows the output logs of all apps into the read models, the listeners and the presenter topics.
+
+One task per app and version. Reading starts at the log's first kept record, so a restarted
+presenter shows what the last one showed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from lockstep.bus import Bus, OutputEntry, presenter_subject
+from lockstep.clock import Clock
+from lockstep.events import OutputRecord
+from lockstep.events.outputs import in_columns, joined
+from lockstep.frame import AppView, Catalogue, LeaseKeeper, Tasks
+from lockstep.settings import PresenterSettings
+from lockstep.siddhiql import ast
+from lockstep.telemetry import Metrics
+from lockstep_services.presenter.listeners import Listeners
+from lockstep_services.presenter.models import Fresh, StreamModel, TableModel
+
+READ_MAX_RECORDS: Final = 500
+READ_MAX_BYTES: Final = 8_388_608
+READ_WAIT_MS: Final = 1_000
+TOPIC_MAX_ROWS: Final = 500  # of a stream at once; one reading brings a slice or a few
+
+
+class AppModels:
+    """The read models of one app at one version.
+
+    `history_end`: where its output log ended when it was first looked at; what stands behind is
+    new, and goes to the presenter topics as well. None: not looked at yet. `told`: what the models
+    of the version `before` have told everybody, who is not told again while this one reads the log
+    from its beginning.
+    """
+
+    def __init__(
+        self, view: AppView, settings: PresenterSettings, before: AppModels | None = None
+    ) -> None:
+        self.view = view
+        self.streams = {
+            name: StreamModel(schema, settings.history_rows, settings.sse_queue_events)
+            for name, schema in view.exported.items()
+        }
+        self.tables = {
+            name: TableModel(schema, primary_key(view, name), settings.table_rows)
+            for name, schema in view.stored.items()
+        }
+        self.sequence = 0
+        self.told = 0
+        self.history_end: int | None = None
+        if before is not None and _same_log(before.view, view):
+            self.told = max(before.sequence, before.told)
+            self.history_end = before.history_end
+
+
+class Feed:
+    """All apps' models, kept up to date."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        catalogue: Catalogue,
+        listeners: Listeners,
+        keeper: LeaseKeeper,
+        tasks: Tasks,
+        clock: Clock,
+        settings: PresenterSettings,
+        metrics: Metrics,
+    ) -> None:
+        self._bus = bus
+        self._catalogue = catalogue
+        self._listeners = listeners
+        self._keeper = keeper
+        self._tasks = tasks
+        self._clock = clock
+        self._settings = settings
+        self._metrics = metrics
+        self._models: dict[str, AppModels] = {}
+        self._following = asyncio.Lock()
+
+    def models(self, app: str) -> AppModels | None:
+        """The models of an app that is known to be deployed."""
+        return self._models.get(app)
+
+    async def find(self, app: str) -> AppModels | None:
+        """The models of a deployed app; looks into the store when it is not known yet."""
+        if app not in self._models and await self._catalogue.find(app) is not None:
+            await self.follow_catalogue()
+        return self._models.get(app)
+
+    async def run(self) -> None:
+        """Starts and stops a task per app as the catalogue changes."""
+        await self._catalogue.follow(self.follow_catalogue)
+
+    async def follow_catalogue(self) -> None:
+        """Brings the tasks in line with what is deployed now."""
+        async with self._following:
+            await self._follow_catalogue()
+
+    async def _follow_catalogue(self) -> None:
+        views = {view.name: view for view in self._catalogue.views}
+        replaced: dict[str, AppModels] = {}
+        for app in list(self._models):
+            if app not in views or not views[app].is_same_app(self._models[app].view.deployment):
+                await self._tasks.stop(f"feed-{app}")
+                replaced[app] = self._models.pop(app)
+        for app, view in views.items():
+            if app not in self._models:
+                models = AppModels(view, self._settings, replaced.get(app))
+                self._models[app] = models
+                self._tasks.supervise(f"feed-{app}", partial(self._follow, models))
+
+    async def _follow(self, models: AppModels) -> None:
+        log = await self._bus.output_log(models.view.log)
+        if models.history_end is None:
+            models.history_end = (await log.tail()).sequence
+        while True:
+            entries = await log.read(
+                models.sequence,
+                max_records=READ_MAX_RECORDS,
+                max_bytes=READ_MAX_BYTES,
+                wait_ms=READ_WAIT_MS,
+            )
+            if not entries:
+                continue
+            models.sequence = entries[-1].sequence
+            # Dashboards get what is new, not the history again after a restart.
+            told = sum(entry.sequence <= models.told for entry in entries)
+            old = max(told, sum(entry.sequence <= models.history_end for entry in entries))
+            self._take(models, entries[:told])
+            self._tell_listeners(models, self._take(models, entries[told:old]))
+            fresh = self._take(models, entries[old:])
+            self._tell_listeners(models, fresh)
+            if self._keeper.held:
+                for model, some in fresh:
+                    await self._publish(models.view.name, model, some)
+
+    def _take(
+        self, models: AppModels, entries: Sequence[OutputEntry]
+    ) -> list[tuple[StreamModel, Fresh]]:
+        """Shows rows to who asks; gives those of streams."""
+        rows = joined(
+            in_columns(entry.record.rows)
+            for entry in entries
+            if isinstance(entry.record, OutputRecord)
+        )
+        now_ms = self._clock.monotonic_ms()
+        taken: list[tuple[StreamModel, Fresh]] = []
+        for name in dict.fromkeys(each.stream for each in rows.columns):
+            some = rows.of_stream(name)
+            if name in models.tables:
+                models.tables[name].add(some)
+            elif name in models.streams:
+                taken.append((models.streams[name], models.streams[name].add(some, now_ms)))
+        return taken
+
+    def _tell_listeners(
+        self, models: AppModels, taken: Sequence[tuple[StreamModel, Fresh]]
+    ) -> None:
+        app = models.view.name
+        for model, fresh in taken:
+            name = model.schema.name
+            self._listeners.push(app, name, fresh)
+            self._metrics.count(
+                "lockstep_presenter_events_total", fresh.count, app=app, stream=name
+            )
+
+    async def _publish(self, app: str, model: StreamModel, fresh: Fresh) -> None:
+        """A message per row; more at once than anybody could look at are told by their number."""
+        subject = presenter_subject(app, model.schema.name)
+        left_out = fresh.skipped + max(0, len(fresh.rows) - TOPIC_MAX_ROWS)
+        if left_out:
+            await self._bus.topics.publish(subject, msgspec.json.encode({"skipped": left_out}))
+        for row in fresh.rows[-TOPIC_MAX_ROWS:]:
+            payload = msgspec.json.encode(row.as_json(model.schema.names))
+            await self._bus.topics.publish(subject, payload)
+
+
+def _same_log(before: AppView, view: AppView) -> bool:
+    """An app that was removed with its logs and is deployed anew has others."""
+    return before.deployment.created_ms == view.deployment.created_ms
+
+
+def primary_key(view: AppView, table: str) -> tuple[str, ...]:
+    """The attributes of a table's @PrimaryKey, or none."""
+    definition = view.definition(table)
+    annotations: Sequence[ast.Annotation] = () if definition is None else definition.annotations
+    for annotation in annotations:
+        if annotation.name.lower() == "primarykey":
+            return annotation.positional
+    return ()

@@ -1,0 +1,88 @@
+"""Listeners with bounded queues: one that does not keep up is told so and dropped, nobody else
+waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from http import HTTPStatus
+
+from lockstep.frame.problems import Problem
+from lockstep.telemetry import Metrics
+from lockstep_services.presenter.models import Fresh, Shown
+
+
+class Listener:
+    """A queue of rows of one stream."""
+
+    def __init__(self, max_rows: int) -> None:
+        self._rows: deque[Shown] = deque()
+        self._max_rows = max_rows
+        self._arrived = asyncio.Event()
+        self.lagging = False
+
+    def push(self, fresh: Fresh) -> None:
+        """Adds rows; over the limit the listener counts as lagging and takes no more."""
+        if self.lagging:
+            return
+        if fresh.skipped or len(self._rows) + fresh.count > self._max_rows:
+            self.lagging = True
+        else:
+            self._rows.extend(fresh.rows)
+        self._arrived.set()
+
+    def take(self) -> list[Shown]:
+        """What has arrived, oldest first."""
+        rows = list(self._rows)
+        self._rows.clear()
+        self._arrived.clear()
+        return rows
+
+    @property
+    def arrived(self) -> asyncio.Event:
+        """Set when there is something to take, or when it lags."""
+        return self._arrived
+
+
+class Listeners:
+    """All listeners by (app, stream)."""
+
+    def __init__(self, max_listeners: int, queue_rows: int, metrics: Metrics) -> None:
+        self._max_listeners = max_listeners
+        self._queue_rows = queue_rows
+        self._metrics = metrics
+        self._listeners: dict[tuple[str, str], set[Listener]] = {}
+        self._count = 0
+
+    def add(self, app: str, stream: str) -> Listener:
+        """A new listener; Problem 503 when there are too many."""
+        if self._count >= self._max_listeners:
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                f"{self._count} listeners are connected, no more are taken",
+                retry_after_ms=5_000,
+            )
+        listener = Listener(self._queue_rows)
+        self._listeners.setdefault((app, stream), set()).add(listener)
+        self._count += 1
+        self._metrics.set("lockstep_presenter_listeners", self._count, kind="sse")
+        return listener
+
+    def remove(self, app: str, stream: str, listener: Listener) -> None:
+        """Forgets a listener; idempotent."""
+        known = self._listeners.get((app, stream), set())
+        if listener in known:
+            known.remove(listener)
+            self._count -= 1
+            if not known:
+                del self._listeners[app, stream]
+            self._metrics.set("lockstep_presenter_listeners", self._count, kind="sse")
+
+    def push(self, app: str, stream: str, fresh: Fresh) -> None:
+        """Hands rows to everybody who listens."""
+        for listener in self._listeners.get((app, stream), ()):
+            was_lagging = listener.lagging
+            listener.push(fresh)
+            if listener.lagging and not was_lagging:
+                self._metrics.count("lockstep_presenter_listeners_dropped_total", kind="sse")

@@ -1,0 +1,119 @@
+"""On-demand queries over HTTP: put to the app's leader, and put again to its successor.
+
+A query that changes a table is applied once per `Idempotency-Key` (made here when the client gives
+none), so asking again after a leader was lost is harmless.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+from aiohttp import web
+
+from lockstep.bus import Topics
+from lockstep.clock import Clock, Randomness
+from lockstep.events import UnavailableError
+from lockstep.frame import Problem, malformed_json, question_subject
+from lockstep.frame.control import OnDemandAnswer, OnDemandQuestion
+from lockstep_services.presenter.api import Lookup, answer
+
+KEY_HEADER: Final = "Idempotency-Key"
+MAX_KEY_CHARACTERS: Final = 200
+MAX_QUERY_BYTES: Final = 65_536
+TIMEOUT_MS: Final = 20_000
+ATTEMPT_TIMEOUT_MS: Final = 8_000
+AGAIN_MS: Final = 200
+
+
+class Questions:
+    """The routes of on-demand queries."""
+
+    def __init__(
+        self, lookup: Lookup, topics: Topics, clock: Clock, randomness: Randomness
+    ) -> None:
+        self._lookup = lookup
+        self._topics = topics
+        self._clock = clock
+        self._randomness = randomness
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        """The paths."""
+        router.add_post("/v1/apps/{app}/query", self._query)
+        router.add_post("/stores/query", self._store_query)
+
+    async def _query(self, request: web.Request) -> web.Response:
+        models = await self._lookup.app(request)
+        return await self._answered(request, models.view.name, await read_object(request))
+
+    async def _store_query(self, request: web.Request) -> web.Response:
+        body = await read_object(request)
+        app = body.get("appName")
+        if not isinstance(app, str) or not app:
+            raise Problem(HTTPStatus.BAD_REQUEST, "appName: expected the name of an app")
+        return await self._answered(request, app, body)
+
+    async def _answered(self, request: web.Request, app: str, body: dict[str, Any]) -> web.Response:
+        query = body.get("query")
+        if not isinstance(query, str) or not query.strip():
+            raise Problem(HTTPStatus.BAD_REQUEST, "query: expected an on-demand query")
+        key = request.headers.get(KEY_HEADER)
+        if key is not None and not 0 < len(key) <= MAX_KEY_CHARACTERS:
+            message = f"{KEY_HEADER}: 1 to {MAX_KEY_CHARACTERS} characters"
+            raise Problem(HTTPStatus.BAD_REQUEST, message)
+        question = OnDemandQuestion(query, key or self._randomness.uuid_hex())
+        found = await self._ask(app, question)
+        result: dict[str, Any] = {"records": found.rows, "position": found.position}
+        if found.rows_changed is not None:
+            result["changed"] = found.rows_changed
+        if body.get("details"):
+            result["details"] = [{"name": name, "dataType": kind} for name, kind in found.columns]
+        return answer(result)
+
+    async def _ask(self, app: str, question: OnDemandQuestion) -> OnDemandAnswer:
+        """The leader's answer, or that of the one that comes after it; Problem when refused."""
+        payload = msgspec.json.encode(question)
+        deadline_ms = self._clock.monotonic_ms() + TIMEOUT_MS
+        while True:
+            left_ms = deadline_ms - self._clock.monotonic_ms()
+            found = await self._attempt(app, payload, max(1, min(left_ms, ATTEMPT_TIMEOUT_MS)))
+            if found.error is None or found.user_error:
+                return _accepted(found)
+            if left_ms <= AGAIN_MS:
+                raise Problem(
+                    HTTPStatus.SERVICE_UNAVAILABLE, found.error, retry_after_ms=1_000,
+                    hint="whether a write was applied is not known: repeat it with the header "
+                    f"{KEY_HEADER}: {question.request_id}",
+                )  # fmt: skip
+            await self._clock.sleep_ms(AGAIN_MS)
+
+    async def _attempt(self, app: str, payload: bytes, timeout_ms: int) -> OnDemandAnswer:
+        try:
+            raw = await self._topics.request(question_subject(app), payload, timeout_ms=timeout_ms)
+        except UnavailableError:
+            return OnDemandAnswer(error=f"no processor leads '{app}' right now")
+        return msgspec.json.decode(raw, type=OnDemandAnswer)
+
+
+def _accepted(found: OnDemandAnswer) -> OnDemandAnswer:
+    if found.error is None:
+        return found
+    errors: list[dict[str, Any]] = []
+    if found.line:
+        errors.append({"line": found.line, "column": found.column})
+    raise Problem(HTTPStatus.BAD_REQUEST, found.error, errors=errors, hint=found.hint)
+
+
+async def read_object(request: web.Request) -> dict[str, Any]:
+    """The JSON object of a request's body; Problem 400."""
+    raw = await request.read()
+    if len(raw) > MAX_QUERY_BYTES:
+        raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the query is too large")
+    try:
+        body = msgspec.json.decode(raw)
+    except msgspec.DecodeError as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, malformed_json(error)) from error
+    if not isinstance(body, dict):
+        raise Problem(HTTPStatus.BAD_REQUEST, "expected a JSON object")
+    return body

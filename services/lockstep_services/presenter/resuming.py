@@ -1,0 +1,37 @@
+"""Where a listener goes on: the ids of server-sent events, which bear since when the app's logs
+exist, so that one of a purged app says nothing about the next one's rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lockstep.events import OutputId
+from lockstep_services.presenter.api import identity_of
+from lockstep_services.presenter.models import identity
+
+BEGINNING = OutputId(0, 0)
+"""Before every row: positions count from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Behind which row to go on; None: with what comes. `is_anew`: that row's log is gone."""
+
+    seen: OutputId | None
+    is_anew: bool = False
+
+
+def event_id(row: OutputId, since_ms: int) -> str:
+    """Of a row's event: `<since>.<position>.<ordinal>`, without the time where none was noted."""
+    return f"{since_ms}.{identity(row)}" if since_ms else identity(row)
+
+
+def place_of(given: str | None, since_ms: int) -> Place:
+    """Where who gives this goes on. An identity without a time is one of the present log's.
+    Problem 400 when it is neither.
+    """
+    since, _, rest = (given or "").partition(".")
+    if rest.count(".") != 1 or not since.isdigit():
+        return Place(identity_of(given))
+    seen = identity_of(rest)
+    return Place(seen) if int(since) == since_ms else Place(BEGINNING, is_anew=True)

@@ -1,0 +1,174 @@
+"""Server-sent events: every row of one stream with resume, and a digest of a whole app for its
+page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from aiohttp import web
+
+from lockstep.clock import Clock
+from lockstep.events import OutputId
+from lockstep.frame import HeartbeatWatch, wait_set
+from lockstep_services.presenter.api import Lookup, encode
+from lockstep_services.presenter.feed import AppModels, Feed
+from lockstep_services.presenter.listeners import Listener, Listeners
+from lockstep_services.presenter.models import Shown, StreamModel, identity
+from lockstep_services.presenter.resuming import Place, event_id, place_of
+
+KEEPALIVE_MS: Final = 10_000
+DIGEST_EVERY_MS: Final = 500
+DIGEST_ROWS: Final = 60
+DIGEST_FIRST_ROWS: Final = 240
+RETRY_MS: Final = 1_000
+
+
+class EventStreams:
+    """The SSE routes."""
+
+    def __init__(
+        self, feed: Feed, lookup: Lookup, listeners: Listeners, watch: HeartbeatWatch, clock: Clock
+    ) -> None:
+        self._feed = feed
+        self._lookup = lookup
+        self._listeners = listeners
+        self._watch = watch
+        self._clock = clock
+        self._closing = asyncio.Event()
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        """The paths."""
+        router.add_get("/v1/apps/{app}/streams/{stream}/sse", self._rows)
+        router.add_get("/v1/apps/{app}/live", self._live)
+
+    def close(self) -> None:
+        """Ends all streams; clients come back to another presenter."""
+        self._closing.set()
+
+    async def _rows(self, request: web.Request) -> web.StreamResponse:
+        models, stream = await self._lookup.stream(request)
+        given = request.headers.get("Last-Event-ID") or request.query.get("after")
+        place = place_of(given, models.view.log.since_ms)
+        listener = self._listeners.add(models.view.name, stream.schema.name)
+        try:
+            response = await _open(request)
+            await self._serve(response, models, stream, listener, place)
+        except ConnectionError:
+            pass
+        finally:
+            self._listeners.remove(models.view.name, stream.schema.name, listener)
+        return response
+
+    async def _serve(
+        self,
+        response: web.StreamResponse,
+        models: AppModels,
+        stream: StreamModel,
+        listener: Listener,
+        place: Place,
+    ) -> None:
+        seen, log = place.seen, models.view.log
+        if seen is not None:
+            rows, gap = stream.after(seen)
+            if gap or place.is_anew:
+                reason = "the app was purged" if place.is_anew else "history is gone"
+                await _send(response, "gap", {"after": identity(seen), "reason": reason})
+            await _send_rows(response, stream, rows, log.since_ms)
+            seen = rows[-1].id if rows else seen
+        while not self._closing.is_set():
+            now = self._feed.models(log.app)
+            if now is not None and now.view.log != log:
+                return  # the next app of this name counts from 1: the client comes back for that
+            arrived = await wait_set(listener.arrived, self._clock, KEEPALIVE_MS)
+            if not arrived:
+                await response.write(b": still here\n\n")
+                continue
+            rows = [row for row in listener.take() if seen is None or row.id > seen]
+            await _send_rows(response, stream, rows, log.since_ms)
+            if listener.lagging:
+                await _send(response, "lagging", {"reason": "too slow; connect again to resume"})
+                return
+
+    async def _live(self, request: web.Request) -> web.StreamResponse:
+        models = await self._lookup.app(request)
+        response = await _open(request)
+        seen: dict[str, OutputId] = {}
+        first = True
+        try:
+            while not self._closing.is_set() and self._feed.models(models.view.name) is models:
+                digest = self._digest(models, seen, DIGEST_FIRST_ROWS if first else DIGEST_ROWS)
+                await _send(response, "digest", digest)
+                first = False
+                await wait_set(self._closing, self._clock, DIGEST_EVERY_MS)
+            if not self._closing.is_set():
+                await _send(response, "changed", {"reason": "the app changed; load again"})
+        except ConnectionError:
+            pass
+        return response
+
+    def _digest(
+        self, models: AppModels, seen: dict[str, OutputId], max_rows: int
+    ) -> Mapping[str, Any]:
+        now_ms = self._clock.monotonic_ms()
+        streams: dict[str, Any] = {}
+        for name, model in models.streams.items():
+            rows = [
+                row for row in reversed(model.latest(max_rows)) if row.id > seen.get(name, NONE)
+            ]
+            if rows:
+                seen[name] = rows[-1].id
+            streams[name] = {
+                "total": model.total,
+                "rate": round(model.rate_per_s(now_ms), 2),
+                "rows": [[identity(row.id), row.timestamp_ms, *row.data] for row in rows],
+            }
+        tables = {
+            name: {"count": len(table), "rows": [row.data for row in table.rows(50)]}
+            for name, table in models.tables.items()
+        }
+        return {"streams": streams, "tables": tables, "replicas": self.replicas(models.view.name)}
+
+    def replicas(self, app: str) -> Sequence[Mapping[str, Any]]:
+        """How the processors of an app are doing."""
+        return [
+            {
+                "node": beat.node, "role": group.role, "ready": group.ready, "lag": group.lag,
+                "position": group.position, "epoch": group.epoch, "trouble": group.trouble,
+            }
+            for beat, group in self._watch.groups(app)
+        ]  # fmt: skip
+
+
+NONE: Final = OutputId(-1, -1)
+
+
+async def _open(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(
+        headers={
+            "Content-Type": "text/event-stream",
+            "Cache-Control": "no-store",
+            "X-Accel-Buffering": "no",
+        }
+    )
+    await response.prepare(request)
+    await response.write(f"retry: {RETRY_MS}\n\n".encode())
+    return response
+
+
+async def _send(response: web.StreamResponse, event: str, data: Any) -> None:
+    await response.write(b"event: " + event.encode() + b"\ndata: " + encode(data) + b"\n\n")
+
+
+async def _send_rows(
+    response: web.StreamResponse, stream: StreamModel, rows: Sequence[Shown], since_ms: int
+) -> None:
+    names = stream.schema.names
+    parts = [
+        b"id: %b\ndata: %b\n\n" % (event_id(row.id, since_ms).encode(), encode(row.as_json(names)))
+        for row in rows
+    ]
+    if parts:
+        await response.write(b"".join(parts))

@@ -1,0 +1,67 @@
+"""Builds the presenter from its context."""
+
+from __future__ import annotations
+
+from lockstep.frame import Beating, Catalogue, Context, HeartbeatWatch, LeaseKeeper, Service
+from lockstep_services.presenter.api import Api, Lookup
+from lockstep_services.presenter.feed import Feed
+from lockstep_services.presenter.listeners import Listeners
+from lockstep_services.presenter.page import Page
+from lockstep_services.presenter.questions import Questions
+from lockstep_services.presenter.sse import EventStreams
+
+TOPICS_RESOURCE = "presenter/topics"
+
+
+class Presenter:
+    """Feed, routes, event streams and the page."""
+
+    def __init__(self, context: Context) -> None:
+        settings, bus = context.settings, context.world.bus
+        clock, metrics = context.clock, context.metrics
+        self._context = context
+        self._catalogue = Catalogue.of(context)
+        self._watch = HeartbeatWatch(
+            bus.topics, clock, context.log, max_retry=settings.coordinator.heartbeat_max_retry
+        )
+        self._keeper = LeaseKeeper(
+            context.world.leases, TOPICS_RESOURCE, context.node, clock, settings.leader, metrics,
+            context.log,
+        )  # fmt: skip
+        presenter = settings.presenter
+        listeners = Listeners(presenter.max_listeners, presenter.sse_queue_events, metrics)
+        self._feed = Feed(
+            bus, self._catalogue, listeners, self._keeper, context.tasks, clock, presenter, metrics
+        )
+        self._beating = Beating(context)
+        lookup = Lookup(self._feed)
+        self._streams = EventStreams(self._feed, lookup, listeners, self._watch, clock)
+        Api(lookup, listeners, clock, presenter.history_rows).add_to(context.router)
+        Questions(lookup, bus.topics, clock, context.randomness).add_to(context.router)
+        self._streams.add_to(context.router)
+        Page(self._feed, lookup, self._catalogue, self._watch, clock).add_to(context.router)
+
+    async def start(self) -> None:
+        """Knows the apps, then follows their outputs."""
+        await self._catalogue.refresh()
+        await self._feed.follow_catalogue()
+        tasks = self._context.tasks
+        self._catalogue.start(tasks)
+        tasks.supervise("heartbeats", self._watch.run)
+        tasks.supervise("heartbeat", self._beating.run)
+        tasks.supervise("topics-lease", self._keeper.run)
+        tasks.supervise("feed", self._feed.run)
+
+    async def drain(self) -> None:
+        """Listeners are sent away; they resume elsewhere by their last identity."""
+        self._streams.close()
+
+    async def stop(self) -> None:
+        """The next presenter takes over the topics at once."""
+        await self._keeper.release()
+        await self._beating.farewell()
+
+
+def wire(context: Context) -> Service:
+    """The presenter."""
+    return Presenter(context)

@@ -1,0 +1,113 @@
+"""What the leader of an app answers on the bus: on-demand queries and operators' commands."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import msgspec
+
+from lockstep.bus import Subscription
+from lockstep.events import Fault, LockstepError
+from lockstep.frame import (
+    Command,
+    CommandAnswer,
+    OnDemandAnswer,
+    OnDemandQuestion,
+    command_subject,
+    question_subject,
+)
+from lockstep.siddhiql import CheckedOnDemand, SiddhiQLError, check_on_demand
+from lockstep_services.processor.replica import Replica
+from lockstep_services.processor.writing import Writes
+
+Carry = Callable[[Command], Awaitable[CommandAnswer]]
+
+
+class Answers:
+    """Open while this replica leads."""
+
+    def __init__(self, replica: Replica, writes: Writes, carry_out: Carry) -> None:
+        self._replica = replica
+        self._writes = writes
+        self._carry_out = carry_out
+        self._open: list[Subscription] = []
+        self._turn = asyncio.Lock()
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Answers from now on."""
+        await self._to_its_end(self._subscribe())
+
+    async def close(self) -> None:
+        """Answers no more; idempotent."""
+        await self._to_its_end(self._unsubscribe())
+
+    async def _to_its_end(self, work: Coroutine[Any, Any, None]) -> None:
+        """Goes on when the caller is cancelled, one after the other: a subscription that nobody
+        knows of would answer in the name of a replica that is gone."""
+        task = asyncio.ensure_future(self._in_turn(work))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        await asyncio.shield(task)
+
+    async def _in_turn(self, work: Coroutine[Any, Any, None]) -> None:
+        async with self._turn:
+            await work
+
+    async def _subscribe(self) -> None:
+        topics, app = self._replica.around.world.bus.topics, self._replica.name.app
+        # One by one: when the second cannot be had, `close` knows of the first.
+        self._open.append(await topics.respond(question_subject(app), self._question))
+        self._open.append(await topics.respond(command_subject(app), self._command))
+
+    async def _unsubscribe(self) -> None:
+        while self._open:
+            await self._open[-1].close()
+            self._open.pop()
+
+    async def _question(self, payload: bytes) -> bytes:
+        question = msgspec.json.decode(payload, type=OnDemandQuestion)
+        return msgspec.json.encode(await self.answer(question), enc_hook=str)
+
+    async def answer(self, question: OnDemandQuestion) -> OnDemandAnswer:
+        """Rows and columns of what was read, the number of rows written, or what is wrong."""
+        try:
+            checked = check_on_demand(question.query, self._replica.engine.plan.checked)
+            if checked.is_write:
+                return await self._written(question)
+            return await self._found(checked, question.query)
+        except SiddhiQLError as error:
+            return OnDemandAnswer(
+                error=error.message, hint=error.hint, user_error=True,
+                line=error.line, column=error.column,
+            )  # fmt: skip
+        except LockstepError as error:
+            return OnDemandAnswer(
+                error=error.message, hint=error.hint, user_error=error.fault is Fault.USER
+            )
+
+    async def _found(self, checked: CheckedOnDemand, query: str) -> OnDemandAnswer:
+        position, rows = await self._replica.engine.on_demand(query)
+        columns = [(one.name, str(one.type)) for one in checked.output.attributes]
+        return OnDemandAnswer(rows=[list(row) for row in rows], columns=columns, position=position)
+
+    async def _written(self, question: OnDemandQuestion) -> OnDemandAnswer:
+        request_id = question.request_id or self._replica.around.randomness.uuid_hex()
+        outcome = await self._writes.write(question.query, request_id)
+        problem = outcome.problem
+        if problem is None:
+            return OnDemandAnswer(position=outcome.position, rows_changed=outcome.rows_changed)
+        return OnDemandAnswer(
+            position=outcome.position, rows_changed=outcome.rows_changed, user_error=True,
+            error=problem.message, hint=problem.hint, line=problem.line, column=problem.column,
+        )  # fmt: skip
+
+    async def _command(self, payload: bytes) -> bytes:
+        command = msgspec.json.decode(payload, type=Command)
+        try:
+            answer = await self._carry_out(command)
+        except LockstepError as error:
+            answer = CommandAnswer.of_error(error)
+        return msgspec.json.encode(answer)

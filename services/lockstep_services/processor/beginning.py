@@ -1,0 +1,112 @@
+"""A replica's beginning: opens its logs and restores the newest revision that can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lockstep.bus import LogName, OutputTail
+from lockstep.events import Generation, LockstepError, Position
+from lockstep.frame import AppView, Offload
+from lockstep.operators.errors import SnapshotError
+from lockstep.store import Revision, stamp, stamp_of
+from lockstep_services.processor.engine import AppEngine
+from lockstep_services.processor.envelope import EnvelopeError, unseal
+from lockstep_services.processor.origin import Fresh, choose, counting, generation_at, generation_of
+from lockstep_services.processor.replica import Beginning, Replica, Surroundings
+from lockstep_services.processor.standing import Standing, standing
+
+ORIGIN_SETTING = "origin_position"
+
+
+class NoBeginningError(LockstepError):
+    """Neither a revision nor the log's beginning is there: the state cannot be rebuilt."""
+
+
+async def begin(
+    around: Surroundings, name: LogName, view: AppView, nodes: tuple[str, ...], offload: Offload
+) -> Replica:
+    """A replica that stands at its beginning, folding not yet."""
+    bus = around.world.bus
+    input_log, output_log = await bus.input_log(name, make=False), await bus.output_log(name)
+    # The log first: what it says has begun is in the store by then.
+    tail = await output_log.tail()
+    revisions = await around.world.store.revisions.list(*name.place)
+    engine, generation, is_empty = await _engine(around, view, revisions, tail, offload)
+    first, last = await input_log.bounds()
+    if first > engine.position + 1 and last > 0:
+        # Whatever was forgotten before was covered by a revision once: begin behind it and say so.
+        around.log.error(
+            "the input log begins behind the newest usable revision",
+            app=name.app, first=first, position=engine.position,
+        )  # fmt: skip
+        if revisions:
+            raise NoBeginningError(
+                f"the log begins at {first}, the newest usable revision is at {engine.position}",
+                where=name.app,
+            )
+        engine = await AppEngine.create(
+            view.deployment.text, view.deployment.version, around.make_executor, offload,
+            origin=first - 1, max_sends=around.settings.processor.dedup_max_ids,
+        )  # fmt: skip
+    replica = Replica(
+        around, name, input_log, output_log, engine, view, nodes, generation, log_end=last
+    )
+    if is_empty:
+        replica.unrecorded = Beginning(*await engine.contents())
+    replica.saw(tail)
+    return replica
+
+
+async def _engine(
+    around: Surroundings,
+    view: AppView,
+    revisions: Sequence[Revision],
+    tail: OutputTail,
+    offload: Offload,
+) -> tuple[AppEngine, Generation, bool]:
+    """The engine, the generation of its state, and whether that is an empty one."""
+    deployment = view.deployment
+    origin: Position = int(deployment.settings.get(ORIGIN_SETTING, "0"))
+    choice = choose(revisions, deployment, tail, origin=origin)
+    if isinstance(choice, Fresh):
+        origin = choice.origin
+    else:
+        alike = [
+            one
+            for one in counting(revisions, tail)
+            if stamp_of(one) == stamp_of(choice.revision) and one.version == choice.revision.version
+        ]
+        for revision in sorted(alike, key=lambda one: one.position, reverse=True):
+            engine = await _restored(around, revision, offload)
+            if engine is not None:
+                return engine, generation_at(revision, tail), False
+    generation = generation_of(stamp(deployment), origin)
+    there = tail.generation
+    if there is not None and there != generation:
+        is_lost = there.deployed_ms == deployment.created_ms
+        if is_lost or standing(generation, tail) is Standing.OVERTAKEN:
+            raise NoBeginningError(
+                f"the output log goes on with a state that began at {there.position};"
+                " no revision of it can be used",
+                where=view.name,
+            )
+    engine = await AppEngine.create(
+        deployment.text, deployment.version, around.make_executor, offload,
+        origin=origin, max_sends=around.settings.processor.dedup_max_ids,
+    )  # fmt: skip
+    return engine, generation, True
+
+
+async def _restored(around: Surroundings, revision: Revision, offload: Offload) -> AppEngine | None:
+    """The engine at a revision, or None when that cannot be used."""
+    try:
+        contents = unseal(await around.world.store.revisions.load(revision.id))
+        engine = await AppEngine.create(
+            contents.text, revision.version, around.make_executor, offload,
+            origin=revision.position, max_sends=around.settings.processor.dedup_max_ids,
+        )  # fmt: skip
+        await engine.restore(revision.position, contents)
+    except (LookupError, EnvelopeError, SnapshotError) as error:
+        around.log.error("a revision cannot be used", revision=revision.id, error=str(error))
+        return None
+    return engine

@@ -1,0 +1,74 @@
+"""What the leader's claims and a look at the output log's end come to, as the protocol's facts."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from lockstep.bus import Accepted, OutputTail
+from lockstep.events import ClaimRecord, Generation, UnavailableError
+from lockstep.leader.protocol import Permit, facts
+from lockstep_services.processor.replica import Replica
+
+
+class Begun(Enum):
+    """What came of asking the output log to bear another generation."""
+
+    STANDS = "stands"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    NOT_NOW = "not now"
+
+
+class Claims:
+    """Of one replica. RestartReplicaError where the log goes on with another state than its own."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        self._log = replica.around.log.bind(**replica.labels)
+
+    async def read_tail(self) -> facts.Fact:
+        """Where the output log ends."""
+        try:
+            tail = await self._replica.output.tail()
+        except UnavailableError as error:
+            self._log.warning("output log away", error=str(error))
+            return facts.TailUnavailable()
+        self._replica.saw(tail)
+        return facts.TailRead(as_fact(tail))
+
+    async def claim(self, epoch: int, expected_sequence: int) -> facts.Fact:
+        """Claims the log for the state that runs here."""
+        claim = self._claim_of(epoch, self._replica.generation)
+        try:
+            outcome = await self._replica.output.append(claim, expected_sequence=expected_sequence)
+        except UnavailableError as error:
+            self._log.warning("claim without an answer", error=str(error))
+            return facts.ClaimUnknown()
+        if isinstance(outcome, Accepted):
+            self._replica.record()
+            return facts.ClaimAccepted(epoch, outcome.sequence)
+        self._replica.saw(outcome.tail)
+        return facts.ClaimRefused(as_fact(outcome.tail))
+
+    async def begin(self, permit: Permit, generation: Generation) -> tuple[facts.Fact, Begun]:
+        """Claims the log for a state that this replica goes over to when the claim stands."""
+        claim = self._claim_of(permit.epoch, generation)
+        try:
+            outcome = await self._replica.output.append(
+                claim, expected_sequence=permit.expected_sequence
+            )
+        except UnavailableError as error:
+            self._log.warning("beginning without an answer", error=str(error))
+            return facts.AppendUnknown(), Begun.UNKNOWN
+        if isinstance(outcome, Accepted):
+            return facts.BeginningAccepted(outcome.sequence), Begun.STANDS
+        return facts.AppendRefused(as_fact(outcome.tail)), Begun.REFUSED
+
+    def _claim_of(self, epoch: int, generation: Generation) -> ClaimRecord:
+        around = self._replica.around
+        return ClaimRecord(epoch, around.node, around.clock.now_ms(), generation)
+
+
+def as_fact(tail: OutputTail) -> facts.Tail:
+    """A log's end in the protocol's words."""
+    return facts.Tail(tail.sequence, tail.epoch, tail.last_id)

@@ -1,0 +1,196 @@
+"""An app in execution: the executor on its own thread, and the outbox that belongs to its state.
+
+Folding, snapshots and questions exclude one another, so that a snapshot and the held-back rows
+taken with it belong to the same position.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lockstep.bus import EncodedEntry
+from lockstep.events import Position
+from lockstep.events.outputs import in_columns
+from lockstep.execute.contract import (
+    CountsRows,
+    EventFault,
+    Executor,
+    LivesElsewhere,
+    SliceResult,
+    TakesBases,
+)
+from lockstep.execute.succession import Succeeded, succeed
+from lockstep.frame import Offload
+from lockstep.plan import AppPlan, build
+from lockstep.siddhiql import check
+from lockstep_services.processor.envelope import Contents
+from lockstep_services.processor.outbox import Outbox
+from lockstep_services.processor.sends import SendMemory
+from lockstep_services.processor.sieve import Sieved, sieve
+
+MakeExecutor = Callable[[str], Executor]
+"""Builds an executor of an app text; blocking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A slice's result, how many events it folded, and how many were there before."""
+
+    result: SliceResult
+    events: int
+    repeated: int
+
+
+class AppEngine:
+    """One version of an app. `position` is the last folded position, `origin` before the first."""
+
+    def __init__(
+        self,
+        text: str,
+        version: str,
+        plan: AppPlan,
+        executor: Executor,
+        offload: Offload,
+        origin: Position,
+        max_sends: int,
+    ) -> None:
+        self.text = text
+        self.version = version
+        self.plan = plan
+        self.outbox = Outbox()
+        self.max_sends = max_sends
+        self.sends = SendMemory(max_sends)
+        self.next_due_ms: int | None = None
+        self._executor = executor
+        self._offload = offload
+        self._origin = origin
+        self._lock = asyncio.Lock()
+
+    @classmethod
+    async def create(
+        cls,
+        text: str,
+        version: str,
+        make: MakeExecutor,
+        offload: Offload,
+        *,
+        origin: Position,
+        max_sends: int,
+    ) -> AppEngine:
+        """A fresh engine that begins behind `origin`."""
+        plan = await offload.run(lambda: build(check(text)))
+        executor = await offload.run(lambda: make(text))
+        return cls(text, version, plan, executor, offload, origin, max_sends)
+
+    async def successor(
+        self, text: str, version: str, make: MakeExecutor, beside: Offload, *, origin: Position
+    ) -> AppEngine:
+        """A fresh engine of another version on the same thread; made on another one, `beside`, so
+        that this one folds on.
+        """
+        engine = await AppEngine.create(
+            text, version, make, beside, origin=origin, max_sends=self.max_sends
+        )
+        engine._offload = self._offload
+        return engine
+
+    @property
+    def position(self) -> Position:
+        """The last folded position."""
+        return max(self._origin, self._executor.position)
+
+    @property
+    def has_started(self) -> bool:
+        """It has folded something."""
+        return self._executor.position > 0
+
+    async def fold(self, entries: Sequence[EncodedEntry]) -> Folded:
+        """Folds entries; their outputs are in the outbox when it returns."""
+        async with self._lock:
+            sieved, result = await self._offload.run(lambda: self._fold(entries))
+            self.next_due_ms = result.next_due_ms
+            self.outbox.add(result.position, result.rows, _merged(sieved.faults, result.faults))
+            return Folded(result, sieved.events, sieved.repeated)
+
+    def _fold(self, entries: Sequence[EncodedEntry]) -> tuple[Sieved, SliceResult]:
+        sieved = sieve(entries, self.plan.schemas, self.sends)
+        result = self._executor.run_encoded(sieved.entries)
+        # Rows that are no columns yet become columns here, not on the event loop.
+        return sieved, replace(result, rows=in_columns(result.rows))
+
+    async def contents(self) -> tuple[Position, Contents]:
+        """The position and all that a revision of it holds."""
+        async with self._lock:
+            snapshot = await self._offload.run(self._executor.snapshot)
+            outbox = self.outbox
+            contents = Contents(
+                self.text, snapshot, outbox.rows(), outbox.faults(), self.sends.snapshot()
+            )
+            return self.position, contents
+
+    async def restore(self, position: Position, contents: Contents) -> None:
+        """Takes over a revision of this text (or one that fits); SnapshotError when it does not."""
+        async with self._lock:
+            await self._offload.run(lambda: self._executor.restore(contents.snapshot))
+            self._origin = position
+            self.outbox = Outbox()
+            self.outbox.add(position, contents.rows, contents.faults)
+            self.remember(contents)
+
+    async def take_over(self, old: AppEngine, contents: Contents) -> tuple[str, ...]:
+        """Goes on where another engine stands, with what fits of its state or an earlier one, whose
+        rows are published; gives what does not fit and begins empty. SnapshotError, SiddhiQLError.
+        """
+        succeeded = await self._offload.run(lambda: self._succeed(old, contents))
+        fitting = Contents(self.text, succeeded.snapshot, (), (), contents.sends)
+        await self.restore(old.position, fitting)
+        return succeeded.lost
+
+    def _succeed(self, old: AppEngine, contents: Contents) -> Succeeded:
+        known = next((one for one in (self, old) if one.text == contents.text), None)
+        plan = build(check(contents.text)) if known is None else known.plan
+        return succeed(plan, contents.snapshot, self.plan)
+
+    async def touch(self) -> None:
+        """Where the state is it stays, though nothing is folded; StateLostError."""
+        executor = self._executor
+        if isinstance(executor, LivesElsewhere):
+            async with self._lock:
+                await self._offload.run(executor.touch)
+
+    @property
+    def state_rows(self) -> int:
+        """How much the executor holds, as far as it counts."""
+        return self._executor.state_rows if isinstance(self._executor, CountsRows) else 0
+
+    @property
+    def base_bytes(self) -> int:
+        """What the executor keeps to rebuild a lost state from."""
+        return self._executor.base_bytes if isinstance(self._executor, TakesBases) else 0
+
+    async def rebase(self, contents: Contents) -> None:
+        """A revision of what this engine has folded: a lost state is rebuilt from it."""
+        async with self._lock:
+            if isinstance(self._executor, TakesBases):
+                self._executor.rebase(contents.snapshot)
+
+    def remember(self, contents: Contents) -> None:
+        """Takes over which sends the log has brought up to a revision."""
+        self.sends = SendMemory.restored(contents.sends, default_limit=self.max_sends)
+
+    async def on_demand(self, text: str) -> tuple[Position, list[tuple[Any, ...]]]:
+        """An on-demand query's rows and the position they hold for; SiddhiQLError."""
+        async with self._lock:
+            rows = await self._offload.run(lambda: self._executor.on_demand(text))
+            return self.position, rows
+
+    async def close(self) -> None:
+        """Gives the executor back."""
+        self._executor.close()
+
+
+def _merged(sieved: Sequence[EventFault], folded: Sequence[EventFault]) -> tuple[EventFault, ...]:
+    return tuple(sorted([*sieved, *folded], key=lambda fault: fault.position))

@@ -1,0 +1,180 @@
+"""Reads the input log and folds it: slices are what is there, bounded; the leader keeps time going.
+
+A replica that finds its next record trimmed away starts again from a revision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from lockstep.bus import EncodedEntry, InputLog
+from lockstep.events import Fault, LockstepError, OutputId, Position, TickRecord
+from lockstep.events.codec import summary_of
+from lockstep.execute.contract import WriteOutcome
+from lockstep.frame import wait_set
+from lockstep_services.processor.replica import Replica
+from lockstep_services.processor.slicing import SliceSize, gather_ms
+
+IDLE_WAIT_MS: Final = 500
+FULL_WAIT_MS: Final = 200
+TOUCH_EVERY_MS: Final = 20_000
+"""After so long without a slice the state is touched: Spark gives idle workers a minute."""
+READ_MAX_RECORDS: Final = 4_096
+
+
+class TrimmedAwayError(LockstepError):
+    """Records that this replica has not folded are gone: only a revision can bring it on."""
+
+    fault = Fault.EXTERNAL
+    retryable = True
+
+
+class FoldLoop:
+    """`run` in one task. `pause` makes it stand still between slices."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        self._settings = replica.around.settings.processor
+        self._clock = replica.around.clock
+        self._size = SliceSize(
+            limit=self._settings.slice_max_events, target_ms=self._settings.slice_target_ms
+        )
+        self._ahead: Sequence[EncodedEntry] = ()  # read already, behind the position `_behind`
+        self._behind: Position = 0
+        self._pauses = 0
+        self._touched_ms = self._clock.monotonic_ms()
+        self._busy = asyncio.Lock()
+        self.on_rows: Callable[[OutputId], None] = lambda up_to: None
+        self.on_writes: Callable[[Sequence[WriteOutcome]], None] = lambda outcomes: None
+
+    def pause(self) -> None:
+        """No further slice until `resume`, which each pause has to be followed by."""
+        self._pauses += 1
+
+    async def at_rest(self) -> None:
+        """Paused or draining: returns when the slice under way has ended."""
+        async with self._busy:
+            pass
+
+    def resume(self) -> None:
+        """Goes on when nobody else has paused."""
+        self._pauses -= 1
+
+    async def run(self) -> None:
+        """Until cancelled; errors of the executor come out."""
+        replica = self._replica
+        while True:
+            if self._pauses or replica.draining or not replica.may_fold:
+                await self._clock.sleep_ms(FULL_WAIT_MS // 4)
+            elif len(replica.engine.outbox) >= self._settings.hold_back_max_outputs:
+                replica.space.clear()
+                await wait_set(replica.space.event, self._clock, FULL_WAIT_MS)
+            else:
+                await self.step()
+            await self.touch()
+
+    async def touch(self) -> None:
+        """Says to a state that has folded nothing for long that it is still wanted."""
+        if self._clock.monotonic_ms() - self._touched_ms < TOUCH_EVERY_MS:
+            return
+        async with self._busy:
+            if not self._pauses and self._replica.may_fold:
+                self._touched_ms = self._clock.monotonic_ms()
+                await self._replica.engine.touch()
+
+    async def step(self) -> None:
+        """One slice, or one tick that is due, or a wait for either."""
+        replica = self._replica
+        position = replica.engine.position
+        if not self._ahead or self._behind != position:
+            self._ahead, self._behind = await self._read(replica.input, position), position
+        async with self._busy:
+            if self._pauses or replica.draining or not replica.may_fold:
+                return
+            if replica.engine.position != position:
+                return  # a revision was restored meanwhile
+            if not self._ahead:
+                if replica.is_active:
+                    await self._keep_time()
+                return
+            taken = self._size.fit(map(_events_in, self._ahead))
+            entries, self._ahead = self._ahead[:taken], self._ahead[taken:]
+            await self._fold(entries, has_more=bool(self._ahead))
+            self._behind = replica.engine.position
+        pause_ms = gather_ms(
+            is_active=replica.is_active,
+            has_more=bool(self._ahead),
+            standby_gather_ms=self._settings.standby_gather_ms,
+        )
+        if pause_ms:
+            await wait_set(replica.promoted.event, self._clock, pause_ms)
+
+    async def _read(self, log: InputLog, position: Position) -> Sequence[EncodedEntry]:
+        replica = self._replica
+        entries = await log.read_encoded(
+            position,
+            max_records=min(self._size.records_to_read, READ_MAX_RECORDS),
+            max_bytes=self._settings.slice_max_bytes,
+            wait_ms=self._patience_ms(),
+        )
+        if entries and entries[0].position > position + 1:
+            # Some carriers leave gaps of their own; only a trimmed log has lost something.
+            first, _ = await log.bounds()
+            if first > position + 1:
+                raise TrimmedAwayError(
+                    f"the log begins at {first}", where=f"{replica.name.app} at {position}"
+                )
+        return entries
+
+    async def _fold(self, entries: Sequence[EncodedEntry], *, has_more: bool) -> None:
+        replica, labels = self._replica, self._replica.labels
+        started_ms = self._clock.monotonic_ms()
+        replica.folding_since_ms = started_ms
+        folded = await replica.engine.fold(entries)
+        replica.folding_since_ms = None
+        self._touched_ms = self._clock.monotonic_ms()
+        result, events = folded.result, folded.events
+        took_ms = self._clock.monotonic_ms() - started_ms
+        self._size.took(took_ms, max(events, len(entries)), has_more=has_more)
+        replica.log_end = max(replica.log_end, result.position)
+        if result.writes:
+            self.on_writes(result.writes)
+        if result.rows:
+            self.on_rows(result.rows[-1].id)
+        if result.faults or not replica.engine.outbox.is_empty:
+            replica.to_publish.ring()
+        metrics = replica.around.metrics
+        replica.count("lockstep_processor_events_total", events)
+        if folded.repeated:
+            replica.count("lockstep_processor_repeated_events_total", folded.repeated)
+        metrics.observe("lockstep_processor_slice_events", events, **labels)
+        metrics.observe("lockstep_processor_slice_ms", took_ms, **labels)
+        replica.gauge("lockstep_processor_input_position", result.position)
+        replica.gauge("lockstep_processor_lag_positions", replica.lag)
+        replica.gauge("lockstep_processor_held_back_outputs", len(replica.engine.outbox))
+        replica.gauge("lockstep_processor_state_rows", replica.engine.state_rows)
+
+    async def _keep_time(self) -> None:
+        """A tick when a timer is due and nothing came; also the very first record of a new log."""
+        replica, engine = self._replica, self._replica.engine
+        due_ms = engine.next_due_ms
+        now_ms = self._clock.now_ms()
+        begins = not engine.has_started and engine.position == 0
+        if not begins and (due_ms is None or due_ms > now_ms):
+            return
+        # Equal ids keep a leader that is not sure of its first try from ticking twice.
+        dedup_id = f"tick/{replica.epoch}/{engine.position}/{due_ms}"
+        await replica.input.append(TickRecord(now_ms), dedup_id=dedup_id)
+
+    def _patience_ms(self) -> int:
+        due_ms = self._replica.engine.next_due_ms
+        if due_ms is None or not self._replica.is_active:
+            return IDLE_WAIT_MS
+        return min(IDLE_WAIT_MS, max(1, due_ms - self._clock.now_ms()))
+
+
+def _events_in(entry: EncodedEntry) -> int:
+    summary = summary_of(entry.payload)
+    return 0 if summary is None else summary.events

@@ -1,0 +1,73 @@
+"""Whether the bus still answers this replica.
+
+A leader that can renew its lease but cannot reach the output log would keep everybody waiting: it
+has to notice, and give the lead away. One that only cannot reach the lease server is stopped by the
+log itself as soon as another one has claimed it.
+
+How soon is a matter of speed alone: the log refuses whoever was replaced, at any patience. Too
+early, and the lead moves whenever the bus stumbles for everybody; too late, and nobody publishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from lockstep.clock import Clock
+from lockstep_services.processor.standby import WARM
+
+POLL_MS: Final = 100
+WARM_PATIENCE_TTLS: Final = 3
+
+
+def patience_ms(standby: str, lease_ttl_ms: int) -> int:
+    """For how long a silent bus is waited for before the lead is given away.
+
+    A hot standby goes on within milliseconds, so a lead that moves for nothing costs nothing: half
+    a lease's life beyond what a dead leader's lease takes to run out, in which a connection can
+    move to another server. A warm one has to restore and fold first, which has to be worth it.
+    """
+    return WARM_PATIENCE_TTLS * lease_ttl_ms if standby == WARM else 3 * lease_ttl_ms // 2
+
+
+class LogHearing:
+    """`run` in one task. Asks the bus only while nothing else has shown that it answers.
+
+    It is asked after `ask_after_ms` of silence, and counts as out of reach (`is_deaf`) when it has
+    not answered after `patience_ms`, until it answers again.
+    """
+
+    def __init__(
+        self,
+        healthy: Callable[[], Awaitable[bool]],
+        clock: Clock,
+        *,
+        ask_after_ms: int,
+        patience_ms: Callable[[], int],
+    ) -> None:
+        self._healthy = healthy
+        self._clock = clock
+        self._ask_after_ms = ask_after_ms
+        self._patience_ms = patience_ms
+        self._heard_ms = clock.monotonic_ms()
+        self.is_deaf = False
+
+    @property
+    def silent_ms(self) -> int:
+        """For how long nothing has been heard."""
+        return self._clock.monotonic_ms() - self._heard_ms
+
+    def heard(self) -> None:
+        """The log has answered just now, whatever it said."""
+        self._heard_ms = self._clock.monotonic_ms()
+        self.is_deaf = False
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            if self.silent_ms >= self._ask_after_ms:
+                if await self._healthy():
+                    self.heard()
+                else:
+                    self.is_deaf = self.silent_ms >= self._patience_ms()
+            await self._clock.sleep_ms(POLL_MS)

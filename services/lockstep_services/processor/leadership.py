@@ -1,0 +1,283 @@
+"""Carries out what the leadership protocol says, and tells it what came of it.
+
+All decisions are the protocol's (`lockstep.leader.protocol`): this is the I/O around it.
+Instructions about the lease are carried out one after another, those about the output log as well,
+both side by side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from lockstep.bus import control_subject
+from lockstep.events import Generation, UnavailableError
+from lockstep.frame import run_side_by_side, wait_set
+from lockstep.leader import Lease
+from lockstep.leader.protocol import (
+    START,
+    Candidate,
+    Claiming,
+    Leading,
+    Permit,
+    Rules,
+    Standby,
+    State,
+    Stopped,
+    advance,
+    facts,
+)
+from lockstep.leader.protocol import instructions as todo
+from lockstep_services.processor.claiming import Begun, Claims
+from lockstep_services.processor.hearing import LogHearing, patience_ms
+from lockstep_services.processor.publishing import Publishing
+from lockstep_services.processor.replica import Replica
+from lockstep_services.processor.turn import Turn
+
+TICK_MS: Final = 50
+LEASE_NUDGE: Final = control_subject("lease")
+"""Says which app's lease may have become free just now."""
+
+Hook = Callable[[], Awaitable[None]]
+_AboutLease = todo.AcquireLease | todo.RenewLease | todo.ReleaseLease | todo.HandOverLease
+_AboutLog = todo.ReadTail | todo.AppendClaim | todo.Publish | todo.AppendBeginning
+_AboutTerm = todo.TermBegan | todo.TermEnded
+_NO_ANSWER: Final = (facts.TailUnavailable, facts.ClaimUnknown, facts.AppendUnknown)
+
+
+class Leadership:
+    """`run` in one task. `before_claim` may refuse by raising; the other hooks surround a term."""
+
+    def __init__(
+        self,
+        replica: Replica,
+        publishing: Publishing,
+        *,
+        before_claim: Hook,
+        on_begin: Hook,
+        on_end: Hook,
+    ) -> None:
+        self._replica = replica
+        self._publishing = publishing
+        self._claims = Claims(replica)
+        self._around = replica.around
+        self._leases = replica.around.world.leases
+        self._clock = replica.around.clock
+        self._leader = replica.around.settings.leader
+        self._log = replica.around.log.bind(**replica.labels)
+        self._before_claim = before_claim
+        self._on_begin = on_begin
+        self._on_end = on_end
+        self._state: State = START
+        self._rules = Rules(
+            renew_every_ms=self._leader.renew_ms,
+            acquire_every_ms=self._leader.retry_ms,
+            acquire_unready_every_ms=self._leader.lease_ttl_ms,
+            retry_every_ms=self._leader.retry_ms,
+        )
+        self._hearing = LogHearing(
+            replica.around.world.bus.healthy,
+            self._clock,
+            ask_after_ms=self._leader.lease_ttl_ms,
+            patience_ms=lambda: patience_ms(replica.standby, self._leader.lease_ttl_ms),
+        )
+        self._beginning: tuple[Generation, asyncio.Future[Begun]]
+        self._lease: Lease | None = None
+        self._lease_lane: asyncio.Queue[_AboutLease] = asyncio.Queue()
+        self._log_lane: asyncio.Queue[_AboutLog] = asyncio.Queue()
+        self._term_lane: asyncio.Queue[_AboutTerm] = asyncio.Queue()
+        self._ready: bool | None = None
+        self._deferring = False
+        self._turn = Turn(replica)
+        self._contact_ms = self._clock.monotonic_ms()
+
+    @property
+    def resource(self) -> str:
+        """What the lease is about."""
+        name = self._replica.name
+        return f"processor/{name.app}/{name.group}/{name.partition}"
+
+    def tell(self, fact: facts.Fact) -> None:
+        """A fact for the protocol; what follows from it is put on its way."""
+        self._state, instructions = advance(self._state, fact, self._rules)
+        self._replica.permit = self._state.permit if isinstance(self._state, Leading) else None
+        self._replica.promote(isinstance(self._state, Candidate | Claiming | Leading))
+        for instruction in instructions:
+            match instruction:
+                case todo.TrimHeld(up_to):
+                    self._replica.know(up_to)
+                case todo.TermBegan() | todo.TermEnded():
+                    self._term_lane.put_nowait(instruction)
+                case todo.ReadTail() | todo.AppendClaim() | todo.Publish() | todo.AppendBeginning():
+                    self._log_lane.put_nowait(instruction)
+                case _:
+                    self._lease_lane.put_nowait(instruction)
+
+    async def run(self) -> None:
+        """Until cancelled; what `before_claim` raises comes out."""
+        await run_side_by_side(
+            self._tick, self._hearing.run, self._mind_lease, self._mind_log, self._mind_terms
+        )
+
+    async def end(self) -> None:
+        """Leads no more and gives the lease back; `run` still runs meanwhile. Takes a lease's life
+        at most."""
+        self.tell(facts.StopRequested())
+        await self._until(Stopped)
+        while not self._term_lane.empty():
+            await self._clock.sleep_ms(TICK_MS // 5)
+
+    async def hand_over(self, to: str) -> bool:
+        """Gives the lead to `to`, a listening standby; False when there was no lead to give."""
+        if not self._replica.is_active:
+            return False
+        self.tell(facts.HandOverRequested(to))
+        await self._until(Standby, Stopped)
+        return True
+
+    async def begin(self, generation: Generation) -> Begun:
+        """Makes the output log bear the generation that this replica is about to go over to, while
+        it holds nothing back; what came of it.
+        """
+        if not (isinstance(self._state, Leading) and self._state.is_idle):
+            return Begun.NOT_NOW
+        begun: asyncio.Future[Begun] = asyncio.get_running_loop().create_future()
+        self._beginning = generation, begun
+        self.tell(facts.BeginningRequested())
+        return await begun
+
+    async def abandon(self) -> None:
+        """After a failure: the lease goes back if that is possible, wherever the protocol was."""
+        self._replica.permit = None
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            try:
+                await self._leases.release(lease)
+            except UnavailableError as error:
+                self._log.info("lease left to run out", error=str(error))
+
+    async def _until(self, *states: type[State]) -> None:
+        deadline_ms = self._clock.monotonic_ms() + self._leader.lease_ttl_ms
+        while not isinstance(self._state, states) and self._clock.monotonic_ms() < deadline_ms:
+            await self._clock.sleep_ms(TICK_MS // 5)
+
+    # --- time and readiness ----------------------------------------------------------------------
+
+    async def _tick(self) -> None:
+        replica = self._replica
+        while True:
+            if (defers := self._turn.defers()) != self._deferring:
+                self._deferring = defers
+                self.tell(facts.DeferenceChanged(defers))
+            # Who cannot reach the log leaves the lease to others: time stands still for it.
+            if self._turn.has_come() and not self._hearing.is_deaf:
+                self.tell(facts.TimePassed(self._clock.monotonic_ms()))
+            if replica.is_ready != self._ready:
+                self._ready = replica.is_ready
+                self.tell(facts.ReadinessChanged(self._ready))
+            if replica.lease_due.event.is_set():
+                replica.lease_due.clear()
+                self.tell(facts.LeadOffered())
+            self._mind_isolation()
+            await wait_set(replica.lease_due.event, self._clock, TICK_MS)
+
+    def _mind_isolation(self) -> None:
+        replica, now_ms = self._replica, self._clock.monotonic_ms()
+        if self._hearing.is_deaf and replica.is_promoted:
+            replica.trouble = f"the bus has not answered for {self._hearing.silent_ms} ms"
+            self._log.error("isolated from the bus", silent_ms=self._hearing.silent_ms)
+            self.tell(facts.Isolated())
+        if self._around.watch.alive("coordinator"):
+            self._contact_ms = now_ms
+        silent_ms = now_ms - self._contact_ms
+        if replica.is_active and silent_ms > self._around.settings.processor.isolation_timeout_ms:
+            replica.trouble = f"cut off from lease server and coordinators for {silent_ms} ms"
+            self._log.error("isolated", silent_ms=silent_ms)
+            self.tell(facts.Isolated())
+
+    # --- the lease -------------------------------------------------------------------------------
+
+    async def _mind_lease(self) -> None:
+        while True:
+            instruction = await self._lease_lane.get()
+            try:
+                fact = await self._about_lease(instruction)
+                self._contact_ms = self._clock.monotonic_ms()
+            except UnavailableError as error:
+                self._log.debug("lease server away", error=str(error))
+                gone = isinstance(instruction, todo.ReleaseLease | todo.HandOverLease)
+                fact = facts.LeaseGivenBack() if gone else facts.LeaseUnavailable()
+            self.tell(fact)
+
+    async def _about_lease(self, instruction: _AboutLease) -> facts.Fact:
+        lease = self._lease
+        match instruction:
+            case todo.AcquireLease():
+                self._lease = await self._leases.acquire(
+                    self.resource, self._around.node, ttl_ms=self._leader.lease_ttl_ms
+                )
+                return facts.LeaseAcquired() if self._lease else facts.LeaseRefused()
+            case todo.RenewLease():
+                self._lease = None if lease is None else await self._leases.renew(lease)
+                if self._lease is not None:
+                    return facts.LeaseRenewed()
+                self._around.metrics.count("lockstep_lease_lost_total", resource=self.resource)
+                return facts.LeaseLost()
+            case todo.ReleaseLease():
+                self._lease = None
+                if lease is not None:
+                    await self._leases.release(lease)
+            case todo.HandOverLease(to):
+                self._lease = None
+                handed = lease is not None and await self._leases.hand_over(lease, to)
+                self._log.info("handed over", to=to, handed=handed)
+                topics, app = self._around.world.bus.topics, self._replica.name.app
+                await topics.publish(LEASE_NUDGE, app.encode())
+        return facts.LeaseGivenBack()
+
+    # --- the output log --------------------------------------------------------------------------
+
+    async def _mind_log(self) -> None:
+        while True:
+            instruction = await self._log_lane.get()
+            match instruction:
+                case todo.ReadTail():
+                    fact = await self._claims.read_tail()
+                case todo.AppendClaim(epoch, expected_sequence):
+                    await self._before_claim()
+                    fact = await self._claims.claim(epoch, expected_sequence)
+                case todo.Publish(permit):
+                    fact = await self._publishing.publish(permit)
+                case todo.AppendBeginning(permit):
+                    fact = await self._go_over(permit)
+            if not isinstance(fact, _NO_ANSWER):
+                self._hearing.heard()
+            self.tell(fact)
+
+    async def _go_over(self, permit: Permit) -> facts.Fact:
+        """What `begin` waits for."""
+        generation, begun = self._beginning
+        fact, outcome = await self._claims.begin(permit, generation)
+        if not begun.done():
+            begun.set_result(outcome)
+        return fact
+
+    # --- terms -----------------------------------------------------------------------------------
+
+    async def _mind_terms(self) -> None:
+        replica = self._replica
+        while True:
+            instruction = await self._term_lane.get()
+            if isinstance(instruction, todo.TermBegan):
+                replica.epoch = max(replica.epoch, instruction.epoch)
+                held = len(replica.engine.outbox)
+                self._log.info("leading", epoch=instruction.epoch, held_rows=held)
+                replica.count("lockstep_processor_takeovers_total")
+                replica.gauge("lockstep_processor_epoch", instruction.epoch)
+                replica.to_publish.ring()
+                await self._on_begin()
+            else:
+                self._log.warning("stepped down", epoch=replica.epoch, reason=instruction.reason)
+                await self._on_end()
+            await self._around.beating.say()

@@ -1,0 +1,222 @@
+"""Takes revisions at an interval: by a standby if there is one, so that the leader never pauses.
+
+A revision counts once a restore of it has been verified. Old ones go, and with them what the
+input log holds for them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, Final
+
+from lockstep.events import Generation, LockstepError, Position, UnavailableError
+from lockstep.execute.local import open_local
+from lockstep.execute.reference import ReferenceExecutor
+from lockstep.operators.state import Bytes, Pieces, Sink
+from lockstep.store import Revision, Stale, Stamp, revision_id, stamp_of
+from lockstep_services.processor.engine import AppEngine
+from lockstep_services.processor.envelope import Contents, seal, unseal
+from lockstep_services.processor.origin import forgettable
+from lockstep_services.processor.replica import MakeOffload, Replica
+from lockstep_services.processor.standby import HOT, takers
+
+REFUSED: Final = "refused: "
+BEGINNING_LIMIT_MS: Final = 2_000
+BEGINNING_POLL_MS: Final = 20
+
+LARGE_SNAPSHOT_BYTES: Final = 16_777_216
+"""From here on columns are restored where the app has some: an object per event of ten million
+would take gigabytes, and the cores for a minute."""
+
+
+class UnverifiedError(LockstepError):
+    """A revision that does not restore to what it was taken from: it never counts."""
+
+
+class RevisionLoop:
+    """`run` in one task; `take` at any time."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        self._clock = replica.around.clock
+        self._settings = replica.around.settings.processor
+        self._revisions = replica.around.world.store.revisions
+        self._log = replica.around.log.bind(**replica.labels)
+        self._last: tuple[Position, Generation] | None = None
+        self._last_id = ""
+
+    async def run(self) -> None:
+        """Until cancelled; a store that is away is waited for."""
+        while True:
+            await self._clock.sleep_ms(self._settings.snapshot_interval_ms)
+            replica = self._replica
+            if not self._is_taker() or not replica.is_settled:
+                continue
+            try:
+                await self.take()
+            except UnavailableError as error:
+                self._log.warning("no revision taken", error=str(error))
+
+    async def take(self) -> str:
+        """The id of a verified revision of the present position, or `REFUSED` and why."""
+        replica = self._replica
+        if replica.is_old:
+            return f"{REFUSED}the app is just going over to another state"
+        if not await self._has_begun():
+            return f"{REFUSED}the app is just beginning"
+        taken = (replica.engine.position, replica.generation)
+        if taken == self._last:
+            return self._last_id
+        started_ms = self._clock.monotonic_ms()
+        saved = await self.save(replica.engine, replica.made_under)
+        if saved is None:
+            return f"{REFUSED}a newer leader has written"
+        await self._revisions.mark_verified(saved.id)
+        self._last, self._last_id = (saved.position, taken[1]), saved.id
+        took_ms = self._clock.monotonic_ms() - started_ms
+        metrics = replica.around.metrics
+        metrics.observe("lockstep_processor_snapshot_ms", took_ms, **replica.labels)
+        metrics.observe("lockstep_processor_snapshot_bytes", saved.size_bytes, **replica.labels)
+        self._log.info("revision", position=saved.position, size_bytes=saved.size_bytes)
+        await self._forget()
+        return saved.id
+
+    async def _has_begun(self) -> bool:
+        """Once the output log bears this state, which each replica sees soon."""
+        deadline_ms = self._clock.monotonic_ms() + BEGINNING_LIMIT_MS
+        while not self._replica.is_recorded and self._clock.monotonic_ms() < deadline_ms:
+            await self._clock.sleep_ms(BEGINNING_POLL_MS)
+        return self._replica.is_recorded
+
+    async def save(self, engine: AppEngine, made_under: Stamp) -> Revision | None:
+        """Stores and checks a revision, not yet counting; None when a newer epoch has written, or
+        the app was purged.
+        """
+        return await self._kept(self._taken(engine), engine.version, made_under)
+
+    async def store(
+        self, position: Position, contents: Contents, version: str, made_under: Stamp
+    ) -> Revision | None:
+        """As `save`, of what an engine has held."""
+        return await self._kept(self._sealed(position, contents), version, made_under)
+
+    async def _taken(self, engine: AppEngine) -> tuple[Position, bytes]:
+        return await self._sealed(*await engine.contents())
+
+    async def _sealed(self, position: Position, contents: Contents) -> tuple[Position, bytes]:
+        # Leases are renewed on this thread: what takes long for a large state is done on another.
+        offload = self._replica.around.make_offload("seal")
+        try:
+            return position, await offload.run(lambda: seal(contents))
+        finally:
+            offload.close()
+
+    async def _kept(
+        self, sealed: Awaitable[tuple[Position, bytes]], version: str, made_under: Stamp
+    ) -> Revision | None:
+        replica = self._replica
+        app, group, partition = replica.name.place
+        position, payload = await sealed
+        unique = replica.around.randomness.uuid_hex()[:12]
+        revision = Revision(
+            id=revision_id(app, made_under, position, unique),
+            app=app,
+            group=group,
+            partition=partition,
+            version=version,
+            position=position,
+            created_ms=self._clock.now_ms(),
+            size_bytes=len(payload),
+            verified=False,
+            epoch=replica.epoch,
+        )
+        outcome = await self._revisions.save(revision, payload)
+        # What the store has is checked: a large state need not be here twice meanwhile.
+        del payload
+        if isinstance(outcome, Stale):
+            self._log.warning("revision refused", epoch=replica.epoch, current=outcome.current)
+            return None
+        try:
+            await verify(await self._revisions.load(revision.id), replica.around.make_offload)
+        except LookupError:
+            self._log.warning("revision removed as soon as it was stored", revision=revision.id)
+            return None
+        return revision
+
+    async def _forget(self) -> None:
+        where = self._replica.name.place
+        made_under = self._replica.made_under
+        if any(stamp_of(one) > made_under for one in await self._revisions.list(*where)):
+            # A later state is about to begin: until it has, those of this one are not to spare.
+            return
+        await self._revisions.purge(*where, keep=self._settings.revisions_to_keep)
+        up_to = forgettable(await self._revisions.list(*where))
+        if up_to > 0:
+            await self._replica.input.trim(up_to)
+
+    def _is_taker(self) -> bool:
+        """The first ready hot standby by name; the leader when there is none, however far it is."""
+        replica = self._replica
+        standbys = takers(replica.others(), replica.engine.version)
+        if replica.is_active:
+            return not standbys
+        is_candidate = replica.is_ready and replica.standby == HOT
+        return is_candidate and all(replica.around.node < other for other in standbys)
+
+
+async def verify(payload: bytes, make_offload: MakeOffload) -> None:
+    """Restores what the store gives back, apart from everything; UnverifiedError, SnapshotError."""
+    offload = make_offload("verify")
+    try:
+        await offload.run(lambda: _restored(payload))
+    finally:
+        offload.close()
+
+
+def _restored(payload: bytes) -> None:
+    contents = unseal(payload)
+    text, snapshot = contents.text, contents.snapshot
+    large = len(snapshot) >= LARGE_SNAPSHOT_BYTES
+    if large and _restores_to(text, snapshot, snapshot, large=True):
+        return
+    # The reference may write what columns have written in another form; its own it keeps.
+    pieces = Pieces()
+    _again(text, snapshot, pieces, large=large)
+    once = pieces.joined()
+    if not _restores_to(text, once, once, large=large):
+        raise UnverifiedError("the revision does not restore to itself")
+
+
+def _restores_to(text: str, snapshot: Bytes, expected: Bytes, *, large: bool) -> bool:
+    compared = Compared(expected)
+    _again(text, snapshot, compared, large=large)
+    return compared.is_same
+
+
+def _again(text: str, snapshot: Bytes, sink: Sink, *, large: bool) -> None:
+    """What an executor that restored the snapshot says its own is."""
+    executor = open_local(text) if large else ReferenceExecutor(text)
+    try:
+        executor.restore(snapshot)
+        executor.write_snapshot(sink)
+    finally:
+        executor.close()
+
+
+class Compared:
+    """A sink that keeps nothing of what is written, and sees whether it is what was expected."""
+
+    def __init__(self, expected: Bytes) -> None:
+        self._rest = memoryview(expected)
+        self._same = True
+
+    @property
+    def is_same(self) -> bool:
+        """All of it, and no more."""
+        return self._same and not len(self._rest)
+
+    def write(self, data: Any, /) -> None:
+        """See Sink."""
+        piece = memoryview(data).cast("B")
+        self._same = self._same and bytes(self._rest[: len(piece)]) == bytes(piece)
+        self._rest = self._rest[len(piece) :]

@@ -1,0 +1,158 @@
+"""One replica's life: begin from a revision, then fold, publish, lead, take revisions, upgrade.
+
+Each of these is a loop of its own; when one fails the replica begins again from the newest revision
+and the log, which gives the same state (design invariants 2 and 5).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from lockstep.events import UnavailableError
+from lockstep.execute.contract import StateLostError
+from lockstep.frame import AppView, GroupStatus, run_side_by_side
+from lockstep.leader.protocol import facts
+from lockstep_services.processor.answering import Answers
+from lockstep_services.processor.basing import BaseLoop
+from lockstep_services.processor.beginning import begin
+from lockstep_services.processor.commands import Commands
+from lockstep_services.processor.folding import FoldLoop
+from lockstep_services.processor.following import FollowLoop
+from lockstep_services.processor.leadership import Leadership
+from lockstep_services.processor.publishing import Publishing
+from lockstep_services.processor.replica import Replica, Surroundings
+from lockstep_services.processor.revisions import RevisionLoop
+from lockstep_services.processor.standing import RestartReplicaError
+from lockstep_services.processor.upgrading import UpgradeLoop
+from lockstep_services.processor.warming import WarmLoop
+from lockstep_services.processor.writing import Writes
+
+FLUSH_LIMIT_MS: Final = 10_000
+
+
+class GroupRunner:
+    """A replica of one (app, group, partition) on this node. `run` in one supervised task."""
+
+    def __init__(self, around: Surroundings, view: AppView, nodes: tuple[str, ...]) -> None:
+        self._around = around
+        self._name = name = view.log
+        self._view = view
+        self._nodes = nodes
+        self._log = around.log.bind(app=name.app, group=name.group, partition=name.partition)
+        self._replica: Replica | None = None
+        self._publishing: Publishing | None = None
+        self._leadership: Leadership | None = None
+        self._fold: FoldLoop | None = None
+        self._is_leaving = False
+        self._is_over = asyncio.Event()
+
+    def carries(self, view: AppView) -> bool:
+        """It is the same app, at whatever version; one that was undeployed since is another."""
+        return self._view.deployment.created_ms == view.deployment.created_ms
+
+    def want(self, view: AppView, nodes: tuple[str, ...]) -> None:
+        """The desired version and placement from now on."""
+        self._view, self._nodes = view, nodes
+        if self._replica is not None:
+            self._replica.target, self._replica.target_nodes = view, nodes
+
+    def status(self) -> GroupStatus | None:
+        """For heartbeats; None while it begins."""
+        return None if self._replica is None else self._replica.status()
+
+    def look_at_lease(self) -> None:
+        """The lease may have become free just now."""
+        if self._replica is not None:
+            self._replica.lease_due.ring()
+
+    async def run(self) -> None:
+        """Until cancelled or drained; errors come out after everything was given back."""
+        while not self._is_leaving:
+            try:
+                await self._live()
+            except (RestartReplicaError, StateLostError) as error:
+                self._log.info("beginning again", why=str(error))
+
+    async def drain(self) -> None:
+        """Publishes what is folded, then gives the lead away at once. Does not begin again: a
+        replica that fails meanwhile has given everything back, and is not waited for."""
+        self._is_leaving = True
+        giving, over = map(asyncio.ensure_future, (self._give(), self._is_over.wait()))
+        try:
+            await asyncio.wait({giving, over}, return_when=asyncio.FIRST_COMPLETED)
+            if giving.done():
+                giving.result()
+        finally:
+            giving.cancel()
+            over.cancel()
+
+    async def _give(self) -> None:
+        replica, publishing = self._replica, self._publishing
+        if replica is None or publishing is None or self._leadership is None:
+            return
+        replica.draining = True
+        if self._fold is not None:
+            await self._fold.at_rest()
+        if replica.is_active and not await publishing.flush(FLUSH_LIMIT_MS):
+            self._log.warning("not everything was published", held=len(replica.engine.outbox))
+        await self._leadership.end()
+
+    async def _live(self) -> None:
+        offload = self._around.make_offload(f"fold-{self._name.app}")
+        self._is_over.clear()
+        try:
+            replica = await begin(self._around, self._name, self._view, self._nodes, offload)
+            try:
+                await self._loops(replica)
+            finally:
+                self._replica = None
+                self._is_over.set()
+                await replica.engine.close()
+        finally:
+            offload.close()
+
+    async def _loops(self, replica: Replica) -> None:
+        fold = FoldLoop(replica)
+        revisions = RevisionLoop(replica)
+        writes = Writes(replica)
+        answers = Answers(replica, writes, lambda command: commands.carry_out(command))
+        publishing = Publishing(replica)
+        leadership = Leadership(
+            replica,
+            publishing,
+            before_claim=self._prepare,
+            on_begin=answers.open,
+            on_end=answers.close,
+        )
+        upgrade = UpgradeLoop(replica, fold, publishing, revisions, leadership)
+        commands = Commands(replica, fold, publishing, leadership, revisions)
+        follow = FollowLoop(replica, leadership.tell)
+        warm = WarmLoop(replica, fold, leadership.tell)
+        basing = BaseLoop(replica)
+        fold.on_writes = writes.folded
+        fold.on_rows = lambda up_to: leadership.tell(facts.RowsHeld(up_to))
+        if (last := replica.engine.outbox.last_id) is not None:
+            leadership.tell(facts.RowsHeld(last))
+        self._replica, self._fold, self._publishing = replica, fold, publishing
+        self._leadership, self._upgrade, self._warm = leadership, upgrade, warm
+        self._log.info("folding", position=replica.engine.position, version=replica.engine.version)
+        try:
+            await run_side_by_side(
+                fold.run, publishing.bury, follow.run, leadership.run, revisions.run, upgrade.run,
+                warm.run, commands.run, basing.run,
+            )  # fmt: skip
+        finally:
+            await answers.close()
+            await leadership.abandon()
+
+    async def _prepare(self) -> None:
+        """Before a claim: an empty state is made a revision, and a warm standby goes on from the
+        newest one. UnavailableError: not with this state. Whether the app has gone over to another
+        state meanwhile the output log tells, when it is read and when it takes the claim.
+        """
+        await self._upgrade.record_beginning()
+        try:
+            await self._warm.take_newest()
+        except UnavailableError as error:
+            self._log.warning("no newer revision", error=str(error))

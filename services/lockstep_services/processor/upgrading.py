@@ -1,0 +1,189 @@
+"""From one state of an app to another, at one position for all replicas: an upgrade to another
+version, or a restore of a revision.
+
+The old state is folded and published up to a position that the leader chooses; there the new one
+begins: with what fits of the old version's state, or with the revision's. The beginning
+is a revision itself; the leader claims the output log for it, and standbys that see the claim
+restore it and go on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from lockstep.events import Generation, UnavailableError
+from lockstep.operators.errors import SnapshotError
+from lockstep.siddhiql import SiddhiQLError
+from lockstep.store import Deployment, stamp
+from lockstep_services.processor.claiming import Begun
+from lockstep_services.processor.engine import AppEngine
+from lockstep_services.processor.envelope import Contents, EnvelopeError, unseal
+from lockstep_services.processor.folding import FoldLoop
+from lockstep_services.processor.leadership import Leadership
+from lockstep_services.processor.origin import generation_of, restoration_of, stamp_in
+from lockstep_services.processor.publishing import Publishing
+from lockstep_services.processor.replica import Replica
+from lockstep_services.processor.revisions import RevisionLoop
+from lockstep_services.processor.standing import RestartReplicaError
+
+LOOK_EVERY_MS: Final = 250
+STORE_PAUSE_MS: Final = 2_000
+FLUSH_LIMIT_MS: Final = 10_000
+
+
+class UpgradeLoop:
+    """`run` in one task."""
+
+    def __init__(
+        self,
+        replica: Replica,
+        fold: FoldLoop,
+        publishing: Publishing,
+        revisions: RevisionLoop,
+        leadership: Leadership,
+    ) -> None:
+        self._replica = replica
+        self._fold = fold
+        self._publishing = publishing
+        self._revisions = revisions
+        self._leadership = leadership
+        self._clock = replica.around.clock
+        self._log = replica.around.log.bind(**replica.labels)
+
+    async def run(self) -> None:
+        """Until cancelled; RestartReplicaError when only beginning again tells what runs."""
+        while True:
+            await self._clock.sleep_ms(LOOK_EVERY_MS)
+            if self._replica.is_settled:
+                continue
+            try:
+                if self._replica.is_old and self._replica.is_active:
+                    await self._cut_over()
+            except UnavailableError as error:
+                self._log.warning("upgrade waits", error=str(error))
+                await self._clock.sleep_ms(STORE_PAUSE_MS)
+
+    async def record_beginning(self) -> None:
+        """An empty state is there as a revision before the log is claimed for it.
+
+        So whoever starts during an upgrade, however early, finds the version that the others run.
+        """
+        beginning = self._replica.unrecorded
+        if beginning is None:
+            return
+        replica = self._replica
+        saved = await self._revisions.store(
+            beginning.position, beginning.contents, replica.engine.version, replica.made_under
+        )
+        if saved is None:
+            raise UnavailableError("somebody has led since: to be looked at again")
+        await replica.around.world.store.revisions.mark_verified(saved.id)
+        replica.unrecorded = None
+
+    async def _cut_over(self) -> None:
+        # What takes long and needs no rest comes first: nobody publishes while folding is paused.
+        wanted = self._replica.target.deployment
+        begun = await self._fresh(wanted)
+        is_ending = False
+        self._fold.pause()
+        paused_ms = self._clock.monotonic_ms()
+        try:
+            await self._fold.at_rest()
+            if not self._has_folded_what_is_published():
+                return
+            if self._replica.permit is None or not await self._publishing.flush(FLUSH_LIMIT_MS):
+                return
+            _, contents = await self._replica.engine.contents()
+            begun, lost = await self._begin(wanted, begun, contents)
+            generation = generation_of(stamp(wanted), begun.position)
+            if await self._made_count(begun, generation):
+                await self._replica.change(begun, generation, began_empty=lost)
+                paused_for_ms = self._clock.monotonic_ms() - paused_ms
+                self._log.info("begun", version=begun.version[:12], position=begun.position,
+                               paused_ms=paused_for_ms)  # fmt: skip
+        except RestartReplicaError:
+            is_ending = True
+            raise
+        finally:
+            if not is_ending:
+                self._fold.resume()
+            if begun is not self._replica.engine:
+                await begun.close()
+
+    def _has_folded_what_is_published(self) -> bool:
+        """The old version has to be left behind its last row: a new leader may be before it still,
+        with nothing held back."""
+        last = self._replica.last_id
+        return last is None or self._replica.engine.position >= last.position
+
+    async def _made_count(self, begun: AppEngine, generation: Generation) -> bool:
+        """Stores the beginning as a verified revision; then the output log goes over to it if this
+        replica still leads. The log's word decides: only from then on the revision counts.
+        """
+        replica, revisions = self._replica, self._replica.around.world.store.revisions
+        if replica.permit is None:
+            return False
+        saved = await self._revisions.save(begun, stamp_in(generation))
+        if saved is None:
+            return False
+        await revisions.mark_verified(saved.id)
+        there = await revisions.list(*replica.name.place)
+        if not any(one.id == saved.id and one.verified for one in there):
+            return False  # somebody who has not heard of it has made room meanwhile
+        match await self._leadership.begin(generation):
+            case Begun.STANDS:
+                return True
+            case Begun.UNKNOWN:
+                # Going on with the old state might publish behind the new one's beginning.
+                raise RestartReplicaError("whether the new state has begun is unknown")
+            case Begun.REFUSED | Begun.NOT_NOW:
+                return False
+
+    async def _begin(
+        self, wanted: Deployment, begun: AppEngine, contents: Contents
+    ) -> tuple[AppEngine, tuple[str, ...]]:
+        """The wanted version behind the old state's position, with what fits of the first state
+        that can be used; and what begins empty."""
+        lost: tuple[str, ...] = ()
+        async for found in self._states(wanted, contents):
+            carried = Contents(found.text, found.snapshot, (), (), contents.sends)
+            try:
+                lost = await begun.take_over(self._replica.engine, carried)
+            except (SnapshotError, SiddhiQLError) as error:
+                lost = (f"everything ({error.message})",)
+                self._log.warning("a state does not fit", reason=error.message)
+                await begun.close()
+                begun = await self._fresh(wanted)
+            else:
+                if lost:
+                    self._log.warning("a part of the state does not fit", lost=lost)
+                return begun, lost
+        self._log.warning("no state fits: the new version begins empty")
+        begun.remember(contents)
+        return begun, lost
+
+    async def _states(self, wanted: Deployment, contents: Contents) -> AsyncIterator[Contents]:
+        """Of the revision that is to be restored, if one is, then what is there now."""
+        replica = self._replica
+        restoration = restoration_of(wanted)
+        if restoration is not None and replica.made_under < restoration.made_under:
+            try:
+                store = replica.around.world.store
+                found = unseal(await store.revisions.load(restoration.revision))
+                self._log.warning("restoring", revision=restoration.revision)
+                yield found
+            except (LookupError, EnvelopeError) as error:
+                replica.trouble = f"revision {restoration.revision} cannot be restored: {error}"
+                self._log.error("not restored", revision=restoration.revision, error=str(error))
+        yield contents
+
+    async def _fresh(self, wanted: Deployment) -> AppEngine:
+        engine, around = self._replica.engine, self._replica.around
+        beside = around.make_offload(f"begin-{wanted.app}")
+        try:
+            return await engine.successor(
+                wanted.text, wanted.version, around.make_executor, beside, origin=engine.position
+            )
+        finally:
+            beside.close()

@@ -1,0 +1,129 @@
+"""Builds the processor from its context: a runner for every app that is placed on this node."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from lockstep.execute.contract import Executor
+from lockstep.execute.reference import ReferenceExecutor
+from lockstep.frame import (
+    Beating,
+    Catalogue,
+    Context,
+    GroupStatus,
+    HeartbeatWatch,
+    Service,
+    ThreadOffload,
+)
+from lockstep.settings import Settings
+from lockstep_services.processor.engine import MakeExecutor
+from lockstep_services.processor.leadership import LEASE_NUDGE
+from lockstep_services.processor.replica import MakeOffload, Surroundings
+from lockstep_services.processor.runner import GroupRunner
+from lockstep_services.processor.spark import SparkExecutors
+
+
+class Processor:
+    """All replicas of this node. `spark` is what executors share, where they share something."""
+
+    def __init__(
+        self,
+        context: Context,
+        make_executor: MakeExecutor,
+        make_offload: MakeOffload,
+        spark: SparkExecutors | None = None,
+    ) -> None:
+        settings, bus = context.settings, context.world.bus
+        self._spark = spark
+        self._context = context
+        self._catalogue = Catalogue.of(context)
+        self._watch = HeartbeatWatch(
+            bus.topics, context.clock, context.log,
+            max_retry=settings.coordinator.heartbeat_max_retry,
+        )  # fmt: skip
+        self._beating = Beating(context, groups=self._statuses)
+        self._around = Surroundings(
+            context.node, context.world, settings, context.clock, context.randomness,
+            context.metrics, context.log, self._watch, self._beating, make_executor, make_offload,
+        )  # fmt: skip
+        self._runners: dict[str, GroupRunner] = {}
+
+    async def start(self) -> None:
+        """Knows the apps, then carries those placed here."""
+        if self._spark is not None:
+            await asyncio.to_thread(self._spark.open)
+        await self._catalogue.refresh()
+        tasks = self._context.tasks
+        self._catalogue.start(tasks)
+        tasks.supervise("heartbeats", self._watch.run)
+        tasks.supervise("heartbeat", self._beating.run)
+        tasks.supervise("lease-nudges", self._hear_nudges)
+        tasks.supervise("assignments", self._follow)
+
+    async def drain(self) -> None:
+        """Gives every lead away; a standby takes over without waiting for the lease to run out."""
+        await self._context.tasks.stop("assignments")
+        for app in list(self._runners):
+            await self._end(app)
+
+    async def stop(self) -> None:
+        """Says goodbye."""
+        await self._beating.farewell()
+        if self._spark is not None:
+            await asyncio.to_thread(self._spark.close)
+
+    async def _follow(self) -> None:
+        await self._catalogue.follow(self._assign)
+
+    async def _assign(self) -> None:
+        views = {view.name: view for view in self._catalogue.views}
+        mine = {app for app in views if self._context.node in self._catalogue.nodes(app)}
+        for app, carrying in list(self._runners.items()):
+            if app not in mine or not carrying.carries(views[app]):
+                await self._end(app)
+        for app in sorted(mine):
+            view, nodes = views[app], self._catalogue.nodes(app)
+            runner = self._runners.get(app)
+            if runner is not None:
+                runner.want(view, nodes)
+                continue
+            runner = self._runners[app] = GroupRunner(self._around, view, nodes)
+            self._context.tasks.supervise(f"replica-{app}", runner.run)
+
+    async def _end(self, app: str) -> None:
+        try:
+            await self._runners[app].drain()
+        finally:  # whatever could not be given away: it does not go on here
+            await self._context.tasks.stop(f"replica-{app}")
+            self._runners.pop(app, None)
+        await self._context.world.bus.topics.publish(LEASE_NUDGE, app.encode())
+        await self._beating.say()
+
+    async def _hear_nudges(self) -> None:
+        subscription = await self._context.world.bus.topics.subscribe(LEASE_NUDGE)
+        try:
+            async for _, payload in subscription:
+                runner = self._runners.get(payload.decode(errors="replace"))
+                if runner is not None:
+                    runner.look_at_lease()
+        finally:
+            await subscription.close()
+
+    def _statuses(self) -> tuple[GroupStatus, ...]:
+        found = (runner.status() for runner in self._runners.values())
+        return tuple(status for status in found if status is not None)
+
+
+def wire(context: Context) -> Service:
+    """The processor."""
+    settings = context.settings
+    if settings.processor.executor == "reference":
+        return Processor(context, partial(make_reference, settings), ThreadOffload)
+    spark = SparkExecutors(settings, context.metrics, context.log)
+    return Processor(context, spark.make, ThreadOffload, spark)
+
+
+def make_reference(settings: Settings, text: str) -> Executor:
+    """An executor in this process; raises SiddhiQLError."""
+    return ReferenceExecutor(text, dedup_ids_max=settings.processor.dedup_max_ids)

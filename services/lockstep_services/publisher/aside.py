@@ -1,0 +1,86 @@
+"""Where rows go that a sink does not take: `on.error` of the sink (semantics 18).
+
+All but `LOG` are durable before the sink's cursor moves over the rows, and each row is there once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from lockstep.bus import Bus
+from lockstep.clock import Clock
+from lockstep.events import Attribute, AttributeType, EventsRecord, InputEvent, StreamSchema
+from lockstep.events.codec import encode_record, send_id_of
+from lockstep.telemetry import Logger
+from lockstep_services.publisher.contract import OnError, RefusedRow, SinkPlace
+from lockstep_services.publisher.letters import letter_of
+
+SHOWN_ROWS: Final = 20
+"""So many rows of a batch are shown in the log."""
+
+
+class Aside:
+    """Of one sink. `put` may be repeated. Errors: UnavailableError."""
+
+    def __init__(self, place: SinkPlace, bus: Bus, clock: Clock, log: Logger, node: str) -> None:
+        self._place = place
+        self._bus = bus
+        self._clock = clock
+        self._log = log
+        self._node = node
+
+    async def put(self, refused: Sequence[RefusedRow]) -> None:
+        """Takes them over."""
+        if not refused:
+            return
+        match self._place.on_error:
+            case OnError.LOG:
+                self._tell(refused)
+            case OnError.STREAM:
+                await self._send_to_fault_stream(refused)
+                self._say("rows sent to the fault stream", refused)
+            case OnError.STORE | OnError.WAIT:
+                await self._bury(refused)
+                self._say("rows put aside", refused)
+
+    def _say(self, what: str, refused: Sequence[RefusedRow]) -> None:
+        self._log.error(what, rows=len(refused), reason=refused[0].reason)
+
+    def _tell(self, refused: Sequence[RefusedRow]) -> None:
+        for one in refused[:SHOWN_ROWS]:
+            self._log.error(
+                "row dropped", id=self._place.row_id(one.row), row=str(one.row.data),
+                reason=one.reason,
+            )  # fmt: skip
+        if len(refused) > SHOWN_ROWS:
+            self._say("more rows dropped", refused[SHOWN_ROWS:])
+
+    async def _bury(self, refused: Sequence[RefusedRow]) -> None:
+        for one in refused:
+            letter = letter_of(self._place, one, clock_ms=self._clock.now_ms(), node=self._node)
+            await self._bus.dead_letters.append(letter, dedup_id=self._id_of(one))
+
+    async def _send_to_fault_stream(self, refused: Sequence[RefusedRow]) -> None:
+        """As inputs of the app: every replica folds them at the same position. Their ids are
+        remembered by the processors, too, for when the log has forgotten them."""
+        log = await self._bus.input_log(self._place.log, make=False)
+        schema = fault_schema(self._place.schema)
+        for one in refused:
+            told = f"sink {self._place.name}: {one.reason}"
+            event = InputEvent(one.row.timestamp_ms, (*one.row.data, told))
+            record = EventsRecord(
+                schema.name, self._clock.now_ms(), ((event,),), has_timestamps=True
+            )
+            dedup_id = self._id_of(one)
+            payload = encode_record(record, {schema.name: schema}, send_id=send_id_of(dedup_id))
+            await log.append_encoded(payload, dedup_id=dedup_id)
+
+    def _id_of(self, one: RefusedRow) -> str:
+        return f"{self._place.row_id(one.row)}@{self._place.name}"
+
+
+def fault_schema(schema: StreamSchema) -> StreamSchema:
+    """That of `!S`."""
+    error = Attribute("_error", AttributeType.OBJECT)
+    return StreamSchema(f"!{schema.name}", (*schema.attributes, error))

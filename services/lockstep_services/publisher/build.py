@@ -1,0 +1,163 @@
+"""Which sinks an app has: @sink annotations of exported streams, @store(type='rdbms') tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from lockstep.bus import Topics
+from lockstep.frame import AppView
+from lockstep.operators.mapping import MessageWriter, build_distribution, destinations
+from lockstep.siddhiql import SiddhiQLError, ast
+from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.checking.connectors import find_type, options_of
+from lockstep.sinks import Sink as MessageSink
+from lockstep.store import Cursors
+from lockstep.telemetry import Logger
+from lockstep_services.publisher.contract import OnError, Sink, SinkPlace, SinkSetupError
+from lockstep_services.publisher.installed import installed_sinks
+from lockstep_services.publisher.rdbms.connections import Connections, dsn_of
+from lockstep_services.publisher.rdbms.sink import RdbmsSink
+from lockstep_services.publisher.sinks.cursor import StoredCursorSink
+from lockstep_services.publisher.sinks.file import FileLane
+from lockstep_services.publisher.sinks.http import HttpSink
+from lockstep_services.publisher.sinks.kafka import KafkaSink
+from lockstep_services.publisher.sinks.lanes import Lane, MessageLane
+from lockstep_services.publisher.sinks.log import LogSink
+from lockstep_services.publisher.sinks.nats import nats_sink, topic_sink
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A sink that cannot be set up, and why."""
+
+    place: SinkPlace
+    error: SinkSetupError
+
+
+class SinkFactory:
+    """Builds sinks; database connections are shared by address."""
+
+    def __init__(
+        self,
+        cursors: Cursors,
+        topics: Topics,
+        log: Logger,
+        *,
+        default_dsn: str,
+        max_connections: int,
+        statement_timeout_ms: int,
+        connect: Callable[..., Connections] = Connections,
+    ) -> None:
+        self._connect = connect
+        self._cursors = cursors
+        self._topics = topics
+        self._log = log
+        self._default_dsn = default_dsn
+        self._max_connections = max_connections
+        self._statement_timeout_ms = statement_timeout_ms
+        self._connections: dict[str, Connections] = {}
+        self._makers = installed_sinks()
+
+    def sinks_of(self, view: AppView) -> Iterator[Sink | Refused]:
+        """All sinks of an app, in the order of its text."""
+        for name in (*view.exported, *view.stored):
+            definition = view.definition(name)
+            if definition is None:
+                continue
+            wanted = "store" if name in view.stored else "sink"
+            found = [one for one in definition.annotations if one.name.lower() == wanted]
+            for number, annotation in enumerate(found):
+                kind = annotation.get("type") or "none"
+                sink = f"{name}.{number}.{kind}"
+                on_error = OnError((annotation.get("on.error") or OnError.STORE).upper())
+                place = SinkPlace(
+                    view.name, view.plan.schemas[name], sink, view.log.since_ms, on_error
+                )
+                try:
+                    yield self._build(place, kind, annotation, definition)
+                except SinkSetupError as error:
+                    yield Refused(place, error)
+
+    async def close(self) -> None:
+        """Ends all database connections."""
+        for connections in self._connections.values():
+            await connections.close()
+
+    def _build(
+        self,
+        place: SinkPlace,
+        kind: str,
+        annotation: ast.Annotation,
+        definition: ast.StreamDefinition | ast.TableDefinition,
+    ) -> Sink:
+        known = find_type(ExtensionKind.SINK, kind)
+        name = known.name if known is not None else kind
+        if name == "rdbms":
+            return self._rdbms(place, annotation, definition)
+        if name == "kafka":
+            return KafkaSink(place, annotation, self._cursors)
+        try:
+            distribution = build_distribution(place.schema, annotation)
+            lanes = [self._lane(place, name, each) for each in destinations(annotation)]
+        except SiddhiQLError as error:
+            raise SinkSetupError(error.message, where=place.key, hint=error.hint) from error
+        waits = place.on_error is OnError.WAIT
+        return StoredCursorSink(place, self._cursors, distribution, lanes, waits_for_ever=waits)
+
+    def _lane(self, place: SinkPlace, name: str, annotation: ast.Annotation) -> Lane:
+        """The way to one destination, whose options the annotation holds."""
+        writer = MessageWriter(place.schema, annotation)
+        options = options_of(ExtensionKind.SINK, annotation)
+        if name == "file":
+            return FileLane(place, writer, options)
+        match name:
+            case "log":
+                sink: MessageSink = LogSink(
+                    options, self._log, f"{place.app} : {place.schema.name}"
+                )
+            case "nats":
+                sink = nats_sink(options, self._topics)
+            case "inMemory":
+                sink = topic_sink(options, self._topics)
+            case "http":
+                sink = HttpSink(options)
+            case _:
+                sink = self._installed(place, name, options)
+        return MessageLane(place, writer, sink)
+
+    def _installed(self, place: SinkPlace, name: str, options: Mapping[str, str]) -> MessageSink:
+        maker = self._makers.get(name)
+        if maker is None:
+            raise SinkSetupError(
+                f"nobody carries messages of type '{name}' on this publisher",
+                where=place.key,
+                hint="install the package that declares it beside every service",
+            )
+        try:
+            return maker(options)
+        except (LookupError, TypeError, ValueError) as error:
+            raise SinkSetupError(
+                f"'{name}' does not take its options: {error}", where=place.key
+            ) from error
+
+    def _rdbms(
+        self,
+        place: SinkPlace,
+        annotation: ast.Annotation,
+        definition: ast.StreamDefinition | ast.TableDefinition,
+    ) -> Sink:
+        dsn = dsn_of(annotation, self._default_dsn)
+        connections = self._connections.get(dsn)
+        if connections is None:
+            connections = self._connections[dsn] = self._connect(
+                dsn,
+                max_connections=self._max_connections,
+                statement_timeout_ms=self._statement_timeout_ms,
+            )
+        keys: Mapping[str, tuple[str, ...]] = {
+            one.name.lower(): one.positional for one in definition.annotations
+        }
+        key = keys.get("primarykey", ()) if isinstance(definition, ast.TableDefinition) else ()
+        table = annotation.get("table.name") or place.schema.name
+        return RdbmsSink(place, table, key, connections)

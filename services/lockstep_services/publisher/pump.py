@@ -1,0 +1,223 @@
+"""Moves one sink's rows from the output log to the sink, in order, while this publisher may.
+
+An unreachable sink blocks nothing but itself. After a bounded number of tries its rows go where its
+`on.error` says (to the error store if it says nothing) and the sink moves on, unless it shall wait,
+or its cursor lies in the unreachable place itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+from lockstep.bus import Bus, OutputEntry, OutputLog
+from lockstep.clock import Clock
+from lockstep.events import FencedError, OutputRecord, OutputRow, UnavailableError
+from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns, joined
+from lockstep.frame import LeaseKeeper, SinkStatus
+from lockstep.settings import PublisherSettings
+from lockstep.telemetry import Logger, Metrics
+from lockstep_services.publisher.aside import Aside
+from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, Sink
+from lockstep_services.publisher.pacing import Pace
+
+READ_MAX_BYTES: Final = 4_194_304
+READ_WAIT_MS: Final = 500
+HELD_WAIT_MS: Final = 1_000
+CURSOR_EVERY_MS: Final = 5_000
+
+
+class Pump:
+    """One sink's delivery. `run` in one supervised task."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        bus: Bus,
+        keeper: LeaseKeeper,
+        clock: Clock,
+        settings: PublisherSettings,
+        metrics: Metrics,
+        log: Logger,
+        node: str,
+    ) -> None:
+        self.sink = sink
+        self._bus = bus
+        self._keeper = keeper
+        self._clock = clock
+        self._settings = settings
+        self._metrics = metrics
+        self._log = log.bind(app=sink.place.app, sink=sink.place.name)
+        self._aside = Aside(sink.place, bus, clock, self._log, node)
+        self._pace = _pace_of(sink, settings)
+        self._moved_ms = 0
+        self._delivering = asyncio.Lock()
+        self.cursor = 0
+        self.trouble: str | None = None
+        self.is_open = False
+
+    def status(self, log_end: int) -> SinkStatus:
+        """How it is doing."""
+        place = self.sink.place
+        return SinkStatus(place.app, place.name, self.cursor, log_end, self.trouble)
+
+    async def run(self) -> None:
+        """Delivers whenever the lease is held; until cancelled."""
+        try:
+            while True:
+                if await self._keeper.wait_held(HELD_WAIT_MS):
+                    await self._deliver_while_held()
+        finally:
+            self.is_open = False
+            await self.sink.close()
+
+    async def _deliver_while_held(self) -> None:
+        log = await self._bus.output_log(self.sink.place.log)
+        try:
+            await self._open(log)
+            while self._keeper.held:
+                entries = await log.read(
+                    self.cursor,
+                    max_records=self._settings.batch_max_rows,
+                    max_bytes=READ_MAX_BYTES,
+                    wait_ms=READ_WAIT_MS,
+                )
+                waiting = deque(zip(entries, map(self._rows, entries), strict=True))
+                while waiting and self._keeper.held:
+                    batch = self._batch(waiting)
+                    async with self._delivering:
+                        await self._take(batch)
+        except FencedError as error:
+            self._log.warning("another publisher delivers", error=str(error))
+        finally:
+            self.is_open = False
+
+    async def again(self, rows: Sequence[OutputRow]) -> None:
+        """Delivers rows of the error store, between batches; the cursor stays. Errors:
+        UnavailableError, RowsRefusedError, FencedError.
+        """
+        if not self.sink.takes_again:
+            place = self.sink.place
+            raise RowsRefusedError(
+                [RefusedRow(row, "this sink takes rows in their order alone") for row in rows],
+                where=place.key,
+            )
+        async with self._delivering:
+            if not self.is_open:
+                raise UnavailableError("the sink is not open", where=self.sink.place.key)
+            await self.sink.deliver(Batch(self.cursor, rows))
+
+    async def _open(self, log: OutputLog) -> None:
+        attempt = 0
+        while True:
+            try:
+                self.cursor = await self.sink.open()
+                break
+            except UnavailableError as error:
+                attempt += 1
+                await self._pause(attempt, error)
+        tail = await log.tail()
+        if self.cursor > tail.sequence:
+            # The log was removed and begun again: its sequences restarted, and so does the sink.
+            self._log.warning("the output log is new", cursor=self.cursor, end=tail.sequence)
+            self.cursor = 0
+            await self.sink.begin_again()
+        self.trouble = None
+        self.is_open = True
+        self._log.info("sink open", cursor=self.cursor)
+
+    def _rows(self, entry: OutputEntry) -> RowsOfColumns:
+        """Of a record those of the sink's stream."""
+        record = entry.record
+        if not isinstance(record, OutputRecord):
+            return NO_ROWS
+        return in_columns(record.rows).of_stream(self.sink.place.schema.name)
+
+    def _batch(self, waiting: deque[tuple[OutputEntry, RowsOfColumns]]) -> Batch:
+        """Takes whole records with as many rows as the pace allows, unless one record has more."""
+        parts: list[RowsOfColumns] = []
+        count = 0
+        while waiting and not (count and count + len(waiting[0][1]) > self._pace.rows):
+            entry, rows = waiting.popleft()
+            parts.append(rows)
+            count += len(rows)
+        return Batch(entry.sequence, joined(parts))
+
+    async def _take(self, batch: Batch) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if not batch.rows and now_ms - self._moved_ms < CURSOR_EVERY_MS:
+            self.cursor = batch.up_to
+            return
+        await self._deliver(batch)
+        self.cursor = batch.up_to
+        self._moved_ms = self._clock.monotonic_ms()
+        took_ms = self._moved_ms - now_ms
+        self._pace.took(took_ms, len(batch.rows))
+        self._metrics.observe(
+            "lockstep_publisher_delivery_ms",
+            took_ms,
+            app=self.sink.place.app,
+            sink=self.sink.place.name,
+        )
+        self._metrics.count(
+            "lockstep_publisher_delivered_total",
+            len(batch.rows),
+            app=self.sink.place.app,
+            sink=self.sink.place.name,
+        )
+
+    async def _deliver(self, batch: Batch) -> None:
+        attempt = 0
+        while True:
+            try:
+                await self.sink.deliver(batch)
+                self.trouble = None
+                return
+            except RowsRefusedError as error:
+                await self._put_aside(error.refused)
+                gone = {refused.row.id for refused in error.refused}
+                batch = Batch(batch.up_to, [row for row in batch.rows if row.id not in gone])
+            except UnavailableError as error:
+                attempt += 1
+                last = attempt >= self._settings.retry_max_attempts
+                if last and not self.sink.waits_for_ever:
+                    reason = f"given up after {attempt} attempts: {error}"
+                    await self._put_aside(
+                        [RefusedRow(row, reason) for row in self.sink.pending(batch)]
+                    )
+                    batch, attempt = Batch(batch.up_to, ()), 0
+                else:
+                    await self._pause(attempt, error)
+
+    async def _pause(self, attempt: int, error: UnavailableError) -> None:
+        self.trouble = str(error)
+        first, limit = self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms
+        pause_ms = min(first * 2 ** min(attempt - 1, 20), limit)
+        self._metrics.count(
+            "lockstep_publisher_retries_total", app=self.sink.place.app, sink=self.sink.place.name
+        )
+        self._log.warning("sink away", attempt=attempt, pause_ms=pause_ms, error=str(error))
+        if not self._keeper.held:
+            raise FencedError("the lease was lost while the sink was away")
+        await self._clock.sleep_ms(pause_ms)
+
+    async def _put_aside(self, refused: Sequence[RefusedRow]) -> None:
+        """Before the sink's cursor moves over them."""
+        await self._aside.put(refused)
+        self._metrics.count(
+            "lockstep_publisher_failed_total",
+            len(refused),
+            app=self.sink.place.app,
+            sink=self.sink.place.name,
+        )
+
+
+def _pace_of(sink: Sink, settings: PublisherSettings) -> Pace:
+    limit, at_once = settings.batch_max_rows, sink.at_once
+    return Pace(
+        limit_rows=limit,
+        target_ms=settings.batch_target_ms,
+        least_rows=limit if at_once is None else at_once,
+    )

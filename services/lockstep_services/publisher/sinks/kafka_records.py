@@ -1,0 +1,122 @@
+"""Rows as Kafka records: where each goes, under which key, with which number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lockstep.events import Event, OutputRow
+from lockstep.operators.mapping import (
+    MappingError,
+    MessageWriter,
+    build_distribution,
+    destinations,
+)
+from lockstep.siddhiql import SiddhiQLError, ast
+from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.checking.connectors import options_of
+from lockstep.siddhiql.parts import pairs
+from lockstep_services.publisher.contract import RefusedRow, SinkPlace, SinkSetupError
+from lockstep_services.publisher.sinks.lanes import chunks, message_id
+
+ID_HEADER: Final = "Lockstep-Id"
+ORDINALS: Final = 1_000_000  # a position's rows in the numbers of `sequence.id`
+
+ClientSettings = Mapping[str, str | int | float | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one message becomes; `rows` are those that it stands for."""
+
+    rows: Sequence[OutputRow]
+    produced: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Destination:
+    writer: MessageWriter
+    options: Mapping[str, str]
+
+
+class Records:
+    """Makes the records of one sink; SinkSetupError when its annotation cannot work."""
+
+    def __init__(self, place: SinkPlace, annotation: ast.Annotation) -> None:
+        self._place = place
+        try:
+            self._distribution = build_distribution(place.schema, annotation)
+            self._destinations = [
+                _Destination(
+                    MessageWriter(place.schema, each), options_of(ExtensionKind.SINK, each)
+                )
+                for each in destinations(annotation)
+            ]
+        except SiddhiQLError as error:
+            raise SinkSetupError(error.message, where=place.key, hint=error.hint) from error
+        first = self._destinations[0].options
+        self.settings: ClientSettings = {
+            "bootstrap.servers": first["bootstrap.servers"],
+            **dict(pairs(first.get("optional.configuration", ""), ":")),
+        }
+        topics = {each.options["topic"] for each in self._destinations}
+        only = topics.pop() if len(topics) == 1 else "{{"
+        self.only_topic = None if "{{" in only else only
+
+    def of(self, rows: Sequence[OutputRow]) -> Iterator[Record | RefusedRow]:
+        """All records in order; those of a call that was not committed may go elsewhere again."""
+        active = [True] * len(self._destinations)
+        for together, events in chunks(rows):
+            by_event = {id(event): row for row, event in zip(together, events, strict=True)}
+            for number, part in self._distribution.route(events, active):
+                if number is None:
+                    continue
+                destination = self._destinations[number]
+                for group in destination.writer.groups(part):
+                    mine = [by_event[id(event)] for event in group]
+                    yield from self._made(destination, mine, group)
+
+    def _made(
+        self, destination: _Destination, rows: Sequence[OutputRow], events: Sequence[Event]
+    ) -> Iterator[Record | RefusedRow]:
+        try:
+            yield Record(rows, self._produced(destination, rows, events))
+        except (MappingError, _UnfitError) as error:
+            for row in rows:
+                yield RefusedRow(row, str(error))
+
+    def _produced(
+        self, destination: _Destination, rows: Sequence[OutputRow], events: Sequence[Event]
+    ) -> Mapping[str, Any]:
+        writer, options = destination.writer, destination.options
+        value = writer.write(events)
+        first = rows[0]
+        if "sequence.id" in options:
+            number = first.id.position * ORDINALS + first.id.ordinal
+            value = f"{options['sequence.id']}:{number}~".encode() + value
+        record: dict[str, Any] = {
+            "topic": writer.fill(options["topic"], events[0]),
+            "value": value,
+            "timestamp": first.timestamp_ms,
+            "headers": {
+                ID_HEADER: message_id(self._place, rows),
+                "Content-Type": writer.content_type,
+            },
+        }
+        if "key" in options:
+            record["key"] = writer.fill(options["key"], events[0])
+        wanted = options.get("partition.no", None if "key" in options else "0")
+        if wanted is not None:
+            record["partition"] = _partition(writer.fill(wanted, events[0]))
+        return record
+
+
+class _UnfitError(ValueError):
+    """What an event brought makes no record."""
+
+
+def _partition(text: str) -> int:
+    if not text.isdigit():
+        raise _UnfitError(f"partition.no is '{text}', not a number")
+    return int(text)

@@ -1,0 +1,154 @@
+"""A lane: the way of a sink's rows to one destination, and what of a batch has arrived there.
+
+A batch that is tried again goes on where it stopped, in every lane by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from typing import Any, Protocol, TypeVar
+
+from lockstep.events import Event, LockstepError, OutputId, OutputRow, UnavailableError
+from lockstep.operators.mapping import MappingError, MessageWriter
+from lockstep.sinks import Message, MessageRefusedError, Sink
+from lockstep_services.publisher.contract import RefusedRow, SinkPlace, event_of
+
+T = TypeVar("T")
+
+
+class Lane(Protocol):
+    """One destination. Errors: UnavailableError."""
+
+    @property
+    def at_once(self) -> int | None:
+        """See contract.Sink."""
+
+    async def open(self) -> None:
+        """Before the first batch, and after somebody else may have delivered."""
+
+    async def send(self, rows: Sequence[OutputRow]) -> Sequence[RefusedRow]:
+        """Delivers rows in order; gives those that were refused for what they hold."""
+
+    def has(self, row: OutputRow) -> bool:
+        """It was delivered here, or refused."""
+
+    def forget(self) -> None:
+        """The batch is over."""
+
+    def begin_again(self) -> None:
+        """The log is another one: what was known of its rows is of the old one's."""
+
+    async def close(self) -> None:
+        """Gives connections back; idempotent."""
+
+
+class MessageLane:
+    """Rows as the messages of a Sink."""
+
+    def __init__(self, place: SinkPlace, writer: MessageWriter, sink: Sink) -> None:
+        self._place = place
+        self._writer = writer
+        self._sink = sink
+        self._done: set[OutputId] = set()
+
+    @property
+    def at_once(self) -> int | None:
+        """See Lane."""
+        return self._sink.in_flight
+
+    async def open(self) -> None:
+        """See Lane."""
+        self.forget()
+
+    async def send(self, rows: Sequence[OutputRow]) -> Sequence[RefusedRow]:
+        """See Lane."""
+        refused: list[RefusedRow] = []
+        groups = self._groups(rows)
+        while some := list(islice(groups, self._sink.in_flight)):
+            outcomes = await side_by_side([self._one(group) for group in some])
+            trouble: UnavailableError | None = None
+            for group, outcome in zip(some, outcomes, strict=True):
+                if isinstance(outcome, UnavailableError):
+                    trouble = trouble or outcome
+                elif outcome is None:
+                    self._done.update(row.id for row in group)
+                else:
+                    refused += [RefusedRow(row, outcome.message) for row in group]
+            if trouble is not None:
+                raise trouble  # what was refused is asked again: it is not buried yet
+        return refused
+
+    def has(self, row: OutputRow) -> bool:
+        """See Lane."""
+        return row.id in self._done
+
+    def forget(self) -> None:
+        """See Lane."""
+        self._done.clear()
+
+    def begin_again(self) -> None:
+        """See Lane."""
+        self.forget()
+
+    async def close(self) -> None:
+        """See Lane."""
+        await self._sink.close()
+
+    def _groups(self, rows: Sequence[OutputRow]) -> Iterator[list[OutputRow]]:
+        """The rows of each message."""
+        for chunk in chunks(rows):
+            by_event = {id(event): row for row, event in zip(*chunk, strict=True)}
+            for events in self._writer.groups(chunk[1]):
+                yield [by_event[id(event)] for event in events]
+
+    async def _one(self, rows: Sequence[OutputRow]) -> LockstepError | None:
+        """None when the message has arrived, else why not."""
+        events = [event_of(row) for row in rows]
+        first = events[0]
+        try:
+            message = Message(
+                message_id(self._place, rows),
+                self._writer.write(events),
+                self._writer.content_type,
+                first.timestamp_ms,
+                self._writer.named(first),
+                lambda text: self._writer.fill(text, first),
+            )
+            await self._sink.send(message)
+        except (MappingError, MessageRefusedError) as error:
+            return error
+        except UnavailableError as error:
+            return error
+        except OSError as error:
+            return UnavailableError(f"{type(error).__name__}: {error}", where=self._place.key)
+        return None
+
+
+def message_id(place: SinkPlace, rows: Sequence[OutputRow]) -> str:
+    """The identity of a message: of its row, or of its first and last."""
+    first = place.row_id(rows[0])
+    return first if len(rows) == 1 else f"{first}-{rows[-1].id.ordinal}"
+
+
+def chunks(rows: Iterable[OutputRow]) -> Iterator[tuple[list[OutputRow], list[Event]]]:
+    """Rows that one record of input caused together, and their events."""
+    for _, group in groupby(rows, key=lambda row: row.id.position):
+        together = list(group)
+        yield together, [event_of(row) for row in together]
+
+
+async def side_by_side(
+    works: Sequence[Coroutine[Any, Any, T]],
+) -> Sequence[T]:
+    """Their results in order; all have ended when one has raised."""
+    if len(works) == 1:
+        return [await works[0]]
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.wait(tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+    return [task.result() for task in tasks]

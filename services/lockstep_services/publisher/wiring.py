@@ -1,0 +1,168 @@
+"""Builds the publisher from its context: per app a lease, per sink a pump, per log a trimmer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lockstep.frame import (
+    AppView,
+    Beating,
+    Catalogue,
+    Context,
+    HeartbeatWatch,
+    LeaseKeeper,
+    Service,
+    SinkStatus,
+)
+from lockstep_services.publisher.again import Again
+from lockstep_services.publisher.build import Refused, SinkFactory
+from lockstep_services.publisher.pump import Pump
+from lockstep_services.publisher.rdbms.connections import Connections
+from lockstep_services.publisher.trimming import Trimmer
+
+
+@dataclass
+class _AppDelivery:
+    view: AppView
+    keeper: LeaseKeeper
+    pumps: list[Pump] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    trimmer: Trimmer = field(init=False)
+
+    @property
+    def log_end(self) -> int:
+        """The last sequence of its output log, as the trimmer saw it."""
+        return self.trimmer.log_end
+
+    def delivered(self) -> list[int] | None:
+        """How far each sink has come; None while one is not open, or another publisher delivers.
+
+        What a sink that cannot be set up shall get is kept until somebody has mended it.
+        """
+        if not self.keeper.held or self.refused or not all(pump.is_open for pump in self.pumps):
+            return None
+        return [pump.cursor for pump in self.pumps]
+
+    @property
+    def task_names(self) -> list[str]:
+        app = self.view.name
+        pumps = [f"pump-{pump.sink.place.key}" for pump in self.pumps]
+        return [*pumps, f"trim-{app}", f"again-{app}", f"lease-{app}"]
+
+
+class Publisher:
+    """All apps' deliveries; `connect` opens the way to a database."""
+
+    def __init__(self, context: Context, connect: Callable[..., Connections] = Connections) -> None:
+        settings = context.settings
+        self._context = context
+        self._catalogue = Catalogue.of(context)
+        self._factory = SinkFactory(
+            context.world.store.cursors,
+            context.world.bus.topics,
+            context.log,
+            default_dsn=settings.store.postgres_dsn.get_secret_value(),
+            max_connections=settings.store.pool_max_connections,
+            statement_timeout_ms=settings.store.statement_timeout_ms,
+            connect=connect,
+        )
+        self._deliveries: dict[str, _AppDelivery] = {}
+        self._beating = Beating(context, sinks=self.statuses)
+        self._watch = HeartbeatWatch(
+            context.world.bus.topics, context.clock, context.log,
+            max_retry=settings.coordinator.heartbeat_max_retry,
+        )  # fmt: skip
+
+    async def start(self) -> None:
+        """Knows the apps, then delivers."""
+        await self._catalogue.refresh()
+        await self._follow_catalogue()
+        tasks = self._context.tasks
+        self._catalogue.start(tasks)
+        tasks.supervise("deliveries", self._follow)
+        tasks.supervise("heartbeat", self._beating.run)
+        tasks.supervise("heartbeats", self._watch.run)
+
+    async def drain(self) -> None:
+        """Deliveries end with their task; what they began repeats harmlessly elsewhere."""
+
+    async def stop(self) -> None:
+        """Gives the leases back, so that another publisher goes on at once."""
+        for delivery in self._deliveries.values():
+            await delivery.keeper.release()
+        await self._beating.farewell()
+        await self._factory.close()
+
+    def statuses(self) -> tuple[SinkStatus, ...]:
+        """The sinks that this publisher delivers to now, and those it cannot set up."""
+        found = []
+        for delivery in self._deliveries.values():
+            if not delivery.keeper.held:
+                continue
+            found += [pump.status(delivery.log_end) for pump in delivery.pumps]
+            found += [
+                SinkStatus(one.place.app, one.place.name, 0, delivery.log_end, str(one.error))
+                for one in delivery.refused
+            ]
+        return tuple(found)
+
+    def _is_delivered_elsewhere(self, app: str) -> bool:
+        """Whether another publisher says so: it has the lease, as it reaches the lease server."""
+        return any(
+            sink.app == app
+            for beat in self._watch.alive("publisher")
+            if beat.node != self._context.node
+            for sink in beat.sinks
+        )
+
+    async def _follow(self) -> None:
+        await self._catalogue.follow(self._follow_catalogue)
+
+    async def _follow_catalogue(self) -> None:
+        views = {view.name: view for view in self._catalogue.views}
+        for app, delivery in list(self._deliveries.items()):
+            if app not in views or not views[app].is_same_app(delivery.view.deployment):
+                await self._end(delivery)
+                del self._deliveries[app]
+        for app, view in views.items():
+            if app not in self._deliveries:
+                self._deliveries[app] = self._begin(view)
+
+    def _begin(self, view: AppView) -> _AppDelivery:
+        context = self._context
+        keeper = LeaseKeeper(
+            context.world.leases, f"publisher/{view.name}", context.node, context.clock,
+            context.settings.leader, context.metrics, context.log,
+            outlives=lambda: not self._is_delivered_elsewhere(view.name),
+        )  # fmt: skip
+        delivery = _AppDelivery(view, keeper)
+        for sink in self._factory.sinks_of(view):
+            if isinstance(sink, Refused):
+                context.log.error("sink refused", sink=sink.place.key, error=str(sink.error))
+                delivery.refused.append(sink)
+                continue
+            pump = Pump(
+                sink, context.world.bus, keeper, context.clock, context.settings.publisher,
+                context.metrics, context.log, context.node,
+            )  # fmt: skip
+            delivery.pumps.append(pump)
+            context.tasks.supervise(f"pump-{sink.place.key}", pump.run)
+        context.tasks.supervise(f"lease-{view.name}", keeper.run)
+        again = Again(view.name, context.world.bus, keeper, delivery.pumps, context.clock)
+        context.tasks.supervise(f"again-{view.name}", again.run)
+        delivery.trimmer = Trimmer(
+            view.log, context.world.bus, context.clock, context.settings, delivery.delivered
+        )
+        context.tasks.supervise(f"trim-{view.name}", delivery.trimmer.run)
+        return delivery
+
+    async def _end(self, delivery: _AppDelivery) -> None:
+        for name in delivery.task_names:
+            await self._context.tasks.stop(name)
+        await delivery.keeper.release()
+
+
+def wire(context: Context) -> Service:
+    """The publisher."""
+    return Publisher(context)

@@ -1,0 +1,264 @@
+"""The receiver's trade: find the stream, read the events, append them, answer when they are
+durable.
+
+Used by the HTTP door and by the bus's ingress alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from typing import Any
+
+from lockstep.bus import Bus, DeadLetter
+from lockstep.clock import Clock, Randomness
+from lockstep.frame.catalogue import AppView, Catalogue
+from lockstep.frame.problems import Problem
+from lockstep.settings import Settings
+from lockstep.telemetry import Metrics
+from lockstep_services.receiver.arrow import decode_arrow
+from lockstep_services.receiver.columns import ColumnReader
+from lockstep_services.receiver.decode import (
+    ARROW,
+    NDJSON,
+    MalformedBodyError,
+    Refusal,
+    UnknownFormatError,
+    decode_text,
+    media_type,
+)
+from lockstep_services.receiver.intakes import Intakes
+from lockstep_services.receiver.mapped import MessageReader
+from lockstep_services.receiver.mixed import decode_mixed
+from lockstep_services.receiver.runs import AnyRun, BatchRun, Run, own_ids, stamped
+from lockstep_services.receiver.sources import Source, SourceBook, source_number, with_source
+from lockstep_services.receiver.submissions import Receipt
+from lockstep_services.receiver.values import EventReader, did_you_mean
+
+MAX_REFUSED_LINES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What a request came to. `receipt` is None when every line was refused."""
+
+    events: int
+    chunks: int
+    receipt: Receipt | None
+    refused: Sequence[Refusal]
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How a sender wants its body understood.
+
+    Content type, default time, its id, and whether the rows of an Arrow batch are chunks each.
+    `source`: the stream's source in whose form it is, None for the suite's own; `properties`: what
+    the transport says about it (`trp:name`). `in_order`: it is one of many that have an order.
+    """
+
+    content_type: str
+    timestamp_ms: int | None = None
+    key: str | None = None
+    row_chunks: bool = False
+    source: int | None = None
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    in_order: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Readers:
+    """Of one stream: event by event, and large bodies in columns."""
+
+    rows: EventReader
+    columns: ColumnReader
+
+
+class UnknownNameError(Problem):
+    """No app or stream of that name: 404."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(HTTPStatus.NOT_FOUND, message)
+
+
+class Acceptor:
+    """Takes bodies for streams. One per process."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        catalogue: Catalogue,
+        intakes: Intakes,
+        clock: Clock,
+        randomness: Randomness,
+        settings: Settings,
+        metrics: Metrics,
+        node: str,
+    ) -> None:
+        self._bus = bus
+        self._catalogue = catalogue
+        self._clock = clock
+        self._randomness = randomness
+        self._settings = settings
+        self._metrics = metrics
+        self._node = node
+        self._intakes = intakes
+        self._readers: dict[tuple[str, str, str], _Readers] = {}
+        self.sources = SourceBook(catalogue)
+
+    async def view(self, app: str) -> AppView:
+        """The deployed app; UnknownNameError with the nearest name."""
+        view = await self._catalogue.find(app)
+        if view is None:
+            names = [one.name for one in self._catalogue.views]
+            raise UnknownNameError(f"no app named '{app}' is deployed" + did_you_mean(app, names))
+        return view
+
+    async def accept(self, app: str, stream: str, body: bytes, sending: Sending) -> Accepted:
+        """Events of one stream. Errors: Problem, MalformedBodyError, UnavailableError."""
+        view = await self.view(app)
+        number = sending.source
+        if number is None:
+            number = source_number(sending.content_type)
+        if number is not None:
+            source = self.sources.numbered(view, stream, number)
+            if source is None:
+                raise UnknownNameError(f"stream '{stream}' of app '{app}' has no source {number}")
+            if source.reader is not None:
+                return await self._accept_mapped(view, source, source.reader, body, sending)
+        readers = self._readers_of(view, stream)
+        try:
+            runs, refused = self._read(readers, body, sending)
+        except (MalformedBodyError, UnknownFormatError) as error:
+            # The stream's own http source may have said that it comes in another form.
+            found = self.sources.http(view, stream) if number is None else None
+            if found is None or found.reader is None:
+                raise
+            try:
+                return await self._accept_mapped(view, found, found.reader, body, sending)
+            except MalformedBodyError as second:
+                second.hint = f"nor is it in the suite's own form: {error.message}"
+                raise
+        return await self._finish(view, stream, runs, refused, sending)
+
+    async def _accept_mapped(
+        self, view: AppView, source: Source, reader: MessageReader, body: bytes, sending: Sending
+    ) -> Accepted:
+        """A message in the form of a source; what is refused of it says so, to be sent again."""
+        decoded = reader.read(body, sending.properties)
+        self._check_chunk(max(map(len, decoded.chunks), default=0))
+        kept = replace(sending, content_type=with_source(sending.content_type, source.number))
+        schema = view.streams[source.stream]
+        run = Run(schema, decoded.chunks, len(body))
+        runs = [stamped(run, sending.timestamp_ms)] if decoded.chunks else []
+        return await self._finish(view, source.stream, runs, decoded.refused, kept)
+
+    def _read(
+        self, readers: _Readers, body: bytes, sending: Sending
+    ) -> tuple[Sequence[AnyRun], Sequence[Refusal]]:
+        """A body in the suite's own form."""
+        reader = readers.rows
+        kind = media_type(sending.content_type)
+        if kind == ARROW:
+            batches = decode_arrow(
+                body,
+                reader.schema,
+                row_chunks=sending.row_chunks,
+                timestamp_ms=sending.timestamp_ms,
+            )
+            return [BatchRun(reader.schema, batches)], ()
+        draft = readers.columns.read(kind, body, sending.timestamp_ms)
+        if draft is not None:
+            self._check_chunk(int(draft.chunk_lengths[0]))
+            return [BatchRun(reader.schema, [draft])], ()
+        decoded = decode_text(kind, body, reader, max_refused=MAX_REFUSED_LINES)
+        self._check_chunk(max(map(len, decoded.chunks), default=0))
+        run = Run(reader.schema, decoded.chunks, len(body))
+        return [stamped(run, sending.timestamp_ms)] if decoded.chunks else [], decoded.refused
+
+    async def accept_mixed(self, app: str, body: bytes, sending: Sending) -> Accepted:
+        """NDJSON lines `{"stream": …, "event": …}`, of several streams in order."""
+        view = await self.view(app)
+        runs, refused = decode_mixed(
+            body, lambda name: self._readers_of(view, name).rows, max_refused=MAX_REFUSED_LINES
+        )
+        ready = [stamped(run, sending.timestamp_ms) for run in runs]
+        return await self._finish(view, "*", ready, refused, sending)
+
+    async def bury(
+        self, app: str, stream: str, refused: Sequence[Refusal], content_type: str, key: str | None
+    ) -> None:
+        """Dead letters for refused pieces; a repeated key stores them once."""
+        key = key or self._randomness.uuid_hex()
+        for refusal in refused:
+            letter = DeadLetter(
+                app, stream, refusal.reason, refusal.payload, content_type,
+                self._clock.now_ms(), self._node,
+            )  # fmt: skip
+            await self._bus.dead_letters.append(letter, dedup_id=f"{key}!{refusal.line}")
+            self._metrics.count(
+                "lockstep_dead_letters_total", app=app, stream=stream, reason="invalid"
+            )
+
+    async def _finish(
+        self,
+        view: AppView,
+        stream: str,
+        runs: Sequence[AnyRun],
+        refused: Sequence[Refusal],
+        sending: Sending,
+    ) -> Accepted:
+        app = view.name
+        events = sum(run.events for run in runs)
+        receipt = None
+        if runs:
+            key = sending.key or own_ids(runs)
+            started_ms = self._clock.monotonic_ms()
+            receipt = await self._intakes.of(view).submit(runs, key, in_order=sending.in_order)
+            took_ms = self._clock.monotonic_ms() - started_ms
+            self._metrics.observe("lockstep_receiver_append_ms", took_ms, app=app)
+            self._count(app, runs, receipt)
+        if refused:
+            await self.bury(app, stream, refused, sending.content_type, sending.key)
+            self._metrics.count(
+                "lockstep_receiver_events_refused_total", len(refused),
+                app=app, stream=stream, reason="invalid",
+            )  # fmt: skip
+        return Accepted(events, sum(run.chunk_count for run in runs), receipt, refused)
+
+    def _count(self, app: str, runs: Sequence[AnyRun], receipt: Receipt) -> None:
+        name = "accepted" if not receipt.duplicate else "duplicates"
+        for run in runs:
+            if name == "accepted":
+                self._metrics.count(
+                    "lockstep_receiver_events_accepted_total", run.events,
+                    app=app, stream=run.stream,
+                )  # fmt: skip
+            else:
+                self._metrics.count(
+                    "lockstep_receiver_duplicates_total", run.events, app=app, stream=run.stream
+                )
+
+    def _check_chunk(self, events: int) -> None:
+        limit = self._settings.receiver.max_event_batch
+        if events > limit:
+            raise Problem(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"a chunk of {events} events; {limit} can go together",
+                hint=f"send smaller arrays, or {NDJSON} where events need not stay together",
+            )
+
+    def _readers_of(self, view: AppView, stream: str) -> _Readers:
+        key = (view.name, view.deployment.version, stream)
+        readers = self._readers.get(key)
+        if readers is None:
+            schema = view.streams.get(stream)
+            if schema is None:
+                raise UnknownNameError(
+                    f"app '{view.name}' has no stream '{stream}'"
+                    + did_you_mean(stream, list(view.streams))
+                )
+            rows = EventReader(schema)
+            readers = self._readers[key] = _Readers(rows, ColumnReader(schema, rows.event))
+        return readers

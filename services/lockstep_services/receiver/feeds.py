@@ -1,0 +1,157 @@
+"""Sources on the bus or on Kafka: their messages, shared by all receivers or read by one at a time.
+
+Where a stream of the bus keeps a subject, a message comes until its record is durable; else at most
+once, to whichever receiver is there. Whether one does is looked at again and again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Final
+
+from lockstep.bus import Bus, Mail, Mailbox
+from lockstep.clock import Clock
+from lockstep.frame import Catalogue, LeaseKeeper, Tasks
+from lockstep_services.receiver.gate import Gate
+from lockstep_services.receiver.kafka import KafkaMailbox
+from lockstep_services.receiver.messages import BusMessage, Transfer
+from lockstep_services.receiver.sources import Source, SourceBook
+
+READ_WAIT_MS: Final = 1_000
+MAX_MESSAGES: Final = 256
+PAUSE_MS: Final = 200
+HELD_WAIT_MS: Final = 1_000
+LOOK_AGAIN_MS: Final = 30_000
+"""After so long a source's mailbox is opened anew, in case a stream keeps its subject now."""
+
+
+class SourceFeeds:
+    """Starts and stops a task per source as the catalogue changes."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        catalogue: Catalogue,
+        book: SourceBook,
+        take: Transfer,
+        gate: Gate,
+        tasks: Tasks,
+        clock: Clock,
+        keeper_of: Callable[[str], LeaseKeeper],
+    ) -> None:
+        self._bus = bus
+        self._catalogue = catalogue
+        self._book = book
+        self._take = take
+        self._gate = gate
+        self._tasks = tasks
+        self._clock = clock
+        self._keeper_of = keeper_of
+        self._keepers: dict[str, LeaseKeeper] = {}
+        self._running: dict[str, Source] = {}
+        self._under_way: set[asyncio.Future[None]] = set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await self._catalogue.follow(self.follow_catalogue)
+
+    async def follow_catalogue(self) -> None:
+        """Brings the tasks in line with what is deployed now."""
+        wanted = {each.name: each for each in self._book.all() if each.is_read}
+        for name, source in list(self._running.items()):
+            if wanted.get(name) != source:
+                await self._end(name)
+        for name, source in wanted.items():
+            if name not in self._running:
+                self._running[name] = source
+                if source.has_one_reader:
+                    keeper = self._keepers[name] = self._keeper_of(f"source/{name}")
+                    self._tasks.supervise(f"source-lease-{name}", keeper.run)
+                self._tasks.supervise(f"source-{name}", partial(self._feed, source))
+
+    async def stop(self) -> None:
+        """Takes no more, and ends what it has begun."""
+        await self._tasks.stop("sources")
+        for name in list(self._running):
+            await self._end(name)
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+
+    async def _end(self, name: str) -> None:
+        """Another receiver may read on at once."""
+        await self._tasks.stop(f"source-{name}")
+        keeper = self._keepers.pop(name, None)
+        if keeper is not None:
+            await self._tasks.stop(f"source-lease-{name}")
+            await keeper.release()
+        del self._running[name]
+
+    async def _feed(self, source: Source) -> None:
+        keeper = self._keepers.get(source.name)
+        if keeper is None:
+            await self._read(source, lambda: True)
+        while keeper is not None:
+            if await keeper.wait_held(HELD_WAIT_MS):
+                await self._read(source, lambda: keeper.held)
+
+    async def _read(self, source: Source, may: Callable[[], bool]) -> None:
+        """As long as it may: what it began before, it ends."""
+        mailbox = await self._open(source)
+        try:
+            while may():
+                look_again_ms = self._clock.monotonic_ms() + LOOK_AGAIN_MS
+                while may() and (
+                    source.subject is None or self._clock.monotonic_ms() < look_again_ms
+                ):
+                    if self._gate.is_closed(source.app):
+                        await self._clock.sleep_ms(PAUSE_MS)
+                        continue
+                    found = await mailbox.read(max_messages=MAX_MESSAGES, wait_ms=READ_WAIT_MS)
+                    await self._transfer(source, found)
+                if source.subject is not None:
+                    # The next one listens before this one stops.
+                    before, mailbox = mailbox, await self._open(source)
+                    await self._close(source, before)
+        finally:
+            await self._close(source, mailbox)
+
+    async def _open(self, source: Source) -> Mailbox:
+        kafka = source.kafka
+        if kafka is not None:
+            return KafkaMailbox(kafka)
+        return await self._bus.mailbox(source.subject or "", source.mailbox)
+
+    async def _transfer(self, source: Source, found: Sequence[Mail]) -> None:
+        if found:
+            await self._ended(self._take.all(_messages(source, found)))
+
+    async def _close(self, source: Source, mailbox: Mailbox) -> None:
+        """Takes what had come and cannot be given back."""
+
+        async def left() -> None:
+            await self._take.all(_messages(source, await mailbox.close()))
+
+        await self._ended(left())
+
+    async def _ended(self, work: Coroutine[None, None, None]) -> None:
+        """What has been begun is not given up when this task is cancelled, however often."""
+        begun = asyncio.ensure_future(work)
+        self._under_way.add(begun)
+        begun.add_done_callback(self._under_way.discard)
+        await asyncio.shield(begun)
+
+
+def _messages(source: Source, found: Sequence[Mail]) -> list[BusMessage]:
+    return [
+        BusMessage(
+            source.app,
+            source.stream,
+            mail.payload,
+            mail.headers,
+            None if mail.id is None else f"{source.name}/{mail.id}",
+            mail.acknowledge,
+            source.number,
+        )
+        for mail in found
+    ]

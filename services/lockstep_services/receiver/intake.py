@@ -1,0 +1,221 @@
+"""From events to durable records: gathers what comes at the same time into few appends, in order.
+
+One `Intake` per input log. A submission is answered when all its records are durable. Submissions
+with a key keep records of their own, so that a repeated key finds the record of the first time;
+the others share records, each chunk whole. What comes in an order with others (messages of the bus)
+is appended one after the other; independent submissions with a key are appended side by side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from lockstep.bus import Appended, InputLog, RecordTooLargeError
+from lockstep.clock import Clock
+from lockstep.events import LockstepError, Position, UnavailableError
+from lockstep.events.codec import send_id_of
+from lockstep.frame import run_side_by_side
+from lockstep.frame.waiting import wait_set
+from lockstep_services.receiver.drafts import Draft
+from lockstep_services.receiver.runs import AnyRun
+from lockstep_services.receiver.submissions import (
+    IntakeLimits,
+    Receipt,
+    Submission,
+    drafts_of,
+    receipt_of,
+)
+
+
+class Intake:
+    """The appender of one log. `submit` from any task; `run` in one supervised task."""
+
+    def __init__(
+        self,
+        open_log: Callable[[], Awaitable[InputLog]],
+        clock: Clock,
+        new_id: Callable[[], str],
+        limits: IntakeLimits,
+    ) -> None:
+        self._open_log = open_log
+        self._opening = asyncio.Lock()
+        self._log: InputLog | None = None
+        self._clock = clock
+        self._new_id = new_id
+        self._limits = limits
+        self._waiting: deque[Submission] = deque()
+        self._arrived = asyncio.Event()
+        self._independent: deque[Submission] = deque()
+        self._arrived_abreast = asyncio.Event()
+        self._abreast = 0
+        self._busy_until_ms = 0
+        self._clock_ms = 0
+        self._appending = False
+        self.last_position: Position = 0
+
+    def submit(
+        self, runs: Sequence[AnyRun], key: str | None, *, in_order: bool = True
+    ) -> asyncio.Future[Receipt]:
+        """Queues a submission; the future ends when it is durable, or with a LockstepError.
+
+        `in_order`: behind all that were submitted so before it, also when an append has to be
+        repeated. Without a key it always is.
+        """
+        done: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
+        done.add_done_callback(_looked_at)
+        size = sum(run.size_bytes for run in runs)
+        events = sum(run.events for run in runs)
+        submission = Submission(runs, key, done, size, events)
+        if in_order or key is None:
+            self._waiting.append(submission)
+            self._arrived.set()
+        else:
+            self._independent.append(submission)
+            self._arrived_abreast.set()
+        return done
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing waits or is on its way."""
+        is_waiting = self._waiting or self._independent
+        return not is_waiting and not self._appending and not self._abreast
+
+    async def run(self) -> None:
+        """Appends what is submitted until cancelled."""
+        await run_side_by_side(self._run_in_order, self._run_abreast)
+
+    async def _run_in_order(self) -> None:
+        while True:
+            while not self._waiting:
+                self._arrived.clear()
+                await self._arrived.wait()
+            await self._gather()
+            batch = self._take_batch()
+            self._appending = True
+            try:
+                await self._append_batch(batch)
+            except LockstepError as error:
+                _fail(batch, error)
+            except asyncio.CancelledError:
+                _fail(batch, _stopping())
+                raise
+            finally:
+                self._appending = False
+            self._busy_until_ms = self._clock.monotonic_ms() + self._limits.gather_ms
+
+    async def _run_abreast(self) -> None:
+        """Each record of a submission waits for the one before it, but for no other's."""
+        slots = asyncio.Semaphore(self._limits.max_abreast)
+        async with asyncio.TaskGroup() as group:
+            while True:
+                while not self._independent:
+                    self._arrived_abreast.clear()
+                    await self._arrived_abreast.wait()
+                await slots.acquire()
+                if not self._independent:  # closed meanwhile
+                    slots.release()
+                    continue
+                submission = self._independent.popleft()
+                self._abreast += 1
+                task = group.create_task(self._append_alone(submission))
+                task.add_done_callback(partial(self._end_alone, submission, slots))
+
+    async def _append_alone(self, submission: Submission) -> None:
+        try:
+            await self._append_batch([submission])
+        except LockstepError as error:
+            _fail([submission], error)
+
+    def _end_alone(self, submission: Submission, slots: asyncio.Semaphore, _: object) -> None:
+        _fail([submission], _stopping())  # if it was cancelled, begun or not
+        self._abreast -= 1
+        slots.release()
+
+    def close(self) -> None:
+        """Refuses what still waits."""
+        _fail([*self._waiting, *self._independent], _stopping())
+        self._waiting.clear()
+        self._independent.clear()
+
+    async def _gather(self) -> None:
+        """After a quiet time the first event goes at once; under load company is worth a wait."""
+        left_ms = self._busy_until_ms - self._clock.monotonic_ms()
+        if left_ms > 0 and len(self._waiting) == 1 and self._waiting[0].key is None:
+            await wait_set(asyncio.Event(), self._clock, left_ms)
+
+    def _take_batch(self) -> list[Submission]:
+        first = self._waiting.popleft()
+        batch = [first]
+        size, events = first.size_bytes, first.events
+        while first.key is None and self._waiting:
+            following = self._waiting[0]
+            size += following.size_bytes
+            events += following.events
+            over = size > self._limits.max_record_bytes or events > self._limits.max_record_events
+            if following.key is not None or over:
+                break
+            batch.append(self._waiting.popleft())
+        return batch
+
+    async def _opened(self) -> InputLog:
+        async with self._opening:
+            if self._log is None:
+                self._log = await self._open_log()
+            return self._log
+
+    async def _append_batch(self, batch: Sequence[Submission]) -> None:
+        log = await self._opened()
+        given = batch[0].key
+        key = given or self._new_id()
+        for number, (draft, owners) in enumerate(drafts_of(batch, self._limits)):
+            # What this process appends never runs back, whatever its wall clock does.
+            self._clock_ms = max(self._clock_ms, self._clock.now_ms())
+            appended = await self._append(
+                log, draft, f"{key}#{number}", repeatable=given is not None
+            )
+            self.last_position = max(self.last_position, appended[-1].position)
+            for pending in owners:
+                pending.appended += appended
+        for pending in batch:
+            if not pending.done.done():
+                pending.done.set_result(receipt_of(pending.appended))
+
+    async def _append(
+        self, log: InputLog, draft: Draft, dedup_id: str, *, repeatable: bool
+    ) -> list[Appended]:
+        """Appends, in halves when the carrier finds it too large; a single chunk is never cut.
+
+        What its sender may repeat bears its id: the carrier forgets ids after its window, the
+        processors remember them for longer.
+        """
+        send_id = send_id_of(dedup_id) if repeatable else b""
+        try:
+            payload = draft.encoded(self._clock_ms, send_id)
+            return [await log.append_encoded(payload, dedup_id=dedup_id)]
+        except RecordTooLargeError:
+            halves = draft.halves()
+            if halves is None:
+                raise
+        found: list[Appended] = []
+        for i, half in enumerate(halves):
+            found += await self._append(log, half, f"{dedup_id}.{i}", repeatable=repeatable)
+        return found
+
+
+def _looked_at(done: asyncio.Future[Receipt]) -> None:
+    """A sender that went away meanwhile leaves nobody to look at the error."""
+    if not done.cancelled():
+        done.exception()
+
+
+def _fail(batch: Sequence[Submission], error: LockstepError) -> None:
+    for pending in batch:
+        if not pending.done.done():
+            pending.done.set_exception(error)
+
+
+def _stopping() -> LockstepError:
+    return UnavailableError("this receiver is stopping", hint="send to another one")

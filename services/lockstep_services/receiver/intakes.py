@@ -1,0 +1,63 @@
+"""The intakes of all apps: one per input log, begun anew when an app was deployed anew."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from lockstep.bus import Bus
+from lockstep.clock import Clock, Randomness
+from lockstep.events import Position
+from lockstep.frame import AppView, Tasks
+from lockstep.settings import Settings
+from lockstep_services.receiver.intake import Intake
+from lockstep_services.receiver.submissions import IntakeLimits
+
+RECORD_MARGIN_BYTES: Final = 4_096
+
+
+class Intakes:
+    """Looked up by app."""
+
+    def __init__(
+        self, bus: Bus, tasks: Tasks, clock: Clock, randomness: Randomness, settings: Settings
+    ) -> None:
+        self._bus = bus
+        self._tasks = tasks
+        self._clock = clock
+        self._randomness = randomness
+        self._limits = IntakeLimits(
+            settings.bus.max_message_bytes - RECORD_MARGIN_BYTES,
+            settings.receiver.max_event_batch,
+            settings.receiver.append_max_wait_ms,
+            settings.receiver.max_appends_abreast,
+        )
+        self._intakes: dict[str, tuple[int, Intake]] = {}
+
+    def of(self, view: AppView) -> Intake:
+        """The intake of an app's log."""
+        deployed_ms = view.deployment.created_ms
+        known = self._intakes.get(view.name)
+        if known is not None and known[0] == deployed_ms:
+            return known[1]
+        # Deployed anew: its log may have been removed meanwhile and has to be opened again.
+        open_log = partial(self._bus.input_log, view.log, make=False)
+        intake = Intake(open_log, self._clock, self._randomness.uuid_hex, self._limits)
+        self._intakes[view.name] = (deployed_ms, intake)
+        self._tasks.supervise(f"intake-{view.name}-{deployed_ms}", intake.run)
+        return intake
+
+    def last_position(self, app: str) -> Position:
+        """The furthest position this process appended at."""
+        known = self._intakes.get(app)
+        return 0 if known is None else known[1].last_position
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing waits to become durable."""
+        return all(intake.is_idle for _, intake in self._intakes.values())
+
+    def close(self) -> None:
+        """Refuses what still waits."""
+        for _, intake in self._intakes.values():
+            intake.close()

@@ -1,0 +1,181 @@
+"""@source(type='kafka'): the records of topics, as a mailbox that all receivers share by group.
+
+A record counts as taken when it, or its dead letter, is durable; only then its offset is committed.
+Its topic, partition and offset are its id, so what comes again after a rebalance finds itself in
+the log; with `seq.enabled` the sender's own number is, which survives a sender that sends again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from confluent_kafka import (
+    OFFSET_INVALID,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from lockstep.bus import Mail
+from lockstep.events import UnavailableError
+from lockstep_services.receiver.kafka_options import KafkaOptions
+from lockstep_services.receiver.offsets import Offsets
+
+T = TypeVar("T")
+
+TIMEOUT_S: Final = 10.0
+SESSION_TIMEOUT_MS: Final = 10_000
+"""After so long the partitions of a receiver that died go to the others."""
+
+PASSING: Final = frozenset(
+    {
+        KafkaError._PARTITION_EOF,
+        KafkaError._MAX_POLL_EXCEEDED,  # the client joins again with the next read
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,  # it may be made yet
+    }
+)
+_NUMBERED: Final = re.compile(rb"([^:~]*:\d+)~")
+
+
+class KafkaMailbox:
+    """Opened with the first read. Errors: UnavailableError."""
+
+    def __init__(self, options: KafkaOptions) -> None:
+        self._options = options
+        self._consumer: Consumer | None = None
+        self._offsets = Offsets()
+        # The client blocks; its calls come one after the other, on a thread of this mailbox.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafka")
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Mail]:
+        """See Mailbox."""
+        return await self._on_thread(partial(self._read, max_messages, wait_ms / 1000))
+
+    async def close(self) -> Sequence[Mail]:
+        """Leaves the group; what was not acknowledged comes to whoever reads on."""
+        with contextlib.suppress(RuntimeError):  # closed before
+            leaving = self._thread.submit(self._leave)
+            self._thread.shutdown(wait=False)
+            # Left also when this call is cancelled: who stays in the group keeps its partitions.
+            await asyncio.shield(asyncio.wrap_future(leaving))
+        return ()
+
+    async def _on_thread(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+    def _read(self, max_messages: int, wait_s: float) -> list[Mail]:
+        try:
+            if self._consumer is None:
+                self._consumer = self._join()
+            if ended := self._ended():
+                self._consumer.commit(offsets=ended, asynchronous=True)
+            found = self._consumer.consume(max_messages, timeout=wait_s)
+        except KafkaException as error:
+            raise _away(error.args[0]) from error
+        mails = []
+        for message in found:
+            trouble = message.error()
+            if trouble is None:
+                mails.append(self._mail(message))
+            elif trouble.code() not in PASSING:
+                raise _away(trouble)
+        return mails
+
+    def _join(self) -> Consumer:
+        options = self._options
+        consumer = Consumer(
+            {
+                "auto.offset.reset": "earliest",
+                "log_level": 0,  # every call tells its own errors
+                "session.timeout.ms": SESSION_TIMEOUT_MS,
+                **options.settings,
+                "enable.auto.commit": False,
+            }
+        )
+        if options.partitions:
+            wanted = [
+                TopicPartition(topic, partition)
+                for topic in options.topics
+                for partition in options.partitions
+            ]
+            consumer.assign(self._placed(consumer, wanted))
+        else:
+            consumer.subscribe(list(options.topics), on_assign=self._assigned)
+        return consumer
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._offsets = Offsets()  # the group's: what was under way comes again, to somebody
+        consumer.assign(self._placed(consumer, partitions))
+
+    def _placed(self, consumer: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Where the group goes on; where `topic.offsets.map` says, if it has never been there."""
+        if not self._options.offsets:
+            return partitions
+        placed = consumer.committed(partitions, timeout=TIMEOUT_S)
+        for place in placed:
+            if place.offset == OFFSET_INVALID and place.topic in self._options.offsets:
+                place.offset = self._options.offsets[place.topic]
+        return placed
+
+    def _ended(self) -> list[TopicPartition]:
+        """Where to go on, of the partitions that have moved since the last look."""
+        moved = self._offsets.take_ended().items()
+        return [TopicPartition(*place, offset) for place, offset in moved]
+
+    def _leave(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        if consumer is None:
+            return
+        with contextlib.suppress(KafkaException):  # uncommitted records come again, and are known
+            if ended := self._ended():
+                consumer.commit(offsets=ended, asynchronous=False)
+        consumer.close()
+
+    def _mail(self, message: Message) -> Mail:
+        place, at = (message.topic() or "", message.partition() or 0), message.offset() or 0
+        payload = message.value() or b""
+        mark = str(at)
+        if self._options.is_numbered and (number := _NUMBERED.match(payload)) is not None:
+            mark = number[1].decode("utf-8", "replace")
+            payload = payload[number.end() :]
+        offsets = self._offsets
+        offsets.begin(place, at)
+
+        async def acknowledge() -> None:
+            offsets.end(place, at)
+
+        mark = f"{place[0]}/{place[1]}/{mark}"
+        return Mail(place[0], payload, _properties(message), mark, acknowledge)
+
+
+def _properties(message: Message) -> Mapping[str, str]:
+    """Headers, and what `trp:` knows of a record (extensions 12.3)."""
+    headers: Iterable[Any] = message.headers() or ()
+    given = {str(name): _text(value) for name, value in headers}
+    given |= {
+        "topic": message.topic(),
+        "partition": str(message.partition()),
+        "offset": str(message.offset()),
+        "key": _text(message.key()),
+        "record.timestamp": str(message.timestamp()[1]),
+        "event.timestamp": str(message.timestamp()[1]),
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _text(value: bytes | str | None) -> str | None:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _away(told: KafkaError) -> UnavailableError:
+    return UnavailableError(f"Kafka cannot be read: {told.str()}")

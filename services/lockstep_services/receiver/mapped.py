@@ -1,0 +1,178 @@
+"""Messages in the form of a `@source`: its mapper makes them events of the stream.
+
+JSON and XML messages are taken whole or not at all; lines of CSV and groups of text each for
+itself. What is wrong is told for every attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final, Protocol
+from urllib.parse import parse_qsl
+
+from lockstep.events import LockstepError, StreamSchema
+from lockstep.operators.functions.json_path import MissingError, compile_path
+from lockstep.operators.mapping import MappingError, Reading, map_of, source_mapper
+from lockstep.siddhiql import ast
+from lockstep_services.receiver.decode import Decoded, MalformedBodyError, Refusal, parse_json
+from lockstep_services.receiver.values import EventReader, FieldError, RawEvent
+
+MISSING: Final = "fail.on.missing.attribute"
+MAX_REFUSED: Final = 1_000
+"""Pieces of one message that may be refused alone; with more it is refused as a whole."""
+
+CAST: Final = "implicit.cast.enable"
+
+
+class MessageReader(Protocol):
+    """Reads the messages of one source."""
+
+    def read(self, body: bytes, properties: Mapping[str, Any]) -> Decoded:
+        """Its events; MalformedBodyError when nothing of it can be taken."""
+
+
+def message_reader(schema: StreamSchema, source: ast.Annotation) -> MessageReader | None:
+    """The reader of a source's own form; None when that is the suite's own."""
+    mapping = map_of(source)
+    kind = "passthrough" if mapping is None else (mapping.get("type") or "").lower()
+    if mapping is None or kind == "passthrough":
+        return None
+    if kind == "json" and not mapping.nested("attributes"):
+        misses = (mapping.get(MISSING) or "true").strip().lower() == "false"
+        enclosing = mapping.get("enclosing.element") or "$"
+        plain = enclosing == "$" and not misses
+        return None if plain else NamedJsonReader(schema, enclosing, fills_missing=misses)
+    return MappedReader(schema, mapping, kind)
+
+
+class NamedJsonReader:
+    """JSON by attribute names, read as everywhere else, below an element or with gaps."""
+
+    def __init__(self, schema: StreamSchema, enclosing: str, *, fills_missing: bool) -> None:
+        self._reader = EventReader(schema)
+        self._enclosing = None if enclosing == "$" else compile_path(enclosing)
+        self._absent = dict.fromkeys(schema.names) if fills_missing else {}
+
+    def read(self, body: bytes, properties: Mapping[str, Any]) -> Decoded:
+        """See MessageReader."""
+        document = parse_json(body)
+        if self._enclosing is not None:
+            try:
+                document = self._enclosing.read(document)
+            except MissingError as error:
+                raise MalformedBodyError(error.message) from error
+        several = isinstance(document, list)
+        events: list[RawEvent] = []
+        errors: list[FieldError] = []
+        for number, element in enumerate(document if several else [document]):
+            found = self._reader.read(self._filled(element))
+            if isinstance(found, RawEvent):
+                events.append(found)
+                continue
+            item = f"[{number}]" if several else ""
+            errors += [FieldError(_name(item, each.field), each.message) for each in found]
+        if errors:
+            raise _unfit(errors)
+        if not events:
+            raise MalformedBodyError("the message holds no events")
+        return Decoded([tuple(events)])
+
+    def _filled(self, element: Any) -> Any:
+        if not isinstance(element, dict) or not self._absent:
+            return element
+        inner = element.get("event")
+        if isinstance(inner, dict) and "event" not in self._absent:
+            return {**element, "event": {**self._absent, **inner}}
+        return {**self._absent, **element}
+
+
+class MappedReader:
+    """By a source mapper of the language."""
+
+    def __init__(self, schema: StreamSchema, mapping: ast.Annotation, kind: str) -> None:
+        self._schema = schema
+        self._kind = kind
+        self._mapper = source_mapper(schema, _carried(mapping, kind))
+
+    def read(self, body: bytes, properties: Mapping[str, Any]) -> Decoded:
+        """See MessageReader."""
+        if not body.strip():
+            raise MalformedBodyError("the body is empty")
+        try:
+            payload: Any = _entries(body) if self._kind == "keyvalue" else body
+        except LockstepError as error:
+            raise MalformedBodyError(error.message) from error
+        decoded = _decoded(self._mapper.read(payload, 0, properties), self._schema)
+        if b"\\u" in body:
+            _check_texts(decoded, self._schema)
+        return decoded
+
+
+def _carried(mapping: ast.Annotation, kind: str) -> ast.Annotation:
+    """The mapping as it has to be outside a process: forms bring texts, so they are converted."""
+    elements = mapping.elements
+    if kind == "keyvalue":
+        kept = (e for e in mapping.elements if (e.key or "").lower() != CAST)
+        elements = (*kept, ast.Element(CAST, "true"))
+    return ast.Annotation(mapping.name, elements, mapping.annotations, mapping.at)
+
+
+def _entries(body: bytes) -> Any:
+    """A form, or a JSON object of the same entries."""
+    if body.lstrip()[:1] in (b"{", b"["):
+        return parse_json(body)
+    try:
+        return dict(parse_qsl(body.decode().strip(), keep_blank_values=True, strict_parsing=True))
+    except ValueError as error:
+        raise MappingError(f"the body is no form: {error}") from error
+
+
+def _decoded(reading: Reading, schema: StreamSchema) -> Decoded:
+    chunks = [tuple(RawEvent(event.data) for event in chunk) for chunk in reading.chunks if chunk]
+    refused = reading.refused
+    if any(error.piece is None for error in refused):
+        several = bool(chunks) or len(refused) > 1
+        items = [f"[{e.item - 1}]" if several and e.item else "" for e in refused]
+        raise _unfit(
+            field
+            for error, item in zip(refused, items, strict=True)
+            for field in _fields(error, item, schema)
+        )
+    if len(refused) > MAX_REFUSED or (len(refused) == 1 and not chunks):
+        raise _unfit(field for error in refused for field in _fields(error, "", schema))
+    if not chunks and not refused:
+        raise MalformedBodyError("the message holds no events")
+    pieces = [
+        Refusal(error.item, tuple(_fields(error, "", schema)), error.piece or b"")
+        for error in refused
+    ]
+    return Decoded(chunks, pieces)
+
+
+def _check_texts(decoded: Decoded, schema: StreamSchema) -> None:
+    """Half a character, which JSON can write and no log can hold."""
+    for chunk in decoded.chunks:
+        for event in chunk:
+            for name, value in zip(schema.names, event.data, strict=True):
+                if isinstance(value, str) and not value.isascii():
+                    try:
+                        value.encode()
+                    except UnicodeEncodeError as error:
+                        wrong = FieldError(name, f"half of a character: {error.reason}")
+                        raise _unfit([wrong]) from error
+
+
+def _unfit(errors: Iterable[FieldError]) -> MalformedBodyError:
+    shown = list(islice(errors, MAX_REFUSED))
+    return MalformedBodyError("the message does not fit its stream", errors=shown)
+
+
+def _fields(error: MappingError, item: str, schema: StreamSchema) -> Iterator[FieldError]:
+    for bad in error.fields:
+        field = bad.attribute if bad.attribute in schema.names else None
+        yield FieldError(_name(item, field), bad.message)
+
+
+def _name(item: str, field: str | None) -> str | None:
+    return ".".join(part for part in (item, field) if part) or None

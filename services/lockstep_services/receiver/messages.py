@@ -1,0 +1,84 @@
+"""Messages of the bus into the input log: acknowledged when their record, or their dead letter, is
+durable.
+
+A message's id is the record's key, so a message delivered again finds the record there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from multidict import CIMultiDict
+
+from lockstep.events import Fault, LockstepError
+from lockstep.telemetry import Logger
+from lockstep_services.receiver.accept import Acceptor, Sending
+from lockstep_services.receiver.decode import JSON, Refusal
+from lockstep_services.receiver.sources import with_source
+from lockstep_services.receiver.values import FieldError
+
+
+@dataclass(frozen=True, slots=True)
+class BusMessage:
+    """One message for a stream; `source`: the source it came by, or None for the ingress."""
+
+    app: str
+    stream: str
+    payload: bytes
+    headers: Mapping[str, str]
+    key: str | None
+    acknowledge: Callable[[], Awaitable[None]]
+    source: int | None = None
+
+
+class Transfer:
+    """Takes messages one after the other, as many at once as there are."""
+
+    def __init__(self, acceptor: Acceptor, log: Logger) -> None:
+        self._acceptor = acceptor
+        self._log = log
+
+    async def all(self, messages: Sequence[BusMessage]) -> None:
+        """In order. Errors: UnavailableError, and what is not the sender's fault."""
+        # Started in order, they reach the intake in order.
+        outcomes = await asyncio.gather(
+            *(self._one(message) for message in messages), return_exceptions=True
+        )
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    async def _one(self, message: BusMessage) -> None:
+        content_type = message.headers.get("Content-Type", JSON)
+        sending = Sending(
+            content_type,
+            _timestamp(message),
+            message.key,
+            source=message.source,
+            properties=CIMultiDict(message.headers),
+            in_order=True,
+        )
+        try:
+            await self._acceptor.accept(message.app, message.stream, message.payload, sending)
+        except LockstepError as error:
+            if error.fault is not Fault.USER:
+                raise
+            await self._bury(message, error, content_type)
+        await message.acknowledge()
+
+    async def _bury(self, message: BusMessage, error: LockstepError, content_type: str) -> None:
+        found = getattr(error, "errors", None) or [FieldError(None, error.message)]
+        refusal = Refusal(0, tuple(found), message.payload)
+        if message.source is not None:
+            content_type = with_source(content_type, message.source)
+        await self._acceptor.bury(message.app, message.stream, [refusal], content_type, message.key)
+        self._log.warning(
+            "a message was refused", app=message.app, stream=message.stream, why=refusal.reason
+        )
+
+
+def _timestamp(message: BusMessage) -> int | None:
+    given = message.headers.get("Timestamp-Ms", "")
+    return int(given) if given.isdigit() else None

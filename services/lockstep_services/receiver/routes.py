@@ -1,0 +1,175 @@
+"""The receiver's HTTP routes: bodies in, positions out once everything is durable."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any
+
+from aiohttp import web, web_urldispatcher
+
+from lockstep.frame.problems import Problem, problem_response
+from lockstep_services.receiver.accept import Accepted, Acceptor, Sending
+from lockstep_services.receiver.decode import JSON, NDJSON, UnknownFormatError
+from lockstep_services.receiver.gate import Gate
+
+TIMESTAMP_HEADER = "Timestamp-Ms"
+KEY_HEADER = "Idempotency-Key"
+MAX_KEY_CHARACTERS = 200
+SHOWN_REFUSALS = 1_000
+
+Take = Callable[[str, bytes, Sending], Awaitable[Accepted]]
+Resolved = tuple[web_urldispatcher.UrlMappingMatchInfo | None, set[str]]
+
+
+class ClaimedPaths(web_urldispatcher.DynamicResource):
+    """Every path that somebody claims at the time of the request; the others are not here."""
+
+    def __init__(self, is_claimed: Callable[[str], bool]) -> None:
+        super().__init__("/{path:.+}")
+        self._is_claimed = is_claimed
+
+    async def resolve(self, request: web.Request) -> Resolved:
+        """See Resource."""
+        if request.method != "POST" or not self._is_claimed(request.path):
+            return None, set()
+        return await super().resolve(request)
+
+
+class Routes:
+    """Handlers over an acceptor and a gate."""
+
+    def __init__(self, acceptor: Acceptor, gate: Gate, *, max_body_bytes: int) -> None:
+        self._acceptor = acceptor
+        self._gate = gate
+        self._max_body_bytes = max_body_bytes
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        """The paths."""
+        router.add_post("/v1/apps/{app}/streams/{stream}/events", self._one_stream)
+        router.add_post("/v1/apps/{app}/events", self._many_streams)
+        # Where the apps' own http sources want to be found.
+        claimed = ClaimedPaths(lambda path: self._acceptor.sources.at_path(path) is not None)
+        router.register_resource(claimed)
+        claimed.add_route("POST", self._by_path)
+        # The address form of the older products' HTTP sources.
+        router.add_post("/{app}/{stream}", self._by_name)
+
+    async def _one_stream(self, request: web.Request) -> web.Response:
+        app, stream = request.match_info["app"], request.match_info["stream"]
+        return await self._take(request, app, self._into(stream), JSON)
+
+    async def _by_path(self, request: web.Request) -> web.Response:
+        source = self._acceptor.sources.at_path(request.path)
+        if source is None:
+            raise web.HTTPNotFound
+        take = self._into(source.stream, source.number)
+        return await self._take(request, source.app, take, JSON)
+
+    async def _by_name(self, request: web.Request) -> web.Response:
+        app, stream = request.match_info["app"], request.match_info["stream"]
+        source = self._acceptor.sources.http(await self._acceptor.view(app), stream)
+        take = self._into(stream, None if source is None else source.number)
+        return await self._take(request, app, take, JSON)
+
+    def _into(self, stream: str, source: int | None = None) -> Take:
+        async def take(app: str, body: bytes, sending: Sending) -> Accepted:
+            return await self._acceptor.accept(app, stream, body, replace(sending, source=source))
+
+        return take
+
+    async def _many_streams(self, request: web.Request) -> web.Response:
+        app = request.match_info["app"]
+        return await self._take(request, app, self._acceptor.accept_mixed, NDJSON)
+
+    async def _take(
+        self, request: web.Request, app: str, take: Take, default_type: str
+    ) -> web.Response:
+        await self._acceptor.view(app)
+        announced = request.content_length or 0
+        if announced > self._max_body_bytes:
+            raise _too_large(self._max_body_bytes)
+        with self._gate.passing(app, announced):
+            body = _unpacked(request, await request.read(), self._max_body_bytes)
+            sending = _sending(request, default_type)
+            try:
+                accepted = await take(app, body, sending)
+            except UnknownFormatError as error:
+                return problem_response(
+                    HTTPStatus.UNSUPPORTED_MEDIA_TYPE, error.message, hint=error.hint
+                )
+        return _answer(accepted)
+
+
+def _sending(request: web.Request, default_type: str) -> Sending:
+    given = request.query.get("timestamp_ms") or request.headers.get(TIMESTAMP_HEADER)
+    timestamp_ms = None
+    if given is not None:
+        if not given.isdigit() or int(given) >= 2**63:
+            raise Problem(
+                HTTPStatus.BAD_REQUEST, f"timestamp_ms: expected milliseconds, got '{given[:40]}'"
+            )
+        timestamp_ms = int(given)
+    key = request.headers.get(KEY_HEADER)
+    if key is not None and not 0 < len(key) <= MAX_KEY_CHARACTERS:
+        raise Problem(HTTPStatus.BAD_REQUEST, f"{KEY_HEADER}: 1 to {MAX_KEY_CHARACTERS} characters")
+    content_type = request.headers.get("Content-Type", default_type)
+    row_chunks = request.query.get("chunk", "batch") == "row"
+    return Sending(content_type, timestamp_ms, key, row_chunks, properties=request.headers)
+
+
+def _unpacked(request: web.Request, body: bytes, limit: int) -> bytes:
+    encoding = request.headers.get("Content-Encoding", "identity").lower()
+    if encoding in ("", "identity") or not body.startswith(b"\x1f\x8b"):
+        if encoding not in ("", "identity", "gzip", "deflate"):
+            raise Problem(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+                f"content encoding '{encoding}' is not supported",
+                hint="use gzip or none",
+            )
+        return body
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(body)) as unpacking:
+            plain = unpacking.read(limit + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, f"malformed gzip: {error}") from error
+    if len(plain) > limit:
+        raise _too_large(limit)
+    return plain
+
+
+def _too_large(limit: int) -> Problem:
+    return Problem(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        f"the body is larger than {limit} bytes",
+        hint="send several smaller bodies",
+    )
+
+
+def _answer(accepted: Accepted) -> web.Response:
+    refused: list[dict[str, Any]] = [
+        {"line": refusal.line, "errors": [error.as_json() for error in refusal.errors]}
+        for refusal in accepted.refused[:SHOWN_REFUSALS]
+    ]
+    receipt = accepted.receipt
+    if receipt is None:
+        return problem_response(
+            HTTPStatus.BAD_REQUEST,
+            f"all {len(accepted.refused)} lines were refused",
+            errors=refused,
+        )
+    body = {
+        "accepted": accepted.events,
+        "chunks": accepted.chunks,
+        "first_position": receipt.first,
+        "last_position": receipt.last,
+        "duplicate": receipt.duplicate,
+        "refused": refused,
+        "refused_count": len(accepted.refused),
+    }
+    status = HTTPStatus.MULTI_STATUS if refused else HTTPStatus.OK
+    return web.json_response(body, status=status)

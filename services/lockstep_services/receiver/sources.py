@@ -1,0 +1,147 @@
+"""The `@source`s of the deployed apps: which messages are theirs, and who reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from lockstep.bus import topic_subject
+from lockstep.frame import AppView, Catalogue
+from lockstep.operators.mapping import annotated
+from lockstep.siddhiql import ast
+from lockstep_services.receiver.kafka_options import KafkaOptions
+from lockstep_services.receiver.mapped import MessageReader, message_reader
+
+SOURCE_PARAMETER: Final = "source"
+"""Of a content type: `text/csv; source=0` is a message in the form of a stream's first source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The `number`-th `@source` of a stream, counted from 0. `reader`: None for the suite's own
+    form."""
+
+    app: str
+    stream: str
+    number: int
+    kind: str
+    annotation: ast.Annotation
+    reader: MessageReader | None
+
+    @property
+    def path(self) -> str | None:
+        """Where an http source is to be found beside /<app>/<stream>."""
+        url = self.annotation.get("receiver.url") if self.kind == "http" else None
+        return None if url is None else "/" + urlsplit(url).path.strip("/")
+
+    @property
+    def subject(self) -> str | None:
+        """What a source on the bus listens to."""
+        if self.kind == "nats":
+            return self.annotation.get("destination")
+        if self.kind == "inmemory":
+            return topic_subject(self.annotation.get("topic") or "")
+        return None
+
+    @property
+    def is_read(self) -> bool:
+        """Its messages do not come by themselves."""
+        return self.subject is not None or self.kind == "kafka"
+
+    @property
+    def kafka(self) -> KafkaOptions | None:
+        """What a kafka source reads."""
+        return KafkaOptions.of(self.annotation) if self.kind == "kafka" else None
+
+    @property
+    def has_one_reader(self) -> bool:
+        """Kafka shares out no partitions that are named: one receiver reads them, by lease."""
+        kafka = self.kafka
+        return kafka is not None and bool(kafka.partitions)
+
+    @property
+    def mailbox(self) -> str:
+        """Under what name its messages are shared and remembered."""
+        return self.annotation.get("durable.name") or self.name
+
+    @property
+    def name(self) -> str:
+        """Among the sources of all apps; stable for equal app texts."""
+        return f"{self.app}/{self.stream}.{self.number}"
+
+
+def _sources(view: AppView) -> Iterator[Source]:
+    counted: dict[str, int] = {}
+    for schema, definition, annotation in annotated(view.checked, "source"):
+        number = counted.get(definition.name, 0)
+        counted[definition.name] = number + 1
+        kind = (annotation.get("type") or "").lower()
+        reader = message_reader(schema, annotation)
+        yield Source(view.name, definition.name, number, kind, annotation, reader)
+
+
+class SourceBook:
+    """Looks sources up; kept as long as an app's text stays."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._sources: dict[str, tuple[str, Sequence[Source]]] = {}
+        self._paths: dict[str, Source] = {}
+        self._seen = -1
+
+    def of(self, view: AppView) -> Sequence[Source]:
+        """All of an app, in the order of its text."""
+        version, found = self._sources.get(view.name, ("", ()))
+        if version != view.deployment.version:
+            found = list(_sources(view))
+            self._sources[view.name] = (view.deployment.version, found)
+        return found
+
+    def all(self) -> Sequence[Source]:
+        """Of all apps that are deployed now."""
+        return [source for view in self._catalogue.views for source in self.of(view)]
+
+    def numbered(self, view: AppView, stream: str, number: int) -> Source | None:
+        """The source of that number of a stream."""
+        return self._first(view, stream, lambda source: source.number == number)
+
+    def http(self, view: AppView, stream: str) -> Source | None:
+        """The first http source of a stream."""
+        return self._first(view, stream, lambda source: source.kind == "http")
+
+    def at_path(self, path: str) -> Source | None:
+        """The http source with that path in its receiver.url; of several the first by app."""
+        if self._seen != self._catalogue.changes:
+            self._seen = self._catalogue.changes
+            self._paths = {}
+            for source in self.all():
+                if source.path is not None and not self._is_named(source.path):
+                    self._paths.setdefault(source.path, source)
+        return self._paths.get("/" + path.strip("/"))
+
+    def _is_named(self, path: str) -> bool:
+        """It is the address /<app>/<stream> of a deployed app, which no other can claim."""
+        app, _, stream = path.strip("/").partition("/")
+        view = self._catalogue.get(app)
+        return view is not None and stream in view.streams
+
+    def _first(self, view: AppView, stream: str, fits: Callable[[Source], bool]) -> Source | None:
+        return next((one for one in self.of(view) if one.stream == stream and fits(one)), None)
+
+
+def source_number(content_type: str) -> int | None:
+    """The source whose form a content type names."""
+    for part in content_type.split(";")[1:]:
+        name, _, value = part.strip().partition("=")
+        if name.strip().lower() == SOURCE_PARAMETER and value.strip().isdigit():
+            return int(value)
+    return None
+
+
+def with_source(content_type: str, number: int) -> str:
+    """The content type of a message in the form of a source, so that it can be sent again."""
+    if source_number(content_type) is not None:
+        return content_type
+    return f"{content_type or 'application/octet-stream'}; {SOURCE_PARAMETER}={number}"

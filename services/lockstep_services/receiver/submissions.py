@@ -1,0 +1,113 @@
+"""What is submitted to an input log, and how it becomes records: pure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lockstep.bus import Appended
+from lockstep.events import Position, StreamSchema
+from lockstep_services.receiver.decode import Chunk
+from lockstep_services.receiver.drafts import Draft, RowsDraft
+from lockstep_services.receiver.runs import AnyRun, BatchRun, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The records that hold a submission; `duplicate` when they were there before."""
+
+    first: Position
+    last: Position
+    duplicate: bool
+
+
+@dataclass(slots=True)
+class Submission:
+    """Events that were sent together; `done` tells how it ended."""
+
+    runs: Sequence[AnyRun]
+    key: str | None
+    done: asyncio.Future[Receipt]
+    size_bytes: int
+    events: int
+    appended: list[Appended] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeLimits:
+    """How much goes into one record, how long a first event waits for company, and how many appends
+    of independent submissions are under way at once.
+    """
+
+    max_record_bytes: int
+    max_record_events: int
+    gather_ms: int
+    max_abreast: int
+
+
+Owned = tuple[Draft, Sequence[Submission]]
+
+
+def drafts_of(batch: Sequence[Submission], limits: IntakeLimits) -> Iterator[Owned]:
+    """Records to be, in order, with the submissions that they hold something of.
+
+    A new one begins for another stream, another stamping, an Arrow batch, or when one is full. The
+    cuts depend on the submissions alone, so that a repeated key is cut as it was before.
+    """
+    gathering = _Gathering(limits)
+    for pending in batch:
+        for run in pending.runs:
+            if isinstance(run, BatchRun):
+                yield from gathering.finish()
+                for whole in run.batches:
+                    for part in whole.cut(limits.max_record_bytes, limits.max_record_events):
+                        yield part, (pending,)
+            else:
+                yield from gathering.add(pending, run)
+    yield from gathering.finish()
+
+
+class _Gathering:
+    """Chunks of several submissions on their way into one record."""
+
+    def __init__(self, limits: IntakeLimits) -> None:
+        self._limits = limits
+        self._kind: tuple[StreamSchema, bool] | None = None
+        self._chunks: list[Chunk] = []
+        self._owners: dict[int, Submission] = {}
+        self._size = self._events = 0
+
+    def add(self, pending: Submission, run: Run) -> Iterator[Owned]:
+        """Takes a run; gives what got full."""
+        kind = (run.schema, run.has_timestamps)
+        if kind != self._kind:
+            yield from self.finish()
+            self._kind = kind
+        per_event = run.size_bytes / max(1, run.events)
+        for chunk in run.chunks:
+            size = int(len(chunk) * per_event)
+            full = (
+                self._size + size > self._limits.max_record_bytes
+                or self._events + len(chunk) > self._limits.max_record_events
+            )
+            if full:
+                yield from self.finish()
+                self._kind = kind
+            self._chunks.append(chunk)
+            self._owners[id(pending)] = pending
+            self._size += size
+            self._events += len(chunk)
+
+    def finish(self) -> Iterator[Owned]:
+        """What has been gathered."""
+        if self._chunks and self._kind is not None:
+            yield RowsDraft(self._kind[0], self._chunks), list(self._owners.values())
+        self._kind, self._chunks, self._owners = None, [], {}
+        self._size = self._events = 0
+
+
+def receipt_of(appended: Sequence[Appended]) -> Receipt:
+    """Of the records that hold a submission."""
+    positions = [one.position for one in appended]
+    return Receipt(min(positions), max(positions), all(one.duplicate for one in appended))

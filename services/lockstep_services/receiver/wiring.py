@@ -1,0 +1,83 @@
+"""Builds the receiver from its context."""
+
+from __future__ import annotations
+
+from lockstep.events.columns import load_arrow
+from lockstep.frame import Beating, Catalogue, Context, HeartbeatWatch, LeaseKeeper, Service
+from lockstep_services.receiver.accept import Acceptor
+from lockstep_services.receiver.feeds import SourceFeeds
+from lockstep_services.receiver.gate import Gate
+from lockstep_services.receiver.ingress import IngressReader
+from lockstep_services.receiver.intakes import Intakes
+from lockstep_services.receiver.lag import LagWatch
+from lockstep_services.receiver.messages import Transfer
+from lockstep_services.receiver.routes import Routes
+
+DRAIN_POLL_MS = 20
+
+
+class Receiver:
+    """HTTP door, ingress reader and intakes."""
+
+    def __init__(self, context: Context) -> None:
+        settings = context.settings
+        bus = context.world.bus
+        self._context = context
+        self._beating = Beating(context)
+        self._catalogue = Catalogue.of(context)
+        self._watch = HeartbeatWatch(
+            bus.topics, context.clock, context.log,
+            max_retry=settings.coordinator.heartbeat_max_retry,
+        )  # fmt: skip
+        self._intakes = Intakes(bus, context.tasks, context.clock, context.randomness, settings)
+        self._acceptor = Acceptor(
+            bus, self._catalogue, self._intakes, context.clock, context.randomness, settings,
+            context.metrics, context.node,
+        )  # fmt: skip
+        processors = LagWatch(self._watch, self._intakes.last_position)
+        gate = Gate(settings.receiver, processors, context.metrics)
+        take = Transfer(self._acceptor, context.log)
+        self._ingress = IngressReader(bus, take, gate, context.clock)
+        self._feeds = SourceFeeds(
+            bus, self._catalogue, self._acceptor.sources, take, gate, context.tasks, context.clock,
+            self._keeper_of,
+        )  # fmt: skip
+        Routes(self._acceptor, gate, max_body_bytes=settings.receiver.max_body_bytes).add_to(
+            context.router
+        )
+
+    def _keeper_of(self, resource: str) -> LeaseKeeper:
+        context = self._context
+        return LeaseKeeper(
+            context.world.leases, resource, context.node, context.clock, context.settings.leader,
+            context.metrics, context.log,
+        )  # fmt: skip
+
+    async def start(self) -> None:
+        """Knows the apps, then takes events."""
+        await self._context.offload.run(load_arrow)
+        await self._catalogue.refresh()
+        tasks = self._context.tasks
+        self._catalogue.start(tasks)
+        tasks.supervise("heartbeats", self._watch.run)
+        tasks.supervise("heartbeat", self._beating.run)
+        tasks.supervise("ingress", self._ingress.run)
+        await self._feeds.follow_catalogue()
+        tasks.supervise("sources", self._feeds.run)
+
+    async def drain(self) -> None:
+        """What was taken becomes durable."""
+        await self._feeds.stop()
+        await self._ingress.drain()
+        while not self._intakes.is_idle:
+            await self._context.clock.sleep_ms(DRAIN_POLL_MS)
+
+    async def stop(self) -> None:
+        """Refuses the rest."""
+        self._intakes.close()
+        await self._beating.farewell()
+
+
+def wire(context: Context) -> Service:
+    """The receiver."""
+    return Receiver(context)

@@ -1,9 +1,0 @@
-"""`python -m services.presenter`: one presenter process."""
-
-import sys
-
-from lockstep.frame import run_service
-from services.presenter.wiring import wire
-
-if __name__ == "__main__":
-    sys.exit(run_service("presenter", wire))

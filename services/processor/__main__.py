@@ -1,9 +1,0 @@
-"""`python -m services.processor`: one processor process."""
-
-import sys
-
-from lockstep.frame import run_service
-from services.processor.wiring import wire
-
-if __name__ == "__main__":
-    sys.exit(run_service("processor", wire))

@@ -1,9 +1,0 @@
-"""`python -m services.publisher`: one publisher process."""
-
-import sys
-
-from lockstep.frame import run_service
-from services.publisher.wiring import wire
-
-if __name__ == "__main__":
-    sys.exit(run_service("publisher", wire))
