@@ -53,6 +53,14 @@ def test_is_named_after_its_file(name: str) -> None:
     assert check(text).name == name.title().replace("_", "")
 
 
+def test_are_in_the_page_beside_them() -> None:
+    """Each is linked there, with the first line of its text, which says what it shows."""
+    page = (FOLDER / "README.md").read_text()
+    for name in sample_names():
+        about = (FOLDER / f"{name}.siddhi").read_text().split("\n", 1)[0].removeprefix("-- ")
+        assert f"| [{name}]({name}.siddhi) | {about.removesuffix('.')} |" in page
+
+
 def test_are_listed(lockstep: Lockstep) -> None:
     """A name and a line of what it shows each."""
     done = lockstep("samples")

@@ -13,7 +13,7 @@ from lockstep.cli.output import Exit, console, fail, print_json
 from lockstep.siddhiql.suggestions import did_you_mean
 from lockstep.testing.scenario import parse_file
 
-FOLDER = Path(str(files("lockstep.cli") / "samples"))
+FOLDER = Path(str(files("lockstep") / "samples"))
 """Where the sample apps and their tests stand, as installed."""
 
 
