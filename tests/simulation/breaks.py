@@ -17,9 +17,9 @@ from lockstep.events import ClaimRecord, OutputRecord, OutputRow, Position, Unav
 from lockstep.events.codec import decode_input
 from lockstep.execute.contract import Encoded, EventFault, SliceResult
 from lockstep.execute.reference.writes import AppliedWrites, applied
-from lockstep_services.processor.envelope import Contents, seal
-from lockstep_services.processor.outbox import Outbox
-from lockstep_services.processor.standing import Standing
+from lockstep_services.processor.replica.standing import Standing
+from lockstep_services.processor.state.envelope import Contents, seal
+from lockstep_services.processor.state.outbox import Outbox
 from tests.simulation.bus import SimInputLog, SimOutputLog
 from tests.simulation.carrier import RecordedLog
 from tests.simulation.executor import SimExecutor
@@ -186,7 +186,7 @@ BREAKS: Final[dict[str, Break]] = {
         frozenset({"generation"}),
         patched=_put(
             ("lockstep.bus.tails.may_begin", _always),
-            ("lockstep_services.processor.replica.standing", _recorded),
+            ("lockstep_services.processor.replica.replica.standing", _recorded),
         ),
     ),
     "write": Break(
@@ -197,7 +197,7 @@ BREAKS: Final[dict[str, Break]] = {
     "restore": Break(
         "a restore begins with the present state",
         frozenset({"fold", "other", "missing", "invented"}),
-        patched=_put(("lockstep_services.processor.upgrading.restoration_of", _nothing)),
+        patched=_put(("lockstep_services.processor.revise.upgrading.restoration_of", _nothing)),
     ),
     "purge": Break(
         "revisions and cursors outlive a purge",
@@ -215,7 +215,7 @@ BREAKS: Final[dict[str, Break]] = {
     "holdback": Break(
         "a replica holds back one slice and forgets the others",
         frozenset({"missing"}),
-        patched=_put(("lockstep_services.processor.engine.Outbox", _LeakyOutbox)),
+        patched=_put(("lockstep_services.processor.state.engine.Outbox", _LeakyOutbox)),
     ),
     "clock": Break(
         "the clock follows a record back",
@@ -230,7 +230,7 @@ BREAKS: Final[dict[str, Break]] = {
     "held": Break(
         "revisions are stored without what was held back",
         frozenset({"revision", "missing"}),
-        patched=_put(("lockstep_services.processor.revisions.seal", _seal_without_rows)),
+        patched=_put(("lockstep_services.processor.revise.revisions.seal", _seal_without_rows)),
     ),
     "ack": Break(
         "the receiver hears 'durable' before the log has the record",

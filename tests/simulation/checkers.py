@@ -24,8 +24,8 @@ from lockstep.events.codec import decode_input
 from lockstep.events.since import since_in
 from lockstep.frame import log_of
 from lockstep.store import Revision, stamp_of
-from lockstep_services.processor.envelope import unseal
-from lockstep_services.processor.origin import is_begun, restoration_of, stamp_in
+from lockstep_services.processor.replica.origin import is_begun, restoration_of, stamp_in
+from lockstep_services.processor.state.envelope import unseal
 from tests.simulation.apps import WRITTEN
 from tests.simulation.cluster import Cluster, Life
 from tests.simulation.executor import Fold, Folds

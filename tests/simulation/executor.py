@@ -20,7 +20,7 @@ EXECUTOR: Final = "lockstep.execute.reference.executor"
 READERS: Final = (
     "lockstep.frame.catalogue",
     EXECUTOR,
-    "lockstep_services.processor.engine",
+    "lockstep_services.processor.state.engine",
     "lockstep_services.coordinator.desired",
 )
 

@@ -21,8 +21,8 @@ from lockstep.operators.errors import SnapshotError
 from lockstep.operators.state import Bytes
 from lockstep.plan import AppPlan
 from lockstep.store import Deployment, Stamp, stamp_of
-from lockstep_services.processor.envelope import unseal
-from lockstep_services.processor.origin import restoration_of, stamp_in
+from lockstep_services.processor.replica.origin import restoration_of, stamp_in
+from lockstep_services.processor.state.envelope import unseal
 from tests.simulation.carrier import RecordedLog
 from tests.simulation.executor import Folds, SimExecutor, checked, planned
 from tests.simulation.store import Archive

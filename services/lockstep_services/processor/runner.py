@@ -13,20 +13,20 @@ from lockstep.events import UnavailableError
 from lockstep.execute.contract import StateLostError
 from lockstep.frame import AppView, GroupStatus, run_side_by_side
 from lockstep.leader.protocol import facts
-from lockstep_services.processor.answering import Answers
-from lockstep_services.processor.basing import BaseLoop
-from lockstep_services.processor.beginning import begin
-from lockstep_services.processor.commands import Commands
-from lockstep_services.processor.folding import FoldLoop
-from lockstep_services.processor.following import FollowLoop
-from lockstep_services.processor.leadership import Leadership
-from lockstep_services.processor.publishing import Publishing
-from lockstep_services.processor.replica import Replica, Surroundings
-from lockstep_services.processor.revisions import RevisionLoop
-from lockstep_services.processor.standing import RestartReplicaError
-from lockstep_services.processor.upgrading import UpgradeLoop
-from lockstep_services.processor.warming import WarmLoop
-from lockstep_services.processor.writing import Writes
+from lockstep_services.processor.answer.answering import Answers
+from lockstep_services.processor.answer.commands import Commands
+from lockstep_services.processor.answer.writing import Writes
+from lockstep_services.processor.fold.folding import FoldLoop
+from lockstep_services.processor.lead.leadership import Leadership
+from lockstep_services.processor.publish.following import FollowLoop
+from lockstep_services.processor.publish.publishing import Publishing
+from lockstep_services.processor.replica.replica import Replica, Surroundings
+from lockstep_services.processor.replica.standing import RestartReplicaError
+from lockstep_services.processor.revise.basing import BaseLoop
+from lockstep_services.processor.revise.beginning import begin
+from lockstep_services.processor.revise.revisions import RevisionLoop
+from lockstep_services.processor.revise.upgrading import UpgradeLoop
+from lockstep_services.processor.revise.warming import WarmLoop
 
 FLUSH_LIMIT_MS: Final = 10_000
 

@@ -17,11 +17,11 @@ from lockstep.frame import (
     ThreadOffload,
 )
 from lockstep.settings import Settings
-from lockstep_services.processor.engine import MakeExecutor
-from lockstep_services.processor.leadership import LEASE_NUDGE
-from lockstep_services.processor.replica import MakeOffload, Surroundings
+from lockstep_services.processor.lead.leadership import LEASE_NUDGE
+from lockstep_services.processor.replica.replica import MakeOffload, Surroundings
 from lockstep_services.processor.runner import GroupRunner
-from lockstep_services.processor.spark import SparkExecutors
+from lockstep_services.processor.state.engine import MakeExecutor
+from lockstep_services.processor.state.spark import SparkExecutors
 
 
 class Processor:

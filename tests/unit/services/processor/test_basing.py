@@ -14,8 +14,8 @@ from lockstep.events import Generation
 from lockstep.settings import load_settings
 from lockstep.store import Revision, Stamp, revision_id
 from lockstep.store.memory import MemoryStore
-from lockstep_services.processor.basing import WORTH_IT, BaseLoop
-from lockstep_services.processor.envelope import Contents, seal
+from lockstep_services.processor.revise.basing import WORTH_IT, BaseLoop
+from lockstep_services.processor.state.envelope import Contents, seal
 
 LIMIT_BYTES = 1_000
 OURS = Stamp(7, 3)

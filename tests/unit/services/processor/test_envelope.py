@@ -4,7 +4,7 @@ import pytest
 
 from lockstep.events import Event, Operation, OutputId, OutputRow
 from lockstep.execute.contract import EventFault
-from lockstep_services.processor.envelope import Contents, EnvelopeError, seal, unseal
+from lockstep_services.processor.state.envelope import Contents, EnvelopeError, seal, unseal
 
 
 def test_contents_survive() -> None:

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from lockstep.clock import VirtualClock
-from lockstep_services.processor.hearing import LogHearing, patience_ms
-from lockstep_services.processor.standby import HOT, WARM
+from lockstep_services.processor.lead.hearing import LogHearing, patience_ms
+from lockstep_services.processor.replica.standby import HOT, WARM
 
 TTL_MS = 1_000
 PATIENCE_MS = patience_ms(HOT, TTL_MS)

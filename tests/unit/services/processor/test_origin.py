@@ -6,7 +6,7 @@ from lockstep.bus import OutputTail
 from lockstep.events import Generation, OutputId
 from lockstep.frame import RESTORE_GENERATION_SETTING, RESTORE_SETTING
 from lockstep.store import Deployment, Revision, Stamp, revision_id, stamp_of
-from lockstep_services.processor.origin import (
+from lockstep_services.processor.replica.origin import (
     Fresh,
     Resume,
     ResumeOld,

@@ -2,7 +2,7 @@
 
 from lockstep.events import Event, OutputId, OutputRow
 from lockstep.execute.contract import EventFault
-from lockstep_services.processor.outbox import Outbox
+from lockstep_services.processor.state.outbox import Outbox
 
 
 def row(position: int, ordinal: int = 0) -> OutputRow:

@@ -10,8 +10,8 @@ from lockstep.events import (
     TickRecord,
 )
 from lockstep.events.codec import decode_input, encode_record, send_id_of
-from lockstep_services.processor.sends import SendMemory
-from lockstep_services.processor.sieve import sieve
+from lockstep_services.processor.state.sends import SendMemory
+from lockstep_services.processor.state.sieve import sieve
 
 SCHEMAS = {"S": StreamSchema("S", (Attribute("a", AttributeType.INT),))}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lockstep_services.processor.slicing import SliceSize, gather_ms
+from lockstep_services.processor.fold.slicing import SliceSize, gather_ms
 
 
 def test_heavy_events_make_small_slices_and_light_ones_large_again() -> None:

@@ -2,7 +2,7 @@
 
 from lockstep.frame import GroupStatus, Heartbeat
 from lockstep.settings import load_settings
-from lockstep_services.processor.standby import Behind, Place, candidates, defers, is_ready
+from lockstep_services.processor.replica.standby import Behind, Place, candidates, defers, is_ready
 
 
 def status(role: str, *, ready: bool, standby: str = "hot") -> GroupStatus:

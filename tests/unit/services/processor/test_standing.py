@@ -5,7 +5,7 @@ import pytest
 from lockstep.bus import OutputTail
 from lockstep.bus.tails import may_begin
 from lockstep.events import Generation, OutputId
-from lockstep_services.processor.standing import Standing, standing, why_overtaken
+from lockstep_services.processor.replica.standing import Standing, standing, why_overtaken
 
 LAST = OutputId(7, 0)
 TAIL = OutputTail(9, 3, LAST, Generation(100, 2, 5))

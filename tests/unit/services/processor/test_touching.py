@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from lockstep.clock import VirtualClock
 from lockstep.settings import load_settings
-from lockstep_services.processor.folding import TOUCH_EVERY_MS, FoldLoop
-from lockstep_services.processor.replica import Replica
+from lockstep_services.processor.fold.folding import TOUCH_EVERY_MS, FoldLoop
+from lockstep_services.processor.replica.replica import Replica
 
 
 class Engine:

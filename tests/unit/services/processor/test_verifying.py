@@ -10,8 +10,8 @@ from lockstep.events import EventsRecord, InputEvent, LogEntry
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.frame import InlineOffload
 from lockstep.operators.errors import SnapshotError
-from lockstep_services.processor import revisions
-from lockstep_services.processor.envelope import Contents, seal
+from lockstep_services.processor.revise import revisions
+from lockstep_services.processor.state.envelope import Contents, seal
 
 TEXT = (
     "define stream S (k string, v double);"

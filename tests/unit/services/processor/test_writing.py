@@ -11,8 +11,8 @@ import pytest
 from lockstep.clock import VirtualClock
 from lockstep.events import InputRecord, UnavailableError, WriteRecord
 from lockstep.execute.contract import WriteOutcome
-from lockstep_services.processor.replica import Replica
-from lockstep_services.processor.writing import Writes
+from lockstep_services.processor.answer.writing import Writes
+from lockstep_services.processor.replica.replica import Replica
 
 
 class Log:

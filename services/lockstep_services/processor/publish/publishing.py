@@ -17,7 +17,7 @@ from lockstep.events import OutputRecord, OutputRow, UnavailableError
 from lockstep.execute.contract import EventFault
 from lockstep.frame import wait_set
 from lockstep.leader.protocol import Permit, facts
-from lockstep_services.processor.replica import Replica
+from lockstep_services.processor.replica.replica import Replica
 
 MAX_ROWS: Final = 32_768
 BURY_EVERY_MS: Final = 500

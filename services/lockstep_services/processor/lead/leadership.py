@@ -29,11 +29,11 @@ from lockstep.leader.protocol import (
     facts,
 )
 from lockstep.leader.protocol import instructions as todo
-from lockstep_services.processor.claiming import Begun, Claims
-from lockstep_services.processor.hearing import LogHearing, patience_ms
-from lockstep_services.processor.publishing import Publishing
-from lockstep_services.processor.replica import Replica
-from lockstep_services.processor.turn import Turn
+from lockstep_services.processor.lead.claiming import Begun, Claims
+from lockstep_services.processor.lead.hearing import LogHearing, patience_ms
+from lockstep_services.processor.lead.turn import Turn
+from lockstep_services.processor.publish.publishing import Publishing
+from lockstep_services.processor.replica.replica import Replica
 
 TICK_MS: Final = 50
 LEASE_NUDGE: Final = control_subject("lease")

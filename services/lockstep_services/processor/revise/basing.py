@@ -8,8 +8,8 @@ from typing import Final
 
 from lockstep.events import UnavailableError
 from lockstep.store import Revision, stamp_of
-from lockstep_services.processor.envelope import EnvelopeError, unseal
-from lockstep_services.processor.replica import Replica
+from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.state.envelope import EnvelopeError, unseal
 
 WORTH_IT: Final = 4
 """A revision is fetched when a base takes more than this part of its limit: a busy app's does so

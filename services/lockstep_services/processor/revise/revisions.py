@@ -14,11 +14,11 @@ from lockstep.execute.local import open_local
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.operators.state import Bytes, Pieces, Sink
 from lockstep.store import Revision, Stale, Stamp, revision_id, stamp_of
-from lockstep_services.processor.engine import AppEngine
-from lockstep_services.processor.envelope import Contents, seal, unseal
-from lockstep_services.processor.origin import forgettable
-from lockstep_services.processor.replica import MakeOffload, Replica
-from lockstep_services.processor.standby import HOT, takers
+from lockstep_services.processor.replica.origin import forgettable
+from lockstep_services.processor.replica.replica import MakeOffload, Replica
+from lockstep_services.processor.replica.standby import HOT, takers
+from lockstep_services.processor.state.engine import AppEngine
+from lockstep_services.processor.state.envelope import Contents, seal, unseal
 
 REFUSED: Final = "refused: "
 BEGINNING_LIMIT_MS: Final = 2_000

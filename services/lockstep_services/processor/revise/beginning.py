@@ -9,11 +9,17 @@ from lockstep.events import Generation, LockstepError, Position
 from lockstep.frame import AppView, Offload
 from lockstep.operators.errors import SnapshotError
 from lockstep.store import Revision, stamp, stamp_of
-from lockstep_services.processor.engine import AppEngine
-from lockstep_services.processor.envelope import EnvelopeError, unseal
-from lockstep_services.processor.origin import Fresh, choose, counting, generation_at, generation_of
-from lockstep_services.processor.replica import Beginning, Replica, Surroundings
-from lockstep_services.processor.standing import Standing, standing
+from lockstep_services.processor.replica.origin import (
+    Fresh,
+    choose,
+    counting,
+    generation_at,
+    generation_of,
+)
+from lockstep_services.processor.replica.replica import Beginning, Replica, Surroundings
+from lockstep_services.processor.replica.standing import Standing, standing
+from lockstep_services.processor.state.engine import AppEngine
+from lockstep_services.processor.state.envelope import EnvelopeError, unseal
 
 ORIGIN_SETTING = "origin_position"
 

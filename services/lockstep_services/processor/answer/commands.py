@@ -9,12 +9,12 @@ import msgspec
 
 from lockstep.events import LockstepError, Position, UnavailableError
 from lockstep.frame import Command, CommandAnswer, snapshot_subject
-from lockstep_services.processor.folding import FoldLoop
-from lockstep_services.processor.leadership import Leadership
-from lockstep_services.processor.publishing import Publishing
-from lockstep_services.processor.replica import Replica
-from lockstep_services.processor.revisions import REFUSED, RevisionLoop
-from lockstep_services.processor.standby import HOT, candidates, takers
+from lockstep_services.processor.fold.folding import FoldLoop
+from lockstep_services.processor.lead.leadership import Leadership
+from lockstep_services.processor.publish.publishing import Publishing
+from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.standby import HOT, candidates, takers
+from lockstep_services.processor.revise.revisions import REFUSED, RevisionLoop
 
 FLUSH_LIMIT_MS: Final = 10_000
 STANDBY_LIMIT_MS: Final = 8_000

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from lockstep.events import UnavailableError, WriteRecord
 from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
-from lockstep_services.processor.replica import Replica
+from lockstep_services.processor.replica.replica import Replica
 
 ASK_AGAIN = "ask again with the same request id: what was applied is not applied twice"
 

@@ -14,7 +14,7 @@ from lockstep.bus import EncodedEntry
 from lockstep.events import Event, EventsRecord, StreamSchema, TickRecord
 from lockstep.events.codec import Summary, decode_input, encode_record, summary_of
 from lockstep.execute.contract import EventFault
-from lockstep_services.processor.sends import SendMemory
+from lockstep_services.processor.state.sends import SendMemory
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from lockstep.events import UnavailableError
 from lockstep.leader.protocol import facts
-from lockstep_services.processor.replica import Replica
+from lockstep_services.processor.replica.replica import Replica
 
 FOLLOW_EVERY_MS: Final = 500
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from lockstep_services.processor.replica import Replica
-from lockstep_services.processor.standby import ACTIVE, defers
+from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.standby import ACTIVE, defers
 
 PATIENCE_TTLS: Final = 3
 

@@ -16,16 +16,16 @@ from lockstep.events import Generation, UnavailableError
 from lockstep.operators.errors import SnapshotError
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import Deployment, stamp
-from lockstep_services.processor.claiming import Begun
-from lockstep_services.processor.engine import AppEngine
-from lockstep_services.processor.envelope import Contents, EnvelopeError, unseal
-from lockstep_services.processor.folding import FoldLoop
-from lockstep_services.processor.leadership import Leadership
-from lockstep_services.processor.origin import generation_of, restoration_of, stamp_in
-from lockstep_services.processor.publishing import Publishing
-from lockstep_services.processor.replica import Replica
-from lockstep_services.processor.revisions import RevisionLoop
-from lockstep_services.processor.standing import RestartReplicaError
+from lockstep_services.processor.fold.folding import FoldLoop
+from lockstep_services.processor.lead.claiming import Begun
+from lockstep_services.processor.lead.leadership import Leadership
+from lockstep_services.processor.publish.publishing import Publishing
+from lockstep_services.processor.replica.origin import generation_of, restoration_of, stamp_in
+from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.standing import RestartReplicaError
+from lockstep_services.processor.revise.revisions import RevisionLoop
+from lockstep_services.processor.state.engine import AppEngine
+from lockstep_services.processor.state.envelope import Contents, EnvelopeError, unseal
 
 LOOK_EVERY_MS: Final = 250
 STORE_PAUSE_MS: Final = 2_000

@@ -26,10 +26,10 @@ from lockstep.execute.succession import Succeeded, succeed
 from lockstep.frame import Offload
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
-from lockstep_services.processor.envelope import Contents
-from lockstep_services.processor.outbox import Outbox
-from lockstep_services.processor.sends import SendMemory
-from lockstep_services.processor.sieve import Sieved, sieve
+from lockstep_services.processor.state.envelope import Contents
+from lockstep_services.processor.state.outbox import Outbox
+from lockstep_services.processor.state.sends import SendMemory
+from lockstep_services.processor.state.sieve import Sieved, sieve
 
 MakeExecutor = Callable[[str], Executor]
 """Builds an executor of an app text; blocking."""

@@ -10,10 +10,10 @@ from lockstep.events import UnavailableError
 from lockstep.leader.protocol import facts
 from lockstep.operators.errors import SnapshotError
 from lockstep.store import stamp_of
-from lockstep_services.processor.envelope import EnvelopeError, unseal
-from lockstep_services.processor.folding import FoldLoop
-from lockstep_services.processor.replica import Replica
-from lockstep_services.processor.standby import WARM
+from lockstep_services.processor.fold.folding import FoldLoop
+from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.standby import WARM
+from lockstep_services.processor.state.envelope import EnvelopeError, unseal
 
 
 class WarmLoop:

@@ -22,16 +22,23 @@ from lockstep.leader.protocol import Permit
 from lockstep.settings import Settings
 from lockstep.store import Stamp
 from lockstep.telemetry import Logger, MetricName, Metrics
-from lockstep_services.processor.engine import AppEngine, MakeExecutor
-from lockstep_services.processor.envelope import Contents
-from lockstep_services.processor.origin import has_to_give_way, stamp_in
-from lockstep_services.processor.standby import ACTIVE, HOT, Behind, Place, is_ready, standby_of
-from lockstep_services.processor.standing import (
+from lockstep_services.processor.replica.origin import has_to_give_way, stamp_in
+from lockstep_services.processor.replica.standby import (
+    ACTIVE,
+    HOT,
+    Behind,
+    Place,
+    is_ready,
+    standby_of,
+)
+from lockstep_services.processor.replica.standing import (
     RestartReplicaError,
     Standing,
     standing,
     why_overtaken,
 )
+from lockstep_services.processor.state.engine import AppEngine, MakeExecutor
+from lockstep_services.processor.state.envelope import Contents
 
 PASSIVE = "passive"
 BACKUP = "backup"

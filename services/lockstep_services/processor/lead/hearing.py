@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from lockstep.clock import Clock
-from lockstep_services.processor.standby import WARM
+from lockstep_services.processor.replica.standby import WARM
 
 POLL_MS: Final = 100
 WARM_PATIENCE_TTLS: Final = 3

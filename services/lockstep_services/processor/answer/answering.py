@@ -19,8 +19,8 @@ from lockstep.frame import (
     question_subject,
 )
 from lockstep.siddhiql import CheckedOnDemand, SiddhiQLError, check_on_demand
-from lockstep_services.processor.replica import Replica
-from lockstep_services.processor.writing import Writes
+from lockstep_services.processor.answer.writing import Writes
+from lockstep_services.processor.replica.replica import Replica
 
 Carry = Callable[[Command], Awaitable[CommandAnswer]]
 

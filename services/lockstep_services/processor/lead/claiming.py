@@ -7,7 +7,7 @@ from enum import Enum
 from lockstep.bus import Accepted, OutputTail
 from lockstep.events import ClaimRecord, Generation, UnavailableError
 from lockstep.leader.protocol import Permit, facts
-from lockstep_services.processor.replica import Replica
+from lockstep_services.processor.replica.replica import Replica
 
 
 class Begun(Enum):

@@ -14,8 +14,8 @@ from lockstep.events import Fault, LockstepError, OutputId, Position, TickRecord
 from lockstep.events.codec import summary_of
 from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
-from lockstep_services.processor.replica import Replica
-from lockstep_services.processor.slicing import SliceSize, gather_ms
+from lockstep_services.processor.fold.slicing import SliceSize, gather_ms
+from lockstep_services.processor.replica.replica import Replica
 
 IDLE_WAIT_MS: Final = 500
 FULL_WAIT_MS: Final = 200

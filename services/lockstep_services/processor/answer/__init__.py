@@ -1,0 +1,1 @@
+"""What an app's leader answers: on-demand queries, writes, operators' commands."""

@@ -1,0 +1,1 @@
+"""The input log folded, slice by slice."""

@@ -1,0 +1,1 @@
+"""The leadership protocol carried out: leases, claims, terms."""

@@ -1,0 +1,1 @@
+"""One replica: what its loops share, and the pure decisions about where it stands."""
