@@ -6,12 +6,11 @@ from collections import deque
 
 import pytest
 
-from lockstep.events import OutputId, OutputRow
+from lockstep.events import OutputId
 from lockstep.leader.protocol import (
     START,
     TRANSITIONS,
     Candidate,
-    HoldBack,
     Leading,
     Permit,
     Rules,
@@ -281,41 +280,6 @@ def test_a_permit_comes_from_an_accepted_claim_alone() -> None:
     with pytest.raises(ValueError, match="shrink"):
         permit.at(4)
     assert permit.at(6) == Permit.of_claim(claimed_epoch=2, accepted_epoch=2, sequence=6)
-
-
-def _rows(*positions: int) -> list[OutputRow]:
-    return [OutputRow(OutputId(each, 0), "S", 0, ()) for each in positions]
-
-
-def test_hold_back_gives_what_is_not_published() -> None:
-    """Trimmed rows are gone, also when they are folded only later."""
-    held = HoldBack(limit_rows=10)
-    held.add(_rows(1, 2, 3))
-    held.trim(OutputId(2, 5))
-    assert held.after(None, 10) == _rows(3)
-    held.trim(OutputId(5, 0))
-    held.add(_rows(4, 5, 6, 7))
-    assert held.after(None, 1) == _rows(6)
-    assert held.after(OutputId(6, 0), 10) == _rows(7)
-    assert (len(held), held.up_to) == (2, OutputId(7, 0))
-
-
-def _full(held: HoldBack) -> bool:
-    """Asked anew each time, as the type checker does not know that it changes."""
-    return held.is_full
-
-
-def test_hold_back_says_when_it_is_full() -> None:
-    """It keeps what it is given, and trimming makes room."""
-    held = HoldBack(limit_rows=2)
-    held.add(_rows(1))
-    assert not _full(held)
-    held.add(_rows(2, 3))
-    assert _full(held)
-    held.trim(OutputId(2, 0))
-    assert not _full(held)
-    with pytest.raises(ValueError, match="follow"):
-        held.add(_rows(3))
 
 
 def test_who_is_not_ready_leaves_the_lead_to_who_is() -> None:

@@ -3,7 +3,6 @@
 Start with `START`; carry out the instructions; report every outcome as a fact.
 """
 
-from lockstep.leader.protocol.hold_back import HoldBack
 from lockstep.leader.protocol.machine import TRANSITIONS, advance
 from lockstep.leader.protocol.permit import Permit
 from lockstep.leader.protocol.states import (
@@ -25,7 +24,6 @@ __all__ = [
     "TRANSITIONS",
     "Candidate",
     "Claiming",
-    "HoldBack",
     "Leading",
     "Own",
     "Permit",
