@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lockstep.bus.subjects import input_subject, output_subject
+from lockstep.control import log_of
 from lockstep.events import (
     ClaimRecord,
     EventsRecord,
@@ -22,7 +23,6 @@ from lockstep.events import (
 )
 from lockstep.events.codec import decode_input
 from lockstep.events.since import since_in
-from lockstep.frame import log_of
 from lockstep.store import Revision, stamp_of
 from lockstep_services.processor.replica.origin import is_begun, restoration_of, stamp_in
 from lockstep_services.processor.state.envelope import unseal

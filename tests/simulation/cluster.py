@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from lockstep.bus import LogName, input_subject, output_subject
 from lockstep.bus.limits import BusLimits
-from lockstep.frame import log_of
+from lockstep.control import log_of
 from lockstep.leader.memory import LeaseTable
 from tests.simulation.breaks import Break
 from tests.simulation.bus import SimBus, Switchboard

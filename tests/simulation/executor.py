@@ -18,7 +18,7 @@ from lockstep.siddhiql import CheckedApp, check
 
 EXECUTOR: Final = "lockstep.execute.reference.executor"
 READERS: Final = (
-    "lockstep.frame.catalogue",
+    "lockstep.control.catalogue",
     EXECUTOR,
     "lockstep_services.processor.state.engine",
     "lockstep_services.coordinator.desired",

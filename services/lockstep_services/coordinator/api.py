@@ -12,8 +12,9 @@ import msgspec
 from aiohttp import web
 
 from lockstep.bus import Bus
+from lockstep.control import Command, CommandAnswer, HeartbeatWatch, command_subject
 from lockstep.events import Fault, UnavailableError
-from lockstep.frame import Command, CommandAnswer, HeartbeatWatch, Problem, command_subject
+from lockstep.frame import Problem
 from lockstep.siddhiql import SiddhiQLError
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.forward import Forwarder

@@ -12,8 +12,8 @@ from typing import Final
 
 from lockstep.bus import Bus, LogGoneError, LogName
 from lockstep.clock import Clock
+from lockstep.control import LOG_SINCE_SETTING, log_of, since_ms
 from lockstep.events.since import since_in
-from lockstep.frame import LOG_SINCE_SETTING, log_of, since_ms
 from lockstep.store import Deployment, Removed, Store
 from lockstep.telemetry import Logger
 

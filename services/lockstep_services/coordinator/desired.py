@@ -14,15 +14,14 @@ from weakref import WeakValueDictionary
 
 from lockstep.bus import Bus, LogName
 from lockstep.clock import Clock
-from lockstep.frame import (
+from lockstep.control import (
     DEPLOYMENTS_CHANGED,
     LOG_SINCE_SETTING,
     RESTORE_GENERATION_SETTING,
     RESTORE_SETTING,
-    Offload,
-    Problem,
     log_of,
 )
+from lockstep.frame import Offload, Problem
 from lockstep.operators.runtime.rehearsal import rehearse
 from lockstep.plan import AppPlan, build
 from lockstep.settings import CoordinatorSettings

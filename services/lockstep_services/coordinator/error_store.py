@@ -15,8 +15,9 @@ from aiohttp import web
 
 from lockstep.bus import Bus, StoredDeadLetter
 from lockstep.bus.subjects import ID_HEADER
+from lockstep.control import Redelivered, Redelivery, redelivery_subject
 from lockstep.events import UnavailableError
-from lockstep.frame import Problem, Redelivered, Redelivery, redelivery_subject
+from lockstep.frame import Problem
 from lockstep_services.coordinator.api import read_body
 from lockstep_services.coordinator.desired import DesiredState, unknown
 

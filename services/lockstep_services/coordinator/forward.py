@@ -9,7 +9,8 @@ from typing import Final
 import aiohttp
 from aiohttp import web
 
-from lockstep.frame import HeartbeatWatch, LeaseKeeper, Problem
+from lockstep.control import HeartbeatWatch
+from lockstep.frame import LeaseKeeper, Problem
 
 FORWARDED: Final = "X-Lockstep-Forwarded"
 KEPT_HEADERS: Final = ("Content-Type", "Authorization", "Accept")

@@ -14,7 +14,8 @@ from http import HTTPStatus
 from typing import Final
 
 from lockstep.clock import Clock
-from lockstep.frame import RESTORE_SETTING, HeartbeatWatch, Problem
+from lockstep.control import RESTORE_SETTING, HeartbeatWatch
+from lockstep.frame import Problem
 from lockstep.store import Revision, Store, needed
 from lockstep_services.coordinator.desired import DesiredState, unknown
 

@@ -8,7 +8,8 @@ from aiohttp import web
 
 from lockstep.bus import Bus
 from lockstep.clock import Clock
-from lockstep.frame import Command, HeartbeatWatch, Problem
+from lockstep.control import Command, HeartbeatWatch
+from lockstep.frame import Problem
 from lockstep.siddhiql import SiddhiQLError
 from lockstep_services.coordinator.api import ask_leader
 from lockstep_services.coordinator.desired import DesiredState

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lockstep.frame import GroupStatus, Heartbeat, HeartbeatWatch
+from lockstep.control import GroupStatus, Heartbeat, HeartbeatWatch
 from lockstep.store import Deployment
 
 SERVICES = ("coordinator", "receiver", "processor", "publisher", "presenter")

@@ -7,7 +7,8 @@ not take apps from processors that it merely has not heard of yet.
 from __future__ import annotations
 
 from lockstep.clock import Clock
-from lockstep.frame import HeartbeatWatch, LeaseKeeper
+from lockstep.control import HeartbeatWatch
+from lockstep.frame import LeaseKeeper
 from lockstep.settings import CoordinatorSettings
 from lockstep.telemetry import Logger, Metrics
 from lockstep_services.coordinator.desired import DesiredState, Epoch

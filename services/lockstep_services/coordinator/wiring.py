@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lockstep.frame import Beating, Context, HeartbeatWatch, LeaseKeeper, Service
+from lockstep.control import Beating, HeartbeatWatch
+from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.coordinator.api import Api
 from lockstep_services.coordinator.app_logs import AppLogs
 from lockstep_services.coordinator.desired import DesiredState, Epoch

@@ -15,9 +15,10 @@ import msgspec
 
 from lockstep.bus import Bus, OutputEntry, presenter_subject
 from lockstep.clock import Clock
+from lockstep.control import AppView, Catalogue
 from lockstep.events import OutputRecord
 from lockstep.events.outputs import in_columns, joined
-from lockstep.frame import AppView, Catalogue, LeaseKeeper, Tasks
+from lockstep.frame import LeaseKeeper, Tasks
 from lockstep.settings import PresenterSettings
 from lockstep.siddhiql import ast
 from lockstep.telemetry import Metrics

@@ -8,7 +8,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from lockstep.clock import Clock
-from lockstep.frame import Catalogue, HeartbeatWatch
+from lockstep.control import Catalogue, HeartbeatWatch
 from lockstep_services.presenter.api import Lookup, answer
 from lockstep_services.presenter.feed import Feed, primary_key
 

@@ -14,9 +14,9 @@ from aiohttp import web
 
 from lockstep.bus import Topics
 from lockstep.clock import Clock, Randomness
+from lockstep.control import OnDemandAnswer, OnDemandQuestion, question_subject
 from lockstep.events import UnavailableError
-from lockstep.frame import Problem, malformed_json, question_subject
-from lockstep.frame.control import OnDemandAnswer, OnDemandQuestion
+from lockstep.frame import Problem, malformed_json
 from lockstep_services.presenter.api import Lookup, answer
 
 KEY_HEADER: Final = "Idempotency-Key"

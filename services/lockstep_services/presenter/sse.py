@@ -11,8 +11,9 @@ from typing import Any, Final
 from aiohttp import web
 
 from lockstep.clock import Clock
+from lockstep.control import HeartbeatWatch
 from lockstep.events import OutputId
-from lockstep.frame import HeartbeatWatch, wait_set
+from lockstep.frame import wait_set
 from lockstep_services.presenter.api import Lookup, encode
 from lockstep_services.presenter.feed import AppModels, Feed
 from lockstep_services.presenter.listeners import Listener, Listeners

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lockstep.frame import Beating, Catalogue, Context, HeartbeatWatch, LeaseKeeper, Service
+from lockstep.control import Beating, Catalogue, HeartbeatWatch
+from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.presenter.api import Api, Lookup
 from lockstep_services.presenter.feed import Feed
 from lockstep_services.presenter.listeners import Listeners

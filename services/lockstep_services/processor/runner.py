@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from lockstep.control import AppView, GroupStatus
 from lockstep.events import UnavailableError
 from lockstep.execute.contract import StateLostError
-from lockstep.frame import AppView, GroupStatus, run_side_by_side
+from lockstep.frame import run_side_by_side
 from lockstep.leader.protocol import facts
 from lockstep_services.processor.answer.answering import Answers
 from lockstep_services.processor.answer.commands import Commands

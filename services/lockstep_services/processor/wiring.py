@@ -5,17 +5,10 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+from lockstep.control import Beating, Catalogue, GroupStatus, HeartbeatWatch
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference import ReferenceExecutor
-from lockstep.frame import (
-    Beating,
-    Catalogue,
-    Context,
-    GroupStatus,
-    HeartbeatWatch,
-    Service,
-    ThreadOffload,
-)
+from lockstep.frame import Context, Service, ThreadOffload
 from lockstep.settings import Settings
 from lockstep_services.processor.lead.leadership import LEASE_NUDGE
 from lockstep_services.processor.replica.replica import MakeOffload, Surroundings

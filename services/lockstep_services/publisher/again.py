@@ -13,13 +13,9 @@ import msgspec
 
 from lockstep.bus import Bus, StoredDeadLetter
 from lockstep.clock import Clock
+from lockstep.control import Redelivered, Redelivery, redelivery_subject
 from lockstep.events import LockstepError
-from lockstep.frame import (
-    LeaseKeeper,
-    Redelivered,
-    Redelivery,
-    redelivery_subject,
-)
+from lockstep.frame import LeaseKeeper
 from lockstep_services.publisher.contract import RowsRefusedError
 from lockstep_services.publisher.letters import UnreadableLetterError, row_of, sink_of
 from lockstep_services.publisher.pump import Pump

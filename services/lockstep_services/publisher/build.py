@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lockstep.bus import Topics
-from lockstep.frame import AppView
+from lockstep.control import AppView
 from lockstep.operators.mapping import MessageWriter, build_distribution, destinations
 from lockstep.siddhiql import SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind

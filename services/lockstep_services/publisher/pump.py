@@ -14,9 +14,10 @@ from typing import Final
 
 from lockstep.bus import Bus, OutputEntry, OutputLog
 from lockstep.clock import Clock
+from lockstep.control import SinkStatus
 from lockstep.events import FencedError, OutputRecord, OutputRow, UnavailableError
 from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns, joined
-from lockstep.frame import LeaseKeeper, SinkStatus
+from lockstep.frame import LeaseKeeper
 from lockstep.settings import PublisherSettings
 from lockstep.telemetry import Logger, Metrics
 from lockstep_services.publisher.aside import Aside

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lockstep.frame import (
-    AppView,
-    Beating,
-    Catalogue,
-    Context,
-    HeartbeatWatch,
-    LeaseKeeper,
-    Service,
-    SinkStatus,
-)
+from lockstep.control import AppView, Beating, Catalogue, HeartbeatWatch, SinkStatus
+from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.publisher.again import Again
 from lockstep_services.publisher.build import Refused, SinkFactory
 from lockstep_services.publisher.pump import Pump

@@ -13,7 +13,7 @@ from typing import Any
 
 from lockstep.bus import Bus, DeadLetter
 from lockstep.clock import Clock, Randomness
-from lockstep.frame.catalogue import AppView, Catalogue
+from lockstep.control import AppView, Catalogue
 from lockstep.frame.problems import Problem
 from lockstep.settings import Settings
 from lockstep.telemetry import Metrics

@@ -13,7 +13,8 @@ from typing import Final
 
 from lockstep.bus import Bus, Mail, Mailbox
 from lockstep.clock import Clock
-from lockstep.frame import Catalogue, LeaseKeeper, Tasks
+from lockstep.control import Catalogue
+from lockstep.frame import LeaseKeeper, Tasks
 from lockstep_services.receiver.gate import Gate
 from lockstep_services.receiver.kafka import KafkaMailbox
 from lockstep_services.receiver.messages import BusMessage, Transfer

@@ -7,8 +7,9 @@ from typing import Final
 
 from lockstep.bus import Bus
 from lockstep.clock import Clock, Randomness
+from lockstep.control import AppView
 from lockstep.events import Position
-from lockstep.frame import AppView, Tasks
+from lockstep.frame import Tasks
 from lockstep.settings import Settings
 from lockstep_services.receiver.intake import Intake
 from lockstep_services.receiver.submissions import IntakeLimits

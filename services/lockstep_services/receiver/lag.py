@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lockstep.control import HeartbeatWatch
 from lockstep.events import Position
-from lockstep.frame.control import HeartbeatWatch
 
 
 class LagWatch:

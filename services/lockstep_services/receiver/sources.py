@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from lockstep.bus import topic_subject
-from lockstep.frame import AppView, Catalogue
+from lockstep.control import AppView, Catalogue
 from lockstep.operators.mapping import annotated
 from lockstep.siddhiql import ast
 from lockstep_services.receiver.kafka_options import KafkaOptions

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from lockstep.control import Beating, Catalogue, HeartbeatWatch
 from lockstep.events.columns import load_arrow
-from lockstep.frame import Beating, Catalogue, Context, HeartbeatWatch, LeaseKeeper, Service
+from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.receiver.accept import Acceptor
 from lockstep_services.receiver.feeds import SourceFeeds
 from lockstep_services.receiver.gate import Gate

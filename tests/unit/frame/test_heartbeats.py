@@ -6,9 +6,8 @@ import asyncio
 
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import SystemClock
+from lockstep.control import GroupStatus, Heartbeat, HeartbeatWatch, send_heartbeat
 from lockstep.events import Generation
-from lockstep.frame import GroupStatus, Heartbeat, HeartbeatWatch
-from lockstep.frame.control import send_heartbeat
 from lockstep.telemetry import get_logger
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from lockstep.bus import Subscription
-from lockstep.events import Fault, LockstepError
-from lockstep.frame import (
+from lockstep.control import (
     Command,
     CommandAnswer,
     OnDemandAnswer,
@@ -18,6 +17,7 @@ from lockstep.frame import (
     command_subject,
     question_subject,
 )
+from lockstep.events import Fault, LockstepError
 from lockstep.siddhiql import CheckedOnDemand, SiddhiQLError, check_on_demand
 from lockstep_services.processor.answer.writing import Writes
 from lockstep_services.processor.replica.replica import Replica

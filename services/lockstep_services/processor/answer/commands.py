@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
+from lockstep.control import Command, CommandAnswer, snapshot_subject
 from lockstep.events import LockstepError, Position, UnavailableError
-from lockstep.frame import Command, CommandAnswer, snapshot_subject
 from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.lead.leadership import Leadership
 from lockstep_services.processor.publish.publishing import Publishing

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lockstep.bus import OutputTail
+from lockstep.control import RESTORE_GENERATION_SETTING, RESTORE_SETTING
 from lockstep.events import Generation, Position
-from lockstep.frame import RESTORE_GENERATION_SETTING, RESTORE_SETTING
 from lockstep.store import Deployment, Revision, Stamp, stamp, stamp_of
 
 

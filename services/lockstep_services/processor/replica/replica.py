@@ -8,16 +8,9 @@ from dataclasses import dataclass, field
 
 from lockstep.bus import InputLog, LogName, OutputLog, OutputTail
 from lockstep.clock import Clock, Randomness
+from lockstep.control import AppView, Beating, GroupStatus, Heartbeat, HeartbeatWatch
 from lockstep.events import Generation, OutputId, Position
-from lockstep.frame import (
-    AppView,
-    Beating,
-    GroupStatus,
-    Heartbeat,
-    HeartbeatWatch,
-    Offload,
-    World,
-)
+from lockstep.frame import Offload, World
 from lockstep.leader.protocol import Permit
 from lockstep.settings import Settings
 from lockstep.store import Stamp

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from lockstep.control import AppView, GroupStatus, Heartbeat
 from lockstep.events import Position
-from lockstep.frame import AppView, GroupStatus, Heartbeat
 from lockstep.settings import ProcessorSettings
 
 HOT: Final = "hot"

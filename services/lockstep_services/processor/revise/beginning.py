@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockstep.bus import LogName, OutputTail
+from lockstep.control import AppView
 from lockstep.events import Generation, LockstepError, Position
-from lockstep.frame import AppView, Offload
+from lockstep.frame import Offload
 from lockstep.operators.errors import SnapshotError
 from lockstep.store import Revision, stamp, stamp_of
 from lockstep_services.processor.replica.origin import (

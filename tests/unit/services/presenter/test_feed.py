@@ -13,8 +13,9 @@ import pytest
 from lockstep.bus import LogName, OutputLog
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
+from lockstep.control import AppView
 from lockstep.events import OutputId, OutputRecord, OutputRow, UnavailableError
-from lockstep.frame import AppView, Tasks
+from lockstep.frame import Tasks
 from lockstep.plan import build
 from lockstep.settings import load_settings
 from lockstep.siddhiql import check

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from lockstep.bus import OutputTail
+from lockstep.control import RESTORE_GENERATION_SETTING, RESTORE_SETTING
 from lockstep.events import Generation, OutputId
-from lockstep.frame import RESTORE_GENERATION_SETTING, RESTORE_SETTING
 from lockstep.store import Deployment, Revision, Stamp, revision_id, stamp_of
 from lockstep_services.processor.replica.origin import (
     Fresh,

@@ -1,6 +1,6 @@
 """Who is meant to lead, and who waits."""
 
-from lockstep.frame import GroupStatus, Heartbeat
+from lockstep.control import GroupStatus, Heartbeat
 from lockstep.settings import load_settings
 from lockstep_services.processor.replica.standby import Behind, Place, candidates, defers, is_ready
 

@@ -11,7 +11,8 @@ import pytest
 
 from lockstep.bus import Mail
 from lockstep.clock import VirtualClock
-from lockstep.frame import AppView, Tasks, tasks
+from lockstep.control import AppView
+from lockstep.frame import Tasks, tasks
 from lockstep.plan import build
 from lockstep.siddhiql import check
 from lockstep.store import Deployment

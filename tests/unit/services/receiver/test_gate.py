@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from lockstep.frame import GroupStatus
+from lockstep.control import GroupStatus
 from lockstep.frame.problems import Problem
 from lockstep.settings import load_settings
 from lockstep.telemetry import Metrics

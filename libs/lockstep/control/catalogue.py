@@ -13,12 +13,9 @@ from typing import Final
 
 from lockstep.bus import LogName, Topics
 from lockstep.clock import Clock
+from lockstep.control.messages import DEPLOYMENTS_CHANGED, log_of
 from lockstep.events import StreamSchema
-from lockstep.frame.context import Context
-from lockstep.frame.control import DEPLOYMENTS_CHANGED, log_of
-from lockstep.frame.offload import Offload
-from lockstep.frame.tasks import Tasks
-from lockstep.frame.waiting import wait_set
+from lockstep.frame import Context, Offload, Tasks, wait_set
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast, check
 from lockstep.store import Deployment, Deployments

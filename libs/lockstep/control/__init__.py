@@ -1,0 +1,52 @@
+"""The control plane: which apps are deployed, who lives, and what services ask of each other."""
+
+from lockstep.control.catalogue import AppView, Catalogue
+from lockstep.control.heartbeats import Beating, HeartbeatWatch, send_heartbeat
+from lockstep.control.messages import (
+    DEPLOYMENTS_CHANGED,
+    LOG_SINCE_SETTING,
+    RESTORE_GENERATION_SETTING,
+    RESTORE_SETTING,
+    Command,
+    CommandAnswer,
+    GroupStatus,
+    Heartbeat,
+    OnDemandAnswer,
+    OnDemandQuestion,
+    Redelivered,
+    Redelivery,
+    SinkStatus,
+    command_subject,
+    log_of,
+    question_subject,
+    redelivery_subject,
+    since_ms,
+    snapshot_subject,
+)
+
+__all__ = [
+    "DEPLOYMENTS_CHANGED",
+    "LOG_SINCE_SETTING",
+    "RESTORE_GENERATION_SETTING",
+    "RESTORE_SETTING",
+    "AppView",
+    "Beating",
+    "Catalogue",
+    "Command",
+    "CommandAnswer",
+    "GroupStatus",
+    "Heartbeat",
+    "HeartbeatWatch",
+    "OnDemandAnswer",
+    "OnDemandQuestion",
+    "Redelivered",
+    "Redelivery",
+    "SinkStatus",
+    "command_subject",
+    "log_of",
+    "question_subject",
+    "redelivery_subject",
+    "send_heartbeat",
+    "since_ms",
+    "snapshot_subject",
+]
