@@ -59,3 +59,14 @@ def test_every_test_says_what_it_shows() -> None:
         and not (ast.get_docstring(node) or "").strip()
     ]
     assert not silent
+
+
+def test_kernels_stand_in_kernel_modules() -> None:
+    """What is compiled is kept by the text of all modules named so (columns.compiled)."""
+    astray = [
+        module.path
+        for module in product()
+        if any(f"\n@{each}\n" in module.text for each in ("kernel", "part"))
+        and not module.path.endswith("kernel.py")
+    ]
+    assert not astray

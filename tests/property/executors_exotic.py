@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lockstep.execute.columnar import lowering_of
-from lockstep.execute.columnar.rules.hosted_windows import HOSTED_WINDOWS
+from lockstep.execute.columnar.hosted.window_rule import HOSTED_WINDOWS
 from lockstep.plan import build
 from lockstep.siddhiql import check
 

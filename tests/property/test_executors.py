@@ -11,10 +11,10 @@ import pytest
 from hypothesis import event, given, note, settings
 from hypothesis import strategies as st
 
+from lockstep.columns.expressions import NotLowerable
+from lockstep.columns.units import Unit
 from lockstep.execute.columnar import Unfit, lowering
-from lockstep.execute.columnar.expressions import NotLowerable
 from lockstep.execute.columnar.rules import RULES, Rule, Site
-from lockstep.execute.columnar.units import Unit
 from lockstep.plan import AppPlan, QueryNode, build
 from lockstep.siddhiql import check
 from tests.property.executors_exotic import EXOTIC, runs_on_the_reference

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from lockstep.events import Attribute, AttributeType, Operation, StreamSchema
-from lockstep.operators.tables.table import Table
+from lockstep.tables.meaning.table import Table
 
 SCHEMA = StreamSchema(
     "T",

@@ -11,11 +11,11 @@ from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.runtime import persistence
 from lockstep.operators.runtime.engine import Engine
-from lockstep.operators.runtime.trigger import quiet
 from lockstep.plan import AppPlan
 from lockstep.plan.paths import owner_of
 from lockstep.plan.succession import EVERYTHING, said, succession
 from lockstep.siddhiql import ast
+from lockstep.triggers.meaning import quiet
 
 CLOCK = "playback"
 """The operator that moves the clock of an idle playback app: the app's, and no part's."""

@@ -138,7 +138,7 @@ class Context(Protocol):
         """The same as a condition: True only when the expression is exactly true."""
 
     def table(self, name: str) -> Any:
-        """The runtime table of that name (operators.tables.Table)."""
+        """The runtime table of that name (tables.meaning.Table)."""
 
     def window(self, name: str) -> Any:
         """The runtime named window of that name."""

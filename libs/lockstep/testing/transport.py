@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lockstep.events import Event, StreamSchema
-from lockstep.operators.mapping import (
+from lockstep.mapping import (
     MappingError,
     Template,
     annotated,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lockstep.bus import Topics
 from lockstep.control import AppView
-from lockstep.operators.mapping import MessageWriter, build_distribution, destinations
+from lockstep.mapping import MessageWriter, build_distribution, destinations
 from lockstep.siddhiql import SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.checking.connectors import find_type, options_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lockstep.operators.functions.plugins import modules
+from lockstep.functions.plugins import modules
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.packs import kafka_pack, rim_pack
 from lockstep.siddhiql.checking.connectors import find_type

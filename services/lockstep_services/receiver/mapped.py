@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol
 from urllib.parse import parse_qsl
 
 from lockstep.events import LockstepError, StreamSchema
-from lockstep.operators.functions.json_path import MissingError, compile_path
-from lockstep.operators.mapping import MappingError, Reading, map_of, source_mapper
+from lockstep.functions.json_path import MissingError, compile_path
+from lockstep.mapping import MappingError, Reading, map_of, source_mapper
 from lockstep.siddhiql import ast
 from lockstep_services.receiver.decode import Decoded, MalformedBodyError, Refusal, parse_json
 from lockstep_services.receiver.values import EventReader, FieldError, RawEvent

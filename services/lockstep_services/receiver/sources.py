@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from lockstep.bus import topic_subject
 from lockstep.control import AppView, Catalogue
-from lockstep.operators.mapping import annotated
+from lockstep.mapping import annotated
 from lockstep.siddhiql import ast
 from lockstep_services.receiver.kafka_options import KafkaOptions
 from lockstep_services.receiver.mapped import MessageReader, message_reader

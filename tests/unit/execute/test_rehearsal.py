@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 
 import pytest
 
 from lockstep.bus import EncodedEntry
+from lockstep.columns.compiled import kernel_modules
 from lockstep.events import EventsRecord, InputEvent
 from lockstep.events.codec import encode_record
-from lockstep.execute.columnar import kernels
 from lockstep.execute.local import open_local
 from lockstep.execute.rehearsal import rehearse
 from lockstep.siddhiql import SiddhiQLError, check
@@ -38,10 +37,7 @@ def test_whatever_the_app_does(query: str, columnar: bool) -> None:
 
 def loaded() -> dict[str, int]:
     """The compiled forms of every kernel that are in memory."""
-    modules = [
-        importlib.import_module(f"{kernels.__name__}.{each.name}")
-        for each in pkgutil.iter_modules(kernels.__path__)
-    ]
+    modules = map(importlib.import_module, kernel_modules())
     return {
         f"{module.__name__}.{name}": len(value.signatures)
         for module in modules

@@ -150,7 +150,7 @@ def test_nothing_is_both_there_and_retired() -> None:
 
 def test_each_mapper_reads_and_writes() -> None:
     """The catalogue names exactly the mappers that there are."""
-    from lockstep.operators.mapping.registry import SINK_MAPPERS, SOURCE_MAPPERS
+    from lockstep.mapping.registry import SINK_MAPPERS, SOURCE_MAPPERS
 
     catalogue = default_catalogue()
     for kind, registry in (

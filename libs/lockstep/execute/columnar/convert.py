@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lockstep.execute.columnar.realms import Defaults
-from lockstep.execute.columnar.slices import Clock
-from lockstep.execute.columnar.stream_query import StreamQuery
-from lockstep.execute.columnar.units import Part, States, Timer
+from lockstep.columns.moves import Clock
+from lockstep.columns.realms import Defaults
+from lockstep.columns.units import Part, States, Timer
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.runtime import persistence
 from lockstep.operators.runtime.engine import Engine
 from lockstep.plan import AppPlan, PartitionNode
+from lockstep.streams.columns import StreamQuery
 
 
 def fresh_states(plan: AppPlan) -> Defaults:

@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+from lockstep.columns.moves import Clock
+from lockstep.columns.pool import StringPool
+from lockstep.columns.shards import Shard
 from lockstep.events import LogEntry, Position
 from lockstep.events.codec import decode_columns, is_write
 from lockstep.events.outputs import RowsOfColumns
@@ -24,10 +27,8 @@ from lockstep.execute.columnar.convert import (
 from lockstep.execute.columnar.folding import Exported, Folding
 from lockstep.execute.columnar.lowering import Lowering, lower
 from lockstep.execute.columnar.observing import Observer
-from lockstep.execute.columnar.pool import StringPool
 from lockstep.execute.columnar.sharding import NotSharded, roles_of
-from lockstep.execute.columnar.shards import Shard
-from lockstep.execute.columnar.slices import Clock, read_slice
+from lockstep.execute.columnar.slices import read_slice
 from lockstep.execute.contract import Encoded, SliceResult, joined_results
 from lockstep.execute.encoding import encoded
 from lockstep.execute.observe import Observation

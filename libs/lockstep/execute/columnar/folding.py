@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lockstep.columns.chunks import Chunks, merge, spread
+from lockstep.columns.order import Order, merged
+from lockstep.columns.output import Output
+from lockstep.columns.pool import StringPool
+from lockstep.columns.units import Started, Unit
 from lockstep.events.columns import arrow_schema
 from lockstep.events.outputs import OutputColumns
-from lockstep.execute.columnar.chunks import Chunks, merge, spread
 from lockstep.execute.columnar.hosted.island import Island
 from lockstep.execute.columnar.observing import Observer
-from lockstep.execute.columnar.order import Order, merged
-from lockstep.execute.columnar.pool import StringPool
-from lockstep.execute.columnar.selector import Output
 from lockstep.execute.columnar.slices import Slice
-from lockstep.execute.columnar.units import Started, Unit
 from lockstep.plan import AppPlan
 
 

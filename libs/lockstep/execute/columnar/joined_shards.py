@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.columns.column import Index
+from lockstep.columns.order import Order, merged
 from lockstep.events.outputs import OutputColumns
-from lockstep.execute.columnar.column import Index
 from lockstep.execute.columnar.folding import Exported, identities
-from lockstep.execute.columnar.order import Order, merged
 from lockstep.operators import state
 
 _TIMERS = ("app_timers", "wall_timers")

@@ -6,24 +6,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from lockstep.aggregations.columns.unit import AggregationUnit
+from lockstep.aggregations.rule import aggregation_units
+from lockstep.columns.expressions import Compiler, NotLowerable
+from lockstep.columns.pool import StringPool
+from lockstep.columns.realms import Defaults, Realms
+from lockstep.columns.units import Unit
 from lockstep.events import AttributeType
-from lockstep.execute.columnar.aggregations.unit import AggregationUnit
-from lockstep.execute.columnar.expressions import Compiler, NotLowerable
 from lockstep.execute.columnar.hosted.island import Island
-from lockstep.execute.columnar.partitions import Router
-from lockstep.execute.columnar.pool import StringPool
-from lockstep.execute.columnar.realms import Defaults, Realms
+from lockstep.execute.columnar.hosted.window_rule import HOSTED_WINDOWS
 from lockstep.execute.columnar.rules import RULES, Site
-from lockstep.execute.columnar.rules.aggregations import aggregation_units
-from lockstep.execute.columnar.rules.hosted_windows import HOSTED_WINDOWS
-from lockstep.execute.columnar.rules.table_access import table_units
 from lockstep.execute.columnar.settling import Parts, Settling
 from lockstep.execute.columnar.sharing import Item, definitions_of, touched
-from lockstep.execute.columnar.tables import PassiveTable, TableUnit
-from lockstep.execute.columnar.units import Unit
+from lockstep.partitions.columns import Router
 from lockstep.plan import AppPlan, PartitionNode, QueryNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedStream
+from lockstep.tables.columns import PassiveTable, TableUnit
+from lockstep.tables.rule import table_units
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
+from lockstep.columns.chunks import Chunks
+from lockstep.columns.flow import EXPIRED
+from lockstep.columns.order import BEHIND, Order, places_of
+from lockstep.columns.output import Output
+from lockstep.columns.units import Unit
 from lockstep.events import Event
-from lockstep.execute.columnar.chunks import Chunks
-from lockstep.execute.columnar.flow import EXPIRED
 from lockstep.execute.columnar.hosted.engine import IN_FRONT, Observed
-from lockstep.execute.columnar.order import BEHIND, Order, places_of
-from lockstep.execute.columnar.selector import Output
-from lockstep.execute.columnar.units import Unit
 from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
 
 

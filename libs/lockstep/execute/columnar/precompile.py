@@ -1,7 +1,7 @@
 """Compiles every kernel, so that no event has to wait for that: `python -m
 lockstep.execute.columnar.precompile` when an environment or an image is made.
 
-What is compiled is kept on disk (`kernels/compiled.py`); where it is there already this takes some
+What is compiled is kept on disk (`columns/compiled.py`); where it is there already this takes some
 seconds.
 """
 

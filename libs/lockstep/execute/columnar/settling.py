@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lockstep.columns.units import Unit
 from lockstep.execute.columnar.hosted.island import Island, Members
 from lockstep.execute.columnar.sharing import (
     Item,
@@ -19,7 +20,6 @@ from lockstep.execute.columnar.sharing import (
     definitions_of,
     touched,
 )
-from lockstep.execute.columnar.units import Unit
 from lockstep.plan import AppPlan, QueryNode
 
 Parts = dict[Item, Sequence[Unit]]

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from lockstep.execute.columnar.chain_query import ChainQuery
+from lockstep.columns.shards import Shard
+from lockstep.columns.units import Unit
 from lockstep.execute.columnar.hosted.island import Island
-from lockstep.execute.columnar.partitions import Router
-from lockstep.execute.columnar.pattern_query import PatternQuery
-from lockstep.execute.columnar.shards import Shard
-from lockstep.execute.columnar.stream_query import StreamQuery
-from lockstep.execute.columnar.units import Unit
+from lockstep.partitions.columns import Router
+from lockstep.patterns.chains.query import ChainQuery
+from lockstep.patterns.columns.query import PatternQuery
+from lockstep.streams.columns import StreamQuery
 
 Part = Unit | Island
 

@@ -7,55 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from lockstep.columns.chunks import Chunks
+from lockstep.columns.column import Column, Longs, Unfit, concat, from_arrow
+from lockstep.columns.frame import Times
+from lockstep.columns.moves import Clock, Moves
+from lockstep.columns.order import Order
 from lockstep.events import AttributeType, Position, StreamSchema
 from lockstep.events.codec import decode_columns
 from lockstep.events.columns import EventColumns
-from lockstep.execute.columnar.chunks import Chunks
-from lockstep.execute.columnar.column import Column, Unfit, concat, from_arrow
-from lockstep.execute.columnar.frame import Times
-from lockstep.execute.columnar.order import Order
 from lockstep.execute.contract import Encoded
 from lockstep.execute.reference.deduplication import SeenIds
-
-Longs = npt.NDArray[np.int64]
-
-
-@dataclass(slots=True)
-class Clock:
-    """The app's clocks between slices, as the engine has them."""
-
-    now: int = 0
-    wall: int = 0
-    is_playback: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Moves:
-    """When the app clock moved: to `clock` at (even) `moments`, ascending in both.
-
-    Timers that are due fire there. `leaps` (playback): they all look at the clock moved to; else
-    each looks at its own due time. `before` is the clock in front of the slice. `walls` (playback)
-    are the moves of the wall clock.
-    """
-
-    moments: Longs
-    clock: Longs
-    leaps: bool
-    before: int
-    walls: Moves | None = None
-
-    @property
-    def wall(self) -> Moves:
-        """The moves of the wall clock."""
-        return self if self.walls is None else self.walls
-
-    @property
-    def last(self) -> int:
-        """The clock behind the slice."""
-        return int(self.clock[-1]) if len(self.clock) else self.before
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from lockstep.columns.order import Order
 from lockstep.events import Event, Operation, OutputId, OutputRow
 from lockstep.events.columns import numbers
 from lockstep.events.objects import decode_object, encode_object
 from lockstep.events.outputs import OutputColumns, RowsOfColumns
 from lockstep.execute.columnar.folding import Exported
 from lockstep.execute.columnar.joined_shards import joined_rows
-from lockstep.execute.columnar.order import Order
 from lockstep.execute.contract import EventFault, SliceResult, WriteOutcome
 from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
 from lockstep.execute.spark.blocks import Block

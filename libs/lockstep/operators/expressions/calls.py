@@ -45,7 +45,7 @@ def make_aggregator(
     """A maker of the aggregator that the call names with its result type, or None if it names
     none.
     """
-    from lockstep.operators.aggregators.registry import AGGREGATORS, AGGREGATORS_OF_5_1
+    from lockstep.aggregators.registry import AGGREGATORS, AGGREGATORS_OF_5_1
     from lockstep.siddhiql.typing import infer
 
     name = (call.namespace or "", call.name)
@@ -60,7 +60,7 @@ def make_aggregator(
 
 def call_function(writer: Writer, call: ast.FunctionCall) -> Code:
     """The source of a call of a registered (or script) function."""
-    from lockstep.operators.functions.registry import FUNCTIONS
+    from lockstep.functions.registry import FUNCTIONS
     from lockstep.siddhiql.typing import infer
 
     type_ = infer(call, writer.scope)

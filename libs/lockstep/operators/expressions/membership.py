@@ -15,7 +15,7 @@ def compile_membership(
     expression: ast.InTable, scope: Scope, context: Context
 ) -> Callable[[Any], bool]:
     """The test as a function of an event of the scope's shape."""
-    from lockstep.operators.tables import Match
+    from lockstep.tables.meaning import Match
 
     table = context.table(expression.table)
     inner = row_scope(scope, table.schema)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from lockstep.operators.contract import StreamEvent
 from lockstep.operators.ondemand.context import OnDemandContext
-from lockstep.operators.runtime.selector import Selector
-from lockstep.operators.tables import Match, make_action
+from lockstep.selection.meaning import Selector
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedOnDemand, CheckedQuery, CheckedStream, SourceKind
 from lockstep.siddhiql.typing import positioned
+from lockstep.tables.meaning import Match, make_action
 
 if TYPE_CHECKING:
     from lockstep.operators.runtime.engine import Engine
@@ -71,7 +71,7 @@ def _find(checked: CheckedOnDemand, context: OnDemandContext) -> list[StreamEven
         )
         return found
     if checked.kind is SourceKind.AGGREGATION:
-        from lockstep.operators.aggregations import FoundInAggregation
+        from lockstep.aggregations.meaning import FoundInAggregation
 
         assert query.range is not None
         aggregation = context.aggregation(query.source)

@@ -42,7 +42,7 @@ def _query(engine: Engine, node: QueryNode) -> None:
 
 
 def _partition(engine: Engine, node: PartitionNode) -> None:
-    from lockstep.operators.runtime.partition import PartitionRuntime
+    from lockstep.partitions.meaning import PartitionRuntime
 
     with placed(node.partition.partition.at):
         runtime = PartitionRuntime(node, EngineContext(engine, node.path))
@@ -56,7 +56,7 @@ def _partition(engine: Engine, node: PartitionNode) -> None:
 def _tables(engine: Engine) -> None:
     if not engine.plan.checked.tables:
         return
-    from lockstep.operators.tables import build_table
+    from lockstep.tables.meaning import build_table
 
     for name, definition in engine.plan.checked.tables.items():
         context = EngineContext(engine, f"table/{name}")
@@ -67,7 +67,7 @@ def _tables(engine: Engine) -> None:
 def _windows(engine: Engine) -> None:
     if not engine.plan.checked.windows:
         return
-    from lockstep.operators.runtime.named_window import NamedWindow
+    from lockstep.named_windows.meaning import NamedWindow
 
     for name, definition in engine.plan.checked.windows.items():
         schema = engine.plan.checked.schemas[name]
@@ -80,7 +80,7 @@ def _windows(engine: Engine) -> None:
 def _aggregations(engine: Engine) -> None:
     if not engine.plan.checked.aggregations:
         return
-    from lockstep.operators.aggregations import build_aggregation
+    from lockstep.aggregations.meaning import build_aggregation
 
     for name, checked in engine.plan.checked.aggregations.items():
         with placed(checked.definition.at):
@@ -96,7 +96,7 @@ def _aggregations(engine: Engine) -> None:
 
 
 def _triggers(engine: Engine) -> None:
-    from lockstep.operators.runtime.trigger import Trigger
+    from lockstep.triggers.meaning import Trigger
 
     for name, definition in engine.plan.checked.triggers.items():
         trigger = Trigger(

@@ -68,7 +68,7 @@ class EngineContext:
 
     def function(self, name: str, arguments: Sequence[Any]) -> Callable[..., Any]:
         """The app's own `define function` of that name."""
-        from lockstep.operators.functions.script import compile_script
+        from lockstep.functions.script import compile_script
 
         return compile_script(self.engine.plan.checked.functions[name])
 

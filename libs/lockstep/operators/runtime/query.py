@@ -7,9 +7,8 @@ from typing import Any
 
 from lockstep.operators.contract import CURRENT, Emit, InputRuntime, StreamEvent
 from lockstep.operators.runtime.context import EngineContext
-from lockstep.operators.runtime.handlers import StreamInput
-from lockstep.operators.runtime.rates import build_rate
-from lockstep.operators.runtime.selector import Selector
+from lockstep.rates.meaning import build_rate
+from lockstep.selection.meaning import Selector
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import (
     CheckedJoin,
@@ -17,6 +16,7 @@ from lockstep.siddhiql.checked import (
     CheckedQuery,
     SourceKind,
 )
+from lockstep.streams.meaning import StreamInput
 
 QueryListener = Callable[[list[StreamEvent]], None]
 
@@ -24,12 +24,12 @@ QueryListener = Callable[[list[StreamEvent]], None]
 def build_input(query: CheckedQuery, context: EngineContext) -> InputRuntime:
     """The runtime of the query's input: one stream, a join, or a pattern."""
     if isinstance(query.input, CheckedJoin):
-        from lockstep.operators.joins import build_join
+        from lockstep.joins.meaning import build_join
 
         joined: InputRuntime = build_join(query, context)
         return joined
     if isinstance(query.input, CheckedPattern):
-        from lockstep.operators.patterns import build_pattern
+        from lockstep.patterns.meaning import build_pattern
 
         matched: InputRuntime = build_pattern(query, context)
         return matched
@@ -56,7 +56,7 @@ def build_action(query: CheckedQuery, context: EngineContext) -> Emit:
         else:
             target = context.junction(action.target).send
         return lambda chunk: target(as_current(chunk))
-    from lockstep.operators.tables import build_action as build_table_action
+    from lockstep.tables.meaning import build_action as build_table_action
 
     take: Emit = build_table_action(query, context).process
     return take

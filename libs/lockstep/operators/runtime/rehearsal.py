@@ -7,15 +7,15 @@ checked. Nothing of the author's runs: triggers do not fire.
 
 from __future__ import annotations
 
-from lockstep.operators.functions.script import check_script
-from lockstep.operators.mapping import check_rim
+from lockstep.functions.script import check_script
+from lockstep.mapping import check_rim
 from lockstep.operators.placing import placed
 from lockstep.operators.runtime.context import EngineContext
 from lockstep.operators.runtime.engine import Engine
 from lockstep.operators.runtime.junction import Junction
 from lockstep.operators.runtime.query import QueryRuntime
-from lockstep.operators.runtime.trigger import quiet
 from lockstep.plan import AppPlan, PartitionNode
+from lockstep.triggers.meaning import quiet
 
 
 def rehearse(plan: AppPlan) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockstep.events import OutputId, OutputRow, UnavailableError
-from lockstep.operators.mapping import Distribution
+from lockstep.mapping import Distribution
 from lockstep.store import Cursors
 from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, SinkPlace
 from lockstep_services.publisher.sinks.file import FileLane

@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from lockstep.events import OutputId, OutputRow, UnavailableError
-from lockstep.operators.mapping import MappingError, MessageWriter
+from lockstep.mapping import MappingError, MessageWriter
 from lockstep_services.publisher.contract import RefusedRow, SinkPlace, event_of
 
 TAIL_BYTES: Final = 1_048_576

@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lockstep.events import Event, OutputRow
-from lockstep.operators.mapping import (
-    MappingError,
-    MessageWriter,
-    build_distribution,
-    destinations,
-)
+from lockstep.mapping import MappingError, MessageWriter, build_distribution, destinations
 from lockstep.siddhiql import SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.checking.connectors import options_of

@@ -11,7 +11,7 @@ from itertools import groupby, islice
 from typing import Any, Protocol, TypeVar
 
 from lockstep.events import Event, LockstepError, OutputId, OutputRow, UnavailableError
-from lockstep.operators.mapping import MappingError, MessageWriter
+from lockstep.mapping import MappingError, MessageWriter
 from lockstep.sinks import Message, MessageRefusedError, Sink
 from lockstep_services.publisher.contract import RefusedRow, SinkPlace, event_of
 

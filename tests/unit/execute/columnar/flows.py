@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.columns.chunks import Chunks
+from lockstep.columns.column import from_values
+from lockstep.columns.moves import Moves
+from lockstep.columns.order import Order
+from lockstep.columns.pool import StringPool
 from lockstep.events import AttributeType
-from lockstep.execute.columnar.chunks import Chunks
-from lockstep.execute.columnar.column import from_values
-from lockstep.execute.columnar.order import Order
-from lockstep.execute.columnar.pool import StringPool
-from lockstep.execute.columnar.slices import Moves
-from lockstep.execute.columnar.windows.contract import Setup, Step
+from lockstep.windows.contract import Setup, Step
 
 STRING, INT, LONG, DOUBLE = (
     AttributeType.STRING,

@@ -8,12 +8,13 @@ from unittest.mock import patch
 
 import pytest
 
+from lockstep.columns.pool import StringPool
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
-from lockstep.execute.columnar import ColumnarExecutor, absence_tokens
+from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.columnar.executor import lowering_of
 from lockstep.execute.columnar.hosted.island import Island
-from lockstep.execute.columnar.pool import StringPool
 from lockstep.execute.reference import ReferenceExecutor
+from lockstep.patterns.absences import tokens as absence_tokens
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
 from tests.property.executors_model import fold, fold_hopping

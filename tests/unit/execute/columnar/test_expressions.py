@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lockstep.execute.columnar.column import from_values
-from lockstep.execute.columnar.expressions import Compiler, NotLowerable
-from lockstep.execute.columnar.frame import Rows
+from lockstep.columns.column import from_values
+from lockstep.columns.expressions import Compiler, NotLowerable
+from lockstep.columns.frame import Rows
 from lockstep.plan import build
 from lockstep.siddhiql import check
 from lockstep.siddhiql.checked import CheckedQuery

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lockstep.columns.column import Column
+from lockstep.columns.growing import PAGES_FROM_BYTES, GrowingArray
+from lockstep.columns.held import HeldRows, Places
+from lockstep.columns.pool import StringPool
 from lockstep.events import AttributeType
-from lockstep.execute.columnar.column import Column
-from lockstep.execute.columnar.growing import PAGES_FROM_BYTES, GrowingArray
-from lockstep.execute.columnar.held import HeldRows, Places
-from lockstep.execute.columnar.pool import StringPool
 
 LARGE = PAGES_FROM_BYTES // 8
 

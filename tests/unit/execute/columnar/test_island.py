@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep.execute.columnar.chunks import Chunks
-from lockstep.execute.columnar.column import Unfit, from_values
+from lockstep.columns.chunks import Chunks
+from lockstep.columns.column import Unfit, from_values
+from lockstep.columns.moves import Moves
+from lockstep.columns.order import BEHIND, Order, places_of
+from lockstep.columns.units import States
 from lockstep.execute.columnar.hosted.clocks import keeps_time
 from lockstep.execute.columnar.hosted.island import Island, Members
-from lockstep.execute.columnar.order import BEHIND, Order, places_of
-from lockstep.execute.columnar.slices import Moves, Slice
-from lockstep.execute.columnar.units import States
+from lockstep.execute.columnar.slices import Slice
 from lockstep.plan import AppPlan, build
 from lockstep.plan.paths import query_path
 from lockstep.siddhiql import check

@@ -6,16 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.execute.columnar.column import from_values
-from lockstep.execute.columnar.held import HeldRows
-from lockstep.execute.columnar.keys import (
-    KeySpace,
-    combined,
-    group_names,
-    partition_names,
-    value_names,
-)
-from lockstep.execute.columnar.pool import StringPool
+from lockstep.columns.column import from_values
+from lockstep.columns.held import HeldRows
+from lockstep.columns.keys import KeySpace, combined, group_names, partition_names, value_names
+from lockstep.columns.pool import StringPool
 from tests.unit.execute.columnar.flows import DOUBLE, INT, STRING, longs
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lockstep.execute.columnar.chunks import merge
-from lockstep.execute.columnar.labels import LATE, firing_of, label
-from lockstep.execute.columnar.order import BEHIND, Order, merged, places_of
+from lockstep.columns.chunks import merge
+from lockstep.columns.labels import LATE, firing_of, label
+from lockstep.columns.order import BEHIND, Order, merged, places_of
 from tests.unit.execute.columnar.flows import chunks, longs
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lockstep.columns.column import Column, Unfit, from_values
+from lockstep.columns.expressions import Compiler
+from lockstep.columns.flow import CURRENT, EXPIRED
+from lockstep.columns.frame import Rows
 from lockstep.events import AttributeType
-from lockstep.execute.columnar.column import Column, Unfit, from_values
-from lockstep.execute.columnar.expressions import Compiler
-from lockstep.execute.columnar.flow import CURRENT, EXPIRED
-from lockstep.execute.columnar.frame import Rows
-from lockstep.execute.columnar.ordering import Ordering, ranks_of
 from lockstep.plan import build
+from lockstep.selection.ordering import Ordering, ranks_of
 from lockstep.siddhiql import check
 from tests.unit.execute.columnar.flows import DOUBLE, INT, STRING, longs
 

@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 import pytest
 
+from lockstep.columns.pool import StringPool
 from lockstep.events import EventsRecord, InputEvent, LogEntry
 from lockstep.execute.columnar.executor import lowering_of
-from lockstep.execute.columnar.pool import StringPool
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
 from tests.property.executors_model import fold, fold_hopping

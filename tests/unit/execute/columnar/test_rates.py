@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lockstep.execute.columnar.chunks import Chunks
-from lockstep.execute.columnar.rates.by_number import AllByNumber, FirstByNumber, LastByNumber
-from lockstep.execute.columnar.rates.by_time import AllByTime, FirstByTime, LastByTime
-from lockstep.execute.columnar.rates.contract import Limiter, Rated
-from lockstep.execute.columnar.rates.rows import last_by_group
-from lockstep.execute.columnar.rates.snapshot import LastRows
-from lockstep.execute.columnar.selector import Output
-from lockstep.execute.columnar.slices import Moves
+from lockstep.columns.chunks import Chunks
+from lockstep.columns.moves import Moves
+from lockstep.columns.output import Output
+from lockstep.rates.by_number.columns import AllByNumber, FirstByNumber, LastByNumber
+from lockstep.rates.by_time.columns import AllByTime, FirstByTime, LastByTime
+from lockstep.rates.contract import Limiter, Rated
+from lockstep.rates.rows import last_by_group
+from lockstep.rates.snapshot.columns import LastRows
 from tests.unit.execute.columnar.flows import INT, chunks, longs, moves
 
 RATED = Rated("q", 5, (INT,))

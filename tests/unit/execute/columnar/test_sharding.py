@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lockstep.columns.keys import KeySpace
 from lockstep.execute.columnar import ColumnarExecutor, Shard
 from lockstep.execute.columnar.folding import Exported
 from lockstep.execute.columnar.joined_shards import joined_rows
-from lockstep.execute.columnar.keys import KeySpace
 from lockstep.execute.columnar.sharding import NotSharded, roles_of
 from lockstep.plan import build
 from lockstep.siddhiql import check

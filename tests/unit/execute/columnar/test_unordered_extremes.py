@@ -6,10 +6,10 @@ from random import Random
 
 import numpy as np
 
+from lockstep.aggregators.accumulators import Feed
+from lockstep.aggregators.extremes_columns import UnorderedExtremes
+from lockstep.columns.column import from_values
 from lockstep.events import AttributeType
-from lockstep.execute.columnar.accumulators import Feed
-from lockstep.execute.columnar.column import from_values
-from lockstep.execute.columnar.extremes import UnorderedExtremes
 
 
 def test_the_extreme_of_what_is_inside_after_each_step() -> None:

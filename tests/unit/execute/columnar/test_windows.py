@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from lockstep.execute.columnar.order import places_of
-from lockstep.execute.columnar.windows.hopping import HoppingWindow
-from lockstep.execute.columnar.windows.length import LengthWindow
-from lockstep.execute.columnar.windows.length_batch import LengthBatchWindow
-from lockstep.execute.columnar.windows.session import SessionWindow
-from lockstep.execute.columnar.windows.time import TimerTimeWindow, TimeWindow
-from lockstep.execute.columnar.windows.time_batch import TimeBatchWindow
+from lockstep.columns.order import places_of
+from lockstep.windows.hopping.columns import HoppingWindow
+from lockstep.windows.length.columns import LengthWindow
+from lockstep.windows.length_batch.columns import LengthBatchWindow
+from lockstep.windows.session.columns import SessionWindow
+from lockstep.windows.time.columns import TimerTimeWindow, TimeWindow
+from lockstep.windows.time_batch.columns import TimeBatchWindow
 from tests.unit.execute.columnar.flows import chunks, keyed, longs, moves, setup, shown, step
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockstep.events import OutputId, OutputRow, StreamSchema, UnavailableError
-from lockstep.operators.mapping import MessageWriter, build_distribution, destinations
+from lockstep.mapping import MessageWriter, build_distribution, destinations
 from lockstep.siddhiql import ast, check
 from lockstep.sinks import Message, MessageRefusedError, Sink
 from lockstep_services.publisher.contract import SinkPlace

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.events import UnavailableError
-from lockstep.operators.mapping import MessageWriter
+from lockstep.mapping import MessageWriter
 from lockstep_services.publisher.contract import SinkPlace
 from lockstep_services.publisher.sinks.file import FileLane
 from tests.unit.services.publisher.parts import row, sink_of

@@ -1,17 +1,17 @@
 """The reference engine for a part of an app, which tells where in the run of the whole app each of
-its chunks stands (see execute.columnar.order)."""
+its chunks stands (see columns.order)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lockstep.columns.column import Unfit
+from lockstep.columns.labels import Levels, label
+from lockstep.columns.order import BEHIND
+from lockstep.columns.units import Timer
 from lockstep.events import Event, Operation
-from lockstep.execute.columnar.column import Unfit
 from lockstep.execute.columnar.hosted.records import Records
-from lockstep.execute.columnar.labels import Levels, label
-from lockstep.execute.columnar.order import BEHIND
-from lockstep.execute.columnar.units import Timer
 from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
 from lockstep.operators.contract import EXPIRED, Emit, StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS, describe

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.columns.chunks import Chunks
+from lockstep.columns.labels import Levels
+from lockstep.columns.order import merged, places_of
+from lockstep.columns.output import Output
+from lockstep.columns.units import States
 from lockstep.events import AttributeType
-from lockstep.execute.columnar.chunks import Chunks
 from lockstep.execute.columnar.hosted.clocks import keeps_time
 from lockstep.execute.columnar.hosted.engine import HostedEngine, Observed
 from lockstep.execute.columnar.hosted.moving import Moving
 from lockstep.execute.columnar.hosted.records import Records
-from lockstep.execute.columnar.labels import Levels
-from lockstep.execute.columnar.order import merged, places_of
-from lockstep.execute.columnar.selector import Output
 from lockstep.execute.columnar.slices import Slice
-from lockstep.execute.columnar.units import States
 from lockstep.operators import state
 from lockstep.operators.contract import StreamEvent
 from lockstep.operators.runtime.ranks import owners_of, ranks_of

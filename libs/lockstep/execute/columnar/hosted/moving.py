@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from lockstep.columns.labels import Levels, firing_of
+from lockstep.columns.moves import Moves
 from lockstep.execute.columnar.hosted.engine import HostedEngine
-from lockstep.execute.columnar.labels import Levels, firing_of
-from lockstep.execute.columnar.slices import Moves
 
 
 class Moving:

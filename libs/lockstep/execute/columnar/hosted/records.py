@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lockstep.columns.chunks import Chunks
+from lockstep.columns.column import from_values
+from lockstep.columns.labels import Levels
+from lockstep.columns.order import Order, levels_from, merged
+from lockstep.columns.output import Output
 from lockstep.events import AttributeType, Operation
-from lockstep.execute.columnar.chunks import Chunks
-from lockstep.execute.columnar.column import from_values
-from lockstep.execute.columnar.labels import Levels
-from lockstep.execute.columnar.order import Order, levels_from, merged
-from lockstep.execute.columnar.selector import Output
 from lockstep.operators.contract import StreamEvent
 
 

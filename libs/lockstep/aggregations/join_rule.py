@@ -1,0 +1,102 @@
+"""A stream joined with an aggregation that is kept in columns."""
+
+from __future__ import annotations
+
+from lockstep.aggregations.columns.join import AggregationJoin, Reach, Reading
+from lockstep.aggregations.columns.unit import AggregationUnit
+from lockstep.aggregations.meaning.aggregation import selected
+from lockstep.aggregations.meaning.columns import Columns
+from lockstep.columns.expressions import Compiler, Evaluate, NotLowerable
+from lockstep.columns.flow import CURRENT
+from lockstep.columns.units import Unit
+from lockstep.plan import QueryNode
+from lockstep.selection.columns import SelectorOperator
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedAggregation, CheckedJoin, SourceKind
+from lockstep.streams.contract import Rule, Site
+from lockstep.streams.lowering import check_stream, check_target, filters_of
+from lockstep.tables.meaning.conditions import equalities
+from lockstep.tables.rule import OUTER_LEFT, OUTER_RIGHT
+
+
+def _lower(node: QueryNode, site: Site) -> Unit | None:
+    join = node.query.input
+    if not isinstance(join, CheckedJoin):
+        return None
+    kinds = (join.left.kind, join.right.kind)
+    if SourceKind.AGGREGATION not in kinds:
+        return None
+    if site.realms.is_partition:
+        raise NotLowerable("a join with an aggregation in a partition")
+    row_slot = kinds.index(SourceKind.AGGREGATION)
+    stream, row = (join.left, join.right) if row_slot else (join.right, join.left)
+    check_stream(stream)
+    check_target(node.query)
+    if row.handlers:
+        raise NotLowerable("a filter on the aggregation's side")
+    if join.input.trigger is (ast.JoinTrigger.RIGHT if row_slot else ast.JoinTrigger.LEFT):
+        raise NotLowerable("a join that nothing triggers")
+    selector = SelectorOperator(node.query, orders=True)
+    if selector.calls or selector.groups.is_grouped or selector.wanted != CURRENT:
+        raise NotLowerable("aggregates, groups or expired rows of a join with an aggregation")
+    unit = site.aggregations[row.input.source]
+    if isinstance(unit, str):
+        raise NotLowerable(unit)
+    outer = OUTER_LEFT if row_slot else OUTER_RIGHT
+    made = AggregationJoin(
+        node,
+        site.place,
+        (site.stream(stream.input.source), 1 - row_slot),
+        unit,
+        filters_of(stream),
+        _reading(join, row_slot, unit),
+        selector,
+        is_outer=join.input.type in outer,
+    )
+    unit.is_read = True
+    return made
+
+
+def _reading(join: CheckedJoin, row_slot: int, unit: AggregationUnit) -> Reading:
+    compiler = Compiler(join.scope)
+
+    def compiled(expression: ast.Expression) -> Evaluate:
+        compiler.type_of(expression)
+        return compiler.compile(expression)
+
+    assert join.input.range is not None
+    checked = unit.checked
+    reach = Reach(join.input.range, checked.granularities, compiled)
+    key = _key(join, row_slot, checked)
+    keys = None if key is None else [compiled(expression) for expression in key]
+    condition = None if join.input.on is None else compiler.condition(join.input.on)
+    if compiler.may_fail:
+        raise NotLowerable("a condition or range that calls functions")
+    columns = Columns(selected(checked), checked.scope).columns
+    places = [(), *(column.places for column in columns)]
+    return Reading(reach, keys, condition, places, checked.schema.types)
+
+
+def _key(
+    join: CheckedJoin, row_slot: int, checked: CheckedAggregation
+) -> list[ast.Expression] | None:
+    """What the condition says the group-by attributes are equal to, if it does so for all."""
+    found, _ = equalities(join.input.on, join.scope, row_slot)
+    values = {equality.attribute: equality.value for equality in found}
+    items = selected(checked)
+    key: list[ast.Expression] = []
+    for variable in checked.definition.selector.group_by:
+        wanted = checked.scope.resolve(variable)
+        shown = [
+            place
+            for place, item in enumerate(items, start=1)
+            if isinstance(item.expression, ast.Variable)
+            and checked.scope.resolve(item.expression) == wanted
+        ]
+        if not shown or shown[0] not in values:
+            return None
+        key.append(values[shown[0]])
+    return key or None
+
+
+AGGREGATION_JOIN = Rule("join with an aggregation", _lower)

@@ -1,0 +1,1 @@
+"""Aggregators: what each declares, means, and how it runs in columns (semantics 6)."""

@@ -1,0 +1,152 @@
+"""min, max, minForever, maxForever (semantics 6)."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+
+from lockstep.aggregators.contract import Aggregator
+from lockstep.operators.contract import PlainState
+from lockstep.siddhiql.catalogue import Argument
+
+_STALE_MAX = 64
+"""Entries of values that have left which a heap may hold beside those of the present ones."""
+
+
+class Minimum:
+    """The smallest value present, whatever the order in which values leave.
+
+    A heap of the values that may be the smallest, and how often each is present. Entries of values
+    that have left are thrown away when they come to the top, or all at once when they are many.
+    """
+
+    __slots__ = ("_copies", "_heap", "_only_grows")
+    _sign = 1
+
+    def __init__(self) -> None:
+        self._only_grows = False
+        self._copies: dict[float, int] = {}
+        self._heap: list[float] = []
+
+    def add(self, value: float | None) -> None:
+        """See Aggregator."""
+        if value is None or value != value:  # NaN has no place in an order
+            return
+        value *= self._sign
+        if self._only_grows:
+            if not self._heap or value < self._heap[0]:
+                self._heap, self._copies = [value], {value: 1}
+            return
+        copies = self._copies
+        if value in copies:
+            copies[value] += 1
+            return
+        copies[value] = 1
+        heapq.heappush(self._heap, value)
+        if len(self._heap) > 2 * len(copies) + _STALE_MAX:
+            self._heap = sorted(copies)
+
+    def never_shrinks(self) -> None:
+        """No event will ever leave: the extreme is all that needs to be kept."""
+        self._only_grows = True
+
+    def remove(self, value: float | None) -> None:
+        """See Aggregator."""
+        if value is None or value != value:
+            return
+        value *= self._sign
+        left = self._copies.get(value, 0) - 1
+        if left > 0:
+            self._copies[value] = left
+            return
+        self._copies.pop(value, None)
+        heap, copies = self._heap, self._copies
+        while heap and heap[0] not in copies:
+            heapq.heappop(heap)
+
+    def reset(self) -> None:
+        """See Aggregator."""
+        self._copies.clear()
+        self._heap.clear()
+
+    def value(self) -> float | None:
+        """See Aggregator."""
+        return self._heap[0] * self._sign if self._heap else None
+
+    def is_empty(self) -> bool:
+        """See Aggregator."""
+        return not self._copies
+
+    def snapshot(self) -> PlainState:
+        """See Aggregator."""
+        return sorted(self._copies.items())
+
+    def restore(self, state: PlainState) -> None:
+        """See Aggregator."""
+        self._copies = dict(state)
+        self._heap = sorted(self._copies)
+
+
+class Maximum(Minimum):
+    """The largest value present: the smallest of the negated ones."""
+
+    __slots__ = ()
+    _sign = -1
+
+
+class Forever:
+    """The smallest or largest value ever: neither leaving events nor resets take it back."""
+
+    __slots__ = ("_choose", "_value")
+
+    def __init__(self, choose: Callable[[float, float], float]) -> None:
+        self._choose = choose
+        self._value: float | None = None
+
+    def add(self, value: float | None) -> None:
+        """See Aggregator."""
+        if value is not None:
+            self._value = value if self._value is None else self._choose(self._value, value)
+
+    def remove(self, value: float | None) -> None:
+        """A value that leaves has been here: it counts too."""
+        self.add(value)
+
+    def reset(self) -> None:
+        """For ever is for ever."""
+
+    def value(self) -> float | None:
+        """See Aggregator."""
+        return self._value
+
+    def is_empty(self) -> bool:
+        """See Aggregator."""
+        return self._value is None
+
+    def snapshot(self) -> PlainState:
+        """See Aggregator."""
+        return self._value
+
+    def restore(self, state: PlainState) -> None:
+        """See Aggregator."""
+        self._value = state
+
+
+def build_min(arguments: Sequence[Argument]) -> Aggregator:
+    """min(x)."""
+    return Minimum()
+
+
+def build_max(arguments: Sequence[Argument]) -> Aggregator:
+    """max(x)."""
+    return Maximum()
+
+
+def build_min_forever(arguments: Sequence[Argument]) -> Aggregator:
+    """minForever(x)."""
+    return Forever(min)
+
+
+def build_max_forever(arguments: Sequence[Argument]) -> Aggregator:
+    """maxForever(x)."""
+    return Forever(max)

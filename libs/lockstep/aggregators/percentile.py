@@ -1,0 +1,72 @@
+"""`math:percentile(x, p)`: the p-th percentile of the values that are present."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+
+from lockstep.aggregators.contract import Aggregator
+from lockstep.operators.contract import PlainState
+from lockstep.siddhiql.catalogue import Argument
+
+
+class Percentile:
+    """Keeps the values sorted. Nulls are ignored; null when nothing is left.
+
+    The rank is p * n / 100. A whole rank gives the mean of the value there and the one behind it,
+    any other the value at the nearest rank.
+    """
+
+    __slots__ = ("_percentile", "_values")
+
+    def __init__(self, percentile: float) -> None:
+        self._percentile = percentile
+        self._values: list[float] = []
+
+    def add(self, value: float | None, _percentile: float | None = None) -> None:
+        """See Aggregator."""
+        if value is not None:
+            bisect.insort(self._values, float(value))
+
+    def remove(self, value: float | None, _percentile: float | None = None) -> None:
+        """See Aggregator."""
+        if value is None:
+            return
+        at = bisect.bisect_left(self._values, value)
+        if at < len(self._values) and self._values[at] == value:
+            del self._values[at]
+
+    def reset(self) -> None:
+        """See Aggregator."""
+        self._values.clear()
+
+    def value(self) -> float | None:
+        """See Aggregator."""
+        values = self._values
+        if not values:
+            return None
+        rank = self._percentile * len(values) / 100
+        whole = int(rank)
+        if rank == whole:
+            if whole == len(values):
+                return values[-1]
+            return (values[whole - 1] + values[whole]) / 2
+        nearest = int(rank + 0.5)
+        return values[max(nearest - 1, 0)]
+
+    def is_empty(self) -> bool:
+        """See Aggregator."""
+        return not self._values
+
+    def snapshot(self) -> PlainState:
+        """See Aggregator."""
+        return list(self._values)
+
+    def restore(self, state: PlainState) -> None:
+        """See Aggregator."""
+        self._values = list(state)
+
+
+def build_percentile(arguments: Sequence[Argument]) -> Aggregator:
+    """math:percentile(x, p)."""
+    return Percentile(float(arguments[1].value))

@@ -1,0 +1,85 @@
+"""`str:groupConcat`: the texts that are present, joined (the language page, `str:`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cmp_to_key
+
+from lockstep.aggregators.contract import Aggregator
+from lockstep.aggregators.counts import Copies
+from lockstep.functions.java_text import compare
+from lockstep.operators.errors import EventError
+from lockstep.siddhiql.catalogue import Argument
+
+_BY_UNITS = cmp_to_key(compare)
+
+
+class GroupConcat(Copies):
+    """Equal keys stand together, in order of their first arrival or sorted; nulls are ignored.
+
+    The separator is that of the last event.
+    """
+
+    __slots__ = ("_distinct", "_order", "_separator")
+
+    def __init__(self, distinct: bool, order: str | None) -> None:
+        super().__init__()
+        self._distinct = distinct
+        self._order = order
+        self._separator = ","
+
+    def add(self, key: str | None, separator: str | None = ",", *_constants: object) -> None:
+        """See Aggregator."""
+        self._separator = "null" if separator is None else separator
+        if key is not None:
+            self.take(key)
+
+    def remove(self, key: str | None, separator: str | None = ",", *_constants: object) -> None:
+        """See Aggregator."""
+        self._separator = "null" if separator is None else separator
+        if key is not None:
+            self.drop(key)
+
+    def value(self) -> str:
+        """See Aggregator."""
+        keys = [str(key) for key in self.counts]
+        if self._order is not None:
+            keys.sort(key=_BY_UNITS, reverse=self._order == "DESC")
+        if not self._distinct:
+            keys = [key for key in keys for _ in range(self.counts[key])]
+        return self._separator.join(keys)
+
+    def snapshot(self) -> object:
+        """See Aggregator."""
+        return (list(self.counts.items()), self._separator)
+
+    def restore(self, state: object) -> None:
+        """See Aggregator."""
+        assert isinstance(state, tuple)
+        counts, self._separator = state
+        super().restore(counts)
+
+
+class OldGroupConcat(GroupConcat):
+    """With one argument it fails when an event leaves (@app:compat; semantics 23, 14)."""
+
+    __slots__ = ()
+
+    def remove(self, key: str | None, separator: str | None = ",", *_constants: object) -> None:
+        """See Aggregator."""
+        raise EventError("str:groupConcat(x) fails when an event expires in Siddhi 5.1", hint=_HINT)
+
+
+_HINT = "give it the separator: str:groupConcat(x, ',')"
+
+
+def build_old_group_concat(arguments: Sequence[Argument]) -> Aggregator:
+    """str:groupConcat as Siddhi 5.1 has it."""
+    return OldGroupConcat(False, None) if len(arguments) == 1 else build_group_concat(arguments)
+
+
+def build_group_concat(arguments: Sequence[Argument]) -> Aggregator:
+    """str:groupConcat(key [, separator [, distinct [, order]]])."""
+    distinct = len(arguments) > 2 and arguments[2].value is True
+    order = str(arguments[3].value).upper() if len(arguments) > 3 else None
+    return GroupConcat(distinct, order)

@@ -1,0 +1,1 @@
+"""What columns of all concepts share: arrays, chunks, order, keys, compiled loops."""

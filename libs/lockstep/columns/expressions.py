@@ -1,0 +1,141 @@
+"""Expressions as functions of frames. What has no exact columnar form is refused by NotLowerable
+when the app is lowered, never when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lockstep.columns.arithmetic import compare, compute
+from lockstep.columns.bound import number_of
+from lockstep.columns.column import Column, Mask, constant, truth
+from lockstep.columns.frame import Frame
+from lockstep.events import AttributeType
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.scope import Scope, Shape
+from lockstep.siddhiql.typing import infer
+
+BOOL, LONG = AttributeType.BOOL, AttributeType.LONG
+Evaluate = Callable[[Frame], Column]
+
+
+class NotLowerable(Exception):
+    """Why a query has no columnar form."""
+
+
+class Compiler:
+    """Compiles expressions of one scope.
+
+    `calls` are the aggregator calls of the query in the order in which the selector runs them; they
+    read the running values of the frame.
+    """
+
+    def __init__(self, scope: Scope, calls: Sequence[ast.FunctionCall] = ()) -> None:
+        self.scope = scope
+        self._calls = {id(call): index for index, call in enumerate(calls)}
+        self.may_fail = False
+        """Whether something compiled here may refuse a value (and so drop a chunk)."""
+        self.reads_time = False
+        """Whether something compiled here reads an event's time or the clock."""
+
+    def type_of(self, expression: ast.Expression) -> AttributeType:
+        """The expression's type; NotLowerable for `object`."""
+        type_ = infer(expression, self.scope)
+        if type_ is AttributeType.OBJECT:
+            raise NotLowerable("a value of type object")
+        return type_
+
+    def compile(self, expression: ast.Expression) -> Evaluate:
+        """The expression's values."""
+        match expression:
+            case ast.Constant():
+                return self._constant(expression)
+            case ast.Variable():
+                return self._variable(expression)
+            case ast.Arithmetic():
+                return self._arithmetic(expression)
+            case ast.Compare():
+                return self._compare(expression)
+            case ast.And(left=left, right=right):
+                return self._both(np.logical_and, left, right)
+            case ast.Or(left=left, right=right):
+                return self._both(np.logical_or, left, right)
+            case ast.Not(operand=operand):
+                inner = self.condition(operand)
+                return lambda frame: Column(BOOL, ~inner(frame))
+            case ast.IsNull():
+                return self._is_null(expression)
+            case ast.FunctionCall():
+                return self._call(expression)
+            case ast.InTable():
+                raise NotLowerable("a condition that asks a table ('in')")
+        raise NotLowerable(f"{type(expression).__name__} has no columnar form")
+
+    def condition(self, expression: ast.Expression) -> Callable[[Frame], Mask]:
+        """Where the expression is exactly true."""
+        value = self.compile(expression)
+        return lambda frame: truth(value(frame))
+
+    def _constant(self, expression: ast.Constant) -> Evaluate:
+        type_, value = expression.type, expression.value
+        if type_ is AttributeType.OBJECT:
+            raise NotLowerable("a constant of type object")
+        return lambda frame: constant(type_, value, len(frame))
+
+    def _variable(self, variable: ast.Variable) -> Evaluate:
+        ref = self.scope.resolve(variable)
+        if ref.type is AttributeType.OBJECT:
+            raise NotLowerable("an attribute of type object")
+        slot, attribute = number_of(ref), ref.attribute
+        return lambda frame: frame.column(slot, attribute)
+
+    def _arithmetic(self, expression: ast.Arithmetic) -> Evaluate:
+        left, right = self.compile(expression.left), self.compile(expression.right)
+        wanted = expression.operator
+        return lambda frame: compute(wanted, left(frame), right(frame))
+
+    def _compare(self, expression: ast.Compare) -> Evaluate:
+        types = (self.type_of(expression.left), self.type_of(expression.right))
+        wanted = expression.operator
+        equality = wanted in (ast.CompareOperator.EQUAL, ast.CompareOperator.NOT_EQUAL)
+        if not all(type_.is_numeric for type_ in types) and not (equality and types[0] is types[1]):
+            raise NotLowerable(f"{types[0]} {wanted.value} {types[1]}")
+        left, right = self.compile(expression.left), self.compile(expression.right)
+        return lambda frame: compare(wanted, left(frame), right(frame))
+
+    def _both(self, combine: Any, left: ast.Expression, right: ast.Expression) -> Evaluate:
+        first, second = self.condition(left), self.condition(right)
+        return lambda frame: Column(BOOL, combine(first(frame), second(frame)))
+
+    def _is_null(self, expression: ast.IsNull) -> Evaluate:
+        operand = expression.operand
+        if isinstance(operand, ast.EventReference):
+            ref = self.scope.resolve_event(operand)
+            if self.scope.shape is Shape.STREAM or (ref.is_list and ref.index is None):
+                raise NotLowerable("a test of a whole event")
+            slot = number_of(ref)
+            return lambda frame: _nulls_of(frame.absent(slot), len(frame))
+        value = self.compile(operand)
+        return lambda frame: _nulls_of(value(frame).nulls, len(frame))
+
+    def _call(self, call: ast.FunctionCall) -> Evaluate:
+        index = self._calls.get(id(call))
+        if index is not None:
+            return lambda frame: frame.result(index)
+        if call.namespace is None and call.name == "eventTimestamp":
+            if call.arguments:
+                raise NotLowerable("eventTimestamp of another event")
+            self.reads_time = True
+            return lambda frame: Column(LONG, frame.times())
+        if call.namespace is None and call.name == "currentTimeMillis":
+            self.reads_time = True
+            return lambda frame: Column(LONG, frame.now())
+        from lockstep.functions.columns import compile_call
+
+        return compile_call(self, call)
+
+
+def _nulls_of(mask: Mask | None, length: int) -> Column:
+    return Column(BOOL, np.zeros(length, np.bool_) if mask is None else mask)

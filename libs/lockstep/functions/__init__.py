@@ -1,0 +1,1 @@
+"""Functions of expressions (semantics 21)."""

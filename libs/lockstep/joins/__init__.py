@@ -1,0 +1,1 @@
+"""Joins of windows, tables and aggregations (semantics 9)."""

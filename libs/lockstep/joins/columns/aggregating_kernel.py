@@ -1,0 +1,179 @@
+"""The kernel of joins whose pairs also leave again, as aggregates need them (semantics 9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lockstep.columns.compiled import kernel
+from lockstep.joins.columns.kernel import EXTERNAL, LENGTH, NONE, TIME, drop_oldest, take_in
+
+CURRENT, EXPIRED, RESET = 0, 1, 3
+
+
+@kernel
+def ask_with_number(due: int, side: int, waiting: Any, counts: Any) -> None:
+    """Sets a side's timer, unless it waits for that time. `waiting`: due times and numbers by side,
+    ascending; `counts`: how many by side, and the last number given."""
+    at = counts[side]
+    while at > 0 and waiting[side, at - 1, 0] >= due:
+        if waiting[side, at - 1, 0] == due:
+            return
+        at -= 1
+    for i in range(counts[side], at, -1):
+        waiting[side, i, 0] = waiting[side, i - 1, 0]
+        waiting[side, i, 1] = waiting[side, i - 1, 1]
+    counts[2] += 1
+    waiting[side, at, 0] = due
+    waiting[side, at, 1] = counts[2]
+    counts[side] += 1
+
+
+@kernel
+def next_side(until: int, waiting: Any, counts: Any) -> int:
+    """The side whose timer fires next, -1 when none is due until then."""
+    chosen = -1
+    for side in range(2):
+        if counts[side] == 0 or waiting[side, 0, 0] > until:
+            continue
+        if chosen == -1 or (waiting[side, 0, 0], waiting[side, 0, 1]) < (
+            waiting[chosen, 0, 0],
+            waiting[chosen, 0, 1],
+        ):
+            chosen = side
+    return chosen
+
+
+@kernel
+def grown_lines(lines: Any, count: int) -> Any:
+    """Lines with room for one more."""
+    if count < len(lines):
+        return lines
+    return np.concatenate((lines, np.empty_like(lines)))
+
+
+@kernel
+def meet(trigger: int, q: int, same: Any, pairs: Any, n: int) -> Any:
+    """Writes a pair with each row of a chain; gives the pairs and how many there are."""
+    while q != -1:
+        pairs = grown_lines(pairs, n)
+        pairs[n, 0], pairs[n, 1] = trigger, q
+        n += 1
+        q = same[q]
+    return pairs, n
+
+
+@kernel
+def wake(side: int, waiting: Any, counts: Any) -> int:
+    """Takes a side's next timer out; gives its due time."""
+    due = waiting[side, 0, 0]
+    counts[side] -= 1
+    for i in range(counts[side]):
+        waiting[side, i, 0] = waiting[side, i + 1, 0]
+        waiting[side, i, 1] = waiting[side, i + 1, 1]
+    return int(due)
+
+
+@kernel
+def change_joined(
+    side_of: Any,
+    key: Any,
+    place: Any,
+    now: Any,
+    value: Any,
+    stamp: Any,
+    moved: Any,
+    move_clock: Any,
+    before: int,
+    leaps: bool,
+    windows: Any,
+    lengths: Any,
+    triggers: Any,
+    times: Any,
+    ends: Any,
+    newer: Any,
+    same: Any,
+    keys: Any,
+    heads: Any,
+    tails: Any,
+    waiting: Any,
+    counts: Any,
+    room: int,
+) -> Any:
+    """(triggers, pairs, (side, place) of what left). A trigger: kind, side, its row's place (the
+    event where its side has no window), the event in whose step it is (-1: a timer's), time, clock.
+    A pair: trigger, the place of the row it meets (-1: it is a RESET and meets nobody).
+
+    See join_windows. `stamp` are the events' timestamps, `waiting` and `counts` the timers.
+    """
+    triggered, pairs = np.empty((1024, 6), np.int64), np.empty((1024, 2), np.int64)
+    left = np.empty((room, 2), np.int64)
+    t, n, gone, move = 0, 0, 0, 0
+    for e in range(len(side_of) + 1):
+        last = e == len(side_of)
+        moves = len(move_clock) if last else moved[e]
+        phase = 0
+        # Timers in front of the event, one by one, then the event: each drops, enters, meets.
+        while phase < 2:
+            own = -1
+            if move < moves:
+                target = move_clock[move]
+                own = next_side(target, waiting, counts)
+                if own == -1:
+                    before = max(before, target)
+                    move += 1
+                    continue
+                due = wake(own, waiting, counts)
+                clock = target if leaps else max(due, before)
+                at, step, drop, enter = clock, -1, True, False
+                limit = clock - lengths[own]
+            else:
+                phase = 2
+                if last:
+                    break
+                own, step, clock, enter = side_of[e], e, now[e], True
+                at = value[e] if windows[own] == EXTERNAL else clock
+                drop = windows[own] == TIME or windows[own] == EXTERNAL
+                limit = at - lengths[own]
+                if windows[own] == LENGTH and ends[own, 2] >= lengths[own]:
+                    drop, limit = True, np.iinfo(np.int64).max
+            while drop and ends[own, 0] != -1 and times[own, ends[own, 0]] <= limit:
+                k = keys[own, ends[own, 0]]
+                p = drop_oldest(own, ends, newer, same, keys, heads, tails)
+                left[gone, 0], left[gone, 1] = own, p
+                gone += 1
+                if triggers[own]:
+                    triggered = grown_lines(triggered, t)
+                    triggered[t] = np.array([EXPIRED, own, p, step, at, clock])
+                    q = heads[1 - own, k] if k >= 0 else -1
+                    pairs, n = meet(t, q, same[1 - own], pairs, n)
+                    t += 1
+                if enter and windows[own] == LENGTH:
+                    break
+            if not enter:
+                if ends[own, 0] != -1:
+                    due = times[own, ends[own, 0]] + lengths[own]
+                    ask_with_number(due, own, waiting, counts)
+                continue
+            k = key[e]
+            if windows[own] == TIME and ends[own, 0] == -1:
+                ask_with_number(times[own, place[e]] + lengths[own], own, waiting, counts)
+            if windows[own] != NONE:
+                take_in(own, place[e], k, ends, newer, same, keys, heads, tails)
+            if not triggers[own]:
+                continue
+            triggered = grown_lines(triggered, t + 1)
+            ref = e if windows[own] == NONE else place[e]
+            triggered[t] = np.array([CURRENT, own, ref, e, stamp[e], clock])
+            q = heads[1 - own, k] if k >= 0 else -1
+            pairs, n = meet(t, q, same[1 - own], pairs, n)
+            t += 1
+            if windows[own] == NONE:
+                triggered = grown_lines(triggered, t)
+                triggered[t] = np.array([RESET, own, ref, e, clock, clock])
+                pairs = grown_lines(pairs, n)
+                pairs[n, 0], pairs[n, 1] = t, -1
+                n += 1
+                t += 1
+    return triggered[:t], pairs[:n], left[:gone]

@@ -1,0 +1,164 @@
+"""What a join looks for the other side in: a window's content, a table, an aggregation, nothing.
+
+Windows whose content follows from what they emit keep a hash index for equalities; it holds the
+same rows in the same order as a scan of the content (semantics 7.17, 9).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Protocol
+
+from lockstep.operators.contract import CURRENT, EXPIRED, StreamEvent
+from lockstep.siddhiql import ast
+from lockstep.tables.meaning import Match
+
+Condition = Callable[[Any], bool]
+
+_FIRST_IN_FIRST_OUT = frozenset({"length", "time", "timeLength", "externalTime"})
+"""Windows from which always the oldest event leaves, and nothing changes without being emitted."""
+
+_BATCHES = frozenset({"lengthBatch", "timeBatch", "externalTimeBatch", "batch"})
+"""Windows whose content changes only when they emit."""
+
+
+class Findable(Protocol):
+    """Where the rows of a side are found."""
+
+    def find(self, event: Any) -> list[Any]:
+        """The rows that the event of the other side joins with, in order."""
+
+    def observe(self, chunk: list[StreamEvent]) -> None:
+        """Hears what the side's window emits, before anything is looked for."""
+
+    def invalidate(self) -> None:
+        """The content was restored: what was derived from it is worthless."""
+
+
+class Nothing:
+    """A side without a window: it triggers but is never found."""
+
+    def find(self, event: Any) -> list[Any]:
+        """Nothing."""
+        return []
+
+    def observe(self, chunk: list[StreamEvent]) -> None:
+        """Nothing to learn."""
+
+    def invalidate(self) -> None:
+        """Nothing to forget."""
+
+
+class Scanned(Nothing):
+    """Looks at all that `content` gives and `keeps` lets through."""
+
+    def __init__(
+        self, content: Callable[[], Iterable[Any]], match: Match, keeps: list[Condition]
+    ) -> None:
+        self._content = content
+        self._match = match
+        self._keeps = keeps
+
+    def find(self, event: Any) -> list[Any]:
+        """See Findable."""
+        return self._match.rows(event, kept(self._content(), self._keeps))
+
+
+class FoundInTable(Nothing):
+    """A table: found by its keys and indexes; a filter written on the side applies to its rows."""
+
+    def __init__(self, table: Any, match: Match, keeps: list[Condition]) -> None:
+        self._find = table.finder(match).find
+        self._keeps = keeps
+
+    def find(self, event: Any) -> list[Any]:
+        """See Findable."""
+        return list(kept(self._find(event), self._keeps))
+
+
+class Keyed:
+    """A window's content by the values that the condition fixes.
+
+    A window that fails in the middle of a chunk holds events that it has not emitted: their number
+    tells, and the index is built anew.
+    """
+
+    def __init__(
+        self, content: Callable[[], Collection[StreamEvent]], match: Match, *, follows: bool
+    ) -> None:
+        self._content = content
+        self._match = match
+        self._attributes = tuple(equality.attribute for equality in match.equalities)
+        self._follows = follows
+        self._buckets: dict[tuple[Any, ...], deque[StreamEvent]] | None = None
+        self._followed = 0
+
+    def _key(self, event: StreamEvent) -> tuple[Any, ...]:
+        data = event.data
+        return tuple(data[attribute] for attribute in self._attributes)
+
+    def observe(self, chunk: list[StreamEvent]) -> None:
+        """Follows a first-in-first-out window by event; forgets a batch window's last batch."""
+        if not self._follows:
+            self._buckets = None
+        if self._buckets is None:
+            return
+        for event in chunk:
+            if event.kind == CURRENT:
+                self._buckets.setdefault(self._key(event), deque()).append(event)
+                self._followed += 1
+            elif event.kind == EXPIRED:
+                self._drop(self._buckets, self._key(event))
+
+    def _drop(
+        self, buckets: dict[tuple[Any, ...], deque[StreamEvent]], key: tuple[Any, ...]
+    ) -> None:
+        self._followed -= 1
+        bucket = buckets.get(key)
+        if bucket is None:
+            return
+        bucket.popleft()
+        if not bucket:
+            del buckets[key]
+
+    def find(self, event: Any) -> list[Any]:
+        """See Findable."""
+        key = self._match.key(event, self._attributes)
+        for value in key:
+            if value is None or value != value:
+                return []  # nothing is equal to null or to a not-a-number
+        candidates = self._current().get(key, ())
+        return list(candidates) if self._match.exact else self._match.rows(event, candidates)
+
+    def _current(self) -> dict[tuple[Any, ...], deque[StreamEvent]]:
+        buckets = self._buckets
+        if buckets is not None and (not self._follows or self._followed == len(self._content())):
+            return buckets
+        buckets = self._buckets = {}
+        content = list(self._content())
+        for held in content:
+            buckets.setdefault(self._key(held), deque()).append(held)
+        self._followed = len(content)
+        return buckets
+
+    def invalidate(self) -> None:
+        """See Findable."""
+        self._buckets = None
+
+
+def kept(rows: Iterable[Any], conditions: list[Condition]) -> Iterable[Any]:
+    """The rows that pass all conditions."""
+    if not conditions:
+        return rows
+    return [row for row in rows if all(condition(row) for condition in conditions)]
+
+
+def in_window(window: Any, call: ast.FunctionCall, match: Match) -> Findable:
+    """Where the content of a side's own window is found."""
+    if match.equalities and not call.namespace:
+        if call.name in _FIRST_IN_FIRST_OUT:
+            return Keyed(window.content, match, follows=True)
+        if call.name in _BATCHES:
+            return Keyed(window.content, match, follows=False)
+    return Scanned(window.content, match, [])

@@ -1,0 +1,35 @@
+"""Source and sink mappers: bytes or text to rows, rows to payloads (semantics 22)."""
+
+from lockstep.mapping.contract import (
+    BadField,
+    MappingError,
+    Properties,
+    Reading,
+    SinkMapper,
+    SourceMapper,
+)
+from lockstep.mapping.distribution import Distribution, build_distribution, destinations
+from lockstep.mapping.messages import MessageWriter
+from lockstep.mapping.registry import sink_mapper, source_mapper
+from lockstep.mapping.rim import annotated, check_rim, map_of
+from lockstep.mapping.templates import Template, grouped
+
+__all__ = [
+    "BadField",
+    "Distribution",
+    "MappingError",
+    "MessageWriter",
+    "Properties",
+    "Reading",
+    "SinkMapper",
+    "SourceMapper",
+    "Template",
+    "annotated",
+    "build_distribution",
+    "check_rim",
+    "destinations",
+    "grouped",
+    "map_of",
+    "sink_mapper",
+    "source_mapper",
+]

@@ -1,0 +1,64 @@
+"""`@map(type='csv')` of sinks: events into lines of values (the language page, mappers)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from lockstep.events import Event, StreamSchema
+from lockstep.mapping.csv_source import delimiter_of
+from lockstep.mapping.options import flag, invalid, nested
+from lockstep.mapping.templates import renderers
+from lockstep.siddhiql import ast
+
+
+class CsvSink:
+    """A line per event, each its own message unless `event.grouping.enabled`; null is `null`.
+
+    `@payload(a='2', …)` gives each attribute's column. With `header` the names are sent once, as a
+    message in front of the first event.
+    """
+
+    def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
+        self._delimiter = delimiter_of(annotation)
+        self._groups = flag(annotation, "event.grouping.enabled", False)
+        self.has_header = flag(annotation, "header", False)
+        self.owes_header = self.has_header
+        self._names = schema.names
+        self._order = _order(schema, annotation)
+        self._shown = renderers(schema)
+
+    def write(self, events: Sequence[Event]) -> list[Any]:
+        """See SinkMapper."""
+        messages = []
+        if self.owes_header:
+            self.owes_header = False
+            messages.append(self._line([self._names[at] for at in self._order]))
+        lines = [
+            self._line([self._shown[at](event.data[at]) for at in self._order]) for event in events
+        ]
+        return messages + (["".join(lines)] if self._groups else lines)
+
+    def _line(self, values: list[str]) -> str:
+        out = io.StringIO()
+        csv.writer(out, delimiter=self._delimiter, lineterminator="\n").writerow(values)
+        return out.getvalue()
+
+
+def _order(schema: StreamSchema, annotation: ast.Annotation) -> list[int]:
+    """The positions of the attributes in the order of the columns."""
+    payload = nested(annotation, "payload")
+    if payload is None:
+        return list(range(len(schema.names)))
+    by_column: dict[int, int] = {}
+    for element in payload.elements:
+        position = schema.index_of(element.key or "")
+        if position is None or not element.value.strip().isdigit():
+            raise invalid(payload, "@payload of csv is attribute='number of column'")
+        if by_column.setdefault(int(element.value), position) != position:
+            raise invalid(payload, f"two attributes share column {element.value}")
+    if sorted(by_column) != list(range(len(by_column))):
+        raise invalid(payload, "the columns of @payload must be 0, 1, 2, …, each once")
+    return [by_column[column] for column in sorted(by_column)]

@@ -1,0 +1,102 @@
+"""`@map(type='csv')` of sources: lines of values into events (the language page, mappers)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from lockstep.events import AttributeType, LockstepError, StreamSchema
+from lockstep.mapping.contract import MappingError, Properties, Reading
+from lockstep.mapping.options import Column, columns, flag, invalid, text_of
+from lockstep.mapping.reading import ABSENT, read_rows, refused, row_of
+from lockstep.mapping.values import from_text
+from lockstep.siddhiql import ast
+
+_NULL = "null"
+
+
+def delimiter_of(annotation: ast.Annotation) -> str:
+    """The option `delimiter`: one character."""
+    delimiter = (annotation.get("delimiter") or ",").replace("\\t", "\t")
+    if len(delimiter) != 1:
+        raise invalid(annotation, f"the delimiter {delimiter!r} is not one character")
+    return delimiter
+
+
+class CsvSource:
+    """One line a message, or with `event.grouping.enabled` any number of lines (one chunk).
+
+    Columns stand in the order of the attributes, or where `@attributes` says (counted from 0). Too
+    few are refused, surplus ones ignored. `null` is null except for strings.
+    """
+
+    def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
+        self._delimiter = delimiter_of(annotation)
+        self._groups = flag(annotation, "event.grouping.enabled", False)
+        self._fails = flag(annotation, "fail.on.unknown.attribute", True)
+        self._awaits_header = flag(annotation, "header.present", False)
+        custom = columns(schema, annotation)
+        self._columns = custom or [
+            Column(attribute, str(at)) for at, attribute in enumerate(schema.attributes)
+        ]
+        for column in self._columns:
+            if not (column.is_transport or column.path.isdigit()):
+                raise invalid(annotation, f"{column.path!r} is no number of a column")
+
+    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
+        """See SourceMapper."""
+        try:
+            lines = self._lines(text_of(payload))
+        except LockstepError as error:
+            return refused(error)
+        rest: list[list[str]] = []
+        if not self._groups:
+            lines, rest = lines[:1], lines[1:]
+        reading = read_rows(
+            lines, lambda line: self._row(line, properties), now_ms, as_one_chunk=True
+        )
+        for refusal in reading.refused:
+            refusal.piece = self._text([lines[refusal.item - 1]])
+        if rest:
+            hint = "event.grouping.enabled='true' reads them all"
+            more = MappingError(f"{len(rest)} more lines in one message", hint=hint)
+            more.item, more.piece = 2, self._text(rest)
+            reading.refused.append(more)
+        return reading
+
+    def _text(self, lines: list[list[str]]) -> bytes:
+        """Lines as a payload that brings them again."""
+        out = io.StringIO()
+        writer = csv.writer(out, delimiter=self._delimiter, lineterminator="\n")
+        if self._groups and self._awaits_header:
+            writer.writerow(["header"])
+        writer.writerows(lines)
+        return out.getvalue().encode()
+
+    def _lines(self, text: str) -> list[list[str]]:
+        try:
+            reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
+            lines = [line for line in reader if line]
+        except csv.Error as error:
+            raise MappingError(f"not CSV: {error}") from error
+        if self._awaits_header:
+            # A grouped message brings its header along; single lines have one in front of them all.
+            self._awaits_header = self._groups
+            return lines[1:]
+        return lines
+
+    def _row(self, line: list[str], properties: Properties | None) -> tuple[Any, ...]:
+        def look_up(column: Column) -> Any:
+            at = int(column.path)
+            return line[at] if at < len(line) else ABSENT
+
+        return row_of(
+            self._columns, look_up, properties, fails_on_missing=self._fails, convert=_value
+        )
+
+
+def _value(text: str | None, wanted: AttributeType) -> Any:
+    if text is None or (text == _NULL and wanted is not AttributeType.STRING):
+        return None
+    return from_text(text, wanted)

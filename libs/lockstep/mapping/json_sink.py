@@ -1,0 +1,84 @@
+"""`@map(type='json')` of sinks: events into JSON texts (the language page, mappers)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lockstep.events import AttributeType, Event, LockstepError, StreamSchema
+from lockstep.functions import json_documents
+from lockstep.mapping.contract import MappingError
+from lockstep.mapping.options import flag, nested
+from lockstep.mapping.templates import Template
+from lockstep.plan import java
+from lockstep.siddhiql import ast
+
+_UNDEFINED = "undefined"
+
+
+class JsonSink:
+    """`{"event":{…}}`, several as an array; or a template per event.
+
+    Null is the text "undefined" unless `enable.null.attribute.value` is set; the event itself keeps
+    its null. Values in templates are not escaped.
+    """
+
+    def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
+        self._members = [
+            (json_documents.quoted(a.name) + ":", a.type is AttributeType.FLOAT)
+            for a in schema.attributes
+        ]
+        keeps_null = flag(annotation, "enable.null.attribute.value", False)
+        self._null = "null" if keeps_null else json_documents.quoted(_UNDEFINED)
+        self._validates = flag(annotation, "validate.json", False)
+        self._groups = flag(annotation, "event.grouping.enabled", True)
+        self._names = _names(annotation.get("enclosing.element"))
+        payload = nested(annotation, "payload")
+        self._template: Template | None = None
+        if payload is not None:
+            text = "".join(element.value for element in payload.elements)
+            null = "null" if keeps_null else _UNDEFINED
+            self._template = Template(text, schema, payload, null=null)
+
+    def write(self, events: Sequence[Event]) -> list[Any]:
+        """See SinkMapper."""
+        texts = [self._event(event) for event in events]
+        if self._groups and len(texts) > 1:
+            separator = "," if self._template is None else ",\n"
+            texts = [f"[{separator.join(texts)}]"]
+        texts = [self._enclosed(text) for text in texts]
+        if self._validates:
+            for text in texts:
+                _validate(text)
+        return texts
+
+    def _event(self, event: Event) -> str:
+        if self._template is not None:
+            return self._template.fill(event)
+        parts = [
+            name + self._value(value, single)
+            for (name, single), value in zip(self._members, event.data, strict=True)
+        ]
+        return f'{{"event":{{{",".join(parts)}}}}}'
+
+    def _value(self, value: Any, single: bool) -> str:
+        if value is None:
+            return self._null
+        if isinstance(value, float):
+            return java.float_text(value, single)
+        return json_documents.text(value)
+
+    def _enclosed(self, text: str) -> str:
+        before = "".join(f"{{{json_documents.quoted(name)}:" for name in self._names)
+        return f"{before}{text}{'}' * len(self._names)}"
+
+
+def _names(enclosing: str | None) -> list[str]:
+    return [name for name in (enclosing or "").split(".") if name not in ("", "$")]
+
+
+def _validate(text: str) -> None:
+    try:
+        json_documents.parse(text)
+    except LockstepError as error:
+        raise MappingError(f"the payload is {error.message}") from error

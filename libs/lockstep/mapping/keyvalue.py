@@ -1,0 +1,65 @@
+"""`@map(type='keyvalue')`: maps of typed values into events and back (the language page)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lockstep.events import Event, StreamSchema
+from lockstep.mapping.contract import MappingError, Properties, Reading
+from lockstep.mapping.options import Column, columns, flag, invalid, nested
+from lockstep.mapping.reading import ABSENT, read_rows, row_of
+from lockstep.mapping.templates import value_template
+from lockstep.mapping.values import exact, lenient
+from lockstep.siddhiql import ast
+
+
+class KeyValueSource:
+    """A map, or a list of maps (one chunk). Types must be exact unless `implicit.cast.enable`."""
+
+    def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
+        custom = columns(schema, annotation)
+        self._columns = custom or [Column(a, a.name) for a in schema.attributes]
+        self._fails = flag(annotation, "fail.on.missing.attribute", True)
+        self._convert = lenient if flag(annotation, "implicit.cast.enable", False) else exact
+
+    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
+        """See SourceMapper."""
+        items = payload if isinstance(payload, (list, tuple)) else [payload]
+        return read_rows(items, lambda m: self._row(m, properties), now_ms, as_one_chunk=True)
+
+    def _row(self, entries: Any, properties: Properties | None) -> tuple[Any, ...]:
+        if not isinstance(entries, Mapping):
+            raise MappingError(f"a map is wanted, not a {type(entries).__name__}")
+        return row_of(
+            self._columns,
+            lambda column: entries.get(column.path, ABSENT),
+            properties,
+            fails_on_missing=self._fails,
+            convert=self._convert,
+        )
+
+
+class KeyValueSink:
+    """A map per event: attributes by name, or as `@payload(key='template', …)` says."""
+
+    def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
+        self._names = schema.names
+        payload = nested(annotation, "payload")
+        self._values = None
+        if payload is not None:
+            if payload.positional:
+                raise invalid(payload, "@payload of keyvalue is key='value'")
+            self._values = [
+                (element.key or "", value_template(element.value, schema, payload))
+                for element in payload.elements
+            ]
+
+    def write(self, events: Sequence[Event]) -> list[Any]:
+        """See SinkMapper."""
+        return [self._entries(event) for event in events]
+
+    def _entries(self, event: Event) -> dict[str, Any]:
+        if self._values is None:
+            return dict(zip(self._names, event.data, strict=True))
+        return {key: value(event) for key, value in self._values}

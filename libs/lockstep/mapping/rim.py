@@ -1,0 +1,53 @@
+"""Which mappers an app's text asks for, and whether they can be built: without any transport."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lockstep.events import LockstepError, StreamSchema
+from lockstep.mapping.distribution import build_distribution
+from lockstep.mapping.registry import sink_mapper, source_mapper
+from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast
+
+
+def annotated(
+    checked: CheckedApp, name: str
+) -> Iterator[tuple[StreamSchema, ast.StreamDefinition, ast.Annotation]]:
+    """Every annotation of that name (`source`, `sink`) of a stream, in the order of the text."""
+    for definition in checked.app.definitions:
+        if isinstance(definition, ast.StreamDefinition):
+            for annotation in definition.annotations:
+                if annotation.name.lower() == name:
+                    yield checked.streams[definition.name], definition, annotation
+
+
+def map_of(annotation: ast.Annotation) -> ast.Annotation | None:
+    """The `@map` of a source or sink."""
+    maps = annotation.nested("map")
+    return maps[0] if maps else None
+
+
+def check_rim(checked: CheckedApp) -> None:
+    """Builds every mapper and distribution once; SiddhiQLError for what cannot be built."""
+    for schema, _, source in annotated(checked, "source"):
+        with _placed(map_of(source) or source):
+            source_mapper(schema, map_of(source))
+    for schema, _, sink in annotated(checked, "sink"):
+        with _placed(map_of(sink) or sink):
+            sink_mapper(schema, map_of(sink))
+            build_distribution(schema, sink)
+
+
+@contextmanager
+def _placed(annotation: ast.Annotation) -> Iterator[None]:
+    """An error without a place, such as a path that is none, gets the annotation's."""
+    try:
+        yield
+    except SiddhiQLError:
+        raise
+    except LockstepError as error:
+        at = annotation.at
+        raise SiddhiQLError(
+            error.message, line=at.line, column=at.column, hint=error.hint
+        ) from error

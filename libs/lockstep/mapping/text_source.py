@@ -1,0 +1,134 @@
+"""`@map(type='text')` of sources: lines of `name:value`, or regular expressions (mappers)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from lockstep.events import LockstepError, StreamSchema
+from lockstep.functions.java_regex import RegexError, compile_pattern
+from lockstep.mapping.contract import MappingError, Properties, Reading
+from lockstep.mapping.options import Column, columns, flag, invalid, text_of
+from lockstep.mapping.reading import ABSENT, read_rows, refused, row_of
+from lockstep.siddhiql import ast
+
+DELIMITER = "~" * 10
+"""The line between the events of a group."""
+
+MAX_MATCHED_CHARACTERS = 10_000
+"""An expression may take the square of a text's length, and nobody can interrupt it."""
+
+_REGEX = re.compile(r"regex\.([A-Z])", re.IGNORECASE)
+_GROUP = re.compile(r"([A-Z])(?:\[(\d+)\])?")
+_LINE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*:(.*)", re.DOTALL)
+
+
+def newline_of(annotation: ast.Annotation) -> str:
+    """The option `new.line.character`."""
+    return (annotation.get("new.line.character") or "\n").replace("\\n", "\n").replace("\\r", "\r")
+
+
+class TextSource:
+    """Each attribute on its own line, `name:"text",` or `name:5,`; a group is read event by event.
+
+    With `@attributes(a='A[1]', …)` the values are groups of the expressions `regex.A`, `regex.B`, …
+    """
+
+    def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
+        self._groups = flag(annotation, "event.grouping.enabled", False)
+        self._fails = flag(annotation, "fail.on.missing.attribute", True)
+        self._delimiter = annotation.get("delimiter") or DELIMITER
+        self._newline = newline_of(annotation)
+        self._custom = columns(schema, annotation)
+        self._columns = self._custom or [Column(a, a.name) for a in schema.attributes]
+        self._patterns = _patterns(annotation)
+        for column in self._custom or ():
+            if not column.is_transport:
+                self._pattern_of(column, annotation)
+
+    def _pattern_of(self, column: Column, annotation: ast.Annotation) -> tuple[str, int]:
+        match = _GROUP.fullmatch(column.path)
+        if match is None or match[1] not in self._patterns:
+            raise invalid(annotation, f"{column.path!r} names no regex.X", "write 'A' or 'A[1]'")
+        return match[1], int(match[2] or 1)
+
+    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
+        """See SourceMapper."""
+        try:
+            text = text_of(payload)
+        except LockstepError as error:
+            return refused(error)
+        parts = self._events(text)
+        reading = read_rows(
+            parts, lambda part: self._row(part, properties), now_ms, as_one_chunk=False
+        )
+        for refusal in reading.refused:
+            refusal.piece = parts[refusal.item - 1].encode()
+        return reading
+
+    def _events(self, text: str) -> list[str]:
+        if not self._groups:
+            return [text]
+        parts: list[list[str]] = [[]]
+        for line in text.split(self._newline):
+            if line.strip() == self._delimiter.strip():
+                parts.append([])
+            else:
+                parts[-1].append(line)
+        joined = [self._newline.join(lines) for lines in parts]
+        return [part for part in joined if part.strip()]
+
+    def _row(self, text: str, properties: Properties | None) -> tuple[Any, ...]:
+        if self._custom is None:
+            values = self._by_name(text)
+            return row_of(
+                self._columns,
+                lambda column: values.get(column.path, ABSENT),
+                properties,
+                fails_on_missing=self._fails,
+            )
+        if len(text) > MAX_MATCHED_CHARACTERS:
+            raise MappingError(
+                f"a text of {len(text)} characters; expressions read {MAX_MATCHED_CHARACTERS}"
+            )
+        return row_of(
+            self._columns,
+            lambda column: self._by_pattern(text, column),
+            properties,
+            fails_on_missing=self._fails,
+        )
+
+    def _by_name(self, text: str) -> dict[str, str | None]:
+        values: dict[str, str | None] = {}
+        for line in text.split(self._newline):
+            match = _LINE.fullmatch(line)
+            if match is not None:
+                values[match[1]] = _unquoted(match[2].strip().removesuffix(",").strip())
+        return values
+
+    def _by_pattern(self, text: str, column: Column) -> Any:
+        match = _GROUP.fullmatch(column.path)
+        assert match is not None
+        found = self._patterns[match[1]].search(text)
+        group = int(match[2] or 1)
+        if found is None or group > found.re.groups or found[group] is None:
+            return ABSENT
+        return found[group]
+
+
+def _patterns(annotation: ast.Annotation) -> dict[str, re.Pattern[str]]:
+    patterns = {}
+    for element in annotation.elements:
+        match = _REGEX.fullmatch(element.key or "")
+        if match is not None:
+            try:
+                patterns[match[1].upper()] = compile_pattern(element.value)
+            except RegexError as error:
+                raise invalid(annotation, error.message) from error
+    return patterns
+
+
+def _unquoted(text: str) -> str | None:
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    return None if text == "null" else text

@@ -1,0 +1,107 @@
+"""`@map(type='xml')` of sources: XML documents into events (the language page, mappers)."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree import ElementTree
+
+from lockstep.events import LockstepError, StreamSchema
+from lockstep.functions.map_pack import parse_xml
+from lockstep.mapping.contract import MappingError, Properties, Reading
+from lockstep.mapping.options import Column, columns, flag, invalid, text_of
+from lockstep.mapping.reading import ABSENT, read_rows, refused, row_of
+from lockstep.siddhiql import ast
+
+_NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
+_EVENT = "event"
+
+
+class XmlSource:
+    """`<events><event><name>value</name>…</event>…</events>`, one chunk.
+
+    With `@attributes` XPaths lead from an event's element to the values (`price`, `@id`, `a/b/@c`).
+    The children of `enclosing.element` are the events (itself with `enclosing.element.as.event`);
+    without it the root is the one event.
+    """
+
+    def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
+        self._custom = columns(schema, annotation)
+        self._columns = self._custom or [Column(a, a.name) for a in schema.attributes]
+        self._fails = flag(annotation, "fail.on.missing.attribute", True)
+        self._enclosing = annotation.get("enclosing.element")
+        self._itself = flag(annotation, "enclosing.element.as.event", False)
+        self._namespaces = _namespaces(annotation)
+        self._leaves = flag(annotation, "extract.leaf.node.data", False)
+        for path in [self._enclosing, *(c.path for c in self._custom or () if not c.is_transport)]:
+            if path is not None:
+                self._check(path, annotation)
+
+    def _check(self, path: str, annotation: ast.Annotation) -> None:
+        try:
+            self._select(ElementTree.Element("probe"), path)
+        except (SyntaxError, KeyError, TypeError) as error:
+            raise invalid(annotation, f"{path!r} is no path: {error}") from error
+
+    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
+        """See SourceMapper."""
+        try:
+            elements = self._events(parse_xml(text_of(payload)))
+        except LockstepError as error:
+            return refused(error)
+        return read_rows(elements, lambda e: self._row(e, properties), now_ms, as_one_chunk=True)
+
+    def _events(self, root: ElementTree.Element) -> list[ElementTree.Element]:
+        if self._enclosing is None:
+            return [root] if self._custom is not None else list(root.iterfind(_EVENT))
+        document = ElementTree.Element("document")
+        document.append(root)
+        found = self._select(document, self._enclosing)
+        if not found:
+            raise MappingError(f"there is no {self._enclosing!r} in the document")
+        return found if self._itself else [child for element in found for child in element]
+
+    def _select(self, element: ElementTree.Element, path: str) -> list[ElementTree.Element]:
+        """The elements of a path; where its last step is an attribute, those that have it."""
+        steps, _, attribute = path.partition("@") if "[" not in path else (path, "", "")
+        steps = steps.rstrip("/").removesuffix("/text()")
+        if steps.startswith("/"):
+            steps = f".{steps}"
+        found = element.findall(steps, self._namespaces) if steps else [element]
+        return [one for one in found if not attribute or self._attribute(attribute) in one.attrib]
+
+    def _attribute(self, name: str) -> str:
+        prefix, _, local = name.rpartition(":")
+        return f"{{{self._namespaces[prefix]}}}{local}" if prefix else local
+
+    def _row(self, element: ElementTree.Element, properties: Properties | None) -> tuple[Any, ...]:
+        return row_of(
+            self._columns,
+            lambda column: self._value(element, column.path),
+            properties,
+            fails_on_missing=self._fails,
+        )
+
+    def _value(self, element: ElementTree.Element, path: str) -> Any:
+        found = self._select(element, path)
+        if not found:
+            return ABSENT
+        attribute = path.partition("@")[2] if "[" not in path else ""
+        if attribute:
+            return found[0].attrib[self._attribute(attribute)]
+        if found[0].get(_NIL) == "true":
+            return None
+        if len(found[0]) and not self._leaves:
+            return ElementTree.tostring(found[0], encoding="unicode").strip()
+        return "".join(found[0].itertext()) if self._leaves else found[0].text or ""
+
+
+def _namespaces(annotation: ast.Annotation) -> dict[str, str]:
+    """The option `namespaces`: `prefix=uri,prefix=uri`."""
+    namespaces = {}
+    for part in (annotation.get("namespaces") or "").split(","):
+        prefix, equals, uri = part.strip().partition("=")
+        if part.strip() and not equals:
+            raise invalid(annotation, f"{part.strip()!r} is no 'prefix=uri'")
+        if equals:
+            namespaces[prefix.strip()] = uri.strip()
+    return namespaces

@@ -1,0 +1,58 @@
+"""Named windows: one shared window that queries write to and read from (semantics 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lockstep.events import StreamSchema
+from lockstep.operators.contract import CURRENT, EXPIRED, Emit, StreamEvent
+from lockstep.operators.runtime.context import EngineContext
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.scope import Scope, Shape, Source
+from lockstep.windows.chunks import nowhere
+from lockstep.windows.registry import build_window
+
+
+class NamedWindow:
+    """Takes current events; readers get what the window emits, cut down to its `output` clause.
+
+    RESET marks are not handed on: readers' aggregates are corrected by the expired events instead.
+    """
+
+    def __init__(
+        self, definition: ast.WindowDefinition, schema: StreamSchema, context: EngineContext
+    ) -> None:
+        self.name = definition.name
+        self.schema = schema
+        self.emit: Emit = nowhere
+        scope = Scope(Shape.STREAM, (Source(schema, (definition.name,)),))
+        self.window = build_window(definition.window, scope, schema, context)
+        self.window.emit = self._leave
+        self._kinds: tuple[int, ...]
+        match definition.output:
+            case ast.EventSelection.CURRENT:
+                self._kinds = (CURRENT,)
+            case ast.EventSelection.EXPIRED:
+                self._kinds = (EXPIRED,)
+            case _:
+                self._kinds = (CURRENT, EXPIRED)
+
+    def process(self, chunk: list[StreamEvent]) -> None:
+        """Takes a chunk of current events."""
+        self.window.process(chunk)
+
+    def _leave(self, chunk: list[StreamEvent]) -> None:
+        kinds = self._kinds
+        kept = [event for event in chunk if event.kind in kinds]
+        if kept:
+            self.emit(kept)
+
+    def content(self) -> Iterable[StreamEvent]:
+        """The findable content, in order."""
+        return self.window.content()
+
+    def start(self) -> None:
+        """Gets a window that runs by the clock from the start going."""
+        start = getattr(self.window, "start", None)
+        if start is not None:
+            start()

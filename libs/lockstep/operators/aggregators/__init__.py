@@ -1,1 +1,0 @@
-"""The aggregators of the language: running values that events enter and leave."""

@@ -1,1 +1,0 @@
-"""The functions of the language: implementations by (namespace, name), and script functions."""

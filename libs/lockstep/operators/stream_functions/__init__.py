@@ -1,1 +1,0 @@
-"""The stream functions and stream processors of the language, by (namespace, name)."""

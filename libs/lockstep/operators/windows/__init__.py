@@ -1,1 +1,0 @@
-"""Windows (semantics 7), one file each; `registry.build_window` finds them by (namespace, name)."""

@@ -1,0 +1,1 @@
+"""Partitions: an instance of the queries inside per key (semantics 15)."""

@@ -1,0 +1,1 @@
+"""Patterns and sequences (semantics 12 and 13)."""

@@ -1,0 +1,1 @@
+"""Chains that end with an absence, in columns."""

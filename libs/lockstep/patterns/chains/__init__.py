@@ -1,0 +1,1 @@
+"""Chains of single events behind one every, in columns."""

@@ -1,0 +1,187 @@
+"""The partial matches of a chain, as arrays: what waits at which state, by partition instance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lockstep.aggregators.accumulators import grown
+from lockstep.columns.column import Longs
+from lockstep.patterns.chains import kernel as matching
+from lockstep.patterns.conditions import Comparison
+
+FAR = np.int64(1) << 62
+_ARRAYS = ("_first", "following", "_alive")
+
+
+class TokenValues:
+    """What tokens of a chain of `states` have bound, and what later states compare with: a column
+    per token; see kernels.matching for the arrays. Subclasses know who waits where."""
+
+    def __init__(self, states: int, comparisons: Sequence[Comparison]) -> None:
+        self.states = states
+        count = len(comparisons)
+        self.of_state = np.array([c.state for c in comparisons], np.int64)
+        self.of_slot = np.array([c.bound.slot for c in comparisons], np.int64)
+        self.ops = np.array([c.operator for c in comparisons], np.int64)
+        floating = ("float", "double")
+        self.is_float = np.array([c.type.value in floating for c in comparisons], np.bool_)
+        self.texts = [i for i, c in enumerate(comparisons) if c.type.value == "string"]
+        self.refs = np.full((states - 1, 0), -1, np.int64)
+        self.held_i = np.zeros((count, 0), np.int64)
+        self.held_f = np.zeros((count, 0), np.float64)
+        self.held_null = np.zeros((count, 0), np.bool_)
+
+    @property
+    def alive(self) -> Any:
+        """Which tokens wait somewhere."""
+        raise NotImplementedError
+
+    @property
+    def first(self) -> Longs:
+        """When each token bound its first event."""
+        raise NotImplementedError
+
+    def widen(self, capacity: int) -> None:
+        """Makes room for so many tokens."""
+        for name in ("refs", "held_i", "held_f", "held_null"):
+            setattr(self, name, _wider(getattr(self, name), capacity, 0))
+
+    def arrange(self) -> None:
+        """Before `waiting`."""
+
+    def waiting(self, state: int, realm: int) -> Longs:
+        """The tokens that wait at a state, oldest first."""
+        raise NotImplementedError
+
+    def standing(self, state: int, token: int) -> tuple[int, int, int, int, int]:
+        """Where a token that waits at a state stands, as the reference tells it: furthest state,
+        owed span, place, since when, sides."""
+        return (state - 1, -1, -1, -1, 0)
+
+    def add(self, state: int, realm: int) -> int:
+        """A new token at the end of the list of a state."""
+        raise NotImplementedError
+
+    def begun(self, token: int, realm: int, first_ms: int) -> None:
+        """The token's first event."""
+        raise NotImplementedError
+
+    def stands(self, token: int, standing: Sequence[int]) -> None:
+        """Takes over what `standing` gave."""
+
+
+class Tokens(TokenValues):
+    """Tokens that wait in lists by state and partition instance."""
+
+    def __init__(self, states: int, comparisons: Sequence[Comparison]) -> None:
+        super().__init__(states, comparisons)
+        self._first = np.zeros(0, np.int64)
+        self.following = np.full(0, -1, np.int64)
+        self._alive = np.zeros(0, np.bool_)
+        self.free = np.zeros(0, np.int64)
+        self.free_count = 0
+        self.head = np.full((states, 1), -1, np.int64)
+        self.tail = np.full((states, 1), -1, np.int64)
+        self.oldest = np.full(1, FAR, np.int64)
+        self.youngest = np.full(1, -FAR, np.int64)
+
+    @property
+    def alive(self) -> Any:
+        """See TokenValues."""
+        return self._alive
+
+    @property
+    def first(self) -> Longs:
+        """See TokenValues."""
+        return self._first
+
+    def reserve(self, new: int, realms: int) -> None:
+        """Makes room for so many new tokens, and for so many realms."""
+        if new > self.free_count:
+            self._grow(max(new - self.free_count, len(self._first), 1024))
+        if realms > len(self.oldest):
+            self.oldest = grown(self.oldest, realms, FAR)
+            self.youngest = grown(self.youngest, realms, -FAR)
+            self.head = _wider(self.head, len(self.oldest), -1)
+            self.tail = _wider(self.tail, len(self.oldest), -1)
+
+    def _grow(self, more: int) -> None:
+        before = len(self._first)
+        capacity = before + more
+        for name in _ARRAYS:
+            values = getattr(self, name)
+            bigger = np.zeros(capacity, values.dtype)
+            bigger[:before] = values
+            setattr(self, name, bigger)
+        self.widen(capacity)
+        free = np.empty(capacity, np.int64)
+        free[:more] = np.arange(capacity - 1, before - 1, -1)
+        free[more : more + self.free_count] = self.free[: self.free_count]
+        self.free = free
+        self.free_count += more
+
+    def play(self, within: int, events: Sequence[Any]) -> tuple[Any, Longs, Longs]:
+        """(matched refs by state, completing events, places of first events that are gone)."""
+        counts = np.array([self.free_count, 0, 0], np.int64)
+        matched, completing, gone = matching.match_chain(
+            self.states,
+            within,
+            *events[:3],
+            self.of_state,
+            self.of_slot,
+            self.ops,
+            self.is_float,
+            *events[3:],
+            self.refs,
+            self._first,
+            self.held_i,
+            self.held_f,
+            self.held_null,
+            self.following,
+            self._alive,
+            self.free,
+            counts,
+            self.head,
+            self.tail,
+            self.oldest,
+            self.youngest,
+        )
+        self.free_count = int(counts[matching.FREE])
+        return matched, completing, gone
+
+    def add(self, state: int, realm: int) -> int:
+        """See TokenValues."""
+        self.reserve(1, realm + 1)
+        self.free_count -= 1
+        token = int(self.free[self.free_count])
+        self._alive[token] = True
+        self.refs[:, token] = -1
+        self.following[token] = -1
+        if self.tail[state, realm] == -1:
+            self.head[state, realm] = token
+        else:
+            self.following[self.tail[state, realm]] = token
+        self.tail[state, realm] = token
+        return token
+
+    def begun(self, token: int, realm: int, first_ms: int) -> None:
+        """See TokenValues."""
+        self._first[token] = first_ms
+        self.oldest[realm] = min(self.oldest[realm], first_ms)
+        self.youngest[realm] = max(self.youngest[realm], first_ms)
+
+    def waiting(self, state: int, realm: int) -> Longs:
+        """See TokenValues."""
+        if realm >= self.head.shape[1]:
+            return np.zeros(0, np.int64)
+        found: Longs = matching.waiting(self.head[state, realm], self.following)
+        return found
+
+
+def _wider(values: Any, width: int, fill: Any) -> Any:
+    bigger = np.full((len(values), width), fill, values.dtype)
+    bigger[:, : values.shape[1]] = values
+    return bigger

@@ -1,0 +1,1 @@
+"""Patterns and sequences of any shape, in columns."""

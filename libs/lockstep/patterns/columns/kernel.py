@@ -1,0 +1,309 @@
+"""The kernel of patterns and sequences (semantics 12, 13): plays events on tokens, finds matches.
+
+The nodes do what those of patterns.meaning do; see pattern_tokens for what they work on. In
+patterns a token that `within` is over for is found out when it is next looked at, in sequences and
+where its end has consequences at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lockstep.columns.compiled import kernel, part
+from lockstep.patterns.columns.node_kernel import (
+    abandon,
+    begin,
+    collect_adjacent,
+    take_counted,
+    take_logical,
+    take_one,
+)
+from lockstep.patterns.columns.token_kernel import (
+    ALIVE,
+    ARRIVING,
+    BEGUN,
+    COPIES,
+    COUNT,
+    COUNT_OF,
+    CREATED,
+    EVENTS,
+    EXCLUSIVE,
+    EXPIRES,
+    FAR,
+    FIRST,
+    FOUND,
+    FOUND_AT,
+    FREE_CELLS,
+    FREE_TOKENS,
+    GROUP,
+    IS_SEQUENCE,
+    KEPT,
+    KIND,
+    LATE,
+    LEADS,
+    LEAVES,
+    LEAVES_OF,
+    LINKS,
+    LIVED,
+    LOG_ROOM,
+    LOGGED,
+    LOGICAL,
+    NEED_CELLS,
+    NEED_FOUND,
+    NEED_TOKENS,
+    NEWEST,
+    NODES,
+    NONE,
+    OLDEST,
+    OPENS,
+    OWING,
+    PENDING,
+    ROOM,
+    SLOT,
+    STAGE,
+    STREAM,
+    WHERE,
+    WITHIN,
+    YOUNGEST,
+    append,
+    key_at,
+    kill,
+    left_list,
+    link_of,
+    list_of,
+    new_token,
+    node_at,
+    settle,
+    stands_in,
+    token_at,
+    unlink,
+)
+
+SPARE = 8
+"""Tokens, cells and matches that an event may take beside those of the tokens that wait for it."""
+SWEEP_MIN = 64
+"""Tokens of a key that may come before its lists are looked through for those that are over."""
+
+
+@part
+def forget(m: Any, x: Any, k: int, now: int, node: int, which: int, e: int) -> None:
+    """Takes out of a list who is over, by an event at `now` (NONE: by those before) at the
+    latest."""
+    link = link_of(m, node, which)
+    before = -1
+    t = m[key_at(m, k) + list_of(m, node, which)]
+    while t != -1:
+        after = m[token_at(m, t) + link]
+        first = m[token_at(m, t) + FIRST]
+        if m[token_at(m, t) + ALIVE] and first != NONE and m[WITHIN] >= 0:
+            is_over_now = now != NONE and abs(now - first) > m[WITHIN]
+            if is_over_now or m[key_at(m, k) + NEWEST] > m[token_at(m, t) + EXPIRES]:
+                abandon(m, x, k, t, e)
+        if not m[token_at(m, t) + ALIVE] or m[token_at(m, t) + STAGE] > node:
+            unlink(m, k, t, before, node, which)
+        else:
+            before = t
+            m[key_at(m, k) + LIVED] += 1
+            if first != NONE:
+                m[key_at(m, k) + OLDEST] = min(m[key_at(m, k) + OLDEST], first)
+                m[key_at(m, k) + YOUNGEST] = max(m[key_at(m, k) + YOUNGEST], first)
+                if m[token_at(m, t) + EXPIRES] == FAR:
+                    m[key_at(m, k) + LATE] = min(m[key_at(m, k) + LATE], first)
+        t = after
+
+
+@part
+def sweep(m: Any, x: Any, k: int, now: int, e: int) -> None:
+    """Takes who is over out of all lists of a key."""
+    m[key_at(m, k) + CREATED] = m[key_at(m, k) + LIVED] = 0
+    m[key_at(m, k) + OLDEST] = m[key_at(m, k) + LATE] = FAR
+    m[key_at(m, k) + YOUNGEST] = -FAR
+    for node in range(m[NODES]):
+        forget(m, x, k, now, node, PENDING, e)
+        forget(m, x, k, now, node, ARRIVING, e)
+    for node in range(m[NODES]):
+        settle(m, k, node, ARRIVING)
+
+
+@part
+def expire(m: Any, x: Any, k: int, now: int, e: int) -> None:
+    """`within` (12.2) at the time of an event."""
+    m[key_at(m, k) + NEWEST] = max(m[key_at(m, k) + NEWEST], now)
+    newest, within = m[key_at(m, k) + NEWEST], m[WITHIN]
+    if m[key_at(m, k) + YOUNGEST] > now + within or m[key_at(m, k) + LATE] < now - within:
+        sweep(m, x, k, now, e)
+    elif m[IS_SEQUENCE]:
+        if m[key_at(m, k) + OLDEST] < now - within:
+            sweep(m, x, k, now, e)
+    else:
+        t = m[key_at(m, k) + OWING]
+        if t != -1 and newest > m[token_at(m, t) + EXPIRES]:
+            abandon(m, x, k, t, e)
+        if m[key_at(m, k) + CREATED] > SWEEP_MIN + 2 * m[key_at(m, k) + LIVED]:
+            sweep(m, x, k, now, e)
+
+
+@part
+def start(m: Any, x: Any, k: int, e: int) -> None:
+    """An empty token at the beginning."""
+    m[key_at(m, k) + BEGUN] = 1
+    begin(m, x, k, new_token(m, k), 0, e, False)
+    for node in range(m[NODES]):
+        settle(m, k, node, ARRIVING)
+
+
+@part
+def renew(m: Any, x: Any, k: int, e: int) -> None:
+    """Sequences under `every`: an empty token stands at the beginning for the next event."""
+    if m[node_at(m, 0) + OPENS] == -1:
+        return
+    t = m[key_at(m, k) + list_of(m, 0, PENDING)]
+    if m[node_at(m, 0) + KIND] == LOGICAL:
+        while t != -1 and m[token_at(m, t) + FIRST] != NONE:
+            t = m[token_at(m, t) + link_of(m, 0, PENDING)]
+    if t == -1 or (m[node_at(m, 0) + KIND] == COUNT and not m[node_at(m, 0) + EXCLUSIVE]):
+        start(m, x, k, e)
+
+
+@part
+def close(m: Any, x: Any, k: int, node: int) -> None:
+    """Sequences: the event is over; who did not advance is gone."""
+    at, link = list_of(m, node, PENDING), link_of(m, node, PENDING)
+    if m[node_at(m, node) + KIND] == LOGICAL:
+        rests = m[node_at(m, node) + LEADS] and m[node_at(m, node) + OPENS] != -1
+        t = m[key_at(m, k) + at]
+        while t != -1:
+            if not stands_in(m, k, t, node, KEPT):
+                # Under `every` who waits for anything to come is not disturbed.
+                if rests and m[token_at(m, t) + ALIVE] and m[token_at(m, t) + FIRST] == NONE:
+                    append(m, k, t, node, KEPT)
+                elif m[token_at(m, t) + WHERE] == node and not stands_in(m, k, t, node, ARRIVING):
+                    m[token_at(m, t) + WHERE] = -1
+            t = m[token_at(m, t) + link]
+    t = m[key_at(m, k) + at]
+    m[key_at(m, k) + at] = m[key_at(m, k) + at + 1] = -1
+    m[key_at(m, k) + at + 2] = 0
+    while t != -1:
+        after = m[token_at(m, t) + link]
+        left_list(m, t)
+        if m[token_at(m, t) + LINKS] == 0 and m[token_at(m, t) + ALIVE]:
+            kill(m, x, k, t)
+        t = after
+    settle(m, k, node, KEPT)
+    settle(m, k, node, ARRIVING)
+
+
+@part
+def take(m: Any, x: Any, k: int, node: int, side: int, e: int) -> None:
+    """An event for a side of a node."""
+    if m[node_at(m, node) + KIND] == STREAM:
+        take_one(m, x, k, node, e)
+    elif m[node_at(m, node) + KIND] == LOGICAL:
+        take_logical(m, x, k, node, side, e)
+    elif m[IS_SEQUENCE]:
+        collect_adjacent(m, x, k, node, e)
+    else:
+        take_counted(m, x, k, node, e)
+
+
+@part
+def take_all(m: Any, x: Any, k: int, e: int) -> None:
+    """An event for all states of its stream, from the last to the first. What it completes in one
+    state leaves together where the stream has several (semantics 12.1)."""
+    begin_at, end = (
+        m[m[LEAVES_OF] + x[EVENTS + (2) * x[COUNT_OF] + e]],
+        m[m[LEAVES_OF] + x[EVENTS + (2) * x[COUNT_OF] + e] + 1],
+    )
+    for leaf in range(begin_at, end):
+        node, side = m[m[LEAVES] + 2 * (leaf) + 0], m[m[LEAVES] + 2 * (leaf) + 1]
+        if (
+            not m[IS_SEQUENCE]
+            and not (x[EVENTS + (3) * x[COUNT_OF] + e] >> (m[node_at(m, node) + SLOT] + side)) & 1
+        ):
+            continue
+        found = m[FOUND]
+        take(m, x, k, node, side, e)
+        if end - begin_at > 1:
+            m[GROUP] += m[FOUND] > found
+        else:
+            for i in range(found, m[FOUND]):
+                x[x[FOUND_AT] + x[ROOM] + i] = m[GROUP]
+                m[GROUP] += 1
+
+
+@part
+def has_room(m: Any, x: Any, k: int, e: int) -> bool:
+    """Whether there is room for whatever the event may do; else `counts` tells what it needs."""
+    waiting = binding = 0
+    for leaf in range(
+        m[m[LEAVES_OF] + x[EVENTS + (2) * x[COUNT_OF] + e]],
+        m[m[LEAVES_OF] + x[EVENTS + (2) * x[COUNT_OF] + e] + 1],
+    ):
+        node = m[m[LEAVES] + 2 * (leaf) + 0]
+        length = (
+            m[key_at(m, k) + list_of(m, node, PENDING) + 2]
+            + m[key_at(m, k) + list_of(m, node, ARRIVING) + 2]
+        )
+        waiting += length
+        if m[node_at(m, node) + KIND] != STREAM or node + 1 < m[NODES]:
+            binding += length
+    m[NEED_TOKENS] = SPARE + (waiting if m[COPIES] else 0)
+    m[NEED_CELLS] = SPARE + binding
+    m[NEED_FOUND] = SPARE + waiting
+    return bool(
+        m[FREE_TOKENS] >= m[NEED_TOKENS]
+        and m[FREE_CELLS] >= m[NEED_CELLS]
+        and x[LOG_ROOM] - m[LOGGED] >= m[NEED_CELLS]
+        and x[ROOM] - m[FOUND] >= m[NEED_FOUND]
+    )
+
+
+@kernel
+def play(m: Any, x: Any, begin_at: int) -> int:
+    """Plays events from one on; gives the first for which there was no room."""
+    for e in range(begin_at, x[COUNT_OF]):
+        k, now = x[EVENTS + (0) * x[COUNT_OF] + e], x[EVENTS + (1) * x[COUNT_OF] + e]
+        if not has_room(m, x, k, e):
+            return e
+        if not m[key_at(m, k) + BEGUN]:
+            start(m, x, k, e)
+        if m[WITHIN] >= 0:
+            expire(m, x, k, now, e)
+        if m[IS_SEQUENCE]:
+            renew(m, x, k, e)
+            take_all(m, x, k, e)
+            for node in range(m[NODES]):
+                close(m, x, k, node)
+            renew(m, x, k, e)
+        elif x[EVENTS + (3) * x[COUNT_OF] + e]:
+            for leaf in range(
+                m[m[LEAVES_OF] + x[EVENTS + (2) * x[COUNT_OF] + e]],
+                m[m[LEAVES_OF] + x[EVENTS + (2) * x[COUNT_OF] + e] + 1],
+            ):
+                settle(m, k, m[m[LEAVES] + 2 * (leaf) + 0], ARRIVING)
+            take_all(m, x, k, e)
+    return int(x[COUNT_OF])
+
+
+@kernel
+def tidy(m: Any, x: Any, keys: int) -> None:
+    """All keys have begun, and nobody stands in a list who is over (before a snapshot)."""
+    for k in range(keys):
+        if m[key_at(m, k) + BEGUN]:
+            sweep(m, x, k, NONE, 0)
+        else:
+            start(m, x, k, 0)
+
+
+@kernel
+def waiting(m: Any, k: int, node: int, which: int) -> Any:
+    """The tokens of a list, oldest first."""
+    link = link_of(m, node, which)
+    out = np.empty(m[key_at(m, k) + list_of(m, node, which) + 2], np.int64)
+    t = m[key_at(m, k) + list_of(m, node, which)]
+    for i in range(len(out)):
+        out[i] = t
+        t = m[token_at(m, t) + link]
+    return out

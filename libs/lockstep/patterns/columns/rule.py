@@ -1,0 +1,53 @@
+"""Patterns and sequences of single events, counts, `and`, `or` and absences without a time, with
+`every` and `within`, whose conditions compare an event with one that is bound; also in value
+partitions."""
+
+from __future__ import annotations
+
+from lockstep.columns.bound import Bound, bounds_in
+from lockstep.columns.units import Unit
+from lockstep.patterns.columns.machine import PatternMachine
+from lockstep.patterns.columns.memory import Program
+from lockstep.patterns.columns.query import PatternQuery
+from lockstep.patterns.columns.shape import Shape
+from lockstep.patterns.parts import pattern_parts
+from lockstep.plan import QueryNode
+from lockstep.siddhiql.checked import CheckedPattern, CheckedQuery
+from lockstep.siddhiql.scope import OUTPUT_SLOT
+from lockstep.streams.contract import Rule, Site
+
+
+def _lower(node: QueryNode, site: Site, *, is_sequence: bool) -> Unit | None:
+    pattern = node.query.input
+    if not isinstance(pattern, CheckedPattern) or pattern.input.is_sequence != is_sequence:
+        return None
+    shape = Shape(pattern)
+    parts = pattern_parts(node, pattern, site)
+    streams = list(dict.fromkeys(state.stream for state in parts.states))
+    read = sorted(_read_by(node.query), key=lambda bound: bound.number)
+    program = Program(
+        shape,
+        [streams.index(state.stream) for state in parts.states],
+        [(each.state, each.bound.place, each.operator) for each in parts.comparisons],
+        [bound.place for bound in read],
+        is_siddhi_5_1="compat" in site.plan.checked.annotations,
+    )
+    return PatternQuery(parts, PatternMachine(program), read)
+
+
+def _read_by(query: CheckedQuery) -> set[Bound]:
+    """What select, group by and having read of a match."""
+    selector = query.query.selector
+    read = {bound for item in query.selection for bound in bounds_in(item.expression, query.scope)}
+    for variable in selector.group_by:
+        read |= set(bounds_in(variable, query.scope))
+    if selector.having is not None:
+        read |= set(bounds_in(selector.having, query.having_scope))
+    return {bound for bound in read if bound.slot != OUTPUT_SLOT}
+
+
+PATTERNS = Rule("pattern", lambda node, site: _lower(node, site, is_sequence=False))
+"""Patterns on columns, for all instances of a partition at once (semantics 12)."""
+
+SEQUENCES = Rule("sequence", lambda node, site: _lower(node, site, is_sequence=True))
+"""Sequences likewise (semantics 13)."""

@@ -1,0 +1,49 @@
+"""What every rule for patterns takes a query apart into."""
+
+from __future__ import annotations
+
+from lockstep.columns.expressions import NotLowerable
+from lockstep.columns.flow import CURRENT
+from lockstep.patterns.columns.rows import State
+from lockstep.patterns.columns.unit import PatternParts
+from lockstep.patterns.conditions import Comparison, take_apart
+from lockstep.plan import QueryNode
+from lockstep.selection.columns import SelectorOperator
+from lockstep.siddhiql.checked import CheckedPattern, SourceKind
+from lockstep.streams.contract import Site
+from lockstep.streams.lowering import check_stream, check_target
+
+
+def pattern_parts(node: QueryNode, pattern: CheckedPattern, site: Site) -> PatternParts:
+    """Raises NotLowerable where a state, a condition or the selector has no columnar form."""
+    query = node.query
+    if query.target_kind is SourceKind.TABLE:
+        raise NotLowerable("a pattern that writes a table")
+    check_target(query)
+    states: list[State] = []
+    comparisons: list[Comparison] = []
+    for checked in pattern.states:
+        check_stream(checked.stream)
+        own, compared = take_apart(checked)
+        states.append(State(checked, site.stream(checked.stream.input.source), own))
+        comparisons += compared
+    selector = SelectorOperator(query, slides=False, by_realm=site.realms.is_partition)
+    if selector.wanted != CURRENT:
+        raise NotLowerable("expired rows of a pattern")
+    return PatternParts(
+        node,
+        site.target(node.writes),
+        site.place,
+        site.realms,
+        states,
+        comparisons,
+        selector,
+        site.pool,
+    )
+
+
+def looks_back_alone(parts: PatternParts) -> bool:
+    """Conditions compare with single events of states before, and with nothing else."""
+    return all(
+        each.bound.offset is None and each.bound.slot < each.state for each in parts.comparisons
+    )

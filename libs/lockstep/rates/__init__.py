@@ -1,0 +1,1 @@
+"""Output rates: by number, by time, snapshots (semantics 14)."""

@@ -1,0 +1,1 @@
+"""output [all | first | last] every n events (semantics 14.1)."""

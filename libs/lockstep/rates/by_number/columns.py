@@ -1,0 +1,135 @@
+"""`output [all|first|last] every N events` on columns (semantics 14.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lockstep.aggregators.accumulators import grown
+from lockstep.columns.column import Index
+from lockstep.columns.moves import Moves
+from lockstep.columns.output import Output
+from lockstep.rates.contract import Rated
+from lockstep.rates.rows import Keys, Limited, last_by_group, nothing
+
+
+class ByNumber:
+    """See Limiter."""
+
+    goes_by_wall = False
+
+    def __init__(self, rated: Rated, every: int, *, by_realm: bool = False) -> None:
+        self.rated = rated
+        self.every = every
+        self.keys = Keys(by_realm=by_realm)
+
+    def start(self, clock_ms: int) -> None:
+        """See Limiter."""
+
+    def due_ms(self) -> int | None:
+        """See Limiter."""
+        return None
+
+
+class AllByNumber(ByNumber):
+    """Collects N rows and lets them out together."""
+
+    def __init__(self, rated: Rated, every: int) -> None:
+        super().__init__(rated, every)
+        self._held = nothing(rated.types)
+
+    def run(self, rows: Limited, moves: Moves) -> Output:
+        """See Limiter."""
+        whole = rows.block.behind(self._held)
+        ends = len(self._held) + np.cumsum(rows.lengths)
+        until = ends // self.every * self.every
+        emits = np.flatnonzero(np.diff(until, prepend=0))
+        left = int(until[-1]) if len(until) else 0
+        self._held = whole.take(np.arange(left, len(whole), dtype=np.int64))
+        out = whole.take(np.arange(left, dtype=np.int64))
+        starts = np.append(0, until[emits]).astype(np.int64)
+        order, now = rows.chunks.order.take(emits), rows.chunks.now[emits]
+        return out.output(starts, order, now)
+
+    def store(self, realm: int) -> Any:
+        """See Limiter."""
+        return self.keys.saved(self._held)
+
+    def load(self, realm: int, state: Any, due_ms: int | None) -> None:
+        """See Limiter."""
+        self._held = self.keys.loaded(state, self.rated.types)
+
+
+class FirstByNumber(ByNumber):
+    """The 1st, (N+1)th, … row, counted by group."""
+
+    def __init__(self, rated: Rated, every: int, *, by_realm: bool = False) -> None:
+        super().__init__(rated, every, by_realm=by_realm)
+        self._counts = np.zeros(0, np.int64)
+
+    def run(self, rows: Limited, moves: Moves) -> Output:
+        """See Limiter."""
+        groups = rows.block.groups
+        self._counts = grown(self._counts, len(self.keys))
+        number = self._counts[groups] + occurrence(groups)
+        totals = np.bincount(groups, minlength=len(self._counts))
+        self._counts = (self._counts + totals) % self.every
+        return rows.kept(number % self.every == 0)
+
+    def store(self, realm: int) -> Any:
+        """See Limiter."""
+        counts = self._counts.tolist()
+        return [(self.keys.named(group), counts[group]) for group in self.keys.groups_of(realm)]
+
+    def load(self, realm: int, state: Any, due_ms: int | None) -> None:
+        """See Limiter."""
+        for key, count in state:
+            group = self.keys.id_of(realm, key)
+            self._counts = grown(self._counts, group + 1)
+            self._counts[group] = count
+
+
+def occurrence(groups: Index) -> Index:
+    """How many rows of the same group stand in front of each."""
+    by_group = np.argsort(groups, kind="stable")
+    arranged = groups[by_group]
+    found = np.empty(len(groups), np.int64)
+    found[by_group] = np.arange(len(groups)) - np.searchsorted(arranged, arranged)
+    return found
+
+
+class LastByNumber(ByNumber):
+    """After every N rows the last one; with group by the last of each group seen in them."""
+
+    def __init__(self, rated: Rated, every: int) -> None:
+        super().__init__(rated, every)
+        self._count = 0
+        self._held = nothing(rated.types)
+
+    def run(self, rows: Limited, moves: Moves) -> Output:
+        """See Limiter."""
+        whole = rows.block.behind(self._held)
+        counted = self._count + np.arange(len(rows.block), dtype=np.int64)
+        span = np.append(np.zeros(len(self._held), np.int64), counted // self.every)
+        index, spans = last_by_group(span, whole.groups)
+        count = self._count + len(rows.block)
+        complete = count // self.every
+        # A span ends with its Nth row, in whose chunk it leaves.
+        ending = rows.chunks.chunk_of[np.arange(1, complete + 1) * self.every - 1 - self._count]
+        leaves = spans < complete
+        chunk, lengths = np.unique(ending[spans[leaves]], return_counts=True)
+        self._held = whole.take(index[~leaves])
+        self._count = count % self.every
+        starts = np.append(0, np.cumsum(lengths)).astype(np.int64)
+        order, now = rows.chunks.order.take(chunk), rows.chunks.now[chunk]
+        return whole.take(index[leaves]).output(starts, order, now)
+
+    def store(self, realm: int) -> Any:
+        """See Limiter."""
+        return (self._count, self.keys.saved(self._held))
+
+    def load(self, realm: int, state: Any, due_ms: int | None) -> None:
+        """See Limiter."""
+        self._count, rows = state
+        self._held = self.keys.loaded(rows, self.rated.types)

@@ -1,0 +1,1 @@
+"""output [all | first | last] every t (semantics 14.2)."""

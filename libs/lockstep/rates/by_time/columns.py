@@ -1,0 +1,167 @@
+"""`output [all|first|last] every t` on columns (semantics 14.2). `all` and `last` run on the wall
+clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lockstep.aggregators.accumulators import grown
+from lockstep.columns.column import Index
+from lockstep.columns.compiled import plain
+from lockstep.columns.moves import Moves
+from lockstep.columns.order import Order
+from lockstep.columns.output import Output
+from lockstep.rates.by_time import kernel as limiting
+from lockstep.rates.contract import Rated
+from lockstep.rates.rows import Block, Keys, Limited, last_by_group, nothing
+
+
+class Periods:
+    """A timer of period `every` on the wall clock, from the start of the app."""
+
+    def __init__(self, every_ms: int) -> None:
+        self.every_ms = every_ms
+        self.next_ms: int | None = None
+
+    def start(self, clock_ms: int) -> None:
+        """The app starts."""
+        self.next_ms = clock_ms + self.every_ms
+
+    def before(self, moments: Index, moves: Moves) -> Index:
+        """How many times it has fired in the slice in front of each moment."""
+        walls = moves.wall
+        passed = np.searchsorted(walls.moments, moments, side="left")
+        clock = np.append(walls.before, walls.clock)[passed]
+        return self._fired(clock)
+
+    def _fired(self, clock: Index) -> Index:
+        assert self.next_ms is not None
+        fired: Index = np.maximum((clock - self.next_ms) // self.every_ms + 1, 0)
+        return fired
+
+    def passes(self, moves: Moves) -> int:
+        """How many times it fires in the slice."""
+        return int(self._fired(np.array([moves.wall.last], np.int64))[0])
+
+    def firings(self, numbers: Index, place: int, moves: Moves) -> tuple[Order, Index]:
+        """(where some of the firings stand, the app clock there)."""
+        assert self.next_ms is not None
+        due = self.next_ms + numbers * self.every_ms
+        walls = moves.wall
+        moments = walls.moments[np.searchsorted(walls.clock, due, side="left")]
+        now = np.maximum(due, walls.before)
+        if moves.leaps:
+            passed = np.searchsorted(moves.moments, moments, side="left")
+            now = np.append(moves.before, moves.clock)[passed]
+        return Order(moments, (due, place, 0, 0)), now
+
+    def go_on(self, fired: int) -> None:
+        """The slice is over."""
+        assert self.next_ms is not None
+        self.next_ms += fired * self.every_ms
+
+
+class Periodic:
+    """See Limiter. Rows of a period leave together at its end."""
+
+    goes_by_wall = True
+
+    def __init__(self, rated: Rated, every: int) -> None:
+        self.rated = rated
+        self.keys = Keys()
+        self.periods = Periods(every)
+        self.held = nothing(rated.types)
+
+    def start(self, clock_ms: int) -> None:
+        """See Limiter."""
+        self.periods.start(clock_ms)
+
+    def due_ms(self) -> int | None:
+        """See Limiter."""
+        return self.periods.next_ms
+
+    def chosen(self, period: Index, rows: Block) -> tuple[Index, Index]:
+        """(rows that leave at the end of their period, their periods)."""
+        return np.arange(len(rows), dtype=np.int64), period
+
+    def run(self, rows: Limited, moves: Moves) -> Output:
+        """See Limiter."""
+        own = self.periods.before(rows.chunks.order.moments, moves)
+        whole = rows.block.behind(self.held)
+        held = np.zeros(len(self.held), np.int64)
+        index, period = self.chosen(np.append(held, rows.chunks.per_event(own)), whole)
+        fired = self.periods.passes(moves)
+        leaves = period < fired
+        numbers, lengths = np.unique(period[leaves], return_counts=True)
+        order, now = self.periods.firings(numbers, self.rated.place, moves)
+        starts = np.append(0, np.cumsum(lengths)).astype(np.int64)
+        self.held = whole.take(index[~leaves])
+        self.periods.go_on(fired)
+        out = whole.take(index[leaves])
+        return out.output(starts, order, now)
+
+    def store(self, realm: int) -> Any:
+        """See Limiter."""
+        return self.keys.saved(self.held)
+
+    def load(self, realm: int, state: Any, due_ms: int | None) -> None:
+        """See Limiter."""
+        self.held = self.keys.loaded(state, self.rated.types)
+        self.periods.next_ms = due_ms
+
+
+class AllByTime(Periodic):
+    """All rows of a period together."""
+
+
+class LastByTime(Periodic):
+    """The last row of a period, by group."""
+
+    def chosen(self, period: Index, rows: Block) -> tuple[Index, Index]:
+        """See Periodic."""
+        return last_by_group(period, rows.groups)
+
+
+class FirstByTime:
+    """A row passes if none of its group passed in the `every` before it, by the app clock."""
+
+    goes_by_wall = False
+
+    def __init__(self, rated: Rated, every: int, *, by_realm: bool = False) -> None:
+        self.keys = Keys(by_realm=by_realm)
+        self._every_ms = every
+        self._passed = np.zeros(0, np.int64)
+        self._known = np.zeros(0, np.bool_)
+
+    def start(self, clock_ms: int) -> None:
+        """See Limiter."""
+
+    def due_ms(self) -> int | None:
+        """See Limiter."""
+        return None
+
+    def run(self, rows: Limited, moves: Moves) -> Output:
+        """See Limiter."""
+        self._reserve(len(self.keys))
+        now = plain(rows.chunks.per_event(rows.chunks.now), np.int64)
+        groups = plain(rows.block.groups, np.int64)
+        return rows.kept(
+            limiting.first_by_time(now, groups, self._every_ms, self._passed, self._known)
+        )
+
+    def _reserve(self, groups: int) -> None:
+        self._passed, self._known = grown(self._passed, groups), grown(self._known, groups)
+
+    def store(self, realm: int) -> Any:
+        """See Limiter."""
+        passed = self._passed.tolist()
+        return [(self.keys.named(group), passed[group]) for group in self.keys.groups_of(realm)]
+
+    def load(self, realm: int, state: Any, due_ms: int | None) -> None:
+        """See Limiter."""
+        for key, passed_ms in state:
+            group = self.keys.id_of(realm, key)
+            self._reserve(group + 1)
+            self._passed[group], self._known[group] = passed_ms, True

@@ -1,0 +1,1 @@
+"""output snapshot every t (semantics 14.3)."""

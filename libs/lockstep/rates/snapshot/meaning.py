@@ -1,0 +1,174 @@
+"""`output snapshot every t`: the present state again and again (semantics 14.3), on the wall
+clock.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lockstep.operators.contract import CURRENT, EXPIRED, JoinedEvent, PlainState
+from lockstep.operators.runtime.context import EngineContext
+from lockstep.rates.by_time.meaning import PeriodicRate
+from lockstep.rates.limiter import RateBase, loaded, saved
+from lockstep.selection.meaning import Row
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import (
+    CheckedJoin,
+    CheckedQuery,
+    CheckedStream,
+    SourceKind,
+)
+
+
+def build_snapshot_rate(query: CheckedQuery, every_ms: int, context: EngineContext) -> RateBase:
+    """The kind of snapshot that fits the query's window, aggregators and group by."""
+    aggregated = [has_aggregator(item.expression) for item in query.selection]
+    grouped = bool(query.query.selector.group_by)
+    if not _is_windowed(query):
+        return LastRows(every_ms, context, forgets=False)
+    if any(aggregated) and grouped:
+        return GroupsInWindow(every_ms, context, aggregated)
+    if aggregated and all(aggregated):
+        return LastRows(every_ms, context, forgets=True)
+    return WindowContent(every_ms, context, aggregated)
+
+
+def has_aggregator(expression: ast.Expression) -> bool:
+    """Whether an aggregator is called somewhere in the expression."""
+    from lockstep.aggregators.registry import AGGREGATORS
+
+    match expression:
+        case ast.FunctionCall():
+            if (expression.namespace or "", expression.name) in AGGREGATORS:
+                return True
+            return any(has_aggregator(argument) for argument in expression.arguments)
+        case (
+            ast.And(left=left, right=right)
+            | ast.Or(left=left, right=right)
+            | ast.Compare(left=left, right=right)
+            | ast.Arithmetic(left=left, right=right)
+        ):
+            return has_aggregator(left) or has_aggregator(right)
+        case ast.Not(operand=operand) | ast.IsNull(operand=operand):
+            return has_aggregator(operand)
+    return False
+
+
+def _is_windowed(query: CheckedQuery) -> bool:
+    match query.input:
+        case CheckedStream():
+            return _has_window(query.input)
+        case CheckedJoin(left=left, right=right):
+            return _has_window(left) or _has_window(right)
+    return False
+
+
+def _has_window(stream: CheckedStream) -> bool:
+    if stream.kind is SourceKind.WINDOW:
+        return True
+    return any(isinstance(checked.handler, ast.WindowHandler) for checked in stream.handlers)
+
+
+def _identity(origin: Any) -> Any:
+    """What tells that an expired event is the one that came in before."""
+    if isinstance(origin, JoinedEvent):
+        left, right = origin.left, origin.right
+        return (left.data if left else None, right.data if right else None)
+    return origin.data
+
+
+class LastRows(PeriodicRate):
+    """The last row of each group, for ever; `forgets` it when the group's last event was an
+    expiry.
+    """
+
+    def __init__(self, every: int, context: EngineContext, *, forgets: bool) -> None:
+        super().__init__(every, context)
+        self._forgets = forgets
+        self._last: dict[Any, Row] = {}
+
+    def process(self, chunk: list[Row]) -> None:
+        """Keeps the last current row per group."""
+        for row in chunk:
+            if row.kind == CURRENT:
+                self._last[row.key] = row
+            elif self._forgets:
+                self._last.pop(row.key, None)
+
+    def tick(self) -> None:
+        """Emits the kept rows."""
+        if self._last:
+            self.emit(list(self._last.values()))
+
+    def snapshot(self) -> PlainState:
+        """The kept rows in order of their groups."""
+        return [saved(row) for row in self._last.values()]
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        self._last = {row.key: row for row in map(loaded, state)}
+
+
+class WindowContent(PeriodicRate):
+    """A row per event inside the window; aggregated columns show their latest values in every
+    row.
+    """
+
+    def __init__(self, every: int, context: EngineContext, aggregated: list[bool]) -> None:
+        super().__init__(every, context)
+        self._aggregated = aggregated
+        self._inside: list[tuple[Any, Row]] = []
+        self._latest: dict[Any, tuple[Any, ...]] = {}
+
+    def process(self, chunk: list[Row]) -> None:
+        """Current rows enter, expired ones take their likeness out."""
+        for row in chunk:
+            identity = _identity(row.origin)
+            self._latest[row.key] = row.data
+            if row.kind == EXPIRED:
+                self._remove(identity, row.key)
+            else:
+                self._inside.append((identity, row))
+
+    def _remove(self, identity: Any, key: Any) -> None:
+        for index, (held, row) in enumerate(self._inside):
+            if row.key == key and held == identity:
+                del self._inside[index]
+                return
+
+    def tick(self) -> None:
+        """Emits the content."""
+        out = [self._shown(row) for row in self.rows()]
+        if out:
+            self.emit(out)
+
+    def rows(self) -> list[Row]:
+        """The rows to show, in order."""
+        return [row for _, row in self._inside]
+
+    def _shown(self, row: Row) -> Row:
+        latest = self._latest[row.key]
+        data = tuple(
+            new if aggregated else own
+            for own, new, aggregated in zip(row.data, latest, self._aggregated, strict=True)
+        )
+        return Row(row.timestamp_ms, data, CURRENT, row.key, None)
+
+    def snapshot(self) -> PlainState:
+        """The rows inside with their identities, and the latest values by group."""
+        inside = [(identity, saved(row)) for identity, row in self._inside]
+        return (inside, list(self._latest.items()))
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        inside, latest = state
+        self._inside = [(identity, loaded(row)) for identity, row in inside]
+        self._latest = dict(latest)
+
+
+class GroupsInWindow(WindowContent):
+    """One row per group that has events in the window: its newest event with the latest values."""
+
+    def rows(self) -> list[Row]:
+        """Groups in order of their oldest event inside."""
+        return list({row.key: row for _, row in self._inside}.values())

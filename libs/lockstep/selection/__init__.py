@@ -1,0 +1,1 @@
+"""select, group by, having, order by, limit and offset (semantics 4 and 5)."""

@@ -1,0 +1,347 @@
+"""The selector on columns: aggregates, having, the chunk rules, and the rows that come out
+(semantics 4 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lockstep.aggregators.accumulators import Feed
+from lockstep.aggregators.columns import Aggregates, calls_in
+from lockstep.columns.chunks import Chunks
+from lockstep.columns.column import Column, Index, Mask
+from lockstep.columns.compiled import plain
+from lockstep.columns.expressions import Compiler, NotLowerable
+from lockstep.columns.flow import CURRENT, EXPIRED, RESET, Flow, Kinds
+from lockstep.columns.frame import Frame, Rows
+from lockstep.columns.keys import Ids, KeySpace, combined, group_names
+from lockstep.columns.order import Order
+from lockstep.columns.output import Output
+from lockstep.columns.pairs import PairFlow
+from lockstep.columns.played import Played
+from lockstep.selection import kernel as selecting
+from lockstep.selection.ordering import Ordering
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedQuery
+from lockstep.siddhiql.scope import OUTPUT_SLOT
+
+ALL_KINDS = -1
+_FORGET_MIN = 4096
+
+
+def wanted_kind(action: ast.Action) -> int:
+    """CURRENT, EXPIRED or ALL_KINDS, as the action asks."""
+    if action.events is ast.EventSelection.ALL:
+        return ALL_KINDS
+    return EXPIRED if action.events is ast.EventSelection.EXPIRED else CURRENT
+
+
+class Groups:
+    """The groups of a query: the keys of its `group by` within their realm (partition instance).
+
+    Without `group by` a realm is its only group.
+    """
+
+    def __init__(
+        self, group_by: Sequence[ast.Variable], compiler: Compiler, *, by_realm: bool
+    ) -> None:
+        self.by_realm = by_realm
+        self._live = 0
+        self._columns = [compiler.compile(variable) for variable in group_by]
+        self.is_grouped = bool(group_by)
+        self.space = KeySpace()
+        self.realms = 1
+
+    def __len__(self) -> int:
+        return len(self.space) if self.is_grouped else self.realms
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there may be many groups that nobody needs any more."""
+        return len(self.space) > 2 * self._live + _FORGET_MIN
+
+    def compact(self, live: Mask) -> Ids:
+        """Forgets the groups that are not live; gives the new id of each old one."""
+        self._live = int(live.sum())
+        return self.space.compact(live)
+
+    def id_of(self, realm: int, key: Any) -> int:
+        """The group of a key within a realm."""
+        return self.space.id_of((realm, key) if self.by_realm else key)
+
+    def named(self, group: int) -> tuple[int, Any]:
+        """(realm, key) of a group."""
+        key: Any = self.space.keys[group]
+        return (key[0], key[1]) if self.by_realm else (0, key)
+
+    def assign(self, frame: Frame, realm: Ids | None) -> Ids:
+        """The group of each row."""
+        if realm is not None and len(realm):
+            self.realms = max(self.realms, int(realm.max()) + 1)
+        if not self.is_grouped:
+            return np.zeros(len(frame), np.int64) if realm is None else realm
+        if not len(frame):
+            return np.zeros(0, np.int64)
+        names = [group_names(column(frame)) for column in self._columns]
+        codes, keys = names[0] if len(names) == 1 else combined(names)
+        if realm is None:
+            return self.space.assign(codes, keys)
+        return self.space.assign(*combined([(realm, range(self.realms)), (codes, keys)]))
+
+
+class SelectorOperator:
+    """Selects rows from flows. `slides`, `in_order` and `has_places` tell how events leave (see
+    Aggregates); `orders`: the owner's chunks can be put in order; `limited`: it takes care of the
+    output rate."""
+
+    def __init__(
+        self,
+        query: CheckedQuery,
+        *,
+        slides: bool = True,
+        in_order: bool = True,
+        has_places: bool = False,
+        resets: bool = False,
+        by_realm: bool = False,
+        orders: bool = False,
+        limited: bool = False,
+    ) -> None:
+        selector = query.query.selector
+        if query.query.rate is not None and not limited:
+            raise NotLowerable("an output rate here")
+        # Every row of a snapshot is a row of its own, whatever came together.
+        rate = query.query.rate
+        self._each = rate is not None and rate.kind is ast.RateKind.SNAPSHOT
+        self.wanted = ALL_KINDS if self._each else wanted_kind(query.query.action)
+        expressions = [item.expression for item in query.selection]
+        having = [] if selector.having is None else [selector.having]
+        functions = query.scope.functions
+        self.calls = [call for e in (*expressions, *having) for call in calls_in(e, functions)]
+        compiler = Compiler(query.scope, self.calls)
+        if resets and self.calls and self.wanted != CURRENT:
+            raise NotLowerable("expired rows of aggregates over batches")
+        self.groups = Groups(selector.group_by, compiler, by_realm=by_realm)
+        self.aggregates = Aggregates(
+            self.calls, compiler, slides=slides, in_order=in_order, has_places=has_places
+        )
+        self._select = [compiler.compile(expression) for expression in expressions]
+        self._may_fail = compiler.may_fail
+        self._having = None
+        if selector.having is not None:
+            self._having = Compiler(query.having_scope, self.calls).condition(selector.having)
+        self._ordering = Ordering(selector, Compiler(query.having_scope, self.calls))
+        if self._ordering.is_active and not orders:
+            raise NotLowerable("order by, limit or offset")
+        self.types = query.output.types
+        for expression, type_ in zip(expressions, self.types, strict=True):
+            if compiler.type_of(expression) is not type_:
+                raise NotLowerable("an output attribute of another type")
+
+    @property
+    def needs_leaving(self) -> bool:
+        """Whether events that leave matter to what comes out."""
+        return bool(self.calls) or self.wanted != CURRENT
+
+    def run(self, flow: Flow, group: Ids | None) -> Output:
+        """The query's rows for a flow; `group` is the group of each of its events."""
+        results: list[Column] = []
+        if self.calls:
+            results = self._aggregated(flow, group)
+        passing = self._passing(flow, results)
+        index, lengths = self._chosen(flow, group, passing)
+        return self._rows(flow, group, index, lengths, results)
+
+    def run_pairs(
+        self, flow: PairFlow, steps: Chunks | Played, order: Order, tells: Mask | None = None
+    ) -> Output:
+        """The query's rows for pairs, without aggregates; each chunk of `steps` brings one chunk,
+        at its place in `order`.
+
+        `tells`: for which of them observers hear that there was none (None: for all).
+        """
+        frame = flow.frame()
+        if self._having is not None or self._may_fail:
+            whole = self._output_frame(frame, ())
+            for column in self._select if self._may_fail else ():
+                column(whole)
+            if self._having is not None:
+                flow = flow.keep(self._having(whole))
+                frame = flow.frame()
+        if self._ordering.is_active:
+            whole = self._output_frame(frame, ())
+            flow = flow.take(self._ordering.arrange(whole, flow.trigger, None))
+            frame = flow.frame()
+        output = self._output_frame(frame, ())
+        columns = tuple(select(output) for select in self._select)
+        lengths = np.bincount(steps.chunk_of[flow.trigger], minlength=steps.count)
+        kept = np.flatnonzero(lengths)
+        starts = np.zeros(len(kept) + 1, np.int64)
+        np.cumsum(lengths[kept], out=starts[1:])
+        without = lengths == 0 if tells is None else (lengths == 0) & tells
+        silent = order.take(np.flatnonzero(without)) if without.any() else None
+        chunks = Chunks(columns, frame.times(), starts, order.take(kept), steps.now[kept])
+        return Output(chunks, silent=silent)
+
+    def run_changes(
+        self, frame: Rows, kinds: Index, trigger: Index, steps: Index, played: Played
+    ) -> Output:
+        """The query's rows for pairs that come and go. Each trigger is a chunk for aggregates and
+        groups; what the triggers of one step (a chunk of `played`) bring leaves together."""
+        kind, realm = plain(kinds, np.int8), np.zeros(len(frame), np.int64)
+        group = self.groups.assign(frame, None) if self.groups.is_grouped else realm
+        results: list[Column] = []
+        if self.calls:
+            feed = Feed(kind, plain(group, np.int64), realm, None)
+            count = max(len(self.groups), 1)
+            results = self.aggregates.run(feed, frame, count, self.groups.realms, 0)
+        whole = self._output_frame(frame, results)
+        wanted = kind == CURRENT
+        for column in self._select if self._may_fail else ():
+            column(whole)
+        if self._having is not None:
+            wanted = wanted & self._having(whole)
+        count = int(trigger[-1]) + 1 if len(trigger) else 0
+        starts = np.searchsorted(trigger, np.arange(count + 1)).astype(np.int64)
+        if self.groups.is_grouped:
+            own = plain(group, np.int64)
+            index, _ = selecting.last_of_groups(starts, wanted, own, len(self.groups))
+        else:
+            index = selecting.last_of_chunks(starts, wanted)
+            index = index[index >= 0]
+        if self._ordering.is_active:
+            index = index[self._ordering.arrange(whole.picked(index), trigger[index], None)]
+        rows = self._output_frame(whole.picked(index), [each.take(index) for each in results])
+        columns = tuple(select(rows) for select in self._select)
+        kept, lengths = np.unique(steps[index], return_counts=True)
+        offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
+        order, now = played.order.take(kept), played.now[kept]
+        return Output(Chunks(columns, rows.times(), offsets, order, now))
+
+    def run_each(self, frame: Rows, shell: Chunks, realm: Ids | None) -> Output:
+        """The query's rows for matches, each reduced by itself; `shell` tells their chunks."""
+        count = len(frame)
+        realms = np.zeros(count, np.int64) if realm is None else plain(realm, np.int64)
+        results: list[Column] = []
+        if self.calls:
+            group = self.groups.assign(frame, realm)
+            own = plain(group, np.int64)
+            feed = Feed(np.zeros(count, np.int8), own, realms, None)
+            groups = max(len(self.groups), 1)
+            results = self.aggregates.run(feed, frame, groups, self.groups.realms, 0)
+        whole = self._output_frame(frame, results)
+        columns = tuple(select(whole) for select in self._select)
+        chunks = replace(shell, columns=columns)
+        if self._having is not None:
+            chunks = chunks.keep(self._having(whole))
+        return Output(chunks)
+
+    def _aggregated(self, flow: Flow, group: Ids | None) -> list[Column]:
+        count = len(flow)
+        kinds = flow.kinds()
+        realm = np.zeros(count, np.int64)
+        if flow.keys is not None:
+            realm = flow.keys[flow.chunk_of()]
+        own = realm if group is None else plain(group, np.int64)
+        feed = Feed(kinds, own, plain(realm, np.int64), flow.place)
+        places = 0 if flow.held is None else len(flow.held.times)
+        return self.aggregates.run(
+            feed, flow.frame(), max(len(self.groups), 1), self.groups.realms, places
+        )
+
+    def _output_frame(self, rows: Rows, results: Sequence[Column]) -> Rows:
+        """The frame with the running values, and the query's own outputs where they are read."""
+
+        def find(slot: int, attribute: int) -> Column:
+            if slot == OUTPUT_SLOT:
+                return self._select[attribute](whole)
+            return rows.column(slot, attribute)
+
+        whole = Rows(len(rows), find, rows.times, rows.now, rows.absent)
+        whole.results = list(results)
+        return whole
+
+    def _passing(self, flow: Flow, results: Sequence[Column]) -> Mask | None:
+        """Where an event may become a row; None for everywhere."""
+        passing: Mask | None = None
+        if flow.kind is not None:
+            kind = flow.kind
+            passing = kind != RESET if self.wanted == ALL_KINDS else kind == self.wanted
+        elif self.wanted == EXPIRED:
+            passing = np.zeros(len(flow), np.bool_)
+        if self._having is None and not (self._may_fail and self.calls):
+            return passing
+        whole = self._output_frame(flow.frame(), results)
+        for column in self._select if self._may_fail else ():
+            column(whole)
+        if self._having is not None:
+            allowed = self._having(whole)
+            passing = allowed if passing is None else passing & allowed
+        return passing
+
+    def _chosen(
+        self, flow: Flow, group: Ids | None, passing: Mask | None
+    ) -> tuple[Index | None, npt.NDArray[np.int64] | None]:
+        """(the events that become rows, how many per chunk); None for all."""
+        reduces = (bool(self.calls) or self.groups.is_grouped) and not self._each
+        single = flow.count == len(flow)
+        if not reduces or single:
+            if passing is None:
+                return None, None
+            index = np.flatnonzero(passing)
+            if single:
+                return index, passing.astype(np.int64)
+            return index, np.bincount(flow.chunk_of()[index], minlength=flow.count)
+        wanted = np.ones(len(flow), np.bool_) if passing is None else passing
+        offsets = plain(flow.offsets, np.int64)
+        if not self.groups.is_grouped:
+            last = selecting.last_of_chunks(offsets, wanted)
+            return last[last >= 0], (last >= 0).astype(np.int64)
+        assert group is not None
+        return tuple(
+            selecting.last_of_groups(offsets, wanted, plain(group, np.int64), len(self.groups))
+        )
+
+    def _rows(
+        self,
+        flow: Flow,
+        group: Ids | None,
+        index: Index | None,
+        lengths: npt.NDArray[np.int64] | None,
+        results: Sequence[Column],
+    ) -> Output:
+        if index is not None and len(index) == len(flow) and not self.calls:
+            index = None
+        rows = flow.some(index)
+        if results and index is not None:
+            results = [result.take(index) for result in results]
+        frame = self._output_frame(rows, results)
+        kinds: Kinds | None = None
+        if self.wanted == EXPIRED:
+            kinds = np.ones(len(rows), np.int8)
+        elif self.wanted == ALL_KINDS and flow.kind is not None:
+            kinds = flow.kind if index is None else flow.kind[index]
+        groups = group if group is None or index is None else group[index]
+        counts = np.diff(flow.offsets) if lengths is None else lengths
+        if self._ordering.is_active:
+            chunk_of = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+            arranged = self._ordering.arrange(frame, chunk_of, kinds)
+            frame = frame.picked(arranged)
+            frame = self._output_frame(frame, frame.results)
+            kinds = None if kinds is None else kinds[arranged]
+            groups = None if groups is None else groups[arranged]
+            lengths = np.bincount(chunk_of[arranged], minlength=len(counts))
+        columns = tuple(select(frame) for select in self._select)
+        starts, order, now, keys = flow.offsets, flow.order, flow.now, flow.keys
+        if lengths is not None:
+            kept = np.flatnonzero(lengths)
+            starts = np.zeros(len(kept) + 1, np.int64)
+            np.cumsum(lengths[kept], out=starts[1:])
+            if len(kept) < len(lengths):
+                order, now = order.take(kept), now[kept]
+                keys = None if keys is None else keys[kept]
+        chunks = Chunks(columns, frame.times(), starts, order, now, keys)
+        return Output(chunks, kinds, groups=groups)

@@ -1,0 +1,286 @@
+"""The selector: rows out of events, by chunk (semantics 4 and 5).
+
+No aggregator and no group by: a row per event. An aggregator without group by: the last wanted
+event
+of the chunk. Group by: the last wanted event of each group, groups in order of first appearance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lockstep.aggregators.contract import growing
+from lockstep.operators.contract import CURRENT, EXPIRED, RESET, Emit, PlainState, StreamEvent
+from lockstep.operators.runtime.context import EngineContext
+from lockstep.selection.ordering_meaning import Ordering
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedPattern, CheckedQuery, CheckedStream, SourceKind
+from lockstep.windows.chunks import nowhere
+
+
+class Row(StreamEvent):
+    """An output row with its group's key and the event it came from, for rate limiters."""
+
+    __slots__ = ("key", "origin")
+
+    def __init__(
+        self, timestamp_ms: int, data: tuple[Any, ...], kind: int, key: Any, origin: Any
+    ) -> None:
+        super().__init__(timestamp_ms, data, kind)
+        self.key = key
+        self.origin = origin
+
+
+ALL_KINDS = -1
+
+
+def wanted_kind(action: ast.Action, is_snapshot: bool) -> int:
+    """CURRENT, EXPIRED or ALL_KINDS, as the action asks."""
+    if is_snapshot or action.events is ast.EventSelection.ALL:
+        return ALL_KINDS
+    return EXPIRED if action.events is ast.EventSelection.EXPIRED else CURRENT
+
+
+def passes_through(query: CheckedQuery) -> bool:
+    """Whether the rows are the events' data as they are (`select *`)."""
+    if not isinstance(query.input, CheckedStream):
+        return False
+    references = [item.expression for item in query.selection]
+    if len(references) != len(query.input.schema.attributes):
+        return False
+    return all(
+        isinstance(reference, ast.Variable) and query.scope.resolve(reference).attribute == index
+        for index, reference in enumerate(references)
+    )
+
+
+def only_grows(query: CheckedQuery) -> bool:
+    """Whether no event ever leaves: a stream of its own without a window (semantics 6)."""
+    stream = query.input
+    if not isinstance(stream, CheckedStream) or stream.kind is SourceKind.WINDOW:
+        return False
+    return not any(isinstance(checked.handler, ast.WindowHandler) for checked in stream.handlers)
+
+
+class Selector:
+    """Runs each event through select, having and the chunk rules; `emit` gets the chunk's rows."""
+
+    def __init__(self, query: CheckedQuery, context: EngineContext) -> None:
+        selector, rate = query.query.selector, query.query.rate
+        is_snapshot = rate is not None and rate.kind is ast.RateKind.SNAPSHOT
+        self.emit: Emit = nowhere
+        self._wanted = wanted_kind(query.query.action, is_snapshot)
+        compiled = context.expressions.row(query.selection, query.scope)
+        self._select = compiled.function
+        self._makers = list(compiled.makers)
+        self._having: Callable[[Any, tuple[Any, ...], list[Any]], bool] | None = None
+        if selector.having is not None:
+            self._having, makers = context.expressions.having(
+                selector.having, query.having_scope, len(self._makers)
+            )
+            self._makers += makers
+        if only_grows(query):
+            self._makers = [growing(make) for make in self._makers]
+        self._key = (
+            context.expressions.key(selector.group_by, query.scope) if selector.group_by else None
+        )
+        self._ordering = Ordering(selector, query.having_scope, context)
+        self._keeps_origin = rate is not None
+        # Rows that know where they came from are for rate limiters and order by; nobody else keeps
+        # them, or a window downstream would hold on to everything upstream.
+        self._carries = self._keeps_origin or self._ordering.is_active
+        self._groups: dict[Any, list[Any]] = {}
+        self._alone: list[Any] = [make() for make in self._makers]
+        self.process: Emit = self._choose(query, is_snapshot)
+        self._tells_empty = self._key is None and not self._makers and rate is None
+        context.register("selector", self)
+
+    def _choose(self, query: CheckedQuery, is_snapshot: bool) -> Emit:
+        # Every match of a pattern is reduced by itself, also where several leave together.
+        each = is_snapshot or isinstance(query.input, CheckedPattern)
+        if self._key is not None:
+            return self._grouped_each if each else self._grouped
+        if self._makers:
+            return self._each if each else self._last
+        plain = self._having is None and not self._ordering.is_active and not self._keeps_origin
+        if plain and passes_through(query):
+            return self._pass
+        return self._plain if plain else self._each
+
+    def process_each(self, chunks: list[list[Any]]) -> None:
+        """Chunks that were made in one step: each by the chunk rules, their rows as one chunk.
+
+        Without aggregator and group by, a RESET that brings no row is told to listeners as a chunk
+        without rows (semantics 9: an inner join without match).
+        """
+        emit = self.emit
+        rows: list[Any] = []
+        self.emit = rows.extend
+        try:
+            for chunk in chunks:
+                self.process(chunk)
+        finally:
+            self.emit = emit
+        if rows or (self._tells_empty and any(chunk[0].kind == RESET for chunk in chunks)):
+            emit(rows)
+
+    # --- no aggregator, no group by --------------------------------------------------------------
+
+    def _pass(self, chunk: list[StreamEvent]) -> None:
+        wanted = self._wanted
+        if wanted == ALL_KINDS:
+            rows = [event for event in chunk if event.kind <= EXPIRED]
+        else:
+            rows = [event for event in chunk if event.kind == wanted]
+        if rows:
+            self.emit(rows)
+
+    def _plain(self, chunk: list[Any]) -> None:
+        wanted, select, none = self._wanted, self._select, self._alone
+        if wanted == ALL_KINDS:
+            rows = [
+                StreamEvent(event.timestamp_ms, select(event, none), event.kind)
+                for event in chunk
+                if event.kind <= EXPIRED
+            ]
+        else:
+            rows = [
+                StreamEvent(event.timestamp_ms, select(event, none), wanted)
+                for event in chunk
+                if event.kind == wanted
+            ]
+        if rows:
+            self.emit(rows)
+
+    def _each(self, chunk: list[Any]) -> None:
+        """A row per event, with having, ordering, and the running aggregates of snapshot rates."""
+        rows: list[Any] = []
+        group = self._alone
+        for event in chunk:
+            if event.kind > EXPIRED:
+                self._reset(event)
+                continue
+            data = self._row(event, group)
+            if data is not None:
+                rows.append(self._made((event, data), None))
+        self._finish(rows)
+
+    # --- an aggregator without group by ----------------------------------------------------------
+
+    def _last(self, chunk: list[Any]) -> None:
+        last: tuple[Any, tuple[Any, ...]] | None = None
+        wanted, group = self._wanted, self._alone
+        for event in chunk:
+            kind = event.kind
+            if kind > EXPIRED:
+                self._reset(event)
+                continue
+            data = self._row(event, group)
+            if data is not None and (kind == wanted or wanted == ALL_KINDS):
+                last = (event, data)
+        if last is not None:
+            self._finish([self._made(last, None)])
+
+    # --- group by --------------------------------------------------------------------------------
+
+    def _grouped(self, chunk: list[Any]) -> None:
+        rows: dict[Any, tuple[Any, tuple[Any, ...]]] = {}
+        wanted, key_of = self._wanted, self._key
+        assert key_of is not None
+        for event in chunk:
+            kind = event.kind
+            if kind > EXPIRED:
+                self._reset(event)
+                continue
+            key = key_of(event)
+            data = self._group_row(event, key)
+            if data is not None and (kind == wanted or wanted == ALL_KINDS):
+                rows[key] = (event, data)
+        if rows:
+            self._finish([self._made(row, key) for key, row in rows.items()])
+
+    def _grouped_each(self, chunk: list[Any]) -> None:
+        rows: list[Any] = []
+        key_of = self._key
+        assert key_of is not None
+        for event in chunk:
+            if event.kind > EXPIRED:
+                self._reset(event)
+                continue
+            key = key_of(event)
+            data = self._group_row(event, key)
+            if data is not None:
+                rows.append(self._made((event, data), key))
+        self._finish(rows)
+
+    def _group_row(self, event: Any, key: Any) -> tuple[Any, ...] | None:
+        group = self._groups.get(key)
+        if group is None:
+            group = [make() for make in self._makers]
+            if group:
+                self._groups[key] = group
+        data = self._row(event, group)
+        if event.kind == EXPIRED and group and all(a.is_empty() for a in group):
+            del self._groups[key]
+        return data
+
+    # --- shared ----------------------------------------------------------------------------------
+
+    def _row(self, event: Any, group: list[Any]) -> tuple[Any, ...] | None:
+        """The event's row, or None when having refuses it."""
+        data = self._select(event, group)
+        if self._having is not None and not self._having(event, data, group):
+            return None
+        return data
+
+    def _reset(self, event: Any) -> None:
+        if event.kind != RESET:
+            return
+        for aggregator in self._alone:
+            aggregator.reset()
+        for group in self._groups.values():
+            for aggregator in group:
+                aggregator.reset()
+        self._groups = {
+            key: group
+            for key, group in self._groups.items()
+            if not all(aggregator.is_empty() for aggregator in group)
+        }
+
+    def _made(self, row: tuple[Any, tuple[Any, ...]], key: Any) -> StreamEvent:
+        event, data = row
+        if self._carries:
+            return Row(event.timestamp_ms, data, event.kind, key, event)
+        return StreamEvent(event.timestamp_ms, data, event.kind)
+
+    def _finish(self, rows: list[Any]) -> None:
+        wanted = self._wanted
+        if wanted != ALL_KINDS:
+            rows = [row for row in rows if row.kind == wanted]
+        if self._ordering.is_active and rows:
+            rows = self._ordering.arrange(rows)
+            if not self._keeps_origin:
+                rows = [StreamEvent(row.timestamp_ms, row.data, row.kind) for row in rows]
+        if rows:
+            self.emit(rows)
+
+    def snapshot(self) -> PlainState:
+        """The aggregators' states: of the whole, and by group in order of creation."""
+        return (
+            [aggregator.snapshot() for aggregator in self._alone],
+            [(key, [a.snapshot() for a in group]) for key, group in self._groups.items()],
+        )
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        alone, groups = state
+        self._alone[:] = _restored(self._makers, alone)
+        self._groups = {key: _restored(self._makers, states) for key, states in groups}
+
+
+def _restored(makers: list[Any], states: list[PlainState]) -> list[Any]:
+    group = [make() for make in makers]
+    for aggregator, saved in zip(group, states, strict=True):
+        aggregator.restore(saved)
+    return group

@@ -1,0 +1,86 @@
+"""`#list:tokenize`, `#map:tokenize`, `#json:tokenize` and `…AsObject`: an event per element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lockstep.functions import json_documents
+from lockstep.functions.json_pack import find
+from lockstep.functions.json_path import MissingError, compile_path
+from lockstep.functions.list_pack import items_of
+from lockstep.functions.map_pack import entries_of
+from lockstep.operators.contract import StreamEvent
+from lockstep.stream_functions.call import (
+    Multiplying,
+    StreamCall,
+    StreamFunctionFactory,
+    StreamLink,
+)
+
+
+def _tokenize_lists(call: StreamCall) -> StreamLink:
+    values = call.values
+
+    def expand(event: StreamEvent) -> Iterable[tuple[Any, ...]]:
+        lists = [items_of(value(event), "list:tokenize") for value in values]
+        if len(lists) == 1:
+            return list(enumerate(lists[0]))
+        longest = max(map(len, lists))
+        return [
+            (at, [items[at] if at < len(items) else None for items in lists])
+            for at in range(longest)
+        ]
+
+    return Multiplying(expand)
+
+
+def _tokenize_maps(call: StreamCall) -> StreamLink:
+    values = call.values
+
+    def expand(event: StreamEvent) -> Iterable[tuple[Any, ...]]:
+        maps = [entries_of(value(event), "map:tokenize") for value in values]
+        if len(maps) == 1:
+            return list(maps[0].items())
+        keys = dict.fromkeys(key for entries in maps for key in entries)
+        return [(key, [entries.get(key) for entries in maps]) for key in keys]
+
+    return Multiplying(expand)
+
+
+def _tokenize_json(render: Callable[[Any], Any]) -> StreamFunctionFactory:
+    def factory(call: StreamCall) -> StreamLink:
+        json_of, path_of = call.values[:2]
+        fails = call.constant(2, True) is not False
+        if isinstance(path := call.constant(1), str):
+            compile_path(path)
+
+        def expand(event: StreamEvent) -> Iterable[tuple[Any, ...]]:
+            try:
+                found = find(json_of(event), path_of(event))
+            except MissingError:
+                found = None
+            match found:
+                case []:
+                    return [] if fails else [(None,)]
+                case list():
+                    return [(render(element),) for element in found]
+                case dict():
+                    return [(render(found),)]
+                case str():
+                    return [(found,)]
+                case None:
+                    return [] if fails else [(None,)]
+            return []
+
+        return Multiplying(expand)
+
+    return factory
+
+
+STREAM_FUNCTIONS: dict[tuple[str, str], StreamFunctionFactory] = {
+    ("list", "tokenize"): _tokenize_lists,
+    ("map", "tokenize"): _tokenize_maps,
+    ("json", "tokenize"): _tokenize_json(json_documents.text),
+    ("json", "tokenizeAsObject"): _tokenize_json(lambda element: element),
+}

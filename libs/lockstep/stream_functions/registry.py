@@ -1,0 +1,46 @@
+"""The stream functions by (namespace or "", name), and how a handler becomes a link of a chain."""
+
+from __future__ import annotations
+
+from lockstep.events import StreamSchema
+from lockstep.functions.plugins import extended
+from lockstep.operators.contract import Context
+from lockstep.operators.errors import EventError
+from lockstep.operators.placing import placed
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.scope import Scope
+from lockstep.stream_functions import (
+    collections,
+    core,
+    deduplicate,
+    reorder,
+    reorder_adaptive,
+    texts,
+)
+from lockstep.stream_functions.call import StreamCall, StreamFunctionFactory, StreamLink
+
+_OWN: dict[tuple[str, str], StreamFunctionFactory] = {
+    **core.STREAM_FUNCTIONS,
+    **texts.STREAM_FUNCTIONS,
+    **collections.STREAM_FUNCTIONS,
+    **deduplicate.STREAM_FUNCTIONS,
+    **reorder.STREAM_FUNCTIONS,
+    **reorder_adaptive.STREAM_FUNCTIONS,
+}
+
+STREAM_FUNCTIONS = extended(_OWN, "STREAM_FUNCTIONS")
+"""Ours, and those of installed extensions."""
+
+
+def build_stream_function(
+    call: ast.FunctionCall, scope: Scope, schema: StreamSchema, context: Context
+) -> StreamLink:
+    """The link of a `#ns:name(…)` handler; `scope` and `schema` are what its arguments see."""
+    from lockstep.operators.expressions.calls import arguments_of
+
+    factory = STREAM_FUNCTIONS.get((call.namespace or "", call.name))
+    if factory is None:
+        raise EventError(f"there is no stream function {call.name!r}")
+    values = [context.compile(argument, scope) for argument in call.arguments]
+    with placed(call.at):
+        return factory(StreamCall(arguments_of(call, scope), values, schema, context))

@@ -1,0 +1,1 @@
+"""Queries on one stream: filters, stream functions, a window, the selector behind them."""

@@ -1,0 +1,263 @@
+"""What the rules for queries on one stream share: the chain of handlers, lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lockstep.columns.expressions import Compiler, NotLowerable
+from lockstep.columns.flow import CURRENT
+from lockstep.columns.realms import Realms
+from lockstep.events import AttributeType
+from lockstep.plan import QueryNode
+from lockstep.rates.columns import Limiter, limiter_of
+from lockstep.selection.columns import SelectorOperator, wanted_kind
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedHandler, CheckedQuery, CheckedStream, SourceKind
+from lockstep.streams.columns import Condition, StreamQuery
+from lockstep.streams.contract import Site
+from lockstep.windows.contract import ColumnarWindow, Setup
+
+MakeWindow = Callable[["WindowCall", Setup], ColumnarWindow]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """A window as written, with what it sees."""
+
+    handler: CheckedHandler
+    call: ast.FunctionCall
+
+    def constant(self, index: int) -> Any:
+        """The literal at that place; NotLowerable when it is none."""
+        argument = self.call.arguments[index]
+        if not isinstance(argument, ast.Constant):
+            raise NotLowerable(f"{self.call.name} with an argument that varies")
+        return argument.value
+
+    def long_attribute(self, index: int) -> int:
+        """The place of the long attribute that the argument names."""
+        argument = self.call.arguments[index]
+        if not isinstance(argument, ast.Variable):
+            raise NotLowerable(f"{self.call.name} without a plain attribute")
+        ref = self.handler.scope.resolve(argument)
+        if ref.type is not AttributeType.LONG:
+            raise NotLowerable(f"{self.call.name} by an attribute of type {ref.type}")
+        return ref.attribute
+
+    def string_attribute(self, index: int) -> int:
+        """The place of the string attribute that the argument names."""
+        argument = self.call.arguments[index]
+        if not isinstance(argument, ast.Variable):
+            raise NotLowerable(f"{self.call.name} without a plain attribute")
+        ref = self.handler.scope.resolve(argument)
+        if ref.type is not AttributeType.STRING:
+            raise NotLowerable(f"{self.call.name} by an attribute of type {ref.type}")
+        return ref.attribute
+
+    def __len__(self) -> int:
+        return len(self.call.arguments)
+
+
+def stream_of(query: CheckedQuery) -> CheckedStream | None:
+    """The query's single stream, or None when it is a join or pattern; NotLowerable for streams
+    without columns."""
+    stream = query.input
+    if not isinstance(stream, CheckedStream):
+        return None
+    check_stream(stream)
+    return stream
+
+
+def check_stream(stream: CheckedStream) -> None:
+    """NotLowerable for sources that are no plain streams, and for attributes without columns."""
+    if stream.kind not in (SourceKind.STREAM, SourceKind.INNER):
+        raise NotLowerable(f"reads a {stream.kind.value}")
+    if AttributeType.OBJECT in stream.source_schema.types:
+        raise NotLowerable("an attribute of type object")
+
+
+def check_target(query: CheckedQuery) -> None:
+    """NotLowerable for targets that are no plain streams."""
+    if query.target_kind not in (SourceKind.STREAM, SourceKind.INNER):
+        raise NotLowerable(f"writes a {query.target_kind.value}")
+    if AttributeType.OBJECT in query.output.types:
+        raise NotLowerable("an attribute of type object")
+
+
+def filters_of(stream: CheckedStream) -> list[Condition]:
+    """The stream's filters; NotLowerable for any other handler."""
+    conditions = []
+    for checked in stream.handlers:
+        if not isinstance(checked.handler, ast.Filter):
+            raise NotLowerable("a window or function on a side of a join")
+        conditions.append(condition_of(checked, checked.handler.condition)[1])
+    return conditions
+
+
+def window_of(stream: CheckedStream) -> ast.FunctionCall | None:
+    """The stream's window, if it has one."""
+    for checked in stream.handlers:
+        if isinstance(checked.handler, ast.WindowHandler):
+            return checked.handler.call
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """How events leave a window: see aggregates.Aggregates."""
+
+    slides: bool = False
+    in_order: bool = True
+    resets: bool = False
+    has_places: bool = False
+
+    @classmethod
+    def of(cls, window: ColumnarWindow | None) -> Leaving:
+        """That of a window on columns."""
+        if window is None:
+            return cls()
+        return cls(window.slides, window.in_order, window.resets, has_places=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a query on one stream is made of; in the order in which StreamQuery takes it."""
+
+    node: QueryNode
+    writes: str
+    place: int
+    reads: str
+    realms: Realms
+    types: Sequence[AttributeType]
+    before: Sequence[Condition]
+    window: tuple[str, ColumnarWindow] | None
+    behind: Sequence[Condition]
+    selector: SelectorOperator
+    limiter: Limiter | None
+
+    def positional(self) -> tuple[Any, ...]:
+        """Them all."""
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+
+def build(
+    node: QueryNode, site: Site, stream: CheckedStream, windows: Mapping[str, MakeWindow]
+) -> StreamQuery:
+    """The unit of a query on one stream whose window, if any, is one of `windows`."""
+    return StreamQuery(*parts_of(node, site, stream, windows).positional())
+
+
+def parts_of(
+    node: QueryNode,
+    site: Site,
+    stream: CheckedStream,
+    windows: Mapping[str, MakeWindow],
+    leaving: Leaving | None = None,
+) -> Parts:
+    """The parts of a query on one stream. A window that is none of `windows` is the caller's, who
+    says how events are `leaving` it."""
+    query = node.query
+    writes = _target(node, site)
+    handlers = _Handlers(query, stream, site, windows)
+    own = None if handlers.window is None else handlers.window[1]
+    left = leaving or Leaving.of(own)
+    selector = SelectorOperator(
+        query,
+        slides=left.slides,
+        in_order=left.in_order,
+        has_places=left.has_places,
+        resets=left.resets,
+        by_realm=site.realms.is_partition,
+        orders=True,
+        limited=True,
+    )
+    if handlers.changes and selector.aggregates.needs_places:
+        raise NotLowerable("an extreme behind a filter that reads the time")
+    shows_timers = leaving is not None or (own is not None and own.shows_timers)
+    return Parts(
+        node,
+        writes,
+        site.place,
+        site.stream(node.reads[0]),
+        site.realms,
+        stream.source_schema.types,
+        handlers.before,
+        handlers.window,
+        handlers.behind,
+        selector,
+        _limiter(query, site, shows_timers=shows_timers),
+    )
+
+
+class _Handlers:
+    """A stream's filters in front of its window and behind it, and the window if it is one of
+    those given. `changes`: what passes behind the window hangs on the time."""
+
+    def __init__(
+        self,
+        query: CheckedQuery,
+        stream: CheckedStream,
+        site: Site,
+        windows: Mapping[str, MakeWindow],
+    ) -> None:
+        self.before: list[Condition] = []
+        self.behind: list[Condition] = []
+        self.changes = False
+        self.window: tuple[str, ColumnarWindow] | None = None
+        passed = False
+        for index, checked in enumerate(stream.handlers):
+            match checked.handler:
+                case ast.Filter(condition=condition):
+                    compiler, compiled = condition_of(checked, condition)
+                    (self.behind if passed else self.before).append(compiled)
+                    self.changes |= passed and compiler.reads_time
+                case ast.WindowHandler(call=call):
+                    passed = True
+                    if call.name in windows:
+                        setup = _setup(query, stream, site)
+                        made = windows[call.name](WindowCall(checked, call), setup)
+                        self.window = (f"handler_{index}/window", made)
+                case _:
+                    raise NotLowerable("a stream function")
+
+
+def _target(node: QueryNode, site: Site) -> str:
+    if node.query.target_kind is SourceKind.TABLE:
+        from lockstep.tables.rule import add_writer
+
+        return add_writer(node, site)
+    check_target(node.query)
+    return site.target(node.writes)
+
+
+def _limiter(query: CheckedQuery, site: Site, *, shows_timers: bool) -> Limiter | None:
+    is_siddhi_5_1 = "compat" in site.plan.checked.annotations
+    by_realm = site.realms.is_partition
+    limiter = limiter_of(query, site.place, is_siddhi_5_1=is_siddhi_5_1, by_realm=by_realm)
+    if limiter is not None and limiter.goes_by_wall and shows_timers:
+        raise NotLowerable("an output rate by time behind a window whose timers are seen")
+    return limiter
+
+
+def condition_of(checked: CheckedHandler, expression: ast.Expression) -> tuple[Compiler, Condition]:
+    """A filter's condition with its compiler; NotLowerable when it aggregates."""
+    from lockstep.aggregators.columns import calls_in
+
+    if any(True for _ in calls_in(expression, checked.scope.functions)):
+        raise NotLowerable("an aggregator in a filter")
+    compiler = Compiler(checked.scope)
+    return compiler, compiler.condition(expression)
+
+
+def _setup(query: CheckedQuery, stream: CheckedStream, site: Site) -> Setup:
+    wants_expired = wanted_kind(query.query.action) != CURRENT
+    return Setup(
+        stream.source_schema.types,
+        site.pool,
+        wants_expired=wants_expired,
+        aggregates=query.uses_aggregators,
+        keyed=site.realms.is_partition,
+        rank=site.rank,
+    )

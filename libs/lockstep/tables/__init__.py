@@ -1,0 +1,1 @@
+"""Tables, and the queries that read and write them (semantics 10)."""

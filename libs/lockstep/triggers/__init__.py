@@ -1,0 +1,1 @@
+"""define trigger (semantics 16)."""

@@ -1,0 +1,1 @@
+"""batch([n]) (semantics 7.12)."""

@@ -1,0 +1,179 @@
+"""Batches on columns: rows are collected and leave together, `[expired][RESET][current]` (semantics
+7), for each realm by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lockstep.columns.column import Longs
+from lockstep.columns.compiled import plain
+from lockstep.columns.flow import Flow
+from lockstep.columns.growing import GrowingArray
+from lockstep.columns.held import HeldRows
+from lockstep.columns.order import Order
+from lockstep.columns.stored import events_of, parts_of
+from lockstep.windows import batching_kernel as batching
+from lockstep.windows import sliding_kernel as sliding
+from lockstep.windows.contract import Setup, Step
+
+
+@dataclass(frozen=True, eq=False)
+class Closings:
+    """When batches close: behind so many events of the slice, whose (the realm), where, at which
+    clock, and which time expired rows get."""
+
+    at: Longs
+    realms: Longs
+    order: Order
+    now: Longs
+    time: Longs
+
+
+class Batches:
+    """See ColumnarWindow. Subclasses say when batches close."""
+
+    slides = False
+    in_order = True
+    resets = True
+    shows_timers = False
+    hears_timers = False
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.held: HeldRows = HeldRows(setup.types, setup.pool, extras=1)
+        self.collecting = np.zeros((0, 3), np.int64)
+        self.last = np.zeros((0, 3), np.int64)
+        self._newer = GrowingArray(np.int64)
+        self._free = np.zeros(0, np.int64)
+
+    def closings(self, step: Step, keys: Longs) -> Closings:
+        """When batches close in this slice, whose chunks are of the realms `keys`."""
+        raise NotImplementedError
+
+    def reserve(self, realms: int) -> None:
+        """Makes room for the state of so many realms."""
+        self.collecting = grown_lines(self.collecting, realms)
+        self.last = grown_lines(self.last, realms)
+
+    def make_room(self) -> None:
+        """Makes room for what is kept by place."""
+        self._newer.reserve(len(self.held.times))
+
+    def enter(self, step: Step) -> tuple[Longs, int, Longs]:
+        """(the realm of each chunk, how many rows were held, the places of the slice's events,
+        which are held from now on)."""
+        chunks = step.chunks
+        keys = np.zeros(chunks.count, np.int64) if chunks.keys is None else chunks.keys
+        self.reserve(int(keys.max()) + 1 if len(keys) else 1)
+        inside = len(self.held)
+        places = self.held.add(chunks.columns, chunks.times, [step.groups])
+        self.make_room()
+        return plain(keys, np.int64), inside, places
+
+    def flow(self, step: Step) -> Flow:
+        """See ColumnarWindow."""
+        keys, inside, places = self.enter(step)
+        closed = self.closings(step, keys)
+        *made, self._free = batching.batches(
+            plain(step.chunks.per_event(keys), np.int64),
+            places,
+            plain(closed.at, np.int64),
+            plain(closed.realms, np.int64),
+            self.setup.wants_expired,
+            inside,
+            self.collecting,
+            self.last,
+            self._newer.values,
+        )
+        return self.left(step, made, closed.order, closed.now, closed.time, closed.realms)
+
+    def left(
+        self, step: Step, made: Any, order: Order, now: Longs, time: Longs, realms: Longs
+    ) -> Flow:
+        """The flow of what a kernel `made`: kinds, places and the offsets of the chunks."""
+        kind, place, offsets = made
+        row = np.full(len(kind), -1, np.int64)
+        times = np.repeat(time, np.diff(offsets))
+        keys = None if step.chunks.keys is None else realms
+        return Flow(step.chunks, offsets, order, now, row, kind, place, times, self.held, keys)
+
+    def settle(self) -> None:
+        """See ColumnarWindow."""
+        self.held.places.give_back(self._free)
+        self._free = np.zeros(0, np.int64)
+
+    def due_ms(self) -> int | None:
+        """See ColumnarWindow."""
+        return None
+
+    # --- state -----------------------------------------------------------------------------------
+
+    @property
+    def links(self) -> tuple[Longs, Longs]:
+        """What links the last batches, and what is collected."""
+        return self._newer.values, self._newer.values
+
+    def inside(self, realm: int) -> Longs:
+        """See ColumnarWindow: aggregates hold the last batch."""
+        return _followed(self.last, self.links[0], realm)
+
+    def waiting(self, realm: int) -> Longs:
+        """The places of the rows that are collected."""
+        return _followed(self.collecting, self.links[1], realm)
+
+    def keeps(self, realm: int) -> Longs:
+        """See ColumnarWindow."""
+        return np.concatenate([self.inside(realm), self.waiting(realm)])
+
+    def store(self, realm: int) -> Any:
+        """See ColumnarWindow."""
+        self.reserve(realm + 1)
+        return tuple(
+            events_of(self.held, each) for each in (self.inside(realm), self.waiting(realm))
+        )
+
+    def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
+        """See ColumnarWindow."""
+        self.reserve(realm + 1)
+        for number, (chains, events) in enumerate(
+            zip((self.last, self.collecting), state, strict=True)
+        ):
+            for times, columns in parts_of(events, self.setup.types):
+                if len(times):
+                    places = self.held.add(columns, times, [groups(columns, times, realm)])
+                    self.make_room()
+                    _append(chains[realm], self.links[number], places)
+
+    def timers(self, realm: int) -> list[tuple[int, int]]:
+        """See ColumnarWindow."""
+        return []
+
+
+def _append(chain: Longs, links: Longs, places: Longs) -> None:
+    links[places[:-1]] = places[1:]
+    links[places[-1]] = -1
+    head, tail, count = chain.tolist()
+    if count:
+        links[tail] = places[0]
+    chain[:] = head if count else places[0], places[-1], count + len(places)
+
+
+def _followed(chains: Longs, links: Longs, realm: int) -> Longs:
+    if realm >= len(chains):
+        return np.zeros(0, np.int64)
+    found: Longs = sliding.follow(chains[realm, 0], links, chains[realm, 2])
+    return found
+
+
+def grown_lines(values: Longs, lines: int, fill: int = 0) -> Longs:
+    """The table with room for so many lines."""
+    if len(values) >= lines:
+        return values
+    bigger = np.full((max(lines, 2 * len(values)), values.shape[1]), fill, np.int64)
+    bigger[: len(values)] = values
+    return bigger

@@ -1,0 +1,206 @@
+"""Kernels of the tumbling windows: when the batches of each key close (semantics 7.2, 7.4, 7.8),
+and what leaves then.
+
+A closing is told by how many events of the slice came before it, and by its key.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lockstep.columns.compiled import kernel
+from lockstep.columns.timer_kernel import pop, push
+
+UNKNOWN = np.iinfo(np.int64).min
+"""A boundary that no event has set yet."""
+
+
+@kernel
+def close_by_length(keys: Any, length: int, collected: Any) -> Any:
+    """lengthBatch: (the events that complete a batch, their keys)."""
+    events = np.empty(len(keys), np.int64)
+    closing = np.empty(len(keys), np.int64)
+    out = 0
+    for i in range(len(keys)):
+        key = keys[i]
+        collected[key] += 1
+        if collected[key] >= length:
+            collected[key] = 0
+            events[out] = i
+            closing[out] = key
+            out += 1
+    return events[:out], closing[:out]
+
+
+@kernel
+def close_by_attribute(
+    keys: Any, value: Any, period: int, has_start: bool, start: int, state: Any
+) -> Any:
+    """externalTimeBatch: (events in front of which a batch closed, keys, when it closed).
+
+    `state` by key: [start, end (or UNKNOWN), latest value].
+    """
+    events = np.empty(len(value), np.int64)
+    closing = np.empty(len(value), np.int64)
+    time = np.empty(len(value), np.int64)
+    out = 0
+    for i in range(len(value)):
+        x = value[i]
+        key = keys[i]
+        if state[key, 1] == UNKNOWN:
+            state[key, 2] = x
+            if has_start:
+                state[key, 0] = start
+                state[key, 1] = x + period - (x - start) % period
+            else:
+                state[key, 0] = x
+                state[key, 1] = x + period
+        state[key, 2] = max(state[key, 2], x)
+        if x >= state[key, 1]:
+            events[out] = i
+            closing[out] = key
+            time[out] = state[key, 2]
+            out += 1
+            state[key, 1] = state[key, 2] + period - (state[key, 2] - state[key, 0]) % period
+    return events[:out], closing[:out], time[:out]
+
+
+@kernel
+def boundary_behind(boundary: int, now: int, period: int, has_start: bool, start: int) -> int:
+    """The boundary of a grid behind `now`; those that passed without events are left out."""
+    if boundary == UNKNOWN:
+        return now + period - ((now - start) % period if has_start else 0)
+    if boundary <= now:
+        return boundary + ((now - boundary) // period + 1) * period
+    return boundary
+
+
+@kernel
+def close_by_time(
+    starts: Any,
+    moments: Any,
+    now: Any,
+    keys: Any,
+    move_moments: Any,
+    move_clock: Any,
+    before: int,
+    leaps: bool,
+    period: int,
+    has_start: bool,
+    start: int,
+    state: Any,
+    heap: Any,
+    counts: Any,
+) -> Any:
+    """timeBatch: (events before it, key, moment, due time, clock, place among the firings of its
+    moment and due time) of each closing.
+
+    `state` by key: [next boundary, events collected, whether there is a last batch, number of the
+    pending request or 0]. `heap`: the pending timers; `counts`: [how many, last number]. `starts`,
+    `moments`, `now` and `keys` are those of the chunks.
+    """
+    size, number = counts[0], counts[1]
+    # A batch leaves twice at most, and every key that waits has a last one.
+    closed = np.empty((3 * size + 2 * len(starts), 6), np.int64)
+    out = 0
+    move = 0
+    for chunk in range(len(starts)):
+        is_last = chunk == len(starts) - 1
+        limit = np.iinfo(np.int64).max if is_last else moments[chunk]
+        while move < len(move_moments) and move_moments[move] < limit:
+            target = move_clock[move]
+            while size > 0 and heap[0, 0] <= target:
+                due, key = heap[0, 0], heap[0, 2]
+                size = pop(heap, size)
+                closed[out, 0], closed[out, 1] = starts[chunk], key
+                closed[out, 2], closed[out, 3] = move_moments[move], due
+                # Timers look at their own due time, or (playback) at the clock that leapt there.
+                closed[out, 4] = target if leaps else max(due, before)
+                closed[out, 5] = 0
+                if out > 0 and closed[out - 1, 2] == closed[out, 2] and closed[out - 1, 3] == due:
+                    closed[out, 5] = closed[out - 1, 5] + 1
+                out += 1
+                state[key, 0], state[key, 3] = due + period, 0
+                state[key, 2] = 1 if state[key, 1] > 0 else 0
+                if state[key, 1] > 0:
+                    number += 1
+                    state[key, 3] = number
+                    size = push(heap, size, state[key, 0], number, key)
+                state[key, 1] = 0
+            before = max(before, target)
+            move += 1
+        if is_last:
+            break
+        key = keys[chunk]
+        if state[key, 1] == 0 and state[key, 2] == 0:
+            state[key, 0] = boundary_behind(state[key, 0], now[chunk], period, has_start, start)
+            number += 1
+            state[key, 3] = number
+            size = push(heap, size, state[key, 0], number, key)
+        state[key, 1] += starts[chunk + 1] - starts[chunk]
+    counts[0], counts[1] = size, number
+    return closed[:out]
+
+
+@kernel
+def batches(
+    keys: Any,
+    places: Any,
+    at: Any,
+    closing: Any,
+    shows_last: bool,
+    inside: int,
+    collecting: Any,
+    last: Any,
+    newer: Any,
+) -> Any:
+    """`[expired][RESET][current]` of each closing: (kind, place, offsets of the closings, places
+    that are free).
+
+    The slice's rows have `keys` and `places`; closings stand behind the first `at` of them.
+    `collecting` and `last` are chains by key, [first place, last place, how many], with `inside`
+    rows at most; `newer` links them. A RESET bears the place of a row of its key.
+    """
+    rows = inside + len(places)
+    kind = np.empty((2 if shows_last else 1) * rows + len(at), np.int8)
+    place = np.empty(len(kind), np.int64)
+    offsets = np.empty(len(at) + 1, np.int64)
+    free = np.empty(rows, np.int64)
+    n, freed, i = 0, 0, 0
+    for c in range(len(at) + 1):
+        until = at[c] if c < len(at) else len(places)
+        while i < until:
+            key, p = keys[i], places[i]
+            newer[p] = -1
+            if collecting[key, 2] == 0:
+                collecting[key, 0] = p
+            else:
+                newer[collecting[key, 1]] = p
+            collecting[key, 1] = p
+            collecting[key, 2] += 1
+            i += 1
+        offsets[c] = n
+        if c == len(at):
+            break
+        key = closing[c]
+        p = last[key, 0]
+        for _ in range(last[key, 2]):
+            free[freed] = p
+            freed += 1
+            if shows_last:
+                kind[n], place[n] = 1, p
+                n += 1
+            p = newer[p]
+        kind[n], place[n] = 3, collecting[key, 0] if collecting[key, 2] else last[key, 0]
+        n += 1
+        p = collecting[key, 0]
+        for _ in range(collecting[key, 2]):
+            kind[n], place[n] = 0, p
+            n += 1
+            p = newer[p]
+        for k in range(3):
+            last[key, k] = collecting[key, k]
+        collecting[key, 2] = 0
+    return kind[:n], place[:n], offsets, free[:freed]

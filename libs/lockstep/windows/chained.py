@@ -1,0 +1,124 @@
+"""Held rows chained by realm in order of arrival: what the sliding windows share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lockstep.aggregators.accumulators import grown
+from lockstep.columns.column import Column, Longs
+from lockstep.columns.compiled import plain
+from lockstep.columns.flow import Flow
+from lockstep.columns.growing import GrowingArray
+from lockstep.columns.held import HeldRows
+from lockstep.columns.stored import events_of, parts_of
+from lockstep.windows import sliding_kernel as sliding
+from lockstep.windows.contract import Setup, Step
+
+
+class Chained:
+    """See ColumnarWindow. Subclasses say what leaves."""
+
+    slides = True
+    in_order = True
+    resets = False
+    shows_timers = False
+    hears_timers = False
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.held: HeldRows = HeldRows(setup.types, setup.pool, extras=1)
+        self.head = np.full(1, -1, np.int64)
+        self.tail = np.full(1, -1, np.int64)
+        self.count = np.zeros(1, np.int64)
+        self._newer = GrowingArray(np.int64)
+        self._left: list[Longs] = []
+
+    @property
+    def newer(self) -> Longs:
+        """The next place of the chain by place, where a row is held."""
+        return self._newer.values
+
+    # --- folding ---------------------------------------------------------------------------------
+
+    def enter(self, step: Step) -> tuple[Longs, Longs, Longs]:
+        """(places, offsets, realm of each chunk) of the slice's events, which are held from now
+        on."""
+        chunks = step.chunks
+        places = self.held.add(chunks.columns, chunks.times, [step.groups])
+        self._newer.reserve(len(self.held.times))
+        keys = np.zeros(chunks.count, np.int64) if chunks.keys is None else chunks.keys
+        if len(keys):
+            self._reserve(int(keys.max()) + 1)
+        return places, plain(chunks.starts, np.int64), plain(keys, np.int64)
+
+    def _reserve(self, realms: int) -> None:
+        self.head = grown(self.head, realms, -1)
+        self.tail = grown(self.tail, realms, -1)
+        self.count = grown(self.count, realms)
+
+    def chain(self) -> tuple[Any, ...]:
+        """The arrays that kernels change."""
+        return self.head, self.tail, self.count, self.newer
+
+    def made(self, step: Step, kernel_out: Any) -> Flow:
+        """The flow of a kernel that emits one chunk per chunk."""
+        kind, row, place, time, offsets = kernel_out
+        self._left.append(place[kind == 1])
+        chunks = step.chunks
+        order = chunks.order.below(step.place, 0)
+        return Flow(
+            chunks, offsets, order, chunks.now, row, kind, place, time, self.held, chunks.keys
+        )
+
+    def settle(self) -> None:
+        """See ColumnarWindow."""
+        for places in self._left:
+            self.held.places.give_back(places)
+        self._left.clear()
+
+    def due_ms(self) -> int | None:
+        """See ColumnarWindow."""
+        return None
+
+    # --- state -----------------------------------------------------------------------------------
+
+    def inside(self, realm: int) -> Longs:
+        """See ColumnarWindow."""
+        if realm >= len(self.head):
+            return np.zeros(0, np.int64)
+        found: Longs = sliding.follow(self.head[realm], self.newer, self.count[realm])
+        return found
+
+    def keeps(self, realm: int) -> Longs:
+        """See ColumnarWindow."""
+        return self.inside(realm)
+
+    def store(self, realm: int) -> Any:
+        """See ColumnarWindow."""
+        return events_of(self.held, self.inside(realm))
+
+    def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
+        """See ColumnarWindow."""
+        self._reserve(realm + 1)
+        for times, columns in parts_of(state, self.setup.types):
+            if len(times):
+                self._append(realm, times, columns, groups(columns, times, realm))
+
+    def _append(self, realm: int, times: Longs, columns: Sequence[Column], group: Longs) -> None:
+        places = self.held.add(columns, times, [group])
+        self._newer.reserve(len(self.held.times))
+        self.newer[places[:-1]] = places[1:]
+        self.newer[places[-1]] = -1
+        if self.count[realm]:
+            self.newer[self.tail[realm]] = places[0]
+        else:
+            self.head[realm] = places[0]
+        self.tail[realm] = places[-1]
+        self.count[realm] += len(places)
+
+    def timers(self, realm: int) -> list[tuple[int, int]]:
+        """See ColumnarWindow."""
+        return []

@@ -1,0 +1,110 @@
+"""What a window on columns is to its query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from lockstep.columns.chunks import Chunks
+from lockstep.columns.column import Longs
+from lockstep.columns.flow import Flow
+from lockstep.columns.held import HeldRows
+from lockstep.columns.keys import Ids
+from lockstep.columns.moves import Moves
+from lockstep.columns.pool import StringPool
+from lockstep.events import AttributeType
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What a window gets of a slice: its events with their groups, and how the clock moved.
+
+    `moves.before` is the clock in front of the slice; `place` the query's place among the
+    receivers.
+    """
+
+    chunks: Chunks
+    groups: Ids
+    moves: Moves
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a window is built with: the schema behind it, where strings are kept, and what the query
+    wants to see. `rank` is that of the owner of its timers (operators.runtime.ranks): the query, or
+    the partition that it is in."""
+
+    types: Sequence[AttributeType]
+    pool: StringPool
+    wants_expired: bool
+    aggregates: bool
+    keyed: bool
+    rank: int
+
+
+@runtime_checkable
+class RecallsTimers(Protocol):
+    """A window whose pending timers do not follow from what it holds."""
+
+    def load_timers(self, realm: int, timers: Sequence[tuple[int, int]]) -> None:
+        """Takes over what `timers` gave."""
+
+
+class ColumnarWindow(Protocol):
+    """A window of a query, for all partition instances at once (realms).
+
+    `slides`: events leave one by one. `in_order`: in the order in which they came. `resets`:
+    batches end with a RESET mark. `shows_timers`: what its timers emit is seen. `hears_timers`: it
+    makes a difference what comes first, its own timers or what those of others bring.
+    """
+
+    @property
+    def slides(self) -> bool:
+        """See the class."""
+
+    @property
+    def in_order(self) -> bool:
+        """See the class."""
+
+    @property
+    def resets(self) -> bool:
+        """See the class."""
+
+    @property
+    def shows_timers(self) -> bool:
+        """See the class."""
+
+    @property
+    def hears_timers(self) -> bool:
+        """See the class."""
+
+    @property
+    def held(self) -> HeldRows:
+        """The rows that it keeps; their first extra is their group."""
+
+    def flow(self, step: Step) -> Flow:
+        """What enters and leaves."""
+
+    def settle(self) -> None:
+        """The slice is done: what left may be forgotten."""
+
+    def due_ms(self) -> int | None:
+        """When the next timer fires, or None."""
+
+    def keeps(self, realm: int) -> Longs:
+        """The places of all held rows."""
+
+    def inside(self, realm: int) -> Longs:
+        """The places of the rows that aggregates hold, in order."""
+
+    def store(self, realm: int) -> Any:
+        """The reference window's state for a realm."""
+
+    def load(self, realm: int, state: Any, groups: Any) -> None:
+        """Takes over what `store` gave; `groups` gives the groups of events."""
+
+    def timers(self, realm: int) -> list[tuple[int, int]]:
+        """The timers that the reference's window would have pending: when they are due, and a
+        number that orders those of the query that are due at once."""

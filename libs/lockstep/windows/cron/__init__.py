@@ -1,0 +1,1 @@
+"""cron('expression') (semantics 7.13)."""

@@ -1,0 +1,1 @@
+"""delay(t) (semantics 7.6)."""

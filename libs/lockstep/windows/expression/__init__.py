@@ -1,0 +1,1 @@
+"""expression('condition') (semantics 7.14)."""

@@ -1,0 +1,1 @@
+"""expressionBatch('condition' …) (semantics 7.15)."""

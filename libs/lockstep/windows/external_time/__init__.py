@@ -1,0 +1,1 @@
+"""externalTime(attribute, t) (semantics 7.7)."""

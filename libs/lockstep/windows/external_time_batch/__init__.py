@@ -1,0 +1,1 @@
+"""externalTimeBatch(attribute, t …) (semantics 7.8)."""

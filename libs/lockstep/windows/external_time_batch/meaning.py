@@ -1,0 +1,115 @@
+"""externalTimeBatch(attribute, t [, start.time [, timeout [, replace.with.batchtime]]]): batches by
+an
+attribute (semantics 7.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lockstep.operators.contract import PlainState, StreamEvent
+from lockstep.windows.chunks import WindowBase, batch_chunk
+from lockstep.windows.contents import Contents, EveryEvent
+from lockstep.windows.registry import WindowCall, window
+
+
+class AttributeBatches(WindowBase):
+    """An event at or behind the end closes the batch and opens the one that contains it.
+
+    With a timeout the open batch is flushed when nothing comes for that long by the clock; later
+    events of its period bring the whole batch out again (`_flushed`).
+    """
+
+    def __init__(self, call: WindowCall, contents: Contents, first: int = 0) -> None:
+        super().__init__(call)
+        self._attribute = call.attribute(first)
+        self._period_ms = int(call.constant(first + 1))
+        self._start_of: Callable[[Any], Any] | None = None
+        if len(call) > first + 2:
+            self._start_of = call.value(first + 2)
+        self._timeout_ms = int(call.constant(first + 3, 0))
+        self._replaces = bool(call.constant(first + 4, False))
+        self._open = contents
+        self._last: list[StreamEvent] = []
+        self._start_ms = 0
+        self._end_ms: int | None = None
+        self._latest_ms = 0
+        self._due_ms = 0
+        self._flushed = False
+
+    def process(self, chunk: list[StreamEvent]) -> None:
+        """See the class."""
+        for event in chunk:
+            value = event.data[self._attribute]
+            if self._end_ms is None:
+                self._begin(event, value)
+            assert self._end_ms is not None
+            self._latest_ms = max(self._latest_ms, value)
+            if value >= self._end_ms:
+                self._close()
+                self._flushed = False
+                self._end_ms = self._end_behind(self._latest_ms)
+            self._open.add(self._stamped(event))
+        if self._timeout_ms > 0:
+            self._due_ms = self.context.now_ms() + self._timeout_ms
+            self.context.schedule(self, self._due_ms)
+
+    def _begin(self, event: StreamEvent, value: int) -> None:
+        self._latest_ms = value
+        if self._start_of is None:
+            self._start_ms, self._end_ms = value, value + self._period_ms
+        else:
+            self._start_ms = int(self._start_of(event))
+            self._end_ms = self._end_behind(value)
+
+    def _end_behind(self, value: int) -> int:
+        return value + self._period_ms - (value - self._start_ms) % self._period_ms
+
+    def _stamped(self, event: StreamEvent) -> StreamEvent:
+        if not self._replaces:
+            return event
+        at = self._attribute
+        data = (*event.data[:at], self._end_ms, *event.data[at + 1 :])
+        return StreamEvent(event.timestamp_ms, data)
+
+    def on_timer(self, due_ms: int) -> None:
+        """Nothing came for the timeout: the open batch is flushed early."""
+        if due_ms == self._due_ms:
+            self._close()
+            self._flushed = True
+
+    def _close(self) -> None:
+        batch = self._open.take()
+        if self._flushed:
+            if not batch:
+                return
+            # The whole batch comes again; contents by key keep one event of each.
+            for event in [*self._last, *batch]:
+                self._open.add(event)
+            batch = self._open.take()
+        previous, self._last = self._last, batch
+        out = batch_chunk(previous, batch, self._latest_ms)
+        if out:
+            self.emit(out)
+
+    def content(self) -> Iterable[StreamEvent]:
+        """The last emitted batch."""
+        return self._last
+
+    def snapshot(self) -> PlainState:
+        """The period, the batches, and what the timeout needs."""
+        period = (self._start_ms, self._end_ms, self._latest_ms, self._due_ms, self._flushed)
+        return (period, list(self._last), self._open.held())
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        period, last, collected = state
+        self._start_ms, self._end_ms, self._latest_ms, self._due_ms, self._flushed = period
+        self._last = list(last)
+        self._open.restore(collected)
+
+
+@window("externalTimeBatch")
+def external_time_batch(call: WindowCall) -> WindowBase:
+    """All events of the period."""
+    return AttributeBatches(call, EveryEvent())

@@ -1,0 +1,1 @@
+"""frequent and lossyFrequent (semantics 7.11)."""

@@ -1,0 +1,1 @@
+"""hopping(t, hop) (semantics 7.16)."""

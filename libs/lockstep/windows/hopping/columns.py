@@ -1,0 +1,121 @@
+"""hopping(t, hop) on columns (semantics 7.16)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lockstep.columns.column import Longs
+from lockstep.columns.compiled import plain
+from lockstep.columns.flow import Flow
+from lockstep.columns.growing import GrowingArray
+from lockstep.columns.order import Order
+from lockstep.windows.batches import Batches, grown_lines
+from lockstep.windows.batching_kernel import UNKNOWN
+from lockstep.windows.contract import Setup, Step
+from lockstep.windows.hopping import kernel as hopping
+from lockstep.windows.timers import Timers
+
+
+class HoppingWindow(Batches):
+    """At each hop the events of the last t are a batch; until they are too old they wait for the
+    next."""
+
+    shows_timers = True
+    hears_timers = True
+
+    def __init__(self, setup: Setup, length_ms: int, period_ms: int) -> None:
+        super().__init__(setup)
+        self._length_ms = length_ms
+        self._period_ms = period_ms
+        self._later = GrowingArray(np.int64)
+        self._uses = GrowingArray(np.int64)
+        self._state = np.zeros((0, 2), np.int64)
+        self._timers = Timers()
+
+    @property
+    def links(self) -> tuple[Longs, Longs]:
+        """See Batches: a row may be in both chains."""
+        return self._later.values, self._newer.values
+
+    def reserve(self, realms: int) -> None:
+        """See Batches."""
+        super().reserve(realms)
+        known = len(self._state)
+        self._state = grown_lines(self._state, realms)
+        self._state[known:, 0] = UNKNOWN
+
+    def make_room(self) -> None:
+        """See Batches."""
+        super().make_room()
+        self._later.reserve(len(self.held.times))
+        self._uses.reserve(len(self.held.times))
+
+    def flow(self, step: Step) -> Flow:
+        """See ColumnarWindow."""
+        chunks, moves = step.chunks, step.moves
+        keys, inside, places = self.enter(step)
+        self._timers.reserve(len(self._state))
+        kind, place, self._free, hops = hopping.hop(
+            plain(chunks.starts, np.int64),
+            plain(chunks.order.moments, np.int64),
+            plain(chunks.now, np.int64),
+            keys,
+            places,
+            self.held.times,
+            plain(moves.moments, np.int64),
+            plain(moves.clock, np.int64),
+            moves.before,
+            moves.leaps,
+            self._length_ms,
+            self._period_ms,
+            self.setup.wants_expired,
+            inside,
+            self._state,
+            self._timers.heap,
+            self._timers.counts,
+            self.collecting,
+            self.last,
+            self._newer.values,
+            self._later.values,
+            self._uses.values,
+        )
+        starts, realms, moment, due, clock, firing = np.ascontiguousarray(hops.T)
+        offsets = np.append(starts, len(kind))
+        order = Order(moment, (due, self.setup.rank, firing, 0))
+        return self.left(step, (kind, place, offsets), order, clock, clock, realms)
+
+    def due_ms(self) -> int | None:
+        """See ColumnarWindow."""
+        return self._timers.due_ms
+
+    # --- state -----------------------------------------------------------------------------------
+
+    def store(self, realm: int) -> Any:
+        """See ColumnarWindow."""
+        last, waiting = super().store(realm)
+        next_ms = int(self._state[realm, 0])
+        return (None if next_ms == UNKNOWN else next_ms, waiting, last)
+
+    def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
+        """See ColumnarWindow."""
+        next_ms, waiting, last = state
+        super().load(realm, (last, waiting), groups)
+        # An event that waits and is in the batch as well has two places from now on.
+        self._uses.values[self.inside(realm)] = 2
+        self._uses.values[self.waiting(realm)] = 1
+        self._state[realm] = UNKNOWN if next_ms is None else next_ms, 0
+
+    def timers(self, realm: int) -> list[tuple[int, int]]:
+        """See ColumnarWindow."""
+        if realm >= len(self._state) or not self._state[realm, 1]:
+            return []
+        return [(int(self._state[realm, 0]), int(self._state[realm, 1]))]
+
+    def load_timers(self, realm: int, timers: Sequence[tuple[int, int]]) -> None:
+        """See RecallsTimers."""
+        for due_ms, number in timers:
+            self._timers.ask(due_ms, number, realm)
+            self._state[realm, 1] = number

@@ -1,0 +1,1 @@
+"""length(n) (semantics 7.1)."""

@@ -1,0 +1,24 @@
+"""length(n) on columns (semantics 7.1)."""
+
+from __future__ import annotations
+
+from lockstep.columns.compiled import plain
+from lockstep.columns.flow import Flow
+from lockstep.windows import sliding_kernel as sliding
+from lockstep.windows.chained import Chained
+from lockstep.windows.contract import Setup, Step
+
+
+class LengthWindow(Chained):
+    """The last n events of each realm."""
+
+    def __init__(self, setup: Setup, length: int) -> None:
+        super().__init__(setup)
+        self._length = length
+
+    def flow(self, step: Step) -> Flow:
+        """See ColumnarWindow."""
+        places, starts, keys = self.enter(step)
+        now = plain(step.chunks.now, "int64")
+        out = sliding.slide_by_length(starts, now, keys, places, self._length, *self.chain())
+        return self.made(step, out)

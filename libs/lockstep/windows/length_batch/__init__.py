@@ -1,0 +1,1 @@
+"""lengthBatch(n …) (semantics 7.2)."""

@@ -1,0 +1,102 @@
+"""lengthBatch(n [, stream.current.event]): batches of n events (semantics 7.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lockstep.operators.contract import PlainState, StreamEvent
+from lockstep.windows.chunks import WindowBase, batch_chunk, expired, reset
+from lockstep.windows.contents import Contents, EveryEvent
+from lockstep.windows.registry import WindowCall, window
+
+
+class CountedBatches(WindowBase):
+    """A batch closes when its contents count n; each complete batch is a chunk of its own."""
+
+    def __init__(self, call: WindowCall, length: int, contents: Contents) -> None:
+        super().__init__(call)
+        self._length = length
+        self._open = contents
+        self._last: list[StreamEvent] = []
+
+    def process(self, chunk: list[StreamEvent]) -> None:
+        """Collects; emits `[X previous][RESET][C batch]` for every batch that is complete."""
+        batch = self._open
+        for event in chunk:
+            batch.add(event)
+            if len(batch) >= self._length:
+                self._close()
+
+    def _close(self) -> None:
+        previous, self._last = self._last, self._open.take()
+        self.emit(batch_chunk(previous, self._last, self.context.now_ms()))
+
+    def content(self) -> Iterable[StreamEvent]:
+        """The previous complete batch."""
+        return self._last
+
+    def snapshot(self) -> PlainState:
+        """The last batch and the open one."""
+        return (list(self._last), self._open.held())
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        last, collected = state
+        self._last = list(last)
+        self._open.restore(collected)
+
+
+class StreamingLengthBatch(WindowBase):
+    """Current events pass at once; the (n+1)th expires the batch in front of it."""
+
+    def __init__(self, call: WindowCall, length: int) -> None:
+        super().__init__(call)
+        self._length = length
+        self._held: list[StreamEvent] = []
+
+    def process(self, chunk: list[StreamEvent]) -> None:
+        """See the class."""
+        now = self.context.now_ms()
+        out: list[StreamEvent] = []
+        for event in chunk:
+            if len(self._held) == self._length:
+                out += batch_chunk(self._held, [], now)
+                self._held = []
+            self._held.append(event)
+            out.append(event)
+        self.emit(out)
+
+    def content(self) -> Iterable[StreamEvent]:
+        """The events collected so far."""
+        return self._held
+
+    def snapshot(self) -> PlainState:
+        """The events collected so far."""
+        return list(self._held)
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        self._held = list(state)
+
+
+class EmptyBatches(WindowBase):
+    """n = 0: each event is in and out at once."""
+
+    def process(self, chunk: list[StreamEvent]) -> None:
+        """`[C][X][RESET]` per event."""
+        now = self.context.now_ms()
+        out: list[StreamEvent] = []
+        for event in chunk:
+            out += (event, expired(event, now), reset(now))
+        self.emit(out)
+
+
+@window("lengthBatch")
+def length_batch(call: WindowCall) -> WindowBase:
+    """The form that the arguments ask for."""
+    length = int(call.constant(0))
+    if length == 0:
+        return EmptyBatches(call)
+    if call.constant(1, False):
+        return StreamingLengthBatch(call, length)
+    return CountedBatches(call, length, EveryEvent())

@@ -1,0 +1,1 @@
+"""session(gap [, key [, allowed.latency]]) (semantics 7.9)."""

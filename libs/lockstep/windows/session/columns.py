@@ -1,0 +1,238 @@
+"""session(gap [, key [, latency]]) on columns (semantics 7.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lockstep.columns.chunks import Chunks
+from lockstep.columns.column import Longs
+from lockstep.columns.compiled import plain
+from lockstep.columns.flow import EXPIRED, Flow
+from lockstep.columns.growing import GrowingArray
+from lockstep.columns.held import HeldRows
+from lockstep.columns.keys import KeySpace, value_names
+from lockstep.columns.stored import columns_of, events_of
+from lockstep.windows import sliding_kernel as sliding
+from lockstep.windows.batches import grown_lines
+from lockstep.windows.contract import Setup, Step
+from lockstep.windows.session import kernel as sessions
+from lockstep.windows.time.columns import timed_order
+from lockstep.windows.timers import Timers
+
+_FORGET_MIN = 4096
+_NONE = np.zeros(0, np.int64)
+
+
+class SessionWindow:
+    """Sessions by key, or (in a partition, without `key`) one in each realm."""
+
+    slides = True
+    in_order = False
+    resets = False
+    hears_timers = True
+
+    def __init__(
+        self, setup: Setup, gap_ms: int, key: int | None = None, latency_ms: int = 0
+    ) -> None:
+        self.setup = setup
+        self.shows_timers = setup.wants_expired
+        self.held: HeldRows = HeldRows(setup.types, setup.pool, extras=1)
+        self._gap_ms = gap_ms
+        self._latency_ms = latency_ms
+        self._key = key
+        self._space = KeySpace()
+        self._sessions = np.zeros((0, sessions.COLUMNS), np.int64)
+        self._lines = np.zeros((0, 2), np.int64)
+        self._newer = GrowingArray(np.int64)
+        self._timers = Timers()
+        self._free: list[Longs] = []
+
+    def flow(self, step: Step) -> Flow:
+        """See ColumnarWindow."""
+        chunks, moves = step.chunks, step.moves
+        keys = _keys_of(step.chunks, self._key, self._space)
+        self._reserve(max(len(self._space), int(keys.max()) + 1 if len(keys) else 1))
+        inside = len(self.held)
+        places = self.held.add(chunks.columns, chunks.times, [step.groups])
+        self._newer.reserve(len(self.held.times))
+        self._timers.reserve(2 * len(places) + 1)
+        kind, row, place, made, dropped = sessions.run_sessions(
+            plain(chunks.starts, np.int64),
+            plain(chunks.order.moments, np.int64),
+            plain(chunks.now, np.int64),
+            plain(keys, np.int64),
+            places,
+            self.held.times,
+            plain(moves.moments, np.int64),
+            plain(moves.clock, np.int64),
+            moves.before,
+            moves.leaps,
+            self._gap_ms,
+            self._latency_ms,
+            self.setup.keyed,
+            inside,
+            self._sessions,
+            self._lines,
+            self._newer.values,
+            self._timers.heap,
+            self._timers.counts,
+        )
+        self._free += [place[kind == EXPIRED], places[dropped]]
+        starts, source, moment, due, clock, key, firing = np.ascontiguousarray(made.T)
+        owner = (self.setup.rank, firing)
+        order = timed_order(chunks.order, source, moment, due, owner, step.place)
+        realms = None
+        if chunks.keys is not None:
+            own = chunks.keys[np.maximum(source, 0)] if chunks.count else key
+            realms = np.where(source < 0, key, own)
+        # Expired rows keep their own times.
+        time = self.held.times[place]
+        offsets = np.append(starts, len(kind))
+        return Flow(chunks, offsets, order, clock, row, kind, place, time, self.held, realms)
+
+    def _reserve(self, keys: int) -> None:
+        self._lines = grown_lines(self._lines, keys, -1)
+        self._sessions = grown_lines(self._sessions, 2 * len(self._lines))
+
+    def settle(self) -> None:
+        """See ColumnarWindow."""
+        for places in self._free:
+            self.held.places.give_back(places)
+        self._free.clear()
+        many = max(len(self._space), int(self._timers.counts[0]))
+        if many > _FORGET_MIN and many > 4 * len(self.held):
+            self._forget()
+
+    def _forget(self) -> None:
+        """Drops the keys and timers that nobody needs any more."""
+        heap = self._timers.heap[: self._timers.counts[0]]
+        line = heap[:, 2]
+        key, at = np.divmod(line, 2)
+        wanted = (self._lines[key, 0] == at) | (self._lines[key, 1] == at)
+        wanted &= self._sessions[line, sessions.TIMER_DUE] == heap[:, 0]
+        wanted &= self._sessions[line, sessions.TIMER_NUMBER] == heap[:, 1]
+        self._timers.keep(wanted)
+        if self._key is None:
+            return
+        live = np.max(self._lines[: len(self._space)], axis=1) >= 0
+        moved, kept = self._space.compact(live), np.flatnonzero(live)
+        rows = np.stack([2 * kept, 2 * kept + 1], axis=1).ravel()
+        self._lines, self._sessions = self._lines[kept], self._sessions[rows]
+        self._timers.rename(2 * moved, 2)
+
+    def due_ms(self) -> int | None:
+        """See ColumnarWindow; a session that has gone on since is asked again."""
+        return self._timers.due_ms
+
+    # --- state -----------------------------------------------------------------------------------
+
+    def _ordered(self, which: int, realm: int) -> list[tuple[int, int]]:
+        """(key, line) of the sessions that are open or put aside, in order of their creation."""
+        if self.setup.keyed:
+            own = np.arange(realm, min(realm + 1, len(self._lines)))
+            keys = own[self._lines[own, which] >= 0]
+        else:
+            keys = np.flatnonzero(self._lines[:, which] >= 0)
+        lines = 2 * keys + self._lines[keys, which]
+        arranged = np.argsort(self._sessions[lines, sessions.NUMBER])
+        return list(zip(keys[arranged].tolist(), lines[arranged].tolist(), strict=True))
+
+    def _places(self, line: int) -> Longs:
+        own = self._sessions[line]
+        found: Longs = sliding.follow(own[sessions.HEAD], self._newer.values, own[sessions.COUNT])
+        return found
+
+    def keeps(self, realm: int) -> Longs:
+        """See ColumnarWindow."""
+        lines = [line for which in range(2) for _, line in self._ordered(which, realm)]
+        return np.concatenate([_NONE, *map(self._places, lines)])
+
+    def inside(self, realm: int) -> Longs:
+        """See ColumnarWindow."""
+        return self.keeps(realm)
+
+    def store(self, realm: int) -> Any:
+        """See ColumnarWindow."""
+        return tuple(
+            [
+                (None if self._key is None else self._space.keys[key], self._saved(line))
+                for key, line in self._ordered(which, realm)
+            ]
+            for which in (sessions.OPEN, sessions.ASIDE)
+        )
+
+    def _saved(self, line: int) -> Any:
+        own = self._sessions[line]
+        events = events_of(self.held, self._places(line))
+        return (events, *(int(own[i]) for i in (sessions.LATE, sessions.START, sessions.END)))
+
+    def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
+        """See ColumnarWindow."""
+        for which in (sessions.ASIDE, sessions.OPEN):
+            for name, saved in state[which]:
+                self._load(realm if self._key is None else self._space.id_of(name), which, saved)
+        every = self.keeps(realm)
+        if len(every):
+            columns = self.held.columns(every)
+            self.held.extra(0)[every] = groups(columns, self.held.times[every], realm)
+
+    def _load(self, key: int, which: int, saved: Any) -> None:
+        self._reserve(key + 1)
+        events, late, start, end = saved
+        times, columns = columns_of(events, self.setup.types)
+        places = self.held.add(columns, times, [np.zeros(len(times), np.int64)])
+        self._newer.reserve(len(self.held.times))
+        self._newer.values[places[:-1]] = places[1:]
+        self._newer.values[places[-1]] = -1
+        at = 1 if self._lines[key, 1 - which] == 0 else 0
+        self._lines[key, which] = at
+        number = int(self._timers.counts[1]) + 1
+        due = end + (self._latency_ms if which == sessions.ASIDE else 0)
+        if which == sessions.OPEN and not self.setup.keyed:
+            number += sessions.BEHIND_ASIDE
+        last = places[late - 1] if late else -1
+        own = (start, end, places[0], places[-1], last, len(places), late, number, due, number)
+        self._sessions[2 * key + at] = own
+        self._timers.counts[1] += 1
+        if not self.setup.keyed:
+            _ask(self._timers, due, number, 2 * key + at)
+
+    def timers(self, realm: int) -> list[tuple[int, int]]:
+        """See ColumnarWindow."""
+        due: dict[int, int] = {}
+        for which, more in ((sessions.OPEN, 0), (sessions.ASIDE, self._latency_ms)):
+            for _, line in self._ordered(which, realm):
+                own = self._sessions[line]
+                number = int(own[sessions.NUMBER]) if self.setup.keyed else 0
+                due[int(own[sessions.END]) + more] = number
+        return sorted(due.items())
+
+    def load_timers(self, realm: int, timers: Sequence[tuple[int, int]]) -> None:
+        """See RecallsTimers: what fires first of a partition's instances hangs on who asked
+        first."""
+        if not self.setup.keyed or realm >= len(self._lines) or self._lines[realm, 0] < 0:
+            return
+        line = 2 * realm + int(self._lines[realm, 0])
+        end = int(self._sessions[line, sessions.END])
+        number = next((number for due, number in timers if due == end), 0)
+        self._sessions[line, sessions.NUMBER] = number
+        self._sessions[line, sessions.TIMER_NUMBER] = number
+        _ask(self._timers, end, number, line)
+
+
+def _ask(timers: Timers, due_ms: int, number: int, line: int) -> None:
+    last = int(timers.counts[1])
+    timers.ask(due_ms, number, line)
+    timers.counts[1] = max(last, number % sessions.BEHIND_ASIDE)
+
+
+def _keys_of(chunks: Chunks, key: int | None, space: KeySpace) -> Longs:
+    """The key of each event: an attribute, or the partition instance."""
+    if key is not None and len(chunks):
+        return space.assign(*value_names(chunks.columns[key]))
+    if chunks.keys is not None:
+        return chunks.per_event(chunks.keys)
+    return np.zeros(len(chunks), np.int64)

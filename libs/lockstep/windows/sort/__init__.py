@@ -1,0 +1,1 @@
+"""sort(n, attribute …) (semantics 7.10)."""

@@ -1,0 +1,72 @@
+"""sort(n, attribute [, 'asc'|'desc'] …): keeps the n smallest in the given order (semantics
+7.10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cmp_to_key
+from typing import Any
+
+from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
+from lockstep.windows.chunks import WindowBase
+from lockstep.windows.registry import WindowCall, window
+
+
+def _keys(call: WindowCall) -> list[tuple[int, int]]:
+    """(attribute, 1 ascending or -1 descending), in order of precedence."""
+    keys: list[tuple[int, int]] = []
+    for index in range(1, len(call)):
+        if call.is_attribute(index):
+            keys.append((call.attribute(index), 1))
+        elif str(call.constant(index)).lower() == "desc":
+            keys[-1] = (keys[-1][0], -1)
+    return keys
+
+
+@window("sort")
+class SortWindow(WindowBase):
+    """`[C new][X the largest beyond n]`; among equals the latest goes."""
+
+    def __init__(self, call: WindowCall) -> None:
+        super().__init__(call)
+        self._length = int(call.constant(0))
+        keys = _keys(call)
+
+        def compare(left: StreamEvent, right: StreamEvent) -> int:
+            for attribute, direction in keys:
+                one, other = left.data[attribute], right.data[attribute]
+                if one == other:
+                    continue
+                if one is None or other is None:
+                    # As in `order by`, nulls come last in either direction: they leave first.
+                    return 1 if one is None else -1
+                return direction if one > other else -direction
+            return 0
+
+        self._sort_key: Any = cmp_to_key(compare)
+        self._held: list[StreamEvent] = []
+
+    def process(self, chunk: list[StreamEvent]) -> None:
+        """See the class."""
+        now = self.context.now_ms()
+        out: list[StreamEvent] = []
+        for event in chunk:
+            out.append(event)
+            self._held.append(event)
+            if len(self._held) > self._length:
+                self._held.sort(key=self._sort_key)
+                out.append(StreamEvent(now, self._held.pop().data, EXPIRED))
+        self.emit(out)
+
+    def content(self) -> Iterable[StreamEvent]:
+        """The events inside."""
+        return self._held
+
+    def snapshot(self) -> PlainState:
+        """The events inside, in order."""
+        return list(self._held)
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        self._held = list(state)

@@ -1,0 +1,1 @@
+"""time(t) (semantics 7.3)."""

@@ -1,0 +1,1 @@
+"""timeBatch(t …) (semantics 7.4)."""

@@ -1,0 +1,149 @@
+"""timeBatch(t [, start.time] [, stream.current.event]): batches by clock (semantics 7.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lockstep.events import AttributeType
+from lockstep.operators.contract import PlainState, StreamEvent
+from lockstep.windows.chunks import WindowBase, batch_chunk
+from lockstep.windows.contents import Contents, EveryEvent
+from lockstep.windows.registry import WindowCall, window
+
+
+class Grid:
+    """Batch boundaries: the first event's clock plus whole periods, or start.time plus whole
+    periods.
+    """
+
+    def __init__(self, period_ms: int, start_ms: int | None) -> None:
+        self.period_ms = period_ms
+        self._start_ms = start_ms
+        self.next_ms: int | None = None
+
+    def advance(self, now: int) -> int:
+        """The boundary behind `now`; boundaries that passed without events are left out."""
+        if self.next_ms is None:
+            if self._start_ms is None:
+                self.next_ms = now + self.period_ms
+            else:
+                self.next_ms = now + self.period_ms - (now - self._start_ms) % self.period_ms
+        elif self.next_ms <= now:
+            self.next_ms += ((now - self.next_ms) // self.period_ms + 1) * self.period_ms
+        return self.next_ms
+
+
+class ClockedBatches(WindowBase):
+    """A batch closes at each boundary of the grid; an event exactly at one belongs to the next
+    batch.
+
+    `stamped`: the events leave with the boundary as their timestamp. `length`: closes also when
+    so many are collected.
+    """
+
+    def __init__(
+        self,
+        call: WindowCall,
+        grid: Grid,
+        contents: Contents,
+        *,
+        stamped: bool = False,
+        length: int | None = None,
+    ) -> None:
+        super().__init__(call)
+        self._grid = grid
+        self._open = contents
+        self._last: list[StreamEvent] = []
+        self._stamped = stamped
+        self._length = length
+
+    def process(self, chunk: list[StreamEvent]) -> None:
+        """Collects; the timer of the next boundary runs while there is something to emit at it."""
+        if not self._open and not self._last:
+            self.context.schedule(self, self._grid.advance(self.context.now_ms()))
+        for event in chunk:
+            self._open.add(event)
+            if self._length is not None and len(self._open) >= self._length:
+                self._close(self.context.now_ms())
+
+    def on_timer(self, due_ms: int) -> None:
+        """Closes the batch of a boundary; a timer from before the grid moved on is nobody's."""
+        if due_ms != self._grid.next_ms:
+            return
+        self._grid.next_ms = due_ms + self._grid.period_ms
+        self._close(due_ms)
+        if self._last:
+            self.context.schedule(self, self._grid.next_ms)
+
+    def _close(self, boundary_ms: int) -> None:
+        previous, batch = self._last, self._open.take()
+        if self._stamped:
+            batch = [StreamEvent(boundary_ms, event.data) for event in batch]
+        self._last = batch
+        out = batch_chunk(previous, batch, self.context.now_ms())
+        if out:
+            self.emit(out)
+
+    def content(self) -> Iterable[StreamEvent]:
+        """The last emitted batch."""
+        return self._last
+
+    def snapshot(self) -> PlainState:
+        """The next boundary, the last batch and the open one."""
+        return (self._grid.next_ms, list(self._last), self._open.held())
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        self._grid.next_ms, last, collected = state
+        self._last = list(last)
+        self._open.restore(collected)
+
+
+class StreamingTimeBatch(WindowBase):
+    """Current events pass at once; at each boundary the batch is expired."""
+
+    def __init__(self, call: WindowCall, grid: Grid) -> None:
+        super().__init__(call)
+        self._grid = grid
+        self._held: list[StreamEvent] = []
+
+    def process(self, chunk: list[StreamEvent]) -> None:
+        """See the class."""
+        if not self._held:
+            self.context.schedule(self, self._grid.advance(self.context.now_ms()))
+        self._held += chunk
+        self.emit(list(chunk))
+
+    def on_timer(self, due_ms: int) -> None:
+        """Expires the batch."""
+        if due_ms != self._grid.next_ms:
+            return
+        self._grid.next_ms = due_ms + self._grid.period_ms
+        batch, self._held = self._held, []
+        self.emit(batch_chunk(batch, [], self.context.now_ms()))
+
+    def content(self) -> Iterable[StreamEvent]:
+        """The events collected so far."""
+        return self._held
+
+    def snapshot(self) -> PlainState:
+        """The next boundary and the events collected so far."""
+        return (self._grid.next_ms, list(self._held))
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        self._grid.next_ms, held = state
+        self._held = list(held)
+
+
+@window("timeBatch")
+def time_batch(call: WindowCall) -> WindowBase:
+    """The form that the arguments ask for: a bool second argument is the streaming flag."""
+    flag = next(
+        (i for i in range(1, len(call)) if call.constant_type(i) is AttributeType.BOOL), None
+    )
+    start_ms = int(call.constant(1)) if len(call) > 1 and flag != 1 else None
+    grid = Grid(int(call.constant(0)), start_ms)
+    if flag is not None and call.constant(flag):
+        return StreamingTimeBatch(call, grid)
+    return ClockedBatches(call, grid, EveryEvent())

@@ -1,0 +1,1 @@
+"""timeLength(t, n) (semantics 7.5)."""

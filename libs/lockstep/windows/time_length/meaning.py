@@ -1,0 +1,68 @@
+"""timeLength(t, n): the events of the last t milliseconds, n at most (semantics 7.5)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
+from lockstep.windows.chunks import WindowBase
+from lockstep.windows.registry import WindowCall, window
+
+
+@window("timeLength")
+class TimeLengthWindow(WindowBase):
+    """Like time(t); when more than n would be inside, the oldest leaves in front of the new one."""
+
+    def __init__(self, call: WindowCall) -> None:
+        super().__init__(call)
+        self._length_ms = int(call.constant(0))
+        self._length = int(call.constant(1))
+        self._held: deque[StreamEvent] = deque()
+        self._armed = False
+
+    def process(self, chunk: list[StreamEvent]) -> None:
+        """See the class."""
+        now = self.context.now_ms()
+        out: list[StreamEvent] = []
+        held = self._held
+        for event in chunk:
+            self._expire(now, out)
+            if len(held) >= self._length > 0:
+                out.append(StreamEvent(now, held.popleft().data, EXPIRED))
+            held.append(event)
+            out.append(event)
+            if not self._armed:
+                self._arm()
+        self.emit(out)
+
+    def _arm(self) -> None:
+        self._armed = bool(self._held)
+        if self._armed:
+            self.context.schedule(self, self._held[0].timestamp_ms + self._length_ms)
+
+    def on_timer(self, due_ms: int) -> None:
+        """What is out by now leaves as one chunk."""
+        out: list[StreamEvent] = []
+        self._expire(self.context.now_ms(), out)
+        self._arm()
+        if out:
+            self.emit(out)
+
+    def _expire(self, now: int, out: list[StreamEvent]) -> None:
+        held, last = self._held, now - self._length_ms
+        while held and held[0].timestamp_ms <= last:
+            out.append(StreamEvent(now, held.popleft().data, EXPIRED))
+
+    def content(self) -> Iterable[StreamEvent]:
+        """The events inside."""
+        return self._held
+
+    def snapshot(self) -> PlainState:
+        """The events inside, and whether a timer runs."""
+        return (list(self._held), self._armed)
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        held, self._armed = state
+        self._held = deque(held)

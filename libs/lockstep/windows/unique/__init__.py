@@ -1,0 +1,1 @@
+"""The windows of the unique pack (extensions 9)."""

@@ -1,0 +1,73 @@
+"""The tumbling `unique:` windows: one event per key and batch (extension pack `unique:`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lockstep.operators.contract import StreamEvent
+from lockstep.windows.chunks import WindowBase
+from lockstep.windows.contents import Contents, FirstOfKey, LatestOfKey
+from lockstep.windows.external_time_batch.meaning import AttributeBatches
+from lockstep.windows.length_batch.meaning import CountedBatches
+from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.time_batch.meaning import ClockedBatches, Grid
+
+
+def _latest(call: WindowCall) -> Contents:
+    return LatestOfKey(call.value(0))
+
+
+def _first(call: WindowCall) -> Contents:
+    return FirstOfKey(call.value(0))
+
+
+def _grid(call: WindowCall) -> Grid:
+    """Period in the second place, start.time in the third."""
+    return Grid(int(call.constant(1)), int(call.constant(2)) if len(call) > 2 else None)
+
+
+class UniqueCountedBatches(CountedBatches):
+    """Findable is what is being collected, not the last batch (the pack's own rule)."""
+
+    def content(self) -> Iterable[StreamEvent]:
+        """The open batch."""
+        return self._open.held()
+
+
+@window("lengthBatch", "unique")
+def unique_length_batch(call: WindowCall) -> WindowBase:
+    """Closes when n distinct keys are collected; the latest of each."""
+    return UniqueCountedBatches(call, int(call.constant(1)), _latest(call))
+
+
+@window("firstLengthBatch", "unique")
+def unique_first_length_batch(call: WindowCall) -> WindowBase:
+    """Closes when n distinct keys are collected; the first of each."""
+    return CountedBatches(call, int(call.constant(1)), _first(call))
+
+
+@window("timeBatch", "unique")
+def unique_time_batch(call: WindowCall) -> WindowBase:
+    """By clock; the latest of each key, stamped with the boundary."""
+    return ClockedBatches(call, _grid(call), _latest(call), stamped=True)
+
+
+@window("firstTimeBatch", "unique")
+def unique_first_time_batch(call: WindowCall) -> WindowBase:
+    """By clock; the first of each key."""
+    return ClockedBatches(call, _grid(call), _first(call), stamped=True)
+
+
+@window("timeLengthBatch", "unique")
+def unique_time_length_batch(call: WindowCall) -> WindowBase:
+    """By clock or when n distinct keys are collected; the latest of each key. n stands last."""
+    has_start = len(call) > 3
+    grid = Grid(int(call.constant(1)), int(call.constant(2)) if has_start else None)
+    length = int(call.constant(len(call) - 1))
+    return ClockedBatches(call, grid, _latest(call), stamped=True, length=length)
+
+
+@window("externalTimeBatch", "unique")
+def unique_external_time_batch(call: WindowCall) -> WindowBase:
+    """As externalTimeBatch, with the latest of each key."""
+    return AttributeBatches(call, _latest(call), first=1)

@@ -1,0 +1,141 @@
+"""The sliding `unique:` windows: ever, first, length, time (extension pack `unique:`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
+from lockstep.windows.chunks import WindowBase
+from lockstep.windows.registry import WindowCall, window
+
+
+def key_function(call: WindowCall, count: int) -> Callable[[StreamEvent], Any]:
+    """The first `count` arguments as a key."""
+    values = [call.value(index) for index in range(count)]
+    if len(values) == 1:
+        return values[0]
+    return lambda event: tuple(value(event) for value in values)
+
+
+class UniqueSliding(WindowBase):
+    """One event per key; a newer one of the same key pushes the old out in front of it."""
+
+    def __init__(self, call: WindowCall, keys: int) -> None:
+        super().__init__(call)
+        self._key_of = key_function(call, keys)
+        self._held: dict[Any, StreamEvent] = {}
+
+    def process(self, chunk: list[StreamEvent]) -> None:
+        """See the class; `make_room` may push out more."""
+        now = self.context.now_ms()
+        out: list[StreamEvent] = []
+        for event in chunk:
+            key = self._key_of(event)
+            old = self._held.pop(key, None)
+            if old is not None:
+                out.append(StreamEvent(now, old.data, EXPIRED))
+            else:
+                self.make_room(now, out)
+            self._held[key] = event
+            self.entered(event)
+            out.append(event)
+        self.emit(out)
+
+    def make_room(self, now: int, out: list[StreamEvent]) -> None:
+        """Pushes out what a new key has no room beside."""
+
+    def entered(self, event: StreamEvent) -> None:
+        """Told of every event that is inside now."""
+
+    def content(self) -> Iterable[StreamEvent]:
+        """The events inside, oldest first."""
+        return self._held.values()
+
+    def snapshot(self) -> PlainState:
+        """The events inside by key, oldest first."""
+        return list(self._held.items())
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        self._held = dict(state)
+
+
+@window("ever", "unique")
+def unique_ever(call: WindowCall) -> WindowBase:
+    """unique:ever(key, …): the latest per key for ever."""
+    return UniqueSliding(call, len(call))
+
+
+@window("length", "unique")
+class UniqueLength(UniqueSliding):
+    """unique:length(key, n): the last n distinct keys."""
+
+    def __init__(self, call: WindowCall) -> None:
+        super().__init__(call, 1)
+        self._length = int(call.constant(1))
+
+    def make_room(self, now: int, out: list[StreamEvent]) -> None:
+        """The oldest leaves."""
+        while self._held and len(self._held) >= self._length:
+            oldest = self._held.pop(next(iter(self._held)))
+            out.append(StreamEvent(now, oldest.data, EXPIRED))
+
+
+@window("time", "unique")
+class UniqueTime(UniqueSliding):
+    """unique:time(key, t): like time(t), where the same key replaces at once."""
+
+    def __init__(self, call: WindowCall) -> None:
+        super().__init__(call, 1)
+        self._length_ms = int(call.constant(1))
+
+    def entered(self, event: StreamEvent) -> None:
+        """Wakes the window when the event is out."""
+        self.context.schedule(self, event.timestamp_ms + self._length_ms)
+
+    def on_timer(self, due_ms: int) -> None:
+        """What is out by now leaves as one chunk."""
+        now = self.context.now_ms()
+        last = now - self._length_ms
+        out: list[StreamEvent] = []
+        for key, event in list(self._held.items()):
+            if event.timestamp_ms > last:
+                break
+            del self._held[key]
+            out.append(StreamEvent(now, event.data, EXPIRED))
+        if out:
+            self.emit(out)
+
+
+@window("first", "unique")
+class UniqueFirst(WindowBase):
+    """unique:first(key, …): the first per key passes, later ones are dropped."""
+
+    def __init__(self, call: WindowCall) -> None:
+        super().__init__(call)
+        self._key_of = key_function(call, len(call))
+        self._held: dict[Any, StreamEvent] = {}
+
+    def process(self, chunk: list[StreamEvent]) -> None:
+        """See the class."""
+        out: list[StreamEvent] = []
+        for event in chunk:
+            key = self._key_of(event)
+            if key not in self._held:
+                self._held[key] = event
+                out.append(event)
+        if out:
+            self.emit(out)
+
+    def content(self) -> Iterable[StreamEvent]:
+        """The first events."""
+        return self._held.values()
+
+    def snapshot(self) -> PlainState:
+        """The first events by key."""
+        return list(self._held.items())
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        self._held = dict(state)

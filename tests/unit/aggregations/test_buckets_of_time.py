@@ -1,0 +1,114 @@
+"""Bucket starts by calendar and zone, buckets filled out of order (semantics 17.1, 17.4)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockstep.aggregations.meaning.buckets import Buckets
+from lockstep.aggregations.meaning.calendar import Bucketing
+from lockstep.siddhiql.ast import Granularity
+
+GRANULARITIES = [
+    Granularity.SECONDS,
+    Granularity.MINUTES,
+    Granularity.HOURS,
+    Granularity.DAYS,
+    Granularity.MONTHS,
+    Granularity.YEARS,
+]
+
+
+def ms(text: str, zone: str = "UTC") -> int:
+    """A local time as ms since 1970."""
+    return round(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("granularity", "start"),
+    [
+        (Granularity.SECONDS, "2020-02-29T13:14:15"),
+        (Granularity.MINUTES, "2020-02-29T13:14:00"),
+        (Granularity.HOURS, "2020-02-29T13:00:00"),
+        (Granularity.DAYS, "2020-02-29T00:00:00"),
+        (Granularity.MONTHS, "2020-02-01T00:00:00"),
+        (Granularity.YEARS, "2020-01-01T00:00:00"),
+    ],
+)
+@pytest.mark.parametrize("zone", ["GMT", "Asia/Colombo", "America/New_York"])
+def test_buckets_begin_where_the_calendar_says(
+    granularity: Granularity, start: str, zone: str
+) -> None:
+    """In GMT and in zones with half hours and daylight saving."""
+    named = "UTC" if zone == "GMT" else zone
+    at = ms("2020-02-29T13:14:15.678", named)
+    assert Bucketing(granularity, zone).start(at) == ms(start, named)
+
+
+def test_days_of_daylight_saving_are_whole() -> None:
+    """The long night of New York is one day, its repeated hour is two buckets."""
+    day = Bucketing(Granularity.DAYS, "America/New_York")
+    noon = ms("2020-11-01T12:00:00", "America/New_York")
+    assert day.start(noon) == ms("2020-11-01T00:00:00", "America/New_York")
+    hour = Bucketing(Granularity.HOURS, "America/New_York")
+    first = round(datetime(2020, 11, 1, 5, 30, tzinfo=UTC).timestamp() * 1000)
+    assert hour.start(first + 3_600_000) - hour.start(first) == 3_600_000
+
+
+@given(st.integers(-(10**12), 4 * 10**12))
+def test_a_bucket_holds_its_time(at: int) -> None:
+    """Starts are whole, not later than the time, starts of themselves; coarser ones earlier."""
+    later = at
+    for granularity in GRANULARITIES:
+        bucketing = Bucketing(granularity)
+        start = bucketing.start(at)
+        assert start <= later
+        assert start % 1000 == 0
+        assert bucketing.start(start) == start
+        later = start
+
+
+def buckets(*starts: int) -> Buckets:
+    """Buckets with these starts, each with groups x and y."""
+    made = Buckets(lambda: [None])
+    for start in starts:
+        made.state(start, ("x",))[0] = start
+        made.state(start, ("y",))[0] = {start}
+    return made
+
+
+def test_buckets_are_found_in_order_of_time() -> None:
+    """Late buckets stand in their place; the end is excluded."""
+    made = buckets(3000, 1000, 2000)
+    assert [start for start, _ in made.find(1000, 3000, ("x",))] == [1000, 2000]
+    assert [start for start, _ in made.find(0, 9000, None)] == [1000, 1000, 2000, 2000, 3000, 3000]
+    assert list(made.find(0, 9000, ("z",))) == []
+
+
+def test_purging_drops_what_starts_earlier() -> None:
+    """A bucket that starts at the limit stays."""
+    made = buckets(1000, 2000, 3000)
+    made.purge(2000)
+    assert [start for start, _ in made.find(0, 9000, ("x",))] == [2000, 3000]
+    made.purge(9000)
+    assert list(made.find(0, 9000, None)) == []
+    empty = buckets()
+    empty.purge(9000)
+    assert list(empty.find(0, 9000, None)) == []
+
+
+def test_a_snapshot_shares_nothing() -> None:
+    """What comes after a snapshot is not in it."""
+    made = buckets(1000)
+    saved = made.snapshot()
+    made.state(1000, ("y",))[0].add(7)
+    made.state(500, ("x",))
+    again = buckets()
+    again.restore(saved)
+    assert list(again.find(0, 9000, ("y",))) == [(1000, [{1000}])]
+    again.state(1000, ("y",))[0].add(8)
+    assert saved[0][1][1][1] == [{1000}]
