@@ -1,7 +1,7 @@
 """Sinks of your own: what the publisher hands to a sink, and what a sink answers.
 
 A type of sink is declared to the checker (`EXTENSIONS`, kind SINK, with its options) and made by
-what stands under its name in `SINKS` of the same module; see the README, "Extending".
+what stands under its name in `SINKS` of the same module; see EXTENDING.md.
 """
 
 from lockstep.sinks.contract import Message, MessageRefusedError, Sink, SinkMaker

@@ -1,4 +1,4 @@
-"""Every example of the language page and the README does what the page says."""
+"""Every example of the pages on the language, testing and extending does what the page says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from lockstep.testing.scenario import app_of, parse_file
 from tests.unit.cli.conftest import Lockstep
 
 ROOT = Path(__file__).parents[3]
-PAGES = (ROOT / "libs/lockstep/siddhiql/LANGUAGE.md", ROOT / "README.md")
+LANGUAGE = ROOT / "libs/lockstep/siddhiql/LANGUAGE.md"
+TESTING = ROOT / "libs/lockstep/testing/README.md"
+EXTENDING = ROOT / "libs/lockstep/EXTENDING.md"
+PAGES = (LANGUAGE, TESTING, EXTENDING)
 
 
 def blocks(kind: str) -> list[tuple[str, str]]:
@@ -57,7 +60,7 @@ def test_refused(text: str) -> None:
 
 
 def python_blocks() -> list[str]:
-    """The README's Python, in order: a test, a function, a window, a sink."""
+    """The pages' Python, in order: a test, a function, a window, a sink."""
     return [text for _, text in blocks("python")]
 
 
@@ -125,9 +128,9 @@ def test_the_python_test_is_one(tmp_path: Path) -> None:
 def test_a_failure_looks_as_shown(
     lockstep: Lockstep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The README's picture of a difference is what the command prints."""
+    """The picture of a difference on the page is what the command prints."""
     (_, app) = blocks("siddhi")[-1]
-    shown = re.search(r"^```\n(FAIL .*?)^```$", PAGES[1].read_text(), re.MULTILINE | re.DOTALL)
+    shown = re.search(r"^```\n(FAIL .*?)^```$", TESTING.read_text(), re.MULTILINE | re.DOTALL)
     assert shown is not None
     (tmp_path / "hot.siddhi").write_text(app.replace("25.5", "26.0"))
     monkeypatch.chdir(tmp_path)
@@ -136,7 +139,7 @@ def test_a_failure_looks_as_shown(
 
 def test_limits_are_those_of_the_code() -> None:
     """The numbers of the language page."""
-    text = PAGES[0].read_text()
+    text = LANGUAGE.read_text()
     for limit in (MAX_TEXT_CHARACTERS, MAX_DEPTH_NODES, MAX_STATES):
         assert f"| {limit:,} |" in text
 
@@ -149,7 +152,7 @@ def test_there_are_examples() -> None:
 
 def test_defects_stand_on_the_page_once_each() -> None:
     """All fifteen rows, in order."""
-    text = PAGES[0].read_text()
+    text = LANGUAGE.read_text()
     section = text[text.index("## 4. ") : text.index("Examples, in the order")]
     numbers = [int(number) for number in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)]
     assert sorted(set(numbers)) == list(range(1, 16))

@@ -1,4 +1,4 @@
-"""The README's sink, installed as the page says, in a whole suite in one process on memory."""
+"""The sink of EXTENDING.md, installed as it says, in a whole suite in one process on memory."""
 
 from __future__ import annotations
 
@@ -77,15 +77,15 @@ asyncio.run(main())
 """
 
 
-def readme(kind: str) -> list[str]:
+def shown_on_the_page(kind: str) -> list[str]:
     """The fenced blocks of a kind."""
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "libs/lockstep/EXTENDING.md").read_text()
     return [m[1] for m in re.finditer(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
 
 
 def test_the_sink_works_exactly_as_shown(tmp_path: Path) -> None:
     """Found by its entry point; its options are checked; its points arrive."""
-    sink = readme("python")[-1]
+    sink = shown_on_the_page("python")[-1]
     assert "SINKS" in sink
     code_lines = [line for line in sink.splitlines() if line.strip()]
     assert len(code_lines) <= 20
