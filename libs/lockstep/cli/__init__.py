@@ -1,13 +1,5 @@
 """The `lockstep` command."""
 
-from __future__ import annotations
-
-
-def main() -> None:
-    """Entry point of the console script."""
-    from lockstep.cli.command import app
-
-    app()
-
+from lockstep.cli.command import app as main
 
 __all__ = ["main"]

@@ -1,41 +1,122 @@
-"""The `lockstep` command: one sub-command per thing people do; see `lockstep --help`."""
+"""The `lockstep` command: one sub-command per thing people do; see `lockstep --help`.
+
+The module of a command is imported when that command is called: a short command does not wait for
+Spark, Numba and the servers' clients.
+"""
 
 from __future__ import annotations
 
-import stamina
-import typer
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
 
-from lockstep.cli.commands import apps, demo, events, run, samples, status, texts, up, upkeep
+import typer
+from typer.core import TyperGroup
+
 from lockstep.cli.commands.options import connection_options
 
-stamina.instrumentation.set_on_retry_hooks([])  # a progress bar tells enough
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "run": (
+        "run.run",
+        "Run all five services in one process, with servers of its own, until Ctrl-C.",
+    ),
+    "up": (
+        "up.up",
+        "Start the suite in the background: one process per service, two processors. Whatever "
+        "dies\nis started again until `lockstep down`.",
+    ),
+    "down": ("up.down", "Stop what `lockstep up` started; its data stays."),
+    "demo": (
+        "demo.demo",
+        "Fly the departures of 2013 and run the pizza shop through the suite, and check every\n"
+        "answer.",
+    ),
+    "validate": (
+        "validate.validate",
+        "Check app texts; a mistake is shown with its line, column, what is wrong and a hint.",
+    ),
+    "explain": (
+        "explain.explain",
+        "Show the plan of an app and what runs each query: columns, or the reference and why.",
+    ),
+    "test": ("tests.run_tests", "Run the tests beside the apps, on a virtual clock."),
+    "samples": (
+        "samples.samples",
+        "List the sample apps, print one, or copy them with their tests.",
+    ),
+    "deploy": (
+        "deploy.deploy",
+        "Deploy an app, or replace the one of that name, which goes on with its state where that\n"
+        "fits.",
+    ),
+    "undeploy": ("apps.undeploy", "Undeploy an app."),
+    "list": ("apps.list_apps", "List the deployed apps."),
+    "status": (
+        "status.status",
+        "Show who leads, who stands by, how far each replica is, and what troubles the sinks; "
+        "without\nan app also the nodes.",
+    ),
+    "query": (
+        "apps.query",
+        "Ask a table, window or aggregation of a running app, or change a table.",
+    ),
+    "send": (
+        "events.send",
+        "Send events; returns when they are durable. Exit code 2 when some were refused.",
+    ),
+    "replay": (
+        "replay.replay",
+        "Replay a file into a stream in time order, with a progress bar.",
+    ),
+    "tail": ("events.tail", "Follow a stream's results as they are published."),
+    "errors": (
+        "upkeep.errors",
+        "List the events that were refused, by a stream or by a sink, and why; send some again, "
+        "or\nforget them.",
+    ),
+    "handover": ("upkeep.handover", "Let a ready standby lead an app, without a gap."),
+    "snapshot": ("upkeep.snapshot", "Take a revision of an app's state now."),
+    "revisions": (
+        "upkeep.revisions",
+        "List the kept revisions of an app's state, newest first; or delete some. The newest "
+        "stays.",
+    ),
+    "restore": (
+        "upkeep.restore",
+        "Let an app go on with the state of a revision; what it has published stays.",
+    ),
+}
+"""Of every command: its function below `lockstep.cli.commands`, and that function's docstring."""
+
+
+class Commands(TyperGroup):
+    """Lists the commands by the table, and imports the one that is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command that the arguments name, ready to run."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, listed if name is None else loaded(name), rest
+
+
+def loaded(name: str) -> Any:
+    """A command with its arguments and options."""
+    module, _, function = COMMANDS[name][0].partition(".")
+    alone = typer.Typer(add_completion=False)
+    alone.command(name)(getattr(import_module(f"lockstep.cli.commands.{module}"), function))
+    return typer.main.get_command(alone)
+
+
+def _listed() -> None:
+    """Stands for a command that is not imported yet."""
+
 
 app = typer.Typer(
     name="lockstep",
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-
 app.callback()(connection_options)
-app.command("run")(run.run)
-app.command("up")(up.up)
-app.command("down")(up.down)
-app.command("demo")(demo.demo)
-app.command("validate")(texts.validate)
-app.command("explain")(texts.explain)
-app.command("test")(texts.run_tests)
-app.command("samples")(samples.samples)
-app.command("deploy")(apps.deploy)
-app.command("undeploy")(apps.undeploy)
-app.command("list")(apps.list_apps)
-app.command("status")(status.status)
-app.command("query")(apps.query)
-app.command("send")(events.send)
-app.command("replay")(events.replay)
-app.command("tail")(events.tail)
-app.command("errors")(upkeep.errors)
-app.command("handover")(upkeep.handover)
-app.command("snapshot")(upkeep.snapshot)
-app.command("revisions")(upkeep.revisions)
-app.command("restore")(upkeep.restore)
+for _name, (_, _help) in COMMANDS.items():
+    app.command(_name, help=_help)(_listed)

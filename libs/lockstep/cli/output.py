@@ -7,8 +7,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
-from io import TextIOBase
-from typing import Any, Final, NoReturn, TextIO, cast
+from typing import Any, Final, NoReturn
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -18,7 +17,6 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from lockstep.events import Fault, LockstepError
-from lockstep.telemetry import configure_logging
 
 MAX_TABLE_WIDTH: Final = 10_000
 """In characters: where nobody reads along, a row is one line up to this."""
@@ -40,23 +38,6 @@ class Exit(IntEnum):
     """A service cannot be reached or is not ready: try again."""
     INTERNAL = 4
     """A defect of Lockstep."""
-
-
-class _StandardError(TextIOBase):
-    """Whatever is standard error when something is written."""
-
-    def write(self, text: str) -> int:
-        return sys.stderr.write(text)
-
-    def flush(self) -> None:
-        sys.stderr.flush()
-
-
-def log_to_stderr() -> None:
-    """What apps log (`#log`, dropped events) goes to standard error: standard output is answers."""
-    configure_logging(
-        service="lockstep", log_format="console", stream=cast(TextIO, _StandardError())
-    )
 
 
 console = Console(highlight=False)

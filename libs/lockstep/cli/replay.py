@@ -21,6 +21,8 @@ from lockstep.cli.client import Client
 from lockstep.clock import SystemClock
 from lockstep.events import Fault, LockstepError
 
+stamina.instrumentation.set_on_retry_hooks([])  # a progress bar tells enough
+
 SEND_ATTEMPTS = 8
 SEND_BACKOFF_MAX_S = 10.0
 TIMESTAMP_FIELD = "_timestamp"

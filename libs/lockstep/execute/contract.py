@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
 from lockstep.events import Event, LogEntry, OutputRow, Position, UnavailableError
-from lockstep.events.outputs import OutputColumns
+
+if TYPE_CHECKING:  # whoever works without columns does without Arrow
+    from lockstep.events.outputs import OutputColumns
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lockstep.cli.commands.apps import beginning, outlook
+from lockstep.cli.commands.deploy import beginning, outlook
 from lockstep.cli.commands.status import heading, show_app
 
 REPLICA = {

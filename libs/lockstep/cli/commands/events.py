@@ -1,23 +1,17 @@
-"""send, replay, tail: events in by the receiver's door, results out of the presenter's."""
+"""send, tail: events in by the receiver's door, results out of the presenter's."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from lockstep.cli.client import Client, detail
-from lockstep.cli.commands.options import AsJson, with_client
-from lockstep.cli.output import Exit, console, counted, errors, print_json, reported
-from lockstep.cli.replay import ReplayFile, replay_file
-
-AppName = Annotated[str, typer.Argument(help="Name of the app.")]
-StreamName = Annotated[str, typer.Argument(help="Name of the stream.")]
+from lockstep.cli.commands.options import AppName, AsJson, StreamName, with_client
+from lockstep.cli.output import Exit, console, counted, errors, print_json
 
 
 def send(
@@ -52,54 +46,6 @@ def send(
             errors.print(f"refused {detail(refusal)}", markup=False, soft_wrap=True)
     if answer.get("refused"):
         raise typer.Exit(int(Exit.USAGE))
-
-
-def replay(
-    context: typer.Context,
-    app: AppName,
-    stream: StreamName,
-    file: Annotated[Path, typer.Argument(exists=True, help="CSV, NDJSON or Parquet.")],
-    time_column: Annotated[
-        str | None, typer.Option(help="Column with the event time (epoch ms or a timestamp).")
-    ] = None,
-    speed: Annotated[
-        float,
-        typer.Option(
-            min=0.0, help="1 = as fast as it happened, 60 = an hour a minute, 0 = flat out."
-        ),
-    ] = 0.0,
-    batch: Annotated[int, typer.Option(min=1, help="Events per request.")] = 2000,
-    as_json: AsJson = False,
-) -> None:
-    """Replay a file into a stream in time order, with a progress bar."""
-    with reported():
-        source = ReplayFile.open(file, time_column)
-
-    async def action(client: Client) -> Any:
-        with Progress(
-            TextColumn("replay"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            disable=as_json,
-        ) as bar:
-            task = bar.add_task("replay", total=source.rows)
-            return await replay_file(
-                client,
-                app,
-                stream,
-                source,
-                speed=speed,
-                batch=batch,
-                advance=lambda n: bar.advance(task, n),
-            )
-
-    answer = with_client(context, action)
-    if as_json:
-        print_json(answer)
-    else:
-        console.print(f"accepted {answer['accepted']} refused {answer['refused']}")
 
 
 def tail(

@@ -14,6 +14,8 @@ from lockstep.cli.addresses import DEFAULT_DIRECTORY, find_addresses
 from lockstep.cli.client import Client
 from lockstep.cli.output import reported
 
+AppName = Annotated[str, typer.Argument(help="Name of the app.")]
+StreamName = Annotated[str, typer.Argument(help="Name of the stream.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Result = TypeVar("Result")
 

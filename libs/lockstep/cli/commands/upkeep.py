@@ -10,8 +10,7 @@ from urllib.parse import quote
 import typer
 
 from lockstep.cli.client import Client, RefusedError
-from lockstep.cli.commands.apps import AppName
-from lockstep.cli.commands.options import AsJson, with_client
+from lockstep.cli.commands.options import AppName, AsJson, with_client
 from lockstep.cli.output import SHOWN_VERSION, Exit, console, fail, print_json, reported, show
 from lockstep.cli.output import errors as errors_out
 from lockstep.cli.times import parsed_ms, shown_ms

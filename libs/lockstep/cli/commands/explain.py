@@ -1,0 +1,49 @@
+"""explain: the plan of an app, and what runs it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lockstep.cli.commands.app_text import OneFile, read_app, show_error
+from lockstep.cli.commands.options import AsJson
+from lockstep.cli.output import Exit, console, print_json, reported
+from lockstep.embedded import prepare_spark_environment
+from lockstep.execute.explain import explain_execution
+from lockstep.execute.spark import SparkOptions, close_slices, open_slices, spark_plan
+from lockstep.plan import build
+from lockstep.siddhiql import SiddhiQLError, check
+
+
+def explain(
+    file: OneFile,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Start Spark and add its own plan of a slice's job.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the plan of an app and what runs each query: columns, or the reference and why."""
+    text = read_app(file)
+    try:
+        explained = explain_execution(build(check(text)))
+    except SiddhiQLError as error:
+        show_error(file, text, error)
+        raise typer.Exit(int(Exit.USAGE)) from None
+    with reported():
+        job = _spark_plan() if spark else None
+    if as_json:
+        print_json(explained.as_json() | {"spark_plan": job})
+        return
+    console.print(explained.text(), markup=False, soft_wrap=True)
+    if job is not None:
+        console.print("Spark's plan of a slice's job:", soft_wrap=True)
+        console.print(job, markup=False, soft_wrap=True)
+
+
+def _spark_plan() -> str:
+    prepare_spark_environment()
+    try:
+        return spark_plan(open_slices(SparkOptions(master="local[1]")))
+    finally:
+        close_slices()

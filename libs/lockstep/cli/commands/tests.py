@@ -1,0 +1,64 @@
+"""test: the tests beside the apps, on a virtual clock and without a running suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lockstep.cli.commands.options import AsJson
+from lockstep.cli.logs import log_to_stderr
+from lockstep.cli.output import Exit, console, print_json, reported
+from lockstep.testing.files import Report, run_paths
+
+_STYLES = {"ok   ": "green", "new  ": "yellow", "FAIL ": "red", "    -": "red", "    +": "green"}
+"""Colours of the lines of a report, by their beginning."""
+
+
+class ExecutorName(StrEnum):
+    """The executors of an app under test."""
+
+    REFERENCE = "reference"
+    SPARK = "spark"
+
+
+def run_tests(
+    paths: Annotated[list[Path], typer.Argument(exists=True, help="Files or folders.")],
+    update: Annotated[
+        bool, typer.Option("--update", help="Rewrite the expectations with what came.")
+    ] = False,
+    executor: Annotated[ExecutorName, typer.Option(help="Which executor runs the apps.")] = (
+        ExecutorName.REFERENCE
+    ),
+    as_json: AsJson = False,
+) -> None:
+    """Run the tests beside the apps, on a virtual clock."""
+    log_to_stderr()
+    with reported():
+        reports = run_paths(paths, executor=executor.value, update=update)
+    if as_json:
+        print_json([report.as_json() for report in reports])
+    else:
+        _show_reports(reports)
+    if not reports or any(not report.passed for report in reports):
+        raise typer.Exit(int(Exit.FAILED))
+
+
+def _show_reports(reports: Sequence[Report]) -> None:
+    for report in reports:
+        for line in report.text().split("\n"):
+            style = _STYLES.get(line[:5], "")
+            console.print(line, style=style, markup=False, soft_wrap=True)
+    if not reports:
+        console.print("there are no tests", soft_wrap=True)
+        return
+    failed = sum(1 for report in reports if not report.passed)
+    rewritten = sum(1 for report in reports if report.rewritten)
+    if any(report.differences and not report.rewritten for report in reports):
+        console.print("- was expected, + came; lockstep test --update accepts what came")
+    parts = [f"{len(reports) - failed} passed", f"{failed} failed"]
+    parts += [f"{rewritten} of them rewritten"] if rewritten else []
+    console.print(", ".join(parts))

@@ -1,0 +1,50 @@
+"""validate: whether apps could be deployed, without a running suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lockstep.cli.commands.app_text import read_app, show_error
+from lockstep.cli.commands.options import AsJson
+from lockstep.cli.logs import log_to_stderr
+from lockstep.cli.output import Exit, console, print_json
+from lockstep.operators.runtime.rehearsal import rehearse
+from lockstep.plan import build
+from lockstep.siddhiql import SiddhiQLError, check
+
+Files = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help=".siddhi files.")]
+
+
+def validate(files: Files, as_json: AsJson = False) -> None:
+    """Check app texts; a mistake is shown with its line, column, what is wrong and a hint."""
+    log_to_stderr()
+    reports = []
+    for file in files:
+        text = read_app(file)
+        try:
+            plan = build(check(text))
+            rehearse(plan)
+        except SiddhiQLError as error:
+            reports.append(
+                {
+                    "file": str(file),
+                    "valid": False,
+                    "line": error.line,
+                    "column": error.column,
+                    "message": error.message,
+                    "hint": error.hint,
+                }
+            )
+            if not as_json:
+                show_error(file, text, error)
+        else:
+            reports.append({"file": str(file), "valid": True, "app": plan.name})
+            if not as_json:
+                console.print(f"{file}: ok ({plan.name})", markup=False, soft_wrap=True)
+    if as_json:
+        print_json(reports)
+    if not all(report["valid"] for report in reports):
+        raise typer.Exit(int(Exit.USAGE))

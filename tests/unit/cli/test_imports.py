@@ -1,0 +1,78 @@
+"""What a command loads: its help and its short commands answer at once."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from lockstep.cli.command import COMMANDS
+
+HEAVY: Final = {
+    "asyncpg",
+    "confluent_kafka",
+    "nats",
+    "numba",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "pyarrow.compute",
+    "pyspark",
+    "redis",
+}
+RUN: Final = """
+import json, sys
+from lockstep.cli import main
+try:
+    main()
+finally:
+    sys.stderr.write("\\n" + json.dumps(sorted(sys.modules)))
+"""
+APP: Final = "@app:name('Good')\ndefine stream S (a int);\nfrom S[a > 1] select a insert into T;\n"
+
+
+def loaded(folder: Path, *arguments: str) -> set[str]:
+    """The modules of a process that has run the command to its end."""
+    command = [sys.executable, "-c", RUN, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("list",),
+        ("status",),
+        ("send", "App", "S", "{}"),
+        ("tail", "App", "S"),
+        ("validate", "good.siddhi"),
+        ("samples",),
+    ],
+    ids=lambda arguments: str(arguments[0]),
+)
+def test_a_short_command_loads_nothing_heavy(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """Neither Spark nor the compiler of kernels nor Arrow nor the servers' clients."""
+    (tmp_path / "good.siddhi").write_text(APP)
+    assert loaded(tmp_path, *arguments) & HEAVY == set()
+
+
+def test_the_count_of_modules_sees_what_is_loaded(tmp_path: Path) -> None:
+    """A command that needs columns has them."""
+    (tmp_path / "good.siddhi").write_text(APP)
+    assert {"numba", "numpy", "pyarrow"} <= loaded(tmp_path, "explain", "good.siddhi")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_each_says_of_itself(name: str) -> None:
+    """The table stands in for the modules until one is called."""
+    place, said = COMMANDS[name]
+    module, _, function = place.partition(".")
+    found = getattr(import_module(f"lockstep.cli.commands.{module}"), function)
+    assert inspect.getdoc(found) == said
