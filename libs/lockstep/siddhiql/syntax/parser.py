@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,14 +55,43 @@ KINDS = tuple(_STARTS)
 
 @cache
 def _parser() -> Lark:
+    grammar = _GRAMMAR.read_text(encoding="utf-8")
+    kept = _kept_in(grammar)
+    if kept is None or kept.exists():
+        return parser_of(grammar, kept)
+    written = kept.with_suffix(f".{os.getpid()}")  # nobody reads half a file
+    parser = parser_of(grammar, written)
+    with contextlib.suppress(OSError):
+        written.replace(kept)
+    return parser
+
+
+def parser_of(grammar: str, kept: Path | None) -> Lark:
+    """With the tables of a former process where they are kept: they take half a second to work
+    out, and lark checks that they are of this grammar and of this lark."""
     return Lark(
-        _GRAMMAR.read_text(encoding="utf-8"),
+        grammar,
         parser="lalr",
         lexer=SiddhiQLLexer,
         start=sorted(set(_STARTS.values())),
         transformer=Builder(),
         maybe_placeholders=False,
+        cache=False if kept is None else str(kept),
     )
+
+
+def _kept_in(grammar: str) -> Path | None:
+    """The file of the tables: among the compiled modules, whose owners are as much to be trusted,
+    else below the user's home, else nowhere."""
+    digest = hashlib.sha256(grammar.encode()).hexdigest()[:16]
+    name = f"grammar-{digest}.{sys.implementation.cache_tag}.tables"
+    user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lockstep"
+    for folder in (Path(__file__).parent / "__pycache__", user):
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+        if (folder / name).exists() or os.access(folder, os.W_OK):
+            return folder / name
+    return None
 
 
 def parse(text: str, kind: str | None = None) -> Any:
