@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from socket import socket as Socket
 
-from lockstep.embedded import Place
+from lockstep.embedded import Machine
 from tests.chaos.namespaces import Lan
 from tests.chaos.network import OBSERVER, Pair
 
@@ -19,9 +19,9 @@ class NamespacedNetwork:
     def __init__(self, lan: Lan) -> None:
         self._lan = lan
 
-    def place(self, host: str) -> Place:
+    def machine(self, host: str) -> Machine:
         """See Network."""
-        return self._lan.place(host)
+        return self._lan.machine(host)
 
     def socket(self, host: str) -> Socket:
         """See Network."""

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from lockstep.embedded import Place
+from lockstep.embedded import Machine
 from tests.chaos.delaying import DelayingDevice
 
 T = TypeVar("T")
@@ -120,9 +120,9 @@ class Lan:
         """Where the host's processes run."""
         return self._namespaces[host]
 
-    def place(self, host: str) -> Place:
+    def machine(self, host: str) -> Machine:
         """For what starts a process there."""
-        return Place(self._addresses[host], self._namespaces[host].through)
+        return Machine(self._addresses[host], self._namespaces[host].through)
 
     def cut(self, pairs: Sequence[Pair]) -> None:
         """From now on nothing of the (sender, receiver) pairs arrives. Adds to what is cut: no pair

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from socket import socket as Socket
 from typing import Protocol
 
-from lockstep.embedded import Place
+from lockstep.embedded import Machine
 
 Pair = tuple[str, str]
 """(sender, receiver), by the names of hosts."""
@@ -28,7 +28,7 @@ class Network(Protocol):
 
     name: str
 
-    def place(self, host: str) -> Place:
+    def machine(self, host: str) -> Machine:
         """Where the processes of the host run."""
         ...
 

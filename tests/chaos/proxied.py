@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from socket import socket as Socket
 from urllib.parse import urlsplit, urlunsplit
 
-from lockstep.embedded import HERE, Place
+from lockstep.embedded import THIS_MACHINE, Machine
 from tests.chaos.network import Pair
 from tests.contract.proxy import Proxy
 
@@ -25,9 +25,9 @@ class ProxiedNetwork:
     def __init__(self) -> None:
         self._links: dict[Pair, Proxy] = {}
 
-    def place(self, host: str) -> Place:
+    def machine(self, host: str) -> Machine:
         """See Network."""
-        return HERE
+        return THIS_MACHINE
 
     def socket(self, host: str) -> Socket:
         """See Network."""
@@ -50,7 +50,7 @@ class ProxiedNetwork:
         """See Network."""
         parts = urlsplit(url)
         login, at, _ = parts.netloc.rpartition("@")
-        netloc = f"{login}{at}{HERE.host}:{self._links[node, host].port}"
+        netloc = f"{login}{at}{THIS_MACHINE.host}:{self._links[node, host].port}"
         return urlunsplit(parts._replace(netloc=netloc))
 
     def can_cut(self, first: str, second: str) -> bool:

@@ -150,8 +150,8 @@ async def running_site(
     async with contextlib.AsyncExitStack() as stack:
         nats_directory = directory / "nats"
         nats_directory.mkdir()
-        places = [network.place(host) for host in NATS_HOSTS]
-        cluster = await stack.enter_async_context(Cluster(nats_directory, places))
+        machines = [network.machine(host) for host in NATS_HOSTS]
+        cluster = await stack.enter_async_context(Cluster(nats_directory, machines))
         for index in range(len(NATS_HOSTS)):
             await cluster.reachable(index)
         disk = stack.enter_context(_small_disk(directory / "servers" / "postgres"))
@@ -159,7 +159,7 @@ async def running_site(
             EmbeddedServers.start(
                 directory / "servers",
                 want=("redis", "postgres"),
-                places={"redis": network.place(REDIS), "postgres": network.place(POSTGRES)},
+                machines={"redis": network.machine(REDIS), "postgres": network.machine(POSTGRES)},
             )
         )
         assert servers.redis is not None
@@ -192,17 +192,17 @@ def _planned(site: Site, overrides: Mapping[str, str]) -> dict[str, ServiceProce
     planned = {}
     for node, service in PLAN:
         set_offset(site.clock_of(node), 0)
-        place = site.network.place(node)
+        machine = site.network.machine(node)
         own = {
             **overrides,
             **_addresses_for(site, node),
-            "LOCKSTEP_SERVER__HOST": place.host,
+            "LOCKSTEP_SERVER__HOST": machine.host,
             "LOCKSTEP_SERVER__ALLOW_OPEN_HOST": "true",  # open to the hosts of the run alone
             "LOCKSTEP_SPARK__STATE_DIRECTORY": str(site.directory / "spark" / node),
             CLOCK_VARIABLE: str(site.clock_of(node)),
         }
         planned[node] = ServiceProcess(
-            node, service, own, logs / f"{node}.log", module="tests.chaos.service", place=place
+            node, service, own, logs / f"{node}.log", module="tests.chaos.service", machine=machine
         )
     return planned
 

@@ -147,7 +147,7 @@ def test_nothing_is_added_to_the_machine_s_own_network() -> None:
 def test_a_process_runs_where_it_is_taken(lan: Lan) -> None:
     """It has the host's address."""
     done = subprocess.run(
-        [*lan.place("a").through, "ip", "-o", "-4", "address", "show", "dev", "eth0"],
+        [*lan.machine("a").through, "ip", "-o", "-4", "address", "show", "dev", "eth0"],
         capture_output=True,
         text=True,
         check=True,

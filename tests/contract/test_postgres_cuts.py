@@ -39,7 +39,7 @@ async def server(tmp_path: Path, lan: Lan) -> AsyncIterator[PostgresServer]:
         tmp_path / "postgres",
         clock=SystemClock(),
         randomness=SystemRandomness(),
-        place=lan.place("postgres"),
+        machine=lan.machine("postgres"),
         durable=False,
     )
     with lan.namespace("watcher").entered():

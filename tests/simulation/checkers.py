@@ -394,7 +394,7 @@ def may_trim(cluster: Cluster, subject: str, up_to: Position) -> str | None:
     log = log_of(deployed)
     if subject == input_subject(log):
         revisions = [r for r, _ in shelf.revisions.values()]
-        kept = [r for r in revisions if r.verified and r.group == log.place[1]]
+        kept = [r for r in revisions if r.verified and r.group == log.key[1]]
         oldest = min((r.position for r in kept if not _is_surplus(r, kept)), default=0)
         if up_to > oldest:
             return f"the input log is cut at {up_to}; the oldest counting revision is at {oldest}"

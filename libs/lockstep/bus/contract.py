@@ -39,7 +39,7 @@ class LogName:
     since_ms: int = 0
 
     @property
-    def place(self) -> tuple[str, str, int]:
+    def key(self) -> tuple[str, str, int]:
         """(app, group and since, partition): what else belongs to this log is kept under that."""
         return self.app, with_since(self.group, self.since_ms), self.partition
 

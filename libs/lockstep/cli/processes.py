@@ -23,9 +23,9 @@ from lockstep.cli.suite import GIVEN_BY
 from lockstep.clock import SystemClock
 from lockstep.embedded import (
     ALL_SERVERS,
-    HERE,
+    THIS_MACHINE,
     EmbeddedServers,
-    Place,
+    Machine,
     free_port,
     prepare_spark_environment,
     tied_to_parent,
@@ -54,7 +54,7 @@ class ServiceProcess:
     """One service in a process of its own; keeps its port and name over restarts.
 
     `module` is run in place of the service's own, with the service's name as its argument. The
-    service's settings must fit `place`, where it is not the loopback.
+    service's settings must fit `machine`, where it is not the loopback.
     """
 
     node: str
@@ -63,14 +63,14 @@ class ServiceProcess:
     log: Path
     port: int = field(default_factory=free_port)
     module: str = ""
-    place: Place = HERE
+    machine: Machine = THIS_MACHINE
     _process: subprocess.Popen[bytes] | None = None
     _wanted: bool = False
 
     @property
     def url(self) -> str:
         """Its HTTP door."""
-        return f"http://{self.place.host}:{self.port}"
+        return f"http://{self.machine.host}:{self.port}"
 
     @property
     def pid(self) -> int | None:
@@ -94,7 +94,7 @@ class ServiceProcess:
         }
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                tied_to_parent([sys.executable, "-m", *own], signal.SIGTERM, self.place),
+                tied_to_parent([sys.executable, "-m", *own], signal.SIGTERM, self.machine),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -8,20 +8,20 @@ from lockstep.embedded.java import NoJavaError, java_home, prepare_spark_environ
 from lockstep.embedded.nats_server import NatsServer
 from lockstep.embedded.ports import free_port
 from lockstep.embedded.postgres_server import PostgresServer
-from lockstep.embedded.process import HERE, Place, tied_to_parent
+from lockstep.embedded.process import THIS_MACHINE, Machine, tied_to_parent
 from lockstep.embedded.redis_server import RedisServer
 from lockstep.embedded.server import Server
 from lockstep.embedded.servers import ALL_SERVERS, EmbeddedServers, ServerName
 
 __all__ = [
     "ALL_SERVERS",
-    "HERE",
+    "THIS_MACHINE",
     "DirectoryInUseError",
     "EmbeddedServers",
+    "Machine",
     "NatsServer",
     "NoJavaError",
     "NoServerError",
-    "Place",
     "PostgresServer",
     "RedisServer",
     "Server",

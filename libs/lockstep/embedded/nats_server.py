@@ -7,7 +7,7 @@ from pathlib import Path
 from lockstep.clock import Clock, Randomness
 from lockstep.embedded.credentials import write_private
 from lockstep.embedded.probe import nats_answers
-from lockstep.embedded.process import HERE, Command, Place
+from lockstep.embedded.process import THIS_MACHINE, Command, Machine
 from lockstep.embedded.programs import nats_server
 from lockstep.embedded.server import USER, Server
 
@@ -43,10 +43,10 @@ class NatsServer(Server):
         clock: Clock,
         randomness: Randomness,
         port: int | None = None,
-        place: Place = HERE,
+        machine: Machine = THIS_MACHINE,
         sync_interval: str = "always",
     ) -> None:
-        super().__init__(directory, clock=clock, randomness=randomness, port=port, place=place)
+        super().__init__(directory, clock=clock, randomness=randomness, port=port, machine=machine)
         self._sync_interval = sync_interval
 
     @property
@@ -56,7 +56,7 @@ class NatsServer(Server):
 
     async def _prepare(self) -> None:
         text = _CONFIGURATION.format(
-            host=self.place.host,
+            host=self.machine.host,
             port=self.port,
             max_payload_bytes=MAX_PAYLOAD_BYTES,
             data=self.directory / "data",
@@ -68,7 +68,7 @@ class NatsServer(Server):
 
     def _command(self) -> Command:
         arguments = [str(nats_server()), "-c", str(self.directory / "nats.conf")]
-        return Command(arguments, self.directory / "log", through=self.place.through)
+        return Command(arguments, self.directory / "log", through=self.machine.through)
 
     async def _answers(self) -> bool:
-        return await nats_answers(self.place.host, self.port, USER, self.password)
+        return await nats_answers(self.machine.host, self.port, USER, self.password)

@@ -13,7 +13,7 @@ import sys
 from collections import deque
 from typing import Final
 
-from lockstep.embedded.process import HERE
+from lockstep.embedded.process import THIS_MACHINE
 
 HELD_PORTS_MAX: Final = 128
 
@@ -24,7 +24,7 @@ def free_port() -> int:
     """A loopback port that nobody listens on, kept free for this process; the last 128 are."""
     chosen = socket.socket()
     chosen.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    chosen.bind((HERE.host, 0))
+    chosen.bind((THIS_MACHINE.host, 0))
     port: int = chosen.getsockname()[1]
     _held.append(chosen)
     while len(_held) > (HELD_PORTS_MAX if sys.platform.startswith("linux") else 0):

@@ -16,7 +16,7 @@ from lockstep.clock import Clock, Randomness
 from lockstep.embedded.credentials import secret, write_private
 from lockstep.embedded.errors import ServerStartError
 from lockstep.embedded.probe import postgres_answers
-from lockstep.embedded.process import HERE, Account, ChildProcess, Command, Place
+from lockstep.embedded.process import THIS_MACHINE, Account, ChildProcess, Command, Machine
 from lockstep.embedded.programs import postgres_programs
 from lockstep.embedded.server import USER, Server
 
@@ -40,10 +40,10 @@ class PostgresServer(Server):
         clock: Clock,
         randomness: Randomness,
         port: int | None = None,
-        place: Place = HERE,
+        machine: Machine = THIS_MACHINE,
         durable: bool = True,
     ) -> None:
-        super().__init__(directory, clock=clock, randomness=randomness, port=port, place=place)
+        super().__init__(directory, clock=clock, randomness=randomness, port=port, machine=machine)
         self._durable = durable
         self._data = self.directory / "data"
         self._programs: Path | None = None
@@ -88,7 +88,7 @@ class PostgresServer(Server):
             handed_over.unlink()
         if status != 0:
             raise ServerStartError(f"initdb ended with {status}: {initdb.last_words()}")
-        if self.place != HERE:  # initdb lets in the loopback alone
+        if self.machine != THIS_MACHINE:  # initdb lets in the loopback alone
             with (aside / "pg_hba.conf").open("a") as rules:
                 rules.write("host all all all scram-sha-256\n")
         aside.replace(self._data)
@@ -96,7 +96,7 @@ class PostgresServer(Server):
     def _command(self) -> Command:
         assert self._programs is not None
         settings = {
-            "listen_addresses": self.place.host,
+            "listen_addresses": self.machine.host,
             "port": str(self.port),
             "unix_socket_directories": "",
             "shared_buffers": "32MB",
@@ -115,7 +115,7 @@ class PostgresServer(Server):
             death_signal=signal.SIGINT,
             account=self._account(data),
             reach=(Path(arguments[0]), data),
-            through=self.place.through,
+            through=self.machine.through,
         )
 
     def _account(self, data: Path) -> Account | None:
@@ -135,4 +135,4 @@ class PostgresServer(Server):
         )
 
     async def _answers(self) -> bool:
-        return await postgres_answers(self.place.host, self.port, USER)
+        return await postgres_answers(self.machine.host, self.port, USER)

@@ -28,7 +28,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Machine:
     """Where a process runs: the address it listens on, and the command in front of its own that
     takes it there (`nsenter …`, for a network namespace)."""
 
@@ -36,7 +36,7 @@ class Place:
     through: tuple[str, ...] = ()
 
 
-HERE: Final = Place()
+THIS_MACHINE: Final = Machine()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +124,10 @@ def runs_for(pid: int, directory: Path) -> bool:
 
 
 def tied_to_parent(
-    arguments: Sequence[str], death_signal: signal.Signals, place: Place = HERE
+    arguments: Sequence[str], death_signal: signal.Signals, machine: Machine = THIS_MACHINE
 ) -> list[str]:
     """The command such that it gets `death_signal` when the thread that starts it ends."""
-    return _launched(Command(arguments, Path(os.devnull), death_signal, through=place.through))
+    return _launched(Command(arguments, Path(os.devnull), death_signal, through=machine.through))
 
 
 def _launched(command: Command) -> list[str]:

@@ -37,13 +37,13 @@ class RedisServer(Server):
         data = self.directory / "data"
         data.mkdir(exist_ok=True, mode=0o700)
         text = _CONFIGURATION.format(
-            host=self.place.host, port=self.port, password=self.password, data=data
+            host=self.machine.host, port=self.port, password=self.password, data=data
         )
         write_private(self.directory / "redis.conf", text)
 
     def _command(self) -> Command:
         arguments = [str(redis_server()), str(self.directory / "redis.conf")]
-        return Command(arguments, self.directory / "log", through=self.place.through)
+        return Command(arguments, self.directory / "log", through=self.machine.through)
 
     async def _answers(self) -> bool:
-        return await redis_answers(self.place.host, self.port, self.password)
+        return await redis_answers(self.machine.host, self.port, self.password)

@@ -12,9 +12,9 @@ from lockstep.clock import Clock, Randomness
 from lockstep.embedded.credentials import secret
 from lockstep.embedded.errors import ServerStartError
 from lockstep.embedded.ports import free_port
-from lockstep.embedded.process import HERE, ChildProcess, Command, Place, runs_for
+from lockstep.embedded.process import THIS_MACHINE, ChildProcess, Command, Machine, runs_for
 
-HOST = HERE.host
+HOST = THIS_MACHINE.host
 USER = "lockstep"
 
 _STOP_TIMEOUT_MS = 10_000
@@ -42,10 +42,10 @@ class Server(ABC):
         clock: Clock,
         randomness: Randomness,
         port: int | None = None,
-        place: Place = HERE,
+        machine: Machine = THIS_MACHINE,
     ) -> None:
         self.directory = directory.resolve()
-        self.place = place
+        self.machine = machine
         self.wanted = False  # down on purpose, or not: what the supervisor goes by
         self._clock = clock
         self._randomness = randomness
@@ -72,7 +72,7 @@ class Server(ABC):
     def _url(self, scheme: str, user: str, path: str = "") -> str:
         """Its address with the credentials quoted."""
         login = f"{quote(user)}:{quote(self.password)}"
-        return f"{scheme}://{login}@{self.place.host}:{self.port}{path}"
+        return f"{scheme}://{login}@{self.machine.host}:{self.port}{path}"
 
     @property
     def running(self) -> bool:

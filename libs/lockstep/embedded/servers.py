@@ -15,7 +15,7 @@ from lockstep.embedded.credentials import write_private
 from lockstep.embedded.errors import DirectoryInUseError, ServerStartError
 from lockstep.embedded.nats_server import NatsServer
 from lockstep.embedded.postgres_server import PostgresServer
-from lockstep.embedded.process import HERE, Place
+from lockstep.embedded.process import THIS_MACHINE, Machine
 from lockstep.embedded.redis_server import RedisServer
 from lockstep.embedded.server import Server
 from lockstep.telemetry import get_logger
@@ -50,7 +50,7 @@ class EmbeddedServers:
         want: Iterable[ServerName] = ALL_SERVERS,
         urls: Mapping[ServerName, str] | None = None,
         sync_interval: str = "always",
-        places: Mapping[ServerName, Place] | None = None,
+        machines: Mapping[ServerName, Machine] | None = None,
         clock: Clock | None = None,
         randomness: Randomness | None = None,
     ) -> None:
@@ -58,7 +58,7 @@ class EmbeddedServers:
         self._clock = clock or SystemClock()
         self._randomness = randomness or SystemRandomness()
         self._sync_interval = sync_interval
-        self._places = dict(places or {})
+        self._machines = dict(machines or {})
         self._urls = dict(urls or {})
         self._lock: IO[str] | None = None
         self._restarts: deque[int] = deque(maxlen=_RESTARTS_MAX)
@@ -75,14 +75,14 @@ class EmbeddedServers:
         *,
         urls: Mapping[ServerName, str] | None = None,
         sync_interval: str = "always",
-        places: Mapping[ServerName, Place] | None = None,
+        machines: Mapping[ServerName, Machine] | None = None,
         clock: Clock | None = None,
         randomness: Randomness | None = None,
     ) -> AsyncIterator[Self]:
         """Started and watched within the block, stopped in good order after it.
 
         `urls` names servers that run elsewhere and are used instead. `sync_interval` is
-        JetStream's; any but "always" also lets PostgreSQL skip forcing files to disk. `places`
+        JetStream's; any but "always" also lets PostgreSQL skip forcing files to disk. `machines`
         puts servers elsewhere than on the loopback.
         """
         servers = cls(
@@ -90,7 +90,7 @@ class EmbeddedServers:
             want=want,
             urls=urls,
             sync_interval=sync_interval,
-            places=places,
+            machines=machines,
             clock=clock,
             randomness=randomness,
         )
@@ -194,7 +194,7 @@ class EmbeddedServers:
         return len(recent) < _RESTARTS_MAX
 
     def _make(self, name: ServerName) -> Server:
-        directory, place = self.directory / name, self._places.get(name, HERE)
+        directory, machine = self.directory / name, self._machines.get(name, THIS_MACHINE)
         clock, randomness = self._clock, self._randomness
         match name:
             case "nats":
@@ -202,17 +202,17 @@ class EmbeddedServers:
                     directory,
                     clock=clock,
                     randomness=randomness,
-                    place=place,
+                    machine=machine,
                     sync_interval=self._sync_interval,
                 )
             case "redis":
-                return RedisServer(directory, clock=clock, randomness=randomness, place=place)
+                return RedisServer(directory, clock=clock, randomness=randomness, machine=machine)
             case "postgres":
                 return PostgresServer(
                     directory,
                     clock=clock,
                     randomness=randomness,
-                    place=place,
+                    machine=machine,
                     durable=self._sync_interval == "always",
                 )
 

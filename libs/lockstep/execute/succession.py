@@ -47,14 +47,14 @@ def succeed(old: AppPlan, snapshot: state.Bytes, new: AppPlan) -> Succeeded:
         return Succeeded(state.seal(position, body))
     fresh = _started(new, before)
     held, begun = _Grouped(before), _Grouped(fresh)
-    heirs, lost = dict(found.heirs), dict(found.lost)
-    for path, heir_of in found.heirs.items():
-        if not path.startswith("partition/") and held.shape(heir_of) != begun.shape(path):
-            del heirs[path]
-            lost[heir_of] = "its state is kept otherwise"
+    carried, lost = dict(found.carried), dict(found.lost)
+    for path, source in found.carried.items():
+        if not path.startswith("partition/") and held.shape(source) != begun.shape(path):
+            del carried[path]
+            lost[source] = "its state is kept otherwise"
     if is_same_clock:
-        heirs[CLOCK] = CLOCK
-    body["engine"] = _merged(before, held, fresh, begun, _Heirs(heirs, found.renamed))
+        carried[CLOCK] = CLOCK
+    body["engine"] = _merged(before, held, fresh, begun, _Carried(carried, found.renamed))
     return Succeeded(state.seal(position, body), tuple(_missed(old, before, held, lost)))
 
 
@@ -105,12 +105,14 @@ class _Grouped:
         return bool(one != state.decode(state.encode(two)))
 
 
-class _Heirs:
+class _Carried:
     """Where the state of each part comes from, and what its operators are called then."""
 
-    def __init__(self, heirs: Mapping[str, str], renamed: Mapping[str, Mapping[str, str]]) -> None:
-        self.of = heirs
-        self.by_old = {old: new for new, old in heirs.items()}
+    def __init__(
+        self, carried: Mapping[str, str], renamed: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        self.of = carried
+        self.by_old = {old: new for new, old in carried.items()}
         self._renamed = renamed
 
     def path(self, new: str, rest: str) -> str:
@@ -130,26 +132,26 @@ def _merged(
     held: _Grouped,
     fresh: Mapping[str, Any],
     begun: _Grouped,
-    heirs: _Heirs,
+    carried: _Carried,
 ) -> dict[str, Any]:
     operators: list[tuple[str, Any]] = []
     for part in begun.order:
-        if part in heirs.of:
-            found = held.operators[heirs.of[part]]
-            operators += [(heirs.path(part, rest), saved) for rest, saved in found]
+        if part in carried.of:
+            found = held.operators[carried.of[part]]
+            operators += [(carried.path(part, rest), saved) for rest, saved in found]
         else:
             operators += [(part + rest, saved) for rest, saved in begun.operators[part]]
     timers: dict[str, list[list[Any]]] = {}
     for kind in ("app_timers", "wall_timers"):
         timers[kind] = [
-            [due_ms, sequence, heirs.path(heirs.by_old[part], path[len(part) :])]
+            [due_ms, sequence, carried.path(carried.by_old[part], path[len(part) :])]
             for due_ms, sequence, path in before[kind]
-            if (part := owner_of(path)) in heirs.by_old
+            if (part := owner_of(path)) in carried.by_old
         ]
         timers[kind] += [
             [due_ms, before["sequence"] + sequence, path]
             for due_ms, sequence, path in fresh[kind]
-            if owner_of(path) not in heirs.of
+            if owner_of(path) not in carried.of
         ]
     sequence = before["sequence"] + fresh["sequence"]
     return {**before, **timers, "sequence": sequence, "operators": operators}

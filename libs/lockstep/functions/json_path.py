@@ -1,8 +1,8 @@
 """JSONPath: reads, and changes copies of, plain JSON values.
 
 `$`, members (`.a`, `['a']`), positions (`[0]`, `[-1]`), `*`, `..`, slices, lists of either, filters
-(`[?(@.price < 10 && @.title)]`) and `.length()`. A path that may match several places gives a list.
-A path without `$` starts at the root.
+(`[?(@.price < 10 && @.title)]`) and `.length()`. A path that may match several gives a list. A path
+without `$` starts at the root.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Step:
         return (len(self.keys) == 1 or self.length) and not self.deep
 
 
-Place = tuple[Any, Any]
+Reference = tuple[Any, Any]
 """A container and the key of a value in it."""
 
 
-def _steps_into(value: Any, step: Step, root: Any) -> Iterator[Place]:
+def _steps_into(value: Any, step: Step, root: Any) -> Iterator[Reference]:
     if step.deep:
         plain = Step(step.keys, step.slice, step.condition, step.every)
         for inner in _descendants(value):
@@ -97,28 +97,28 @@ class Path:
         self._steps = steps
         self.is_definite = all(step.is_definite for step in steps)
 
-    def places(self, document: Any, root: Any = None) -> list[Place]:
+    def references(self, document: Any, root: Any = None) -> list[Reference]:
         """Where the path leads, each as (container, key); none for `$` itself."""
-        places: list[Place] = []
+        references: list[Reference] = []
         values = [document]
         definite = True
         for step in self._steps:
             if step.length:
                 break
-            places = [p for value in values for p in _steps_into(value, step, root or document)]
+            references = [p for value in values for p in _steps_into(value, step, root or document)]
             definite = definite and step.is_definite
-            if not places and definite:
+            if not references and definite:
                 raise MissingError(f"there is no {self.text} in the document")
-            values = [container[key] for container, key in places]
-        return places
+            values = [container[key] for container, key in references]
+        return references
 
     def read(self, document: Any, root: Any = None) -> Any:
         """The value, or the list of values of an indefinite path; MissingError where is none."""
-        places = self.places(document, root)
+        references = self.references(document, root)
         if not self._steps or (self._steps[0].length and len(self._steps) == 1):
             values = [document]
         else:
-            values = [container[key] for container, key in places]
+            values = [container[key] for container, key in references]
         if self._steps and self._steps[-1].length:
             values = [len(value) for value in values if isinstance(value, (list, dict, str))]
         if not self.is_definite:
@@ -128,11 +128,11 @@ class Path:
         return values[0]
 
     def replaced(self, document: Any, value: Any) -> Any:
-        """A copy of the document with the value in all places of the path."""
+        """A copy of the document with the value in all references of the path."""
         if not self._steps:
             return value
         changed = copy.deepcopy(document)
-        for container, key in self.places(changed):
+        for container, key in self.references(changed):
             container[key] = value
         return changed
 

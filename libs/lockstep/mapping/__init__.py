@@ -1,5 +1,6 @@
 """Source and sink mappers: bytes or text to rows, rows to payloads (semantics 22)."""
 
+from lockstep.mapping.connectors import annotated, check_connectors, map_of
 from lockstep.mapping.contract import (
     BadField,
     MappingError,
@@ -11,7 +12,6 @@ from lockstep.mapping.contract import (
 from lockstep.mapping.distribution import Distribution, build_distribution, destinations
 from lockstep.mapping.messages import MessageWriter
 from lockstep.mapping.registry import sink_mapper, source_mapper
-from lockstep.mapping.rim import annotated, check_rim, map_of
 from lockstep.mapping.templates import Template, grouped
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "Template",
     "annotated",
     "build_distribution",
-    "check_rim",
+    "check_connectors",
     "destinations",
     "grouped",
     "map_of",

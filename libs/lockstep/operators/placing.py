@@ -10,7 +10,7 @@ from lockstep.siddhiql import SiddhiQLError, ast
 
 
 @contextmanager
-def placed(at: ast.Place) -> Iterator[None]:
+def placed(at: ast.Location) -> Iterator[None]:
     """A constant that no event can be processed with, such as a pattern that is none, is the app's
     mistake, at this place: EventError becomes SiddhiQLError."""
     try:

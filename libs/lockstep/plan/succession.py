@@ -16,13 +16,13 @@ from lockstep.siddhiql.checked import CheckedJoin, CheckedStream, SourceKind
 
 @dataclass(frozen=True, slots=True)
 class Succession:
-    """`heirs`: parts of the new text by path, with the path of the part of the old text whose state
-    they take over. `others`: the other parts of the new text by path, and why they begin empty.
-    `lost`: the parts of the old text that nobody takes over, by path, and why. `renamed`: of heirs
-    that are partitions, the new names of queries by old ones.
+    """`carried`: parts of the new text by path, with the path of the part of the old text whose
+    state they carry on. `others`: the other parts of the new text by path, and why they begin
+    empty. `lost`: the parts of the old text that nobody carries on, by path, and why. `renamed`: of
+    carried partitions, the new names of queries by old ones.
     """
 
-    heirs: Mapping[str, str]
+    carried: Mapping[str, str]
     others: Mapping[str, str]
     lost: Mapping[str, str]
     renamed: Mapping[str, Mapping[str, str]]
@@ -30,7 +30,7 @@ class Succession:
     @property
     def is_whole(self) -> bool:
         """The texts have the same parts under the same names."""
-        moved = self.renamed or any(new != old for new, old in self.heirs.items())
+        moved = self.renamed or any(new != old for new, old in self.carried.items())
         return not (self.others or self.lost or moved)
 
 
@@ -57,32 +57,32 @@ def succession(old: AppPlan, new: AppPlan) -> Succession:
     """Who takes over whose state."""
     before = {part.path: part for part in parts_of(old)}
     after = {part.path: part for part in parts_of(new)}
-    heirs = {
+    carried = {
         part.path: part.path
         for part in after.values()
         if part.is_named and part.path in before and before[part.path].traits == part.traits
     }
-    heirs |= _unnamed([one for one in before.values() if not one.is_named], list(after.values()))
-    let_go = _let_go(list(_sums(new)), heirs)
+    carried |= _unnamed([one for one in before.values() if not one.is_named], list(after.values()))
+    let_go = _let_go(list(_sums(new)), carried)
     why_lost = dict(let_go.values())
-    taken = set(heirs.values())
+    taken = set(carried.values())
     # Where a part of each text stands in the same place, and neither has found another.
     stood = before.keys() - taken - why_lost.keys()
     changed = {
         path: _changed(before[path], part)
         for path, part in after.items()
-        if path in stood and path not in heirs and path not in let_go
+        if path in stood and path not in carried and path not in let_go
     }
     why_new = changed | {path: why for path, (_, why) in let_go.items()}
     why_lost |= changed
     renamed = {
         new: names
-        for new, old in heirs.items()
+        for new, old in carried.items()
         if (names := _names(before[old].queries, after[new].queries))
     }
     return Succession(
-        heirs,
-        others={path: why_new.get(path, "new") for path in after if path not in heirs},
+        carried,
+        others={path: why_new.get(path, "new") for path in after if path not in carried},
         lost={path: why_lost.get(path, NOT_THERE) for path in before if path not in taken},
         renamed=renamed,
     )
@@ -95,16 +95,16 @@ def _names(old: tuple[str, ...], new: tuple[str, ...]) -> dict[str, str]:
 def _unnamed(old: list[Part], parts: list[Part]) -> dict[str, str]:
     """Those that the text does not name may have moved: they are known by how they are written, and
     then by where they stand and what they write."""
-    heirs: dict[str, str] = {}
+    carried: dict[str, str] = {}
     for is_same in (_is_written_alike, _stands_and_writes_alike, _writes_alike):
         for part in parts:
-            if part.is_named or part.path in heirs:
+            if part.is_named or part.path in carried:
                 continue
             alike = next((one for one in old if is_same(one, part)), None)
             if alike is not None:
                 old.remove(alike)
-                heirs[part.path] = alike.path
-    return heirs
+                carried[part.path] = alike.path
+    return carried
 
 
 def _is_written_alike(old: Part, new: Part) -> bool:
@@ -131,12 +131,12 @@ def _changed(old: Part, new: Part) -> str:
     return f"changed: {', '.join(names)}"
 
 
-def _let_go(sums: list[_Sum], heirs: dict[str, str]) -> dict[str, tuple[str, str]]:
+def _let_go(sums: list[_Sum], carried: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Rows that leave a named window are taken off sums that they were added to: who adds up what a
     window holds cannot go on without it, nor it without him. In a join what the window held before
     is added with what comes later, so that a new one takes nothing amiss.
 
-    Such heirs are taken out; gives what each was heir of, and why it is not.
+    Such parts are taken out; gives whose state each would have carried on, and why it is not.
     """
     let_go: dict[str, tuple[str, str]] = {}
     is_more = True
@@ -144,12 +144,12 @@ def _let_go(sums: list[_Sum], heirs: dict[str, str]) -> dict[str, tuple[str, str
         is_more = False
         for one in sums:
             gone: tuple[str, str] | None = None
-            if one.part in heirs and one.window not in heirs:
+            if one.part in carried and one.window not in carried:
                 gone = one.part, one.window
-            elif one.window in heirs and one.part not in heirs and not one.is_join:
+            elif one.window in carried and one.part not in carried and not one.is_join:
                 gone = one.window, one.part
             if gone is not None:
-                let_go[gone[0]] = heirs.pop(gone[0]), f"it goes with {label_of(gone[1])}"
+                let_go[gone[0]] = carried.pop(gone[0]), f"it goes with {label_of(gone[1])}"
                 is_more = True
     return let_go
 

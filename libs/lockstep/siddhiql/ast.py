@@ -13,14 +13,14 @@ from lockstep.events import AttributeType
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """1-based line and column of the first character of a node."""
 
     line: int = 1
     column: int = 1
 
 
-NOWHERE = Place()
+NOWHERE = Location()
 
 
 # --- annotations (grammar 5) -------------------------------------------------------------------
@@ -41,7 +41,7 @@ class Annotation:
     name: str
     elements: tuple[Element, ...] = ()
     annotations: tuple[Annotation, ...] = ()
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
     def get(self, key: str) -> str | None:
         """Value of a key compared without case, or None."""
@@ -71,7 +71,7 @@ class Constant:
     value: str | int | float | bool
     type: AttributeType
     is_time: bool = False
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Variable:
     name: str
     source: str | None = None
     index: EventIndex | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class EventReference:
 
     source: str
     index: EventIndex | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class FunctionCall:
     arguments: tuple[Expression, ...] = ()
     namespace: str | None = None
     star: bool = False
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 class ArithmeticOperator(StrEnum):
@@ -146,7 +146,7 @@ class Arithmetic:
     operator: ArithmeticOperator
     left: Expression
     right: Expression
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Compare:
     operator: CompareOperator
     left: Expression
     right: Expression
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class And:
 
     left: Expression
     right: Expression
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Or:
 
     left: Expression
     right: Expression
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class Not:
     """not operand; not of null is true."""
 
     operand: Expression
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class IsNull:
     """operand is null; the operand is an attribute, a function call or an event reference."""
 
     operand: Variable | FunctionCall | EventReference
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class InTable:
 
     condition: Expression
     table: str
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 Expression = (
@@ -226,7 +226,7 @@ class AttributeDefinition:
 
     name: str
     type: AttributeType
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ class StreamDefinition:
     name: str
     attributes: tuple[AttributeDefinition, ...]
     annotations: tuple[Annotation, ...] = ()
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ class TableDefinition:
     name: str
     attributes: tuple[AttributeDefinition, ...]
     annotations: tuple[Annotation, ...] = ()
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 class EventSelection(StrEnum):
@@ -266,7 +266,7 @@ class WindowDefinition:
     window: FunctionCall
     output: EventSelection | None = None
     annotations: tuple[Annotation, ...] = ()
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ class TriggerDefinition:
     name: str
     every_ms: int | None = None
     expression: str | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +287,7 @@ class FunctionDefinition:
     language: str
     returns: AttributeType
     body: str
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 class Granularity(StrEnum):
@@ -316,7 +316,7 @@ class AggregationDefinition:
     is_range: bool = False
     aggregate_by: Variable | None = None
     annotations: tuple[Annotation, ...] = ()
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 Definition = (
@@ -337,7 +337,7 @@ class Filter:
     """`[expression]`."""
 
     condition: Expression
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +345,7 @@ class StreamFunction:
     """`#ns:name(args)`: a stream function or stream processor."""
 
     call: FunctionCall
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +353,7 @@ class WindowHandler:
     """`#window.name(args)`; extensions carry a namespace (`#window.unique:ever`)."""
 
     call: FunctionCall
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 Handler = Filter | StreamFunction | WindowHandler
@@ -366,7 +366,7 @@ class StreamInput:
     source: str
     handlers: tuple[Handler, ...] = ()
     alias: str | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 class JoinType(StrEnum):
@@ -393,7 +393,7 @@ class Range:
     start: Expression
     end: Expression | None
     per: Expression
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +406,7 @@ class JoinInput:
     trigger: JoinTrigger = JoinTrigger.BOTH
     on: Expression | None = None
     range: Range | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,7 +415,7 @@ class StreamState:
 
     stream: StreamInput
     reference: str | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,7 +429,7 @@ class CountState:
     min: int
     max: int | None
     spelling: str = "<>"
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,7 +438,7 @@ class AbsentState:
 
     stream: StreamInput
     for_ms: int | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,7 +448,7 @@ class LogicalState:
     left: StreamState | AbsentState
     right: StreamState | AbsentState
     is_and: bool
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,7 +456,7 @@ class EveryState:
     """`every x` or `every (chain)`."""
 
     state: StateElement
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,7 +464,7 @@ class ChainState:
     """a -> b (pattern) or a, b (sequence); also a parenthesised chain."""
 
     elements: tuple[StateElement, ...]
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 StateElement = StreamState | CountState | AbsentState | LogicalState | EveryState | ChainState
@@ -477,7 +477,7 @@ class StateInput:
     element: StateElement
     is_sequence: bool
     within_ms: int | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -486,7 +486,7 @@ class AnonymousInput:
 
     query: Query
     handlers: tuple[Handler, ...] = ()
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 Input = StreamInput | JoinInput | StateInput | AnonymousInput
@@ -501,7 +501,7 @@ class OutputAttribute:
 
     expression: Expression
     name: str | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -523,7 +523,7 @@ class Selector:
     limit: Constant | None = None
     offset: Constant | None = None
     explicit: bool = True
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 class RateKind(StrEnum):
@@ -542,7 +542,7 @@ class OutputRate:
     kind: RateKind
     every_events: int | None = None
     every_ms: int | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -559,7 +559,7 @@ class InsertInto:
 
     target: str
     events: EventSelection | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -569,7 +569,7 @@ class DeleteFrom:
     target: str
     on: Expression | None
     events: EventSelection | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -580,7 +580,7 @@ class UpdateTable:
     on: Expression | None
     set: tuple[SetItem, ...] | None = None
     events: EventSelection | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -591,7 +591,7 @@ class UpdateOrInsert:
     on: Expression | None
     set: tuple[SetItem, ...] | None = None
     events: EventSelection | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -599,7 +599,7 @@ class ReturnEvents:
     """`return [kind]`: only inside anonymous streams and on-demand queries."""
 
     events: EventSelection | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 Action = InsertInto | DeleteFrom | UpdateTable | UpdateOrInsert | ReturnEvents
@@ -614,7 +614,7 @@ class Query:
     action: Action
     rate: OutputRate | None = None
     annotations: tuple[Annotation, ...] = ()
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -623,7 +623,7 @@ class ValueKey:
 
     expression: Expression
     stream: str
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -640,7 +640,7 @@ class RangeKey:
 
     cases: tuple[RangeCase, ...]
     stream: str
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -650,7 +650,7 @@ class Partition:
     keys: tuple[ValueKey | RangeKey, ...]
     queries: tuple[Query, ...]
     annotations: tuple[Annotation, ...] = ()
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -677,4 +677,4 @@ class OnDemandQuery:
     action: Action | None = None
     on: Expression | None = None
     range: Range | None = None
-    at: Place = field(default=NOWHERE, compare=False, repr=False)
+    at: Location = field(default=NOWHERE, compare=False, repr=False)

@@ -11,7 +11,7 @@ from lockstep.siddhiql.scope import OUTPUT_SLOT, AttributeRef, Scope, Shape, Slo
 from lockstep.siddhiql.suggestions import did_you_mean
 
 
-def _error(at: ast.Place, message: str, hint: str | None = None) -> SiddhiQLError:
+def _error(at: ast.Location, message: str, hint: str | None = None) -> SiddhiQLError:
     return SiddhiQLError(message, line=at.line, column=at.column, hint=hint)
 
 

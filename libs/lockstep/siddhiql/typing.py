@@ -30,7 +30,7 @@ _PLACES = {
 _EQUALITY = (ast.CompareOperator.EQUAL, ast.CompareOperator.NOT_EQUAL)
 
 
-def positioned(at: ast.Place, message: str, hint: str | None = None) -> SiddhiQLError:
+def positioned(at: ast.Location, message: str, hint: str | None = None) -> SiddhiQLError:
     """A SiddhiQLError at a place, to be raised."""
     return SiddhiQLError(message, line=at.line, column=at.column, hint=hint)
 

@@ -57,7 +57,7 @@ class Restoring:
         log = await self._desired.log_of(app)
         if log is None:
             raise unknown(app)
-        return await self._revisions.list(*log.place)
+        return await self._revisions.list(*log.key)
 
     async def restore(self, app: str, revision: str | None) -> Restored:
         """Goes on with a verified revision of the deployed version, by default the newest. Returns

@@ -14,7 +14,7 @@ BEGINNING = OutputId(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResumePoint:
     """Behind which row to go on; None: with what comes. `is_anew`: that row's log is gone."""
 
     seen: OutputId | None
@@ -26,12 +26,12 @@ def event_id(row: OutputId, since_ms: int) -> str:
     return f"{since_ms}.{identity(row)}" if since_ms else identity(row)
 
 
-def place_of(given: str | None, since_ms: int) -> Place:
+def resume_point(given: str | None, since_ms: int) -> ResumePoint:
     """Where who gives this goes on. An identity without a time is one of the present log's.
     Problem 400 when it is neither.
     """
     since, _, rest = (given or "").partition(".")
     if rest.count(".") != 1 or not since.isdigit():
-        return Place(identity_of(given))
+        return ResumePoint(identity_of(given))
     seen = identity_of(rest)
-    return Place(seen) if int(since) == since_ms else Place(BEGINNING, is_anew=True)
+    return ResumePoint(seen) if int(since) == since_ms else ResumePoint(BEGINNING, is_anew=True)

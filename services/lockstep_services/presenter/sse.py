@@ -18,7 +18,7 @@ from lockstep_services.presenter.api import Lookup, encode
 from lockstep_services.presenter.feed import AppModels, Feed
 from lockstep_services.presenter.listeners import Listener, Listeners
 from lockstep_services.presenter.models import Shown, StreamModel, identity
-from lockstep_services.presenter.resuming import Place, event_id, place_of
+from lockstep_services.presenter.resuming import ResumePoint, event_id, resume_point
 
 KEEPALIVE_MS: Final = 10_000
 DIGEST_EVERY_MS: Final = 500
@@ -52,11 +52,11 @@ class EventStreams:
     async def _rows(self, request: web.Request) -> web.StreamResponse:
         models, stream = await self._lookup.stream(request)
         given = request.headers.get("Last-Event-ID") or request.query.get("after")
-        place = place_of(given, models.view.log.since_ms)
+        resume = resume_point(given, models.view.log.since_ms)
         listener = self._listeners.add(models.view.name, stream.schema.name)
         try:
             response = await _open(request)
-            await self._serve(response, models, stream, listener, place)
+            await self._serve(response, models, stream, listener, resume)
         except ConnectionError:
             pass
         finally:
@@ -69,13 +69,13 @@ class EventStreams:
         models: AppModels,
         stream: StreamModel,
         listener: Listener,
-        place: Place,
+        resume: ResumePoint,
     ) -> None:
-        seen, log = place.seen, models.view.log
+        seen, log = resume.seen, models.view.log
         if seen is not None:
             rows, gap = stream.after(seen)
-            if gap or place.is_anew:
-                reason = "the app was purged" if place.is_anew else "history is gone"
+            if gap or resume.is_anew:
+                reason = "the app was purged" if resume.is_anew else "history is gone"
                 await _send(response, "gap", {"after": identity(seen), "reason": reason})
             await _send_rows(response, stream, rows, log.since_ms)
             seen = rows[-1].id if rows else seen

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from lockstep.functions.plugins import modules
 from lockstep.siddhiql.catalogue import ExtensionKind
-from lockstep.siddhiql.catalogue.packs import kafka_pack, rim_pack
+from lockstep.siddhiql.catalogue.packs import connector_pack, kafka_pack
 from lockstep.siddhiql.checking.connectors import find_type
 from lockstep.sinks import SinkMaker
 
 OURS = frozenset(
     known.name
-    for known in (*rim_pack.EXTENSIONS, *kafka_pack.EXTENSIONS)
+    for known in (*connector_pack.EXTENSIONS, *kafka_pack.EXTENSIONS)
     if known.kind is ExtensionKind.SINK
 )
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from lockstep.embedded import HERE, Place, free_port, tied_to_parent
+from lockstep.embedded import THIS_MACHINE, Machine, free_port, tied_to_parent
 from lockstep.embedded.programs import nats_server
 from tests.contract.patience import eventually
 
@@ -31,9 +31,13 @@ class Cluster:
     through a proxy, where a test wants that.
     """
 
-    def __init__(self, directory: Path, places: Sequence[Place] = (HERE, HERE, HERE)) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        machines: Sequence[Machine] = (THIS_MACHINE, THIS_MACHINE, THIS_MACHINE),
+    ) -> None:
         self._directory = directory
-        self._places = places
+        self._machines = machines
         self._ports = [free_port() for _ in range(3)]
         self._routes = [free_port() for _ in range(3)]
         self._servers: dict[int, subprocess.Popen[bytes]] = {}
@@ -70,12 +74,12 @@ class Cluster:
         """Starts one server on its own data."""
         folder = self._directory / str(index)
         folder.mkdir(exist_ok=True)
-        place = self._places[index]
+        machine = self._machines[index]
         routes = ", ".join(f'"{route}"' for route in self._addresses(self._routes))
         file = folder / "nats.conf"
         file.write_text(
             _CONFIGURATION.format(
-                host=place.host,
+                host=machine.host,
                 port=self._ports[index],
                 index=index,
                 data=folder / "data",
@@ -85,7 +89,7 @@ class Cluster:
         )
         with (folder / "log").open("ab") as log:
             self._servers[index] = subprocess.Popen(
-                tied_to_parent([str(nats_server()), "-c", str(file)], signal.SIGTERM, place),
+                tied_to_parent([str(nats_server()), "-c", str(file)], signal.SIGTERM, machine),
                 stdout=log,
                 stderr=log,
             )
@@ -109,7 +113,7 @@ class Cluster:
             log = (self._directory / str(index) / "log").read_text()
             raise AssertionError(f"server {index} has ended: {log[-2_000:]}")
         try:
-            host = self._places[index].host
+            host = self._machines[index].host
             _, writer = await asyncio.open_connection(host, self._ports[index])
         except OSError:
             return False
@@ -117,5 +121,5 @@ class Cluster:
         return True
 
     def _addresses(self, ports: Sequence[int]) -> list[str]:
-        places = zip(self._places, ports, strict=True)
-        return [f"nats://{place.host}:{port}" for place, port in places]
+        machines = zip(self._machines, ports, strict=True)
+        return [f"nats://{machine.host}:{port}" for machine, port in machines]

@@ -43,7 +43,7 @@ async def server(tmp_path: Path, lan: Lan) -> AsyncIterator[NatsServer]:
         tmp_path,
         clock=SystemClock(),
         randomness=SystemRandomness(),
-        place=lan.place("n0"),
+        machine=lan.machine("n0"),
         sync_interval="2m",
     )
     await nats.start()
@@ -78,7 +78,7 @@ async def _ask_behind_much_else(connection: Connection) -> None:
 
 async def test_a_server_that_is_cut_off_from_its_peers_is_left(tmp_path: Path, lan: Lan) -> None:
     """Its clients still reach it; appends go on over another one while the cut lasts."""
-    async with Cluster(tmp_path, [lan.place(node) for node in NODES]) as cluster:
+    async with Cluster(tmp_path, [lan.machine(node) for node in NODES]) as cluster:
         for index in range(len(NODES)):
             await cluster.reachable(index)
         bus = await _connected(cluster.url)

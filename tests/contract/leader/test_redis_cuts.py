@@ -37,7 +37,7 @@ def lan() -> Iterator[Lan]:
 async def server(tmp_path: Path, lan: Lan) -> AsyncIterator[RedisServer]:
     """A server on a host of its own."""
     redis = RedisServer(
-        tmp_path, clock=CLOCK, randomness=SystemRandomness(), place=lan.place("redis")
+        tmp_path, clock=CLOCK, randomness=SystemRandomness(), machine=lan.machine("redis")
     )
     await redis.start()
     yield redis

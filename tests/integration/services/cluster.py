@@ -296,7 +296,7 @@ async def log_of(world: World, app: str) -> LogName:
 
 async def revisions_of(world: World, app: str) -> Sequence[Revision]:
     """The store's, newest first."""
-    return await world.store.revisions.list(*(await log_of(world, app)).place)
+    return await world.store.revisions.list(*(await log_of(world, app)).key)
 
 
 async def until(

@@ -102,7 +102,7 @@ async def test_what_is_done_late_to_a_purged_app_does_not_meet_the_next_one(
         await late.trim(5)
         revision = replace(before, id=f"{before.id}late", position=10**9, epoch=10**9)
         assert await store.revisions.save(revision, b"late") == Written()
-        await store.revisions.purge(*old.place, keep=1)
+        await store.revisions.purge(*old.key, keep=1)
         await store.cursors.put(cursor_name(app, "Out.0.log", old.since_ms), 10**9)
 
         assert await counted(cluster, app, 2) == [1, 2]
@@ -111,7 +111,7 @@ async def test_what_is_done_late_to_a_purged_app_does_not_meet_the_next_one(
         await cluster.crash("processor-1")
         await cluster.start("processor-1")
         assert await counted(cluster, app, 3) == [1, 2, 3]
-        await _removed(cluster, app, [new.place[1]])
+        await _removed(cluster, app, [new.key[1]])
         assert list(await bus.logs(app)) == [new]
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from lockstep.embedded import HERE, free_port
+from lockstep.embedded import THIS_MACHINE, free_port
 from lockstep.embedded.ports import HELD_PORTS_MAX
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="held on Linux alone")
@@ -17,7 +17,7 @@ def _taken(port: int) -> bool:
     """Whether somebody who does not share, as an asker for any port, is kept out."""
     with socket.socket() as other:
         try:
-            other.bind((HERE.host, port))
+            other.bind((THIS_MACHINE.host, port))
         except OSError:
             return True
         return False
@@ -29,12 +29,12 @@ def test_nobody_else_is_given_it_and_the_server_gets_it_again_and_again() -> Non
     for _ in range(2):
         assert _taken(port)
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection((HERE.host, port))
+            socket.create_connection((THIS_MACHINE.host, port))
         with (
-            socket.create_server((HERE.host, port)),
-            socket.create_connection((HERE.host, port)) as client,
+            socket.create_server((THIS_MACHINE.host, port)),
+            socket.create_connection((THIS_MACHINE.host, port)) as client,
         ):
-            assert client.getpeername() == (HERE.host, port)
+            assert client.getpeername() == (THIS_MACHINE.host, port)
 
 
 def test_so_many_are_held_and_no_more() -> None:

@@ -101,7 +101,7 @@ def test_what_no_state_hangs_on_may_change(old: str, new: str) -> None:
 def test_what_a_state_hangs_on(old: str, new: str, why: str) -> None:
     """It is named as its author would."""
     found = changed(old, new)
-    assert not found.heirs
+    assert not found.carried
     (said,) = found.others.values()
     assert why in said
 
@@ -112,7 +112,7 @@ def test_attributes_of_what_is_read() -> None:
     tail = "@info(name='q') from M#window.length(2) select sum(v) as n insert into O;"
     found = changed(mid.format("") + tail, mid.format(" * 2L as v") + tail)
     assert found.others == {"query/q": "changed: what it reads"}
-    assert found.heirs == {"query/m": "query/m"}
+    assert found.carried == {"query/m": "query/m"}
 
 
 def test_parts_without_a_name_are_known_by_how_they_are_written() -> None:
@@ -120,10 +120,10 @@ def test_parts_without_a_name_are_known_by_how_they_are_written() -> None:
     few = "from S[v < 2]#window.length(3) select sum(v) as n insert into Few;"
     many = "from S[v > 2]#window.length(3) select sum(v) as n insert into Many;"
     moved = changed(few + many, "from S select k insert into First;" + many + few)
-    assert moved.heirs == {"query/query_2": "query/query_2", "query/query_3": "query/query_1"}
+    assert moved.carried == {"query/query_2": "query/query_2", "query/query_3": "query/query_1"}
     assert moved.others == {"query/query_1": "new"}
     edited = changed(few + many, many.replace("v > 2", "v > 3") + few)
-    assert edited.heirs == {"query/query_1": "query/query_2", "query/query_2": "query/query_1"}
+    assert edited.carried == {"query/query_1": "query/query_2", "query/query_2": "query/query_1"}
 
 
 def test_queries_of_partitions_that_stand_elsewhere_now() -> None:
@@ -133,7 +133,7 @@ def test_queries_of_partitions_that_stand_elsewhere_now() -> None:
         " end;"
     )
     found = changed(inner, "from S select k insert into First;" + inner)
-    assert found.heirs == {"partition/partition_1": "partition/partition_1"}
+    assert found.carried == {"partition/partition_1": "partition/partition_1"}
     assert found.renamed == {"partition/partition_1": {"query_1": "query_2"}}
     assert not found.is_whole
 
@@ -146,7 +146,7 @@ def test_who_adds_up_a_named_window_goes_with_it() -> None:
     alone = changed(window + count, window + count)
     assert alone.is_whole
     joined = changed(window + count, window + count + total)
-    assert "window/W" not in joined.heirs
+    assert "window/W" not in joined.carried
     assert joined.others["window/W"] == "it goes with query 't'"
     assert joined.others["query/c"] == "it goes with window 'W'"
 
@@ -155,7 +155,7 @@ def test_who_reads_a_named_window_and_adds_nothing_up_costs_it_nothing() -> None
     """What leaves it is taken off no sum."""
     window = "define window W (k string, v int, t long) length(3); from S insert into W;"
     plain = "@info(name='p') from W[v > 1] select k insert into O;"
-    assert changed(window, window + plain).heirs == {
+    assert changed(window, window + plain).carried == {
         "window/W": "window/W",
         "query/query_1": "query/query_1",
     }
@@ -179,7 +179,7 @@ def test_sums_over_joins_with_a_named_window() -> None:
         " select sum(w.v) as n insert into O;"
     )
     total = "@info(name='t') from W select sum(v) as n insert into P;"
-    assert "window/W" in changed(window, window + joined).heirs
+    assert "window/W" in changed(window, window + joined).carried
     found = changed(window + joined, window + joined + total)
     assert found.others["query/j"] == "it goes with window 'W'"
 
@@ -196,7 +196,7 @@ def test_a_state_whose_place_another_takes_is_lost_under_the_name_it_had() -> No
     total = "from S#window.length(3) select sum(v) as n insert into Sums;"
     count = "from S#window.length(5) select count() as n insert into Counts;"
     found = changed(total + count, count)
-    assert found.heirs == {"query/query_1": "query/query_2"}
+    assert found.carried == {"query/query_1": "query/query_2"}
     assert found.others == {}
     assert found.lost == {"query/query_1": "not in this text"}
     assert losses(plan_of(S + total + count), plan_of(S + count)) == (

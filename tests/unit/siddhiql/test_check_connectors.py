@@ -1,4 +1,4 @@
-"""The rim: types and options of sources, sinks, stores and mappers (extensions 12 to 15)."""
+"""Types and options of sources, sinks, stores and mappers (extensions 12 to 15)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ checked. Nothing of the author's runs: triggers do not fire.
 from __future__ import annotations
 
 from lockstep.functions.script import check_script
-from lockstep.mapping import check_rim
+from lockstep.mapping import check_connectors
 from lockstep.operators.placing import placed
 from lockstep.operators.runtime.context import EngineContext
 from lockstep.operators.runtime.engine import Engine
@@ -20,7 +20,7 @@ from lockstep.triggers.meaning import quiet
 
 def rehearse(plan: AppPlan) -> None:
     """Raises SiddhiQLError, with its place, for an app that could not be started."""
-    check_rim(plan.checked)
+    check_connectors(plan.checked)
     engine = Engine(plan)
     for function in plan.checked.functions.values():  # also those that no query calls
         check_script(function)

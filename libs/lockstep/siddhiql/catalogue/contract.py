@@ -1,9 +1,9 @@
-"""What the checker knows of functions, aggregators, windows, stream functions, and of the rim's
-sources, sinks, stores and mappers: signatures only.
+"""What the checker knows of functions, aggregators, windows, stream functions, sources,
+sinks, stores and mappers: signatures only.
 
-Implementations live in `operators` and in the services under the same (namespace, name). A
-signature is a list of overloads; an overload is a list of parameters and a result. The parameters
-of the rim are options, which are given by name; they have one overload.
+Implementations live in the concepts' folders and in the services under the same (namespace, name).
+A signature is a list of overloads; an overload is a list of parameters and a result. Sources,
+sinks, stores and mappers have one overload, and their parameters are options, given by name.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def _text(attributes: tuple[Attribute, ...]) -> str:
     return ", ".join(f"{attribute.name} {attribute.type.value}" for attribute in attributes)
 
 
-def require_equal(output: StreamSchema, target: StreamSchema, at: ast.Place) -> None:
+def require_equal(output: StreamSchema, target: StreamSchema, at: ast.Location) -> None:
     """Names, types and order must be the target's (grammar 15)."""
     if output.attributes == target.attributes:
         return

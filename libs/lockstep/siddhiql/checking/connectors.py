@@ -1,4 +1,4 @@
-"""The rim of an app: types and options of sources, sinks, stores and mappers (extensions 12 to 15).
+"""Types and options of sources, sinks, stores and mappers (extensions 12 to 15).
 
 What is not in the catalogue is refused by name: what the older products had with what to use
 instead, everything else with the nearest name.

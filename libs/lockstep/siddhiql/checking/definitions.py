@@ -100,7 +100,7 @@ def _declare(definition: ast.Definition, symbols: Symbols) -> None:
             symbols.schemas[name] = StreamSchema(name, TRIGGER_ATTRIBUTES)
 
 
-def _fault(schema: StreamSchema, symbols: Symbols, at: ast.Place) -> None:
+def _fault(schema: StreamSchema, symbols: Symbols, at: ast.Location) -> None:
     if schema.index_of(ERROR_ATTRIBUTE.name) is not None:
         raise positioned(
             at, f"{schema.name!r} has an attribute '_error', which its fault stream adds", "rename"

@@ -25,7 +25,7 @@ from lockstep.siddhiql.scope import Scope
 from lockstep.siddhiql.typing import positioned
 
 
-def sources_of(query_input: ast.Input) -> list[tuple[str, ast.Place]]:
+def sources_of(query_input: ast.Input) -> list[tuple[str, ast.Location]]:
     """The names an input reads, each with its place."""
     match query_input:
         case ast.StreamInput():
@@ -42,7 +42,7 @@ def sources_of(query_input: ast.Input) -> list[tuple[str, ast.Place]]:
             )
 
 
-def _state_sources(element: ast.StateElement) -> list[tuple[str, ast.Place]]:
+def _state_sources(element: ast.StateElement) -> list[tuple[str, ast.Location]]:
     match element:
         case ast.StreamState(stream=stream) | ast.AbsentState(stream=stream):
             return [(stream.source, stream.at)]

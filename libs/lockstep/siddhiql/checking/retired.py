@@ -1,4 +1,4 @@
-"""What the older products had at their rim and Lockstep has not: what to use instead."""
+"""Sources, sinks and mappers of the older products that Lockstep has not: what to use instead."""
 
 from __future__ import annotations
 

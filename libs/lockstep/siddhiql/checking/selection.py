@@ -58,7 +58,7 @@ def check_selection(
     return CheckedSelection(made, selection, attributes, having_scope, uses_aggregators)
 
 
-def everything(scope: Scope, at: ast.Place) -> tuple[ast.OutputAttribute, ...]:
+def everything(scope: Scope, at: ast.Location) -> tuple[ast.OutputAttribute, ...]:
     """`select *`: all attributes of all sources in order."""
     items = []
     for source in scope.sources:

@@ -68,7 +68,7 @@ class Symbols:
         return SourceKind.STREAM if name in self.streams else None
 
     def source(
-        self, name: str, at: ast.Place, inner: dict[str, StreamSchema] | None
+        self, name: str, at: ast.Location, inner: dict[str, StreamSchema] | None
     ) -> tuple[SourceKind, StreamSchema]:
         """Kind and schema of a name behind `from` or `join`; `inner`: a partition's streams."""
         if name.startswith("#"):
@@ -79,7 +79,7 @@ class Symbols:
         return kind, self.schemas[name]
 
     def _inner(
-        self, name: str, at: ast.Place, inner: dict[str, StreamSchema] | None
+        self, name: str, at: ast.Location, inner: dict[str, StreamSchema] | None
     ) -> StreamSchema:
         if inner is None:
             raise positioned(
@@ -89,7 +89,7 @@ class Symbols:
             raise positioned(at, f"no query writes to {name!r}", did_you_mean(name, inner))
         return inner[name]
 
-    def unknown(self, name: str, at: ast.Place) -> Exception:
+    def unknown(self, name: str, at: ast.Location) -> Exception:
         """The error for a name that is not defined."""
         if name.startswith("!") and name[1:] in self.streams:
             return positioned(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from lark import Token
 
-from lockstep.siddhiql.ast import NOWHERE, Place
+from lockstep.siddhiql.ast import NOWHERE, Location
 from lockstep.siddhiql.errors import SiddhiQLError
 
 _T = TypeVar("_T")
@@ -19,7 +19,7 @@ class Name:
     """An identifier without its back-quotes; `prefix` is '#', '!' or ''."""
 
     text: str
-    at: Place
+    at: Location
     prefix: str = ""
 
     @property
@@ -28,12 +28,12 @@ class Name:
         return self.prefix + self.text
 
 
-def place(node: Any) -> Place:
+def place(node: Any) -> Location:
     """Where a token or a node begins."""
     if isinstance(node, Token):
-        return Place(node.line or 1, node.column or 1)
+        return Location(node.line or 1, node.column or 1)
     found = getattr(node, "at", NOWHERE)
-    return found if isinstance(found, Place) else NOWHERE
+    return found if isinstance(found, Location) else NOWHERE
 
 
 def first(children: Iterable[Any], wanted: type[_T] | tuple[type[_T], ...]) -> _T | None:
@@ -54,6 +54,6 @@ def has(children: Iterable[Any], terminal: str) -> bool:
     return any(isinstance(child, Token) and child.type == terminal for child in children)
 
 
-def error(at: Place, message: str, hint: str | None = None) -> SiddhiQLError:
+def error(at: Location, message: str, hint: str | None = None) -> SiddhiQLError:
     """A SiddhiQLError at a place, to be raised."""
     return SiddhiQLError(message, line=at.line, column=at.column, hint=hint)

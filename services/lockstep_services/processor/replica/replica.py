@@ -20,7 +20,7 @@ from lockstep_services.processor.replica.standby import (
     ACTIVE,
     HOT,
     Behind,
-    Place,
+    Progress,
     is_ready,
     standby_of,
 )
@@ -147,21 +147,21 @@ class Replica:
         return stamp_in(self.generation)
 
     @property
-    def place(self) -> Place:
+    def progress(self) -> Progress:
         """Where it stands in the input log."""
         position = self.engine.position
         behind_ms = self.behind.ms(position, self.around.clock.monotonic_ms())
-        return Place(position, self.log_end, self._goal, behind_ms)
+        return Progress(position, self.log_end, self._goal, behind_ms)
 
     @property
     def lag(self) -> int:
         """Records behind the input log's end, as last seen."""
-        return self.place.lag
+        return self.progress.lag
 
     @property
     def is_ready(self) -> bool:
         """It could take over soon."""
-        return is_ready(self.standby, self.place, self.around.settings.processor)
+        return is_ready(self.standby, self.progress, self.around.settings.processor)
 
     @property
     def standby(self) -> str:
@@ -260,7 +260,7 @@ class Replica:
             ready=self.is_ready,
             trouble=self._slow() or self._full() or self.trouble,
             began_empty=self.began_empty,
-            behind_ms=self.place.behind_ms,
+            behind_ms=self.progress.behind_ms,
             generation=self.generation.number,
             begins_behind=self.generation.position,
             standby=self.standby,

@@ -29,7 +29,7 @@ def standby_of(view: AppView, settings: ProcessorSettings) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Progress:
     """Where a replica stands in the input log: `goal` is the log's end when it began, `behind_ms`
     for how long the leader has published what this one has not folded yet.
     """
@@ -45,18 +45,18 @@ class Place:
         return max(0, self.log_end - self.position)
 
 
-def is_ready(standby: str, place: Place, settings: ProcessorSettings) -> bool:
+def is_ready(standby: str, progress: Progress, settings: ProcessorSettings) -> bool:
     """Whether a standby could take over soon.
 
     A hot one has folded what was there when it began, however little that is: until then it is
     still on its way, and would publish nothing new before it had come to the present.
     """
     if standby == WARM:
-        return place.lag <= settings.warm_ready_lag_positions
+        return progress.lag <= settings.warm_ready_lag_positions
     return (
-        place.position >= place.goal
-        and place.lag <= settings.ready_lag_positions
-        and place.behind_ms <= settings.ready_lag_ms
+        progress.position >= progress.goal
+        and progress.lag <= settings.ready_lag_positions
+        and progress.behind_ms <= settings.ready_lag_ms
     )
 
 

@@ -42,7 +42,7 @@ class BaseLoop:
         engine, name = replica.engine, replica.name
         if engine.base_bytes <= limit_bytes // WORTH_IT:
             return
-        found = await self._revisions.list(*name.place)
+        found = await self._revisions.list(*name.key)
         ours = [one for one in found if self._is_ours(one)]
         newest = max(ours, key=lambda one: one.position, default=None)
         if newest is None or newest.id == self._last_id:

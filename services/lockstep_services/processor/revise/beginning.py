@@ -37,7 +37,7 @@ async def begin(
     input_log, output_log = await bus.input_log(name, make=False), await bus.output_log(name)
     # The log first: what it says has begun is in the store by then.
     tail = await output_log.tail()
-    revisions = await around.world.store.revisions.list(*name.place)
+    revisions = await around.world.store.revisions.list(*name.key)
     engine, generation, is_empty = await _engine(around, view, revisions, tail, offload)
     first, last = await input_log.bounds()
     if first > engine.position + 1 and last > 0:

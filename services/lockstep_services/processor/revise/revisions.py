@@ -115,7 +115,7 @@ class RevisionLoop:
         self, sealed: Awaitable[tuple[Position, bytes]], version: str, made_under: Stamp
     ) -> Revision | None:
         replica = self._replica
-        app, group, partition = replica.name.place
+        app, group, partition = replica.name.key
         position, payload = await sealed
         unique = replica.around.randomness.uuid_hex()[:12]
         revision = Revision(
@@ -144,7 +144,7 @@ class RevisionLoop:
         return revision
 
     async def _forget(self) -> None:
-        where = self._replica.name.place
+        where = self._replica.name.key
         made_under = self._replica.made_under
         if any(stamp_of(one) > made_under for one in await self._revisions.list(*where)):
             # A later state is about to begin: until it has, those of this one are not to spare.

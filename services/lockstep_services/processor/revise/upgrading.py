@@ -128,7 +128,7 @@ class UpgradeLoop:
         if saved is None:
             return False
         await revisions.mark_verified(saved.id)
-        there = await revisions.list(*replica.name.place)
+        there = await revisions.list(*replica.name.key)
         if not any(one.id == saved.id and one.verified for one in there):
             return False  # somebody who has not heard of it has made room meanwhile
         match await self._leadership.begin(generation):

@@ -45,7 +45,7 @@ class WarmLoop:
         replica, name = self._replica, self._replica.name
         if replica.standby != WARM or replica.is_active:
             return
-        found = await self._revisions.list(*name.place)
+        found = await self._revisions.list(*name.key)
         alike = [one for one in found if one.verified and stamp_of(one) == replica.made_under]
         newest = max(alike, key=lambda one: one.position, default=None)
         if newest is None or newest.position <= replica.engine.position:

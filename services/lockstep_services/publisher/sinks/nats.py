@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from lockstep.bus import ID_HEADER, Topics, topic_subject
 from lockstep.events import LockstepError
-from lockstep.siddhiql.catalogue.packs.rim_pack import RESERVED_SUBJECTS
+from lockstep.siddhiql.catalogue.packs.connector_pack import RESERVED_SUBJECTS
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
 

@@ -2,7 +2,13 @@
 
 from lockstep.control import GroupStatus, Heartbeat
 from lockstep.settings import load_settings
-from lockstep_services.processor.replica.standby import Behind, Place, candidates, defers, is_ready
+from lockstep_services.processor.replica.standby import (
+    Behind,
+    Progress,
+    candidates,
+    defers,
+    is_ready,
+)
 
 
 def status(role: str, *, ready: bool, standby: str = "hot") -> GroupStatus:
@@ -35,18 +41,18 @@ def test_a_hot_standby_is_ready_once_it_has_been_at_the_end_it_began_with() -> N
     """However little that is; later it may be behind by as much as the settings allow."""
     settings = load_settings({"LOCKSTEP_PROCESSOR__READY_LAG_POSITIONS": "100"}).processor
     began_at, goal = 900, 950
-    assert not is_ready("hot", Place(began_at, goal, goal), settings)
-    assert not is_ready("hot", Place(goal - 1, goal + 20, goal), settings)
-    assert is_ready("hot", Place(goal, goal + 100, goal), settings)
-    assert not is_ready("hot", Place(goal, goal + 101, goal), settings)
-    assert is_ready("hot", Place(5_000, 5_000, goal), settings)
+    assert not is_ready("hot", Progress(began_at, goal, goal), settings)
+    assert not is_ready("hot", Progress(goal - 1, goal + 20, goal), settings)
+    assert is_ready("hot", Progress(goal, goal + 100, goal), settings)
+    assert not is_ready("hot", Progress(goal, goal + 101, goal), settings)
+    assert is_ready("hot", Progress(5_000, 5_000, goal), settings)
 
 
 def test_a_warm_standby_is_ready_where_its_revision_is() -> None:
     """It folds nothing before it is promoted."""
     settings = load_settings({"LOCKSTEP_PROCESSOR__WARM_READY_LAG_POSITIONS": "100"}).processor
-    assert is_ready("warm", Place(900, 1_000, 1_000), settings)
-    assert not is_ready("warm", Place(899, 1_000, 1_000), settings)
+    assert is_ready("warm", Progress(900, 1_000, 1_000), settings)
+    assert not is_ready("warm", Progress(899, 1_000, 1_000), settings)
 
 
 def test_a_hot_standby_is_not_ready_while_it_is_long_behind_what_is_published() -> None:
@@ -58,8 +64,8 @@ def test_a_hot_standby_is_not_ready_while_it_is_long_behind_what_is_published() 
     behind.saw(12, 10, 500)
     behind.saw(20, 11, 1_000)
     assert behind.ms(11, 1_400) == 900
-    assert is_ready("hot", Place(11, 21, 0, behind.ms(11, 1_500)), settings)
-    assert not is_ready("hot", Place(11, 21, 0, behind.ms(11, 1_501)), settings)
+    assert is_ready("hot", Progress(11, 21, 0, behind.ms(11, 1_500)), settings)
+    assert not is_ready("hot", Progress(11, 21, 0, behind.ms(11, 1_501)), settings)
     assert behind.ms(12, 1_501) == 0
     behind.saw(30, 12, 1_600)
     assert behind.ms(12, 1_700) == 100

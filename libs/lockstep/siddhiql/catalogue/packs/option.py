@@ -37,6 +37,6 @@ def without_meaning(names: str, types: tuple[AttributeType, ...] = ()) -> tuple[
 def extension(
     kind: ExtensionKind, name: str, doc: str, overload: Overload | tuple[Parameter, ...]
 ) -> Extension:
-    """A type of the rim: it has one overload, named options in any order."""
+    """A source, sink, store or mapper: it has one overload, named options in any order."""
     only = overload if isinstance(overload, Overload) else Overload(overload)
     return Extension(kind, name, (only,), doc=doc)

@@ -28,7 +28,7 @@ def map_of(annotation: ast.Annotation) -> ast.Annotation | None:
     return maps[0] if maps else None
 
 
-def check_rim(checked: CheckedApp) -> None:
+def check_connectors(checked: CheckedApp) -> None:
     """Builds every mapper and distribution once; SiddhiQLError for what cannot be built."""
     for schema, _, source in annotated(checked, "source"):
         with _placed(map_of(source) or source):
