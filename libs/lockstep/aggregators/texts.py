@@ -1,4 +1,4 @@
-"""`str:groupConcat`: the texts that are present, joined (the language page, `str:`)."""
+"""`str:groupConcat`: the texts that are present, joined (extensions 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`@map(type='csv')` of sinks: events into lines of values (the language page, mappers)."""
+"""`@map(type='csv')` of sinks: events into lines of values (extensions 13.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`@map(type='csv')` of sources: lines of values into events (the language page, mappers)."""
+"""`@map(type='csv')` of sources: lines of values into events (extensions 13.4)."""
 
 from __future__ import annotations
 

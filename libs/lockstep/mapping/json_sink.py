@@ -1,4 +1,4 @@
-"""`@map(type='json')` of sinks: events into JSON texts (the language page, mappers)."""
+"""`@map(type='json')` of sinks: events into JSON texts (extensions 13.2)."""
 
 from __future__ import annotations
 

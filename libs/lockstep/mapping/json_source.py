@@ -1,4 +1,4 @@
-"""`@map(type='json')` of sources: JSON texts into events (the language page, mappers)."""
+"""`@map(type='json')` of sources: JSON texts into events (extensions 13.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`@map(type='keyvalue')`: maps of typed values into events and back (the language page)."""
+"""`@map(type='keyvalue')`: maps of typed values into events and back (extensions 13.6)."""
 
 from __future__ import annotations
 

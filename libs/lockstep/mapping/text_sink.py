@@ -1,4 +1,4 @@
-"""`@map(type='text')` of sinks: lines of `name:value`, or a template (mappers)."""
+"""`@map(type='text')` of sinks: lines of `name:value`, or a template (extensions 13.5)."""
 
 from __future__ import annotations
 

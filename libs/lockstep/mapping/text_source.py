@@ -1,4 +1,4 @@
-"""`@map(type='text')` of sources: lines of `name:value`, or regular expressions (mappers)."""
+"""`@map(type='text')` of sources: lines of `name:value`, or expressions (extensions 13.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`@map(type='xml')` of sinks: events into XML texts (the language page, mappers)."""
+"""`@map(type='xml')` of sinks: events into XML texts (extensions 13.3)."""
 
 from __future__ import annotations
 

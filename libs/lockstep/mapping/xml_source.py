@@ -1,4 +1,4 @@
-"""`@map(type='xml')` of sources: XML documents into events (the language page, mappers)."""
+"""`@map(type='xml')` of sources: XML documents into events (extensions 13.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`#log` and `#pol2Cart` (the language page's core stream functions)."""
+"""`#log` and `#pol2Cart` (extensions 1.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`list:` and `map:` (the language page, quoted results included)."""
+"""`list:` and `map:` (extensions 6 and 7)."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_convert(value: Any, own: str, wanted: str, expected: Any) -> None:
 
 
 def test_convert_of_an_exception_gives_message_and_cause() -> None:
-    """The object of a fault event reads as in the language page."""
+    """An error in an object reads as its message and cause."""
     error = ValueError("no")
     error.__cause__ = KeyError("k")
     text = call("convert", error, "string", types="object string")

@@ -1,4 +1,4 @@
-"""`math:` (the language page, quoted results included)."""
+"""`math:` (extensions 3)."""
 
 from __future__ import annotations
 

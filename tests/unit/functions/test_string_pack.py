@@ -1,4 +1,4 @@
-"""`str:` and `regex:` (the language page, quoted results included)."""
+"""`str:` and `regex:` (extensions 2 and 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`time:` and Java's date patterns (the language page, quoted results included)."""
+"""`time:` and Java's date patterns (extensions 4)."""
 
 from __future__ import annotations
 

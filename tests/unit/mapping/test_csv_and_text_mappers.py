@@ -1,4 +1,4 @@
-"""csv and text sources and sinks (the language page)."""
+"""csv and text sources and sinks (extensions 13.4, 13.5)."""
 
 from __future__ import annotations
 

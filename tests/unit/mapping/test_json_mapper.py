@@ -1,4 +1,4 @@
-"""json sources and sinks (the language page's tables)."""
+"""json sources and sinks (extensions 13.2)."""
 
 from __future__ import annotations
 

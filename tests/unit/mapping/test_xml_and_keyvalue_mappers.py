@@ -1,4 +1,4 @@
-"""xml, keyvalue and passThrough sources and sinks (the language page)."""
+"""xml, keyvalue and passThrough sources and sinks (extensions 13.1, 13.3, 13.6)."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ RUN = [[t] for t in (10, 12, 11, 13, 15, 14, 20, 13, 30, 40)]
 
 @pytest.mark.parametrize("cut", [None, *range(1, 10)])
 def test_kslack(cut: int | None) -> None:
-    """The run of the language page, restored anywhere."""
+    """The example of extensions 10, restored anywhere."""
     found = [row[0] for row in rows(KSLACK.format(""), RUN, cut=cut)]
     assert found == [10, 12, 11, 13, 14, 13, 15, 20]
 

@@ -1,4 +1,4 @@
-"""VirtualApp: the interface that tests of apps rely on (design 7)."""
+"""VirtualApp: the interface that tests of apps rely on."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ TEXT = (
     ],
 )  # fmt: skip
 def test_forms(mapping: str, body: str, expected: list[Any]) -> None:
-    """As the language page has them; what belongs together stays one chunk."""
+    """As extensions 13 says; what belongs together stays one chunk."""
     assert chunks(mapping, body) == expected
 
 

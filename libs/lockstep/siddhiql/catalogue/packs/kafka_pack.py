@@ -1,4 +1,4 @@
-"""Kafka sources and sinks, with all of their options that can be judged from the text (12.3).
+"""Kafka sources and sinks, with all options that can be judged from the text (extensions 12.3).
 
 Not judged: names in `optional.configuration`, which are those of the client's version.
 """

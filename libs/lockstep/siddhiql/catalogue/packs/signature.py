@@ -1,4 +1,4 @@
-"""Short forms for writing down signatures; the packs read like the tables of the language page."""
+"""Short forms for writing down signatures; the packs read like the tables of EXTENSIONS.md."""
 
 from __future__ import annotations
 
