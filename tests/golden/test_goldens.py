@@ -1,4 +1,4 @@
-"""Every golden on both executors, whole and cut; `--rewrite` accepts what comes out."""
+"""Every golden on all executors, whole and cut; `--rewrite` accepts what comes out."""
 
 from __future__ import annotations
 
@@ -39,6 +39,15 @@ def test_cut_anywhere(file: Path) -> None:
         for cut in range(1, len(scenario.calls)):
             found = differences(scenario, play(scenario, cut=cut))
             assert not found, f"cut before call {cut}: {found[0].text()}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_in_columns_cut_in_the_middle(file: Path) -> None:
+    """The same in columns, without a JVM, restored half way."""
+    for scenario in load(file).scenarios:
+        brought = play(scenario, executor="columnar", cut=len(scenario.calls) // 2)
+        found = differences(scenario, brought)
+        assert not found, found[0].text()
 
 
 @pytest.mark.usefixtures("spark_env")

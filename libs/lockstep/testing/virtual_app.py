@@ -1,4 +1,4 @@
-"""VirtualApp: an app in process on a virtual clock, on either executor.
+"""VirtualApp: an app in process on a virtual clock, on any executor.
 
 It writes what it is told into a log of its own and folds that, so a test sees what a cluster would.
 """
@@ -71,7 +71,11 @@ def open_executor(executor: str, app_text: str, plan: AppPlan, start_ms: int) ->
 
         observed: ObservedExecutor = SparkExecutor(app_text, start_ms=start_ms, observe=True)
         return observed
-    raise ValueError(f"there is no executor {executor!r}: use 'reference' or 'spark'")
+    if executor == "columnar":
+        from lockstep.execute.in_process import InProcessExecutor
+
+        return InProcessExecutor(plan, start_ms=start_ms)
+    raise ValueError(f"there is no executor {executor!r}: use 'reference', 'columnar' or 'spark'")
 
 
 class Record:
@@ -100,6 +104,8 @@ class VirtualApp:
     """An app on a virtual clock that starts at `start_ms`. Raises SiddhiQLError for an invalid
     app.
 
+    `executor`: 'reference' defines the language; 'columnar' is what Spark's workers run, in this
+    process and without a JVM; 'spark' is the product's engine. All bring the same.
     `snapshot`: the state to go on from, instead of starting anew (see `restore`).
     """
 

@@ -22,6 +22,7 @@ class ExecutorName(StrEnum):
     """The executors of an app under test."""
 
     REFERENCE = "reference"
+    COLUMNAR = "columnar"
     SPARK = "spark"
 
 

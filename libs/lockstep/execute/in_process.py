@@ -1,0 +1,104 @@
+"""An app folded as a Spark worker folds it, but in this process and observed: for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from lockstep.events import LogEntry, Position
+from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit
+from lockstep.execute.contract import Encoded, SliceResult
+from lockstep.execute.encoding import encoded
+from lockstep.execute.observe import Observation
+from lockstep.execute.reference import ReferenceExecutor
+from lockstep.operators.state import Bytes
+from lockstep.plan import AppPlan
+
+_Answer = TypeVar("_Answer")
+
+
+class InProcessExecutor:
+    """See execute.contract.Executor. It needs no JVM.
+
+    Columns fold the app until a value comes, or something is asked, that has no columnar form. Then
+    the reference takes over: from the last snapshot it folds again what came since.
+    """
+
+    def __init__(self, plan: AppPlan, *, start_ms: int | None = None) -> None:
+        self._plan = plan
+        self._start_ms = start_ms
+        self._base: Bytes | None = None
+        self._folded: list[Encoded] = []
+        self._executor = self._fresh()
+
+    def _fresh(self) -> ColumnarExecutor | ReferenceExecutor:
+        try:
+            return ColumnarExecutor(self._plan, start_ms=self._start_ms, observe=True)
+        except NotColumnar:
+            return self._reference()
+
+    def _reference(self) -> ReferenceExecutor:
+        return ReferenceExecutor(self._plan, start_ms=self._start_ms, observe=True)
+
+    @property
+    def is_columnar(self) -> bool:
+        """Whether at least one query runs in columns now."""
+        return isinstance(self._executor, ColumnarExecutor)
+
+    @property
+    def position(self) -> Position:
+        """The last folded position."""
+        return self._executor.position
+
+    def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
+        """Encodes and folds entries."""
+        return self.run_encoded(encoded(entries, self._plan.checked.streams))
+
+    def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
+        """Folds entries."""
+        result = self._ask(lambda executor: executor.run_encoded(entries))
+        self._folded += entries
+        return result
+
+    def on_demand(self, text: str) -> list[tuple[Any, ...]]:
+        """Reads the state."""
+        return self._ask(lambda executor: executor.on_demand(text))
+
+    def snapshot(self) -> bytes:
+        """The state at `position`."""
+        return self._ask(lambda executor: executor.snapshot())
+
+    def restore(self, snapshot: Bytes) -> None:
+        """Takes over a snapshot of the same app, whichever executor made it."""
+        self._executor, self._base, self._folded = self._fresh(), None, []
+        self._ask(lambda executor: executor.restore(snapshot))
+        self._base = snapshot
+
+    def enable_playback(self, on: bool, idle_ms: int | None, increment_ms: int | None) -> None:
+        """Switches playback while the app runs, which the reference alone can."""
+        if not isinstance(self._executor, ReferenceExecutor):
+            self._executor = self._taken_over()
+        self._executor.enable_playback(on, idle_ms, increment_ms)
+
+    def take_observations(self) -> list[Observation]:
+        """What was observed since the last call, in order."""
+        return self._executor.take_observations()
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def _ask(self, question: Callable[[ColumnarExecutor | ReferenceExecutor], _Answer]) -> _Answer:
+        try:
+            return question(self._executor)
+        except Unfit:
+            self._executor = self._taken_over()
+            return question(self._executor)
+
+    def _taken_over(self) -> ReferenceExecutor:
+        reference = self._reference()
+        if self._base is not None:
+            reference.restore(self._base)
+        if self._folded:
+            reference.run_encoded(self._folded)
+        reference.take_observations()
+        return reference
