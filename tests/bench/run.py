@@ -21,7 +21,7 @@ from lockstep.embedded import prepare_spark_environment
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.spark import SparkExecutor, close_slices
-from lockstep.plan import build
+from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check
 from tests.bench import memory
 from tests.bench.queries import BENCHES, CHAIN, GROWTH, Bench, summed_over
@@ -102,7 +102,7 @@ def growth(runs: int) -> Row:
 def latency(slices: int = 200) -> Row:
     """Milliseconds of a slice of 1,000 events through five chained queries."""
     log, _ = log_of(CHAIN)
-    executor = SparkExecutor(CHAIN)
+    executor = SparkExecutor(plan_of(CHAIN))
     try:
         took = []
         for _ in range(slices + 20):

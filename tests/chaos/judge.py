@@ -17,7 +17,7 @@ from lockstep.events import ClaimRecord, Generation, OutputRow, Position, TickRe
 from lockstep.events.codec import EventColumns, decode_columns, encode_record, summary_of
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.succession import succeed
-from lockstep.plan import build
+from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check
 from tests.chaos.app import TABLE_QUERY, TEXT, text_of
 from tests.chaos.archive import Archive
@@ -71,7 +71,7 @@ class Reference:
     that its state began."""
 
     def __init__(self, archive: Archive) -> None:
-        self.executor = ReferenceExecutor(TEXT)
+        self.executor = ReferenceExecutor(plan_of(TEXT))
         self._archive = archive
         self._text = TEXT
         self._begun = deque(_begun(archive))

@@ -22,6 +22,7 @@ from lockstep.events import (
 from lockstep.events.codec import encode_record, send_id_of
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.succession import succeed
+from lockstep.plan import plan_of
 from tests.chaos.app import NEXT, STREAM, TABLE_QUERY, TEXT
 from tests.chaos.archive import Archive, write_frame
 from tests.chaos.judge import Verdict, judge
@@ -51,7 +52,7 @@ class Run:
         self.inputs = [_record(number) for number in range(EVENTS // PER_RECORD)]
         self.inputs.append(encode_record(TickRecord(5_000)))
         self.acknowledged = [(first, PER_RECORD) for first in range(0, EVENTS, PER_RECORD)]
-        executor = ReferenceExecutor(TEXT)
+        executor = ReferenceExecutor(plan_of(TEXT))
         entries = [EncodedEntry(i + 1, payload) for i, payload in enumerate(self.inputs)]
         self.rows: list[OutputRow] = list(executor.run_encoded(entries).rows)
         self.table: list[tuple[Any, ...]] = executor.on_demand(TABLE_QUERY)
@@ -141,7 +142,7 @@ def test_a_table_that_differs(run: Run) -> None:
 
 def upgraded(run: Run, behind: int) -> None:
     """The run went over to the next text behind an input position."""
-    old, new = ReferenceExecutor(TEXT), ReferenceExecutor(NEXT)
+    old, new = ReferenceExecutor(plan_of(TEXT)), ReferenceExecutor(plan_of(NEXT))
     entries = [EncodedEntry(i + 1, payload) for i, payload in enumerate(run.inputs)]
     first = old.run_encoded(entries[:behind]).rows
     new.restore(succeed(old.plan, old.snapshot(), new.plan).snapshot)

@@ -20,7 +20,7 @@ from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord, Writ
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.spark import SparkExecutor
-from lockstep.plan import build
+from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check
 from tests.property.executors_exotic import EXOTIC
 from tests.property.executors_model import PARTS, Apps, cut, entries
@@ -145,12 +145,12 @@ def test_spark_brings_what_the_reference_brings(seed: int) -> None:
     text = app_of(random)
     log = log_of(random, text)
     observe = random.random() < 0.3
-    expected = follow(lambda: ReferenceExecutor(text, observe=observe), [log], None)
+    expected = follow(lambda: ReferenceExecutor(plan_of(text), observe=observe), [log], None)
 
     def make() -> Executor:
         if random.random() < 0.15:
-            return ReferenceExecutor(text, observe=observe)
+            return ReferenceExecutor(plan_of(text), observe=observe)
         shards = 1 if observe else random.randint(1, SHARDS_MAX)
-        return SparkExecutor(text, observe=observe, shards=shards)
+        return SparkExecutor(plan_of(text), observe=observe, shards=shards)
 
     assert follow(make, cut(random, log), random) == expected, text

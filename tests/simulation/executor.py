@@ -13,33 +13,10 @@ from lockstep.events import OutputRow, Position
 from lockstep.events.codec import decode_input
 from lockstep.execute.contract import Encoded, SliceResult
 from lockstep.execute.reference import ReferenceExecutor
-from lockstep.plan import AppPlan, build
-from lockstep.siddhiql import CheckedApp, check
+from lockstep.plan import AppPlan, plan_of
 
-EXECUTOR: Final = "lockstep.execute.reference.executor"
-READERS: Final = (
-    "lockstep.control.catalogue",
-    EXECUTOR,
-    "lockstep_services.processor.state.engine",
-    "lockstep_services.coordinator.desired",
-)
-
-
-@functools.cache
-def checked(text: str) -> CheckedApp:
-    """A text is read once per run of many seeds: reading it again would give the same."""
-    return check(text)
-
-
-_plans: dict[int, tuple[CheckedApp, AppPlan]] = {}
-
-
-def planned(app: CheckedApp) -> AppPlan:
-    """The plan of a checked app, made once."""
-    if id(app) not in _plans:
-        _plans[id(app)] = (app, build(app))
-    return _plans[id(app)][1]
-
+planned = functools.cache(plan_of)
+"""A text is read once per run of many seeds: reading it again would give the same."""
 
 KEPT_RECORDS: Final = 4_096
 
@@ -51,10 +28,9 @@ decoded = functools.lru_cache(KEPT_RECORDS)(decode_input)
 def reading_once() -> Iterator[None]:
     """Everybody who reads app texts or folds records finds what has been read before."""
     with ExitStack() as stack:
-        for module in READERS:
-            stack.enter_context(mock.patch(f"{module}.check", checked))
-            stack.enter_context(mock.patch(f"{module}.build", planned))
-        stack.enter_context(mock.patch(f"{EXECUTOR}.decode_input", decoded))
+        stack.enter_context(mock.patch("lockstep.plan.plans.plan_of", planned))
+        reader = "lockstep.execute.reference.executor.decode_input"
+        stack.enter_context(mock.patch(reader, decoded))
         yield
 
 
@@ -93,9 +69,9 @@ class NodeExecutors:
     def open(self) -> None:
         """Nothing is shared."""
 
-    def make(self, text: str) -> SimExecutor:
+    def make(self, plan: AppPlan) -> SimExecutor:
         """An executor for a replica."""
-        return self.folds.executor(self.node, text)
+        return self.folds.executor(self.node, plan.text)
 
     __call__ = make
 
@@ -107,7 +83,7 @@ class SimExecutor(ReferenceExecutor):
     """Tells what it folds."""
 
     def __init__(self, folds: Folds, node: str, text: str) -> None:
-        super().__init__(planned(checked(text)))
+        super().__init__(planned(text))
         self._folds = folds
         self._node = node
         self._text = text

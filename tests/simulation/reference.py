@@ -19,12 +19,11 @@ from lockstep.events import (
 from lockstep.execute.succession import succeed
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.state import Bytes
-from lockstep.plan import AppPlan
 from lockstep.store import Deployment, Stamp, stamp_of
 from lockstep_services.processor.replica.origin import restoration_of, stamp_in
 from lockstep_services.processor.state.envelope import unseal
 from tests.simulation.carrier import RecordedLog
-from tests.simulation.executor import Folds, SimExecutor, checked, planned
+from tests.simulation.executor import Folds, SimExecutor, planned
 from tests.simulation.store import Archive
 
 
@@ -164,7 +163,7 @@ class Reference:
     def _executor(self, text: str, old: str, snapshot: Bytes) -> SimExecutor | None:
         executor = SimExecutor(Folds(), "reference", text)
         try:
-            executor.restore(succeed(_plan(old), snapshot, _plan(text)).snapshot)
+            executor.restore(succeed(planned(old), snapshot, planned(text)).snapshot)
         except SnapshotError:
             return None
         return executor
@@ -205,10 +204,6 @@ class Reference:
             if isinstance(record, ClaimRecord) and record.generation == generation:
                 return one.at_ms
         return 0
-
-
-def _plan(text: str) -> AppPlan:
-    return planned(checked(text))
 
 
 def _position(row: OutputRow) -> Position:

@@ -16,8 +16,8 @@ from lockstep.clock import Clock
 from lockstep.control.messages import DEPLOYMENTS_CHANGED, log_of
 from lockstep.events import StreamSchema
 from lockstep.frame import Context, Offload, Tasks, wait_set
-from lockstep.plan import AppPlan, build
-from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast, check
+from lockstep.plan import AppPlan, Plans
+from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast
 from lockstep.store import Deployment, Deployments
 from lockstep.telemetry import Logger
 
@@ -90,10 +90,12 @@ class Catalogue:
         clock: Clock,
         log: Logger,
         offload: Offload,
+        plans: Plans,
         *,
         poll_ms: int,
     ) -> None:
         self._offload = offload
+        self._plans = plans
         self._deployments = deployments
         self._topics = topics
         self._clock = clock
@@ -116,6 +118,7 @@ class Catalogue:
             context.clock,
             context.log,
             context.offload,
+            context.plans,
             poll_ms=context.settings.server.catalogue_poll_ms,
         )
 
@@ -163,7 +166,7 @@ class Catalogue:
         The first call also makes the parser, half a second that a first deployment would wait for.
         """
         if not self._has_parser:
-            await self._offload.run(lambda: check(ANY_APP))
+            await self._offload.run(lambda: self._plans.of(ANY_APP))
             self._has_parser = True
         found = await self._deployments.list()
         views: dict[str, AppView] = {}
@@ -188,7 +191,7 @@ class Catalogue:
         if self._refused.get(deployment.app) == deployment.version:
             return None
         try:
-            plan = await self._offload.run(lambda: build(check(deployment.text)))
+            plan = await self._offload.run(lambda: self._plans.of(deployment.text))
             return AppView(deployment, plan)
         except SiddhiQLError as error:
             # A coordinator of a newer release may have let it in; this one cannot carry it.

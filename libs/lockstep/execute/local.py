@@ -10,8 +10,7 @@ from lockstep.execute.observe import Observation
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX
 from lockstep.operators.state import Sink
-from lockstep.plan import build
-from lockstep.siddhiql import check
+from lockstep.plan import AppPlan
 
 
 class LocalExecutor(Executor, Protocol):
@@ -25,7 +24,7 @@ class LocalExecutor(Executor, Protocol):
 
 
 def open_local(
-    app_text: str,
+    plan: AppPlan,
     *,
     start_ms: int | None = None,
     dedup_ids_max: int = DEDUP_IDS_MAX,
@@ -35,7 +34,6 @@ def open_local(
 ) -> LocalExecutor:
     """The quickest executor that folds this app exactly; `shard`: (which, of how many) of an app
     that splits."""
-    plan = build(check(app_text))
     if columnar:
         from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Shard
 

@@ -19,8 +19,7 @@ from lockstep.events import (
 from lockstep.events.codec import encode_record
 from lockstep.execute.encoding import EncodedRecord
 from lockstep.execute.local import LocalExecutor, open_local
-from lockstep.plan import build
-from lockstep.siddhiql import check
+from lockstep.plan import AppPlan
 
 START_MS: Final = 1_600_000_000_000
 TICKS_AFTER_MS: Final = (1_000, 61_000)
@@ -38,11 +37,10 @@ _VALUES: Final[dict[AttributeType, Any]] = {
 }
 
 
-def rehearse(app_text: str, *, columnar: bool = True) -> None:
+def rehearse(plan: AppPlan, *, columnar: bool = True) -> None:
     """Folds made-up events of every input stream, and time passing. What the app makes of them, and
-    whether it takes them at all, does not matter. Raises SiddhiQLError for a text that is none."""
-    plan = build(check(app_text))
-    executor = open_local(app_text, columnar=columnar)
+    whether it takes them at all, does not matter."""
+    executor = open_local(plan, columnar=columnar)
     try:
         for number, payload in enumerate(_payloads([plan.schemas[name] for name in plan.inputs])):
             _fold(executor, EncodedRecord(number + 1, payload))

@@ -13,6 +13,7 @@ from lockstep.frame.health import Readiness
 from lockstep.frame.offload import Offload
 from lockstep.frame.tasks import Tasks
 from lockstep.frame.world import World
+from lockstep.plan import Plans
 from lockstep.settings import Settings
 from lockstep.telemetry import Logger, Metrics
 
@@ -23,7 +24,7 @@ class Context:
 
     `node` names the process in leases, placements and heartbeats. `url` gives the door's address
     once it is open. Routes are added to `router` while wiring, not later. `offload` takes what
-    would hold up the event loop (reading app texts).
+    would hold up the event loop (reading app texts). `plans` are of the whole process.
     """
 
     service: str
@@ -39,6 +40,7 @@ class Context:
     tasks: Tasks
     log: Logger
     offload: Offload
+    plans: Plans
 
 
 class Service(Protocol):

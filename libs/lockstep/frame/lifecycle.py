@@ -24,6 +24,7 @@ from lockstep.frame.offload import Offload, ThreadOffload
 from lockstep.frame.tasks import Tasks
 from lockstep.frame.web import Door
 from lockstep.frame.world import World, open_world
+from lockstep.plan import Plans
 from lockstep.settings import Settings, SettingsError, load_settings
 from lockstep.telemetry import Logger, Metrics, configure_logging, get_logger
 
@@ -113,6 +114,7 @@ class Process:
         make_door: Callable[..., Door] = Door,
     ) -> None:
         self._offload = offload or ThreadOffload("blocking")
+        self._plans = Plans()
         self._settings = settings
         self._world = world
         self._clock = clock
@@ -154,6 +156,7 @@ class Process:
             tasks=Tasks(self._clock, log),
             log=log,
             offload=self._offload,
+            plans=self._plans,
         )
         service = wire(context)
         self._contexts[name] = context

@@ -77,6 +77,11 @@ class AppPlan:
         return self.checked.name
 
     @property
+    def text(self) -> str:
+        """What it was planned from."""
+        return self.checked.text
+
+    @property
     def schemas(self) -> dict[str, StreamSchema]:
         """Schemas of everything that has a name."""
         return self.checked.schemas

@@ -190,6 +190,7 @@ class CheckedAggregation:
 class CheckedApp:
     """The whole app. `streams` holds defined and inferred streams (faults as `!S`), by name."""
 
+    text: str
     app: ast.App
     name: str
     annotations: dict[str, ast.Annotation]

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
-from lockstep.plan import QueryNode, build
-from lockstep.siddhiql import check
+from lockstep.plan import QueryNode, plan_of
 from lockstep.testing.lines import ShownEvent, read_line
 from lockstep.testing.reasons import without_reason
 from lockstep.testing.scenario import Scenario
@@ -76,7 +75,7 @@ def differences(scenario: Scenario, brought: Sequence[Sequence[str]]) -> list[Di
 
 def attribute_names(app_text: str) -> Names:
     """The attribute names of each stream and query of an app."""
-    plan = build(check(app_text))
+    plan = plan_of(app_text)
     schemas = {
         node.name: node.query.output for node in plan.nodes if isinstance(node, QueryNode)
     } | dict(plan.checked.streams)

@@ -23,8 +23,8 @@ from lockstep.execute.contract import EventFault, Executor, SliceResult, WritePr
 from lockstep.execute.observe import Observation, StreamChunk
 from lockstep.operators.errors import EventError
 from lockstep.operators.runtime.rehearsal import rehearse
-from lockstep.plan import AppPlan, build
-from lockstep.siddhiql import SiddhiQLError, check, check_on_demand
+from lockstep.plan import AppPlan, plan_of
+from lockstep.siddhiql import SiddhiQLError, check_on_demand
 from lockstep.testing.rows import coerce_row
 from lockstep.testing.transport import MemoryTransport
 
@@ -60,7 +60,7 @@ class QueryOutput:
         self.chunks.append((list(current), list(expired)))
 
 
-def open_executor(executor: str, app_text: str, plan: AppPlan, start_ms: int) -> ObservedExecutor:
+def open_executor(executor: str, plan: AppPlan, start_ms: int) -> ObservedExecutor:
     """The executor of that name, observed."""
     if executor == "reference":
         from lockstep.execute.reference import ReferenceExecutor
@@ -69,7 +69,7 @@ def open_executor(executor: str, app_text: str, plan: AppPlan, start_ms: int) ->
     if executor == "spark":
         from lockstep.execute.spark import SparkExecutor
 
-        observed: ObservedExecutor = SparkExecutor(app_text, start_ms=start_ms, observe=True)
+        observed: ObservedExecutor = SparkExecutor(plan, start_ms=start_ms, observe=True)
         return observed
     if executor == "columnar":
         from lockstep.execute.in_process import InProcessExecutor
@@ -117,9 +117,9 @@ class VirtualApp:
         start_ms: int = 0,
         snapshot: bytes | None = None,
     ) -> None:
-        self._plan = build(check(app_text))
+        self._plan = plan_of(app_text)
         rehearse(self._plan)
-        self._executor = open_executor(executor, app_text, self._plan, start_ms)
+        self._executor = open_executor(executor, self._plan, start_ms)
         self._clock_ms = start_ms
         # When a tick is due; at once, until the executor has said.
         self._due_ms: int | None = start_ms

@@ -23,9 +23,8 @@ from lockstep.control import (
 )
 from lockstep.frame import Offload, Problem
 from lockstep.operators.runtime.rehearsal import rehearse
-from lockstep.plan import AppPlan, build
+from lockstep.plan import AppPlan, Plans
 from lockstep.settings import CoordinatorSettings
-from lockstep.siddhiql import check
 from lockstep.store import Deployment, Stale, Store, Written
 from lockstep.telemetry import Logger
 from lockstep_services.coordinator.app_logs import ORIGIN, AppLogs
@@ -76,9 +75,11 @@ class DesiredState:
         epoch: Epoch,
         log: Logger,
         offload: Offload,
+        plans: Plans,
         logs: AppLogs,
     ) -> None:
         self._offload = offload
+        self._plans = plans
         self._logs = logs
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._store = store
@@ -133,7 +134,7 @@ class DesiredState:
 
     async def plan(self, text: str) -> AppPlan:
         """The plan of an app text; SiddhiQLError with line, column and hint."""
-        return await self._offload.run(lambda: plan_of(text))
+        return await self._offload.run(lambda: deployable(text, self._plans))
 
     async def undeploy(self, app: str, *, purge: bool) -> bool:
         """Removes an app; `purge`: also logs, revisions, cursors, be it after the app. False when
@@ -238,13 +239,13 @@ def version_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def plan_of(text: str) -> AppPlan:
+def deployable(text: str, plans: Plans) -> AppPlan:
     """The plan of an app text; SiddhiQLError with line, column and hint."""
     if len(text.encode()) > MAX_TEXT_BYTES:
         raise Problem(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"an app text may have {MAX_TEXT_BYTES} bytes"
         )
-    plan = build(check(text))
+    plan = plans.of(text)
     # What would only fail when a processor starts the app is its author's to know now.
     rehearse(plan)
     return plan

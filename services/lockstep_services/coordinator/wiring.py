@@ -48,6 +48,7 @@ class Coordinator:
             epoch,
             log,
             context.offload,
+            context.plans,
             logs,
         )
         self._watchman = Watchman(

@@ -9,11 +9,12 @@ from lockstep.control import Beating, Catalogue, GroupStatus, HeartbeatWatch
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.frame import Context, Service, ThreadOffload
+from lockstep.plan import AppPlan
 from lockstep.settings import Settings
 from lockstep_services.processor.lead.leadership import LEASE_NUDGE
 from lockstep_services.processor.replica.replica import MakeOffload, Surroundings
 from lockstep_services.processor.runner import GroupRunner
-from lockstep_services.processor.state.engine import MakeExecutor
+from lockstep_services.processor.state.engine import Engines, MakeExecutor
 from lockstep_services.processor.state.spark import SparkExecutors
 
 
@@ -36,9 +37,10 @@ class Processor:
             max_retry=settings.coordinator.heartbeat_max_retry,
         )  # fmt: skip
         self._beating = Beating(context, groups=self._statuses)
+        engines = Engines(context.plans, make_executor, settings.processor.dedup_max_ids)
         self._around = Surroundings(
             context.node, context.world, settings, context.clock, context.randomness,
-            context.metrics, context.log, self._watch, self._beating, make_executor, make_offload,
+            context.metrics, context.log, self._watch, self._beating, engines, make_offload,
         )  # fmt: skip
         self._runners: dict[str, GroupRunner] = {}
 
@@ -117,6 +119,6 @@ def wire(context: Context) -> Service:
     return Processor(context, spark.make, ThreadOffload, spark)
 
 
-def make_reference(settings: Settings, text: str) -> Executor:
-    """An executor in this process; raises SiddhiQLError."""
-    return ReferenceExecutor(text, dedup_ids_max=settings.processor.dedup_max_ids)
+def make_reference(settings: Settings, plan: AppPlan) -> Executor:
+    """An executor in this process."""
+    return ReferenceExecutor(plan, dedup_ids_max=settings.processor.dedup_max_ids)

@@ -12,6 +12,7 @@ import structlog
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.frame import Context, Service, ThreadOffload
+from lockstep.plan import AppPlan
 from lockstep_services.processor.wiring import Processor
 from tests.integration.services import cluster as harness
 from tests.integration.services.cluster import STEADY, Cluster, until
@@ -96,8 +97,8 @@ async def test_an_app_whose_executor_fails_stops_nobody(
             failures += 1
             raise RuntimeError("broken on purpose")
 
-    def make(text: str) -> Executor:
-        return Failing(text) if "FailsAlways" in text else ReferenceExecutor(text)
+    def make(plan: AppPlan) -> Executor:
+        return Failing(plan) if "FailsAlways" in plan.text else ReferenceExecutor(plan)
 
     def wire(context: Context) -> Service:
         return Processor(context, make, ThreadOffload)

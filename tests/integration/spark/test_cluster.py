@@ -14,6 +14,7 @@ import pytest
 from lockstep.events import LogEntry
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.spark import Rebuilt, SparkExecutor, SparkOptions, close_slices
+from lockstep.plan import plan_of
 from tests.integration.spark.apps import COLUMNAR, KEYED, MIXED, cut, log, rows_of
 from tests.integration.spark.standalone import EXECUTOR_MEMORY, QUICK_JVM, StandaloneCluster
 
@@ -51,7 +52,9 @@ def make(options: SparkOptions, rebuilt: list[Rebuilt]) -> Iterator[Make]:
     made: list[SparkExecutor] = []
 
     def make_executor(text: str, shards: int = 1) -> SparkExecutor:
-        made.append(SparkExecutor(text, shards=shards, options=options, on_rebuilt=rebuilt.append))
+        made.append(
+            SparkExecutor(plan_of(text), shards=shards, options=options, on_rebuilt=rebuilt.append)
+        )
         return made[-1]
 
     yield make_executor
@@ -80,7 +83,7 @@ def test_the_rows_of_the_reference(make: Make, text: str) -> None:
     entries = log(24, per_record=600)
     executor = make(text)
     assert rows_of(executor, [entries[:3], entries[3:]]) == rows_of(
-        ReferenceExecutor(text), [entries]
+        ReferenceExecutor(plan_of(text)), [entries]
     )
     (location,) = executor.locations
     assert location.executor is not None
@@ -100,7 +103,7 @@ def test_a_killed_executor_changes_nothing(make: Make, rebuilt: list[Rebuilt], t
         return pid
 
     rows = rows_of(executor, killing(cut(entries, 5), 4, jvm))
-    assert rows == rows_of(ReferenceExecutor(text), [entries])
+    assert rows == rows_of(ReferenceExecutor(plan_of(text)), [entries])
     assert executor.locations[0].executor != before.executor
     assert executor.rebuilds == len(rebuilt) >= 1
     assert {each.why for each in rebuilt} == {"lost"}
@@ -114,7 +117,7 @@ def test_a_killed_worker_changes_nothing(make: Make, rebuilt: list[Rebuilt]) -> 
     rows = rows_of(executor, slices[:4])
     executor.snapshot()
     rows += rows_of(executor, killing(slices[4:], 3, lambda: executor.locations[0].pid))
-    assert rows == rows_of(ReferenceExecutor(COLUMNAR), [entries])
+    assert rows == rows_of(ReferenceExecutor(plan_of(COLUMNAR)), [entries])
     assert executor.rebuilds >= 1
     assert rebuilt[0].entries in {15, 20}, "what was folded since the snapshot"
 
@@ -127,9 +130,9 @@ def test_two_apps_side_by_side(make: Make) -> None:
     for each in cut(entries, 6):
         brought[0].extend(rows_of(first, [each]))
         brought[1].extend(rows_of(second, [each]))
-    reference = ReferenceExecutor(COLUMNAR)
+    reference = ReferenceExecutor(plan_of(COLUMNAR))
     assert brought[0] == rows_of(reference, [entries])
-    assert brought[1] == rows_of(ReferenceExecutor(MIXED), [entries])
+    assert brought[1] == rows_of(ReferenceExecutor(plan_of(MIXED)), [entries])
     question = "from T select s, t"
     assert sorted(first.on_demand(question)) == sorted(reference.on_demand(question))
 
@@ -147,6 +150,6 @@ def test_shards_lose_a_machine(make: Make) -> None:
         return pid
 
     rows = rows_of(executor, killing(cut(entries, 5), 4, jvm))
-    assert rows == rows_of(ReferenceExecutor(KEYED), [entries])
+    assert rows == rows_of(ReferenceExecutor(plan_of(KEYED)), [entries])
     assert executor.locations[1].executor_pid != before[1].executor_pid
     assert executor.rebuilds >= 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lockstep.events import EventsRecord, InputEvent
 from lockstep.events.codec import encode_record
 from lockstep.execute.reference import ReferenceExecutor
+from lockstep.plan import plan_of
 from lockstep.siddhiql import check
 from tests.integration.spark.conftest import Make
 
@@ -39,7 +40,9 @@ def test_the_rows_of_the_reference_also_behind_it(make: Make) -> None:
         [_entry(3, "S", 3), _entry(4, "!S", 2, "sink: gone"), _entry(5, "S", 4)],
         [_entry(6, "S", 5)],
     ]
-    expected = ReferenceExecutor(TEXT).run_encoded([one for each in slices for one in each]).rows
+    expected = (
+        ReferenceExecutor(plan_of(TEXT)).run_encoded([one for each in slices for one in each]).rows
+    )
     executor = make(TEXT)
     rows = [row for each in slices for row in executor.run_encoded(each).rows]
     assert rows == list(expected)

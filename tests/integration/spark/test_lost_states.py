@@ -10,6 +10,7 @@ import pytest
 from lockstep.execute.contract import LivesElsewhere, StateLostError, TakesBases
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.spark import SparkExecutor
+from lockstep.plan import plan_of
 from tests.integration.spark.apps import COLUMNAR, KEYED, UNFIT, cut, log, rows_of, unfit_log
 from tests.integration.spark.conftest import Make
 
@@ -26,7 +27,7 @@ def test_a_lost_state_is_told_and_begun_again_by_its_owner(
 ) -> None:
     """From a snapshot of its own and the log: the rows are those of an undisturbed run."""
     entries = log(60)
-    expected = rows_of(ReferenceExecutor(text), [entries])
+    expected = rows_of(ReferenceExecutor(plan_of(text)), [entries])
     executor = make(text, base_max_bytes=1, shards=shards)
     rows = rows_of(executor, cut(entries[:20], 5))
     snapshot = executor.snapshot()
@@ -56,7 +57,7 @@ def test_a_state_that_is_touched_stays_as_and_where_it_is(
     executor.touch()
     assert (executor.snapshot(), executor.locations) == (before, places)
     rows += rows_of(executor, cut(entries[20:], 5))
-    assert rows == rows_of(ReferenceExecutor(text), [entries])
+    assert rows == rows_of(ReferenceExecutor(plan_of(text)), [entries])
     kill(executor)
     with pytest.raises(StateLostError):
         executor.touch()
@@ -71,8 +72,8 @@ def test_an_owners_snapshot_is_what_the_state_is_rebuilt_from(
 ) -> None:
     """Taken by another executor at an earlier position, as a standby does."""
     entries = log(60)
-    expected = rows_of(ReferenceExecutor(text), [entries])
-    standby = ReferenceExecutor(text)
+    expected = rows_of(ReferenceExecutor(plan_of(text)), [entries])
+    standby = ReferenceExecutor(plan_of(text))
     standby.run_slice(entries[:position])
     executor = make(text, base_max_bytes=base_max_bytes, shards=shards)
     assert isinstance(executor, TakesBases)
@@ -99,4 +100,4 @@ def test_values_without_columns_are_told_before_the_state_is(make: Make) -> None
     again = make(UNFIT, base_max_bytes=1, columnar=False)
     rows_of(again, [entries[:3]])
     rows += rows_of(again, cut(entries[3:], 3))
-    assert rows == rows_of(ReferenceExecutor(UNFIT), [entries])
+    assert rows == rows_of(ReferenceExecutor(plan_of(UNFIT)), [entries])

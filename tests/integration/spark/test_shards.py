@@ -9,6 +9,7 @@ import pytest
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, WriteRecord
 from lockstep.execute.reference import ReferenceExecutor
+from lockstep.plan import plan_of
 from tests.integration.spark.apps import COLUMNAR, KEYED, cut, log, rows_of
 from tests.integration.spark.conftest import Make
 
@@ -17,14 +18,14 @@ from tests.integration.spark.conftest import Make
 def test_the_rows_of_the_reference(make: Make, shards: int) -> None:
     """In identity and order, over snapshots that go to another number of shards."""
     entries = log(60)
-    expected = rows_of(ReferenceExecutor(KEYED), [entries])
+    expected = rows_of(ReferenceExecutor(plan_of(KEYED)), [entries])
     first = make(KEYED, shards=shards)
     assert len({location.pid for location in first.locations}) == shards
     rows = rows_of(first, cut(entries[:30], 6))
     second = make(KEYED, shards=5 - shards)
     second.restore(first.snapshot())
     rows += rows_of(second, cut(entries[30:50], 6))
-    last = ReferenceExecutor(KEYED)
+    last = ReferenceExecutor(plan_of(KEYED))
     last.restore(second.snapshot())
     assert rows + rows_of(last, [entries[50:]]) == expected
 
@@ -39,7 +40,7 @@ def test_a_killed_worker_changes_nothing(make: Make) -> None:
     executor.snapshot()
     os.kill(executor.locations[0].pid, signal.SIGKILL)
     rows += rows_of(executor, cut(entries[40:], 5))
-    assert rows == rows_of(ReferenceExecutor(KEYED), [entries])
+    assert rows == rows_of(ReferenceExecutor(plan_of(KEYED)), [entries])
     assert executor.rebuilds == 2
 
 
@@ -48,7 +49,7 @@ def test_reads_and_writes(make: Make) -> None:
     entries = log(20)
     write = WriteRecord("select 'z' as s, 7L as t insert into T;", "one", 0)
     entries[9] = LogEntry(entries[9].position, write)
-    executor, reference = make(KEYED, shards=2), ReferenceExecutor(KEYED)
+    executor, reference = make(KEYED, shards=2), ReferenceExecutor(plan_of(KEYED))
     result, expected = executor.run_slice(entries), reference.run_slice(entries)
     assert list(result.rows) == list(expected.rows)
     assert result.writes == expected.writes
@@ -69,7 +70,7 @@ def test_values_without_columns_go_to_the_reference(make: Make) -> None:
         )
         for n in range(1, 15)
     ]
-    executor, reference = make(text, shards=2), ReferenceExecutor(text)
+    executor, reference = make(text, shards=2), ReferenceExecutor(plan_of(text))
     executor.run_slice(entries[:3])
     reference.run_slice(entries[:3])
     executor.snapshot()

@@ -17,7 +17,7 @@ from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.spark import SparkOptions, open_slices, spark_plan
 from lockstep.execute.spark.session import SparkFailedError, Task
 from lockstep.operators.errors import SnapshotError
-from lockstep.plan import build
+from lockstep.plan import build, plan_of
 from lockstep.siddhiql import SiddhiQLError, check
 from lockstep.testing import VirtualApp
 from tests.integration.spark.apps import COLUMNAR, MIXED, UNFIT, cut, log, rows_of, unfit_log
@@ -31,7 +31,7 @@ def test_the_mixed_app_has_a_query_on_the_reference() -> None:
     assert refused["words"] == "a stream function"
     assert len(refused) < len(choices)
     assert all(each.rule for each in lowering_of(build(check(COLUMNAR))).choices)
-    rows = rows_of(ReferenceExecutor(MIXED), [log(40)])
+    rows = rows_of(ReferenceExecutor(plan_of(MIXED)), [log(40)])
     assert {"Q", "W", "Z"} <= {row.stream for row in rows}
 
 
@@ -39,7 +39,7 @@ def test_the_mixed_app_has_a_query_on_the_reference() -> None:
 def test_the_rows_of_the_reference(make: Make, text: str) -> None:
     """However the log is cut."""
     entries = log(40)
-    expected = rows_of(ReferenceExecutor(text), [entries])
+    expected = rows_of(ReferenceExecutor(plan_of(text)), [entries])
     assert rows_of(make(text), cut(entries, 7)) == expected
     assert rows_of(make(text), [entries]) == expected
 
@@ -48,7 +48,7 @@ def test_the_rows_of_the_reference(make: Make, text: str) -> None:
 def test_a_killed_worker_changes_nothing(make: Make, text: str) -> None:
     """The worker's process is killed between slices, twice: the next one starts from the base."""
     entries = log(60)
-    expected = rows_of(ReferenceExecutor(text), [entries])
+    expected = rows_of(ReferenceExecutor(plan_of(text)), [entries])
     executor = make(text)
     rows = rows_of(executor, cut(entries[:20], 5))
     os.kill(executor.locations[0].pid, signal.SIGKILL)
@@ -63,8 +63,8 @@ def test_a_killed_worker_changes_nothing(make: Make, text: str) -> None:
 def test_snapshots_go_from_one_executor_to_the_other(make: Make) -> None:
     """Reference to Spark and back, in columns and not."""
     entries = log(60)
-    expected = rows_of(ReferenceExecutor(COLUMNAR), [entries])
-    first = ReferenceExecutor(COLUMNAR)
+    expected = rows_of(ReferenceExecutor(plan_of(COLUMNAR)), [entries])
+    first = ReferenceExecutor(plan_of(COLUMNAR))
     rows = rows_of(first, [entries[:15]])
     second = make(COLUMNAR)
     second.restore(first.snapshot())
@@ -72,7 +72,7 @@ def test_snapshots_go_from_one_executor_to_the_other(make: Make) -> None:
     third = make(COLUMNAR, columnar=False)
     third.restore(second.snapshot())
     rows += rows_of(third, [entries[30:45]])
-    last = ReferenceExecutor(COLUMNAR)
+    last = ReferenceExecutor(plan_of(COLUMNAR))
     last.restore(third.snapshot())
     rows += rows_of(last, [entries[45:]])
     assert rows == expected
@@ -80,7 +80,7 @@ def test_snapshots_go_from_one_executor_to_the_other(make: Make) -> None:
 
 def test_on_demand_reads_and_writes(make: Make) -> None:
     """A write between events gives the reference's rows and outcome; the worker's death no harm."""
-    executor, reference = make(COLUMNAR), ReferenceExecutor(COLUMNAR)
+    executor, reference = make(COLUMNAR), ReferenceExecutor(plan_of(COLUMNAR))
     assert rows_of(executor, [log(10)]) == rows_of(reference, [log(10)])
     before = sorted(executor.on_demand("from T select s, t"))
     assert [name for name, _ in before] == ["a", "b", "c"]
@@ -114,16 +114,16 @@ def test_what_the_user_got_wrong_is_told(make: Make) -> None:
         executor.on_demand("from Nowhere select x")
     with pytest.raises(SnapshotError):
         executor.restore(b"no snapshot")
-    other = ReferenceExecutor("define stream S (a int); from S select a insert into O;")
+    other = ReferenceExecutor(plan_of("define stream S (a int); from S select a insert into O;"))
     with pytest.raises(SnapshotError):
         executor.restore(other.snapshot())
-    assert rows_of(executor, [log(3)]) == rows_of(ReferenceExecutor(COLUMNAR), [log(3)])
+    assert rows_of(executor, [log(3)]) == rows_of(ReferenceExecutor(plan_of(COLUMNAR)), [log(3)])
 
 
 def test_values_without_columns_go_to_the_reference(make: Make) -> None:
     """A null where an attribute is the clock: the event is refused, as by the reference."""
     entries = unfit_log()
-    reference, spark = ReferenceExecutor(UNFIT), make(UNFIT)
+    reference, spark = ReferenceExecutor(plan_of(UNFIT)), make(UNFIT)
     for each in cut(entries, 3):
         expected, brought = reference.run_slice(each), spark.run_slice(each)
         assert (list(brought.rows), brought.faults) == (list(expected.rows), expected.faults)
@@ -132,7 +132,7 @@ def test_values_without_columns_go_to_the_reference(make: Make) -> None:
 def test_large_slices_travel_in_shared_memory(make: Make) -> None:
     """More than a message takes, in and out."""
     entries = log(6, per_record=20_000)
-    expected = rows_of(ReferenceExecutor(COLUMNAR), [entries])
+    expected = rows_of(ReferenceExecutor(plan_of(COLUMNAR)), [entries])
     assert rows_of(make(COLUMNAR), [entries]) == expected
 
 
@@ -176,7 +176,7 @@ def test_spark_starts_again_when_its_jvm_died(make: Make) -> None:
     second = make(COLUMNAR)
     second.restore(snapshot)
     rows += rows_of(second, [entries[10:]])
-    assert rows == rows_of(ReferenceExecutor(COLUMNAR), [entries])
+    assert rows == rows_of(ReferenceExecutor(plan_of(COLUMNAR)), [entries])
 
 
 @pytest.mark.usefixtures("spark_env")

@@ -19,7 +19,7 @@ from lockstep.events import (
 from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.local import LocalExecutor
 from lockstep.execute.reference import ReferenceExecutor
-from lockstep.plan import build
+from lockstep.plan import build, plan_of
 from lockstep.siddhiql import SiddhiQLError, check
 
 STORE = "@store(type='rdbms', jdbc.url='jdbc:postgresql://none/x', table.name='kept')"
@@ -143,7 +143,7 @@ def test_shards() -> None:
     text = f"@app:shardId('node-1') {sharded}"
     table = check(text).bucket_tables["Sums_SECONDS"]
     assert table.annotations[1].positional == ("AGG_TIMESTAMP", "SHARD_ID", "k")
-    rows = ReferenceExecutor(text).run_slice(LOG[:2]).rows
+    rows = ReferenceExecutor(plan_of(text)).run_slice(LOG[:2]).rows
     stored = [row.data[:3] for row in rows if row.stream == "Sums_SECONDS"]
     assert stored == [(1000, "node-1", "a"), (1000, "node-1", "b")]
     off = APP.replace("define aggregation", "@PartitionById(enable='false') define aggregation")
@@ -152,11 +152,13 @@ def test_shards() -> None:
 
 def test_nulls_in_keys() -> None:
     """A null text is the text 'null'; a bucket whose key would be a null number is not stored."""
-    rows = ReferenceExecutor(APP).run_slice(entries([(None, 1, 1000)], [("a", 1, 5000)])).rows
+    rows = (
+        ReferenceExecutor(plan_of(APP)).run_slice(entries([(None, 1, 1000)], [("a", 1, 5000)])).rows
+    )
     assert [row.data[:2] for row in rows if row.stream == "Sums_SECONDS"] == [(1000, "null")]
     by_number = APP.replace("group by k", "group by v")
     log = entries([("a", 1, 1000), ("a", None, 1000)], [("a", 1, 5000)])  # type: ignore[list-item]
-    rows = ReferenceExecutor(by_number).run_slice(log).rows
+    rows = ReferenceExecutor(plan_of(by_number)).run_slice(log).rows
     assert [row.data[:2] for row in rows if row.stream == "Sums_SECONDS"] == [(1000, 1)]
 
 

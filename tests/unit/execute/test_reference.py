@@ -21,6 +21,7 @@ from lockstep.events import (
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
+from lockstep.plan import plan_of
 
 PASS = "define stream S (s string, v int); from S select s, v insert into O;"
 BUSY = """
@@ -69,7 +70,7 @@ def identity(row: OutputRow) -> tuple[int, int]:
 
 def test_outputs_have_identities() -> None:
     """Position of the record that caused it, ordinal counting the rows of that position."""
-    executor = ReferenceExecutor(PASS)
+    executor = ReferenceExecutor(plan_of(PASS))
     entries = log(record("S", 1, [("a", 1), ("b", 2)], [("c", 3)]), record("S", 2, [("d", 4)]))
     result = executor.run_slice(entries)
     assert [identity(row) for row in result.rows] == [(1, 0), (1, 1), (1, 2), (2, 0)]
@@ -80,7 +81,7 @@ def test_outputs_have_identities() -> None:
 
 def test_old_positions_are_refused() -> None:
     """A log entry is folded once."""
-    executor = ReferenceExecutor(PASS)
+    executor = ReferenceExecutor(plan_of(PASS))
     executor.run_slice(log(TickRecord(1)))
     with pytest.raises(ValueError, match="position 1"):
         executor.run_slice(log(TickRecord(2)))
@@ -88,7 +89,7 @@ def test_old_positions_are_refused() -> None:
 
 def test_repeated_events_are_dropped() -> None:
     """An event id counts once per stream; forgotten ones count again."""
-    executor = ReferenceExecutor(PASS, dedup_ids_max=2)
+    executor = ReferenceExecutor(plan_of(PASS), dedup_ids_max=2)
     rows = [("a", 1), ("b", 2), ("a", 1), ("c", 3), ("a", 1)]
     entries = log(*(record("S", 1, [row], ids=True) for row in rows))
     result = executor.run_slice(entries)
@@ -97,10 +98,10 @@ def test_repeated_events_are_dropped() -> None:
 
 def test_seen_ids_are_part_of_the_state() -> None:
     """A restored replica drops what the other one had seen."""
-    executor = ReferenceExecutor(PASS)
+    executor = ReferenceExecutor(plan_of(PASS))
     entries = log(record("S", 1, [("a", 1)], ids=True), record("S", 2, [("a", 1)], ids=True))
     executor.run_slice(entries[:1])
-    other = ReferenceExecutor(PASS)
+    other = ReferenceExecutor(plan_of(PASS))
     other.restore(executor.snapshot())
     assert tuple(other.run_slice(entries[1:]).rows) == ()
 
@@ -108,7 +109,7 @@ def test_seen_ids_are_part_of_the_state() -> None:
 def test_faults_name_stream_and_reason() -> None:
     """What a query cannot process becomes a fault at the record's position; the rest goes on."""
     text = "define stream S (s string, b bool); from S select and(b) as x insert into O;"
-    executor = ReferenceExecutor(text)
+    executor = ReferenceExecutor(plan_of(text))
     result = executor.run_slice(log(record("S", 5, [("a", None)], [("b", True)])))
     (fault,) = result.faults
     assert (1, "S", (Event(5, ("a", None)),)) == (fault.position, fault.stream, fault.events)
@@ -121,7 +122,7 @@ def test_next_due_is_the_next_timer() -> None:
     text = (
         "define stream S (v int); from S#window.time(1 sec) select v insert expired events into O;"
     )
-    executor = ReferenceExecutor(text)
+    executor = ReferenceExecutor(plan_of(text))
     assert executor.run_slice(log(record("S", 500, [(1,)]))).next_due_ms == 1500
     result = executor.run_slice([LogEntry(2, TickRecord(1500))])
     assert [row.timestamp_ms for row in result.rows] == [1500]
@@ -134,7 +135,7 @@ def test_playback_waits_for_events_not_for_ticks() -> None:
         "@app:playback define stream S (v int);"
         "from S#window.time(1 sec) select v insert expired events into O;"
     )
-    executor = ReferenceExecutor(text)
+    executor = ReferenceExecutor(plan_of(text))
     first = EventsRecord("S", 0, ((InputEvent(500, (1,)),),), has_timestamps=True)
     last = EventsRecord("S", 9001, ((InputEvent(1500, (2,)),),), has_timestamps=True)
     assert executor.run_slice(log(first, TickRecord(9000))).rows == ()
@@ -148,7 +149,7 @@ def test_stored_tables_are_outputs() -> None:
         "@PrimaryKey('k') @store(type='rdbms') define table T (k string, v int);"
         "from S update or insert into T on T.k == k; from X delete T on T.k == k;"
     )
-    executor = ReferenceExecutor(text)
+    executor = ReferenceExecutor(plan_of(text))
     entries = log(record("S", 1, [("a", 1)]), record("S", 2, [("a", 2)]), record("X", 3, [("a",)]))
     rows = executor.run_slice(entries).rows
     assert [(row.operation, row.data) for row in rows] == [
@@ -160,13 +161,13 @@ def test_stored_tables_are_outputs() -> None:
 
 def test_snapshots_of_other_apps_are_refused() -> None:
     """State only fits the app that made it."""
-    snapshot = ReferenceExecutor(BUSY).snapshot()
+    snapshot = ReferenceExecutor(plan_of(BUSY)).snapshot()
     with pytest.raises(SnapshotError, match="does not have"):
-        ReferenceExecutor(PASS).restore(snapshot)
+        ReferenceExecutor(plan_of(PASS)).restore(snapshot)
     with pytest.raises(SnapshotError, match="fit"):
-        ReferenceExecutor(BUSY).restore(ReferenceExecutor(PASS).snapshot())
+        ReferenceExecutor(plan_of(BUSY)).restore(ReferenceExecutor(plan_of(PASS)).snapshot())
     with pytest.raises(SnapshotError):
-        ReferenceExecutor(PASS).restore(state.seal(1, ["something else"]))
+        ReferenceExecutor(plan_of(PASS)).restore(state.seal(1, ["something else"]))
 
 
 STEPS = st.lists(
@@ -199,14 +200,14 @@ def test_any_cut_gives_the_same(steps: list[Any], cuts: list[int], restart: int)
     """However the log is sliced, and wherever the state moves to another executor, rows and
     identities are the same (design invariants 2 and 5)."""
     entries = entries_of(steps)
-    whole = ReferenceExecutor(BUSY).run_slice(entries)
-    executor = ReferenceExecutor(BUSY)
+    whole = ReferenceExecutor(plan_of(BUSY)).run_slice(entries)
+    executor = ReferenceExecutor(plan_of(BUSY))
     rows: list[OutputRow] = []
     bounds = sorted({0, len(entries), *(min(cut, len(entries)) for cut in cuts)})
     for start, end in pairwise(bounds):
         if start <= restart < end:
             snapshot = executor.snapshot()
-            executor = ReferenceExecutor(BUSY)
+            executor = ReferenceExecutor(plan_of(BUSY))
             executor.restore(snapshot)
             assert snapshot == executor.snapshot()
         rows += executor.run_slice(entries[start:end]).rows
@@ -219,7 +220,7 @@ def test_a_state_that_does_not_fit_is_named() -> None:
         "define stream S (a int);"
         " @info(name='q') from S#window.{} select sum(a) as s insert into T;"
     )
-    snapshot = ReferenceExecutor(text.format("length(5)")).snapshot()
-    changed = ReferenceExecutor(text.format("lengthBatch(5)"))
+    snapshot = ReferenceExecutor(plan_of(text.format("length(5)"))).snapshot()
+    changed = ReferenceExecutor(plan_of(text.format("lengthBatch(5)")))
     with pytest.raises(SnapshotError, match=r"the state of query/q/.*window does not fit"):
         changed.restore(snapshot)

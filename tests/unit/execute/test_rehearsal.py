@@ -12,7 +12,8 @@ from lockstep.events import EventsRecord, InputEvent
 from lockstep.events.codec import encode_record
 from lockstep.execute.local import open_local
 from lockstep.execute.rehearsal import rehearse
-from lockstep.siddhiql import SiddhiQLError, check
+from lockstep.plan import plan_of
+from lockstep.siddhiql import check
 
 TWO = "define stream A (s string, f float, b bool, o object); define stream B (n int, l long); "
 
@@ -32,7 +33,7 @@ TWO = "define stream A (s string, f float, b bool, o object); define stream B (n
 )
 def test_whatever_the_app_does(query: str, columnar: bool) -> None:
     """Also with events that it cannot process."""
-    rehearse(TWO + query, columnar=columnar)
+    rehearse(plan_of(TWO + query), columnar=columnar)
 
 
 def loaded() -> dict[str, int]:
@@ -52,17 +53,11 @@ def test_the_first_slice_finds_everything_loaded() -> None:
         "define stream B (n int, l long);"
         " from B#window.timeBatch(1 sec) select n, sum(l) as l group by n insert into Out;"
     )
-    rehearse(text)
+    rehearse(plan_of(text))
     before = loaded()
     assert any(before.values())
     events = tuple((InputEvent(at, (at % 3, at)),) for at in range(1, 5_000, 50))
     payload = encode_record(EventsRecord("B", 5_000, events, True), check(text).streams)
-    executor = open_local(text)
+    executor = open_local(plan_of(text))
     executor.run_encoded([EncodedEntry(1, payload)])
     assert loaded() == before
-
-
-def test_a_text_that_is_no_app() -> None:
-    """Is refused as ever."""
-    with pytest.raises(SiddhiQLError):
-        rehearse("from")

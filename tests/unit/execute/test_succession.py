@@ -12,7 +12,7 @@ from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.local import open_local
 from lockstep.execute.succession import Succeeded, succeed
 from lockstep.operators.errors import SnapshotError
-from lockstep.plan import build
+from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check
 
 S = "define stream S (k string, v int); "
@@ -31,10 +31,10 @@ def change(
     old: str, new: str, first: Sequence[LogEntry], then: Sequence[LogEntry], *, columnar: bool
 ) -> tuple[Succeeded, list[tuple[str, tuple[Any, ...]]]]:
     """(what was made of the state, the rows behind the change)."""
-    before = open_local(S + old, columnar=columnar)
+    before = open_local(plan_of(S + old), columnar=columnar)
     before.run_slice(first)
     found = succeed(build(check(S + old)), before.snapshot(), build(check(S + new)))
-    after = open_local(S + new, columnar=columnar)
+    after = open_local(plan_of(S + new), columnar=columnar)
     after.restore(found.snapshot)
     return found, [(row.stream, row.data) for row in after.run_slice(then).rows]
 
@@ -101,7 +101,7 @@ def test_a_new_sum_over_a_named_window_takes_off_nothing_that_it_has_not_added(
 
 def test_times_of_playback_are_others() -> None:
     """Nothing can go on."""
-    old = open_local(S + SUM)
+    old = open_local(plan_of(S + SUM))
     old.run_slice(log(1))
     with pytest.raises(SnapshotError, match="playback"):
         succeed(build(check(S + SUM)), old.snapshot(), build(check("@app:playback " + S + SUM)))
@@ -109,7 +109,7 @@ def test_times_of_playback_are_others() -> None:
 
 def test_the_same_state_is_the_same_bytes() -> None:
     """No large state is read and written for a changed condition."""
-    old = open_local(S + SUM)
+    old = open_local(plan_of(S + SUM))
     old.run_slice(log(1, 2))
     snapshot = old.snapshot()
     new = S + SUM.replace("into Sums", "into Others")

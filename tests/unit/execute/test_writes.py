@@ -17,7 +17,7 @@ from lockstep.execute.contract import WriteOutcome
 from lockstep.execute.local import LocalExecutor, open_local
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.operators.errors import EventError
-from lockstep.plan import build
+from lockstep.plan import build, plan_of
 from lockstep.siddhiql import SiddhiQLError, check
 from lockstep.testing import VirtualApp
 
@@ -110,7 +110,7 @@ def test_a_restored_executor_knows_what_was_applied(cut: int) -> None:
 
 def test_ids_are_forgotten_in_order() -> None:
     """Only the latest are remembered."""
-    executor = ReferenceExecutor(APP, dedup_ids_max=2)
+    executor = ReferenceExecutor(plan_of(APP), dedup_ids_max=2)
     entries = [write(n, 0, ADD, f"{n % 3}") for n in range(2, 8)]
     executor.run_slice([write(1, 0, INSERT, "in"), *entries])
     assert executor.on_demand("from T select t") == [(13,)]
@@ -175,7 +175,7 @@ def test_a_write_that_fails_part_way_changes_nothing(
         write(4, 0, "select 'y' as k, 5 as v insert into Numbered", "3"),
     ]
     plan = build(check(FAILING))
-    executor = open_local(FAILING) if columnar else ReferenceExecutor(plan)
+    executor = open_local(plan_of(FAILING)) if columnar else ReferenceExecutor(plan)
     result = executor.run_slice(log)
     assert [one.rows_changed for one in result.writes] == [1, 0, 1]
     problem = result.writes[1].problem

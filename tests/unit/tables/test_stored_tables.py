@@ -6,6 +6,7 @@ from typing import Any
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, Operation
 from lockstep.execute.reference import ReferenceExecutor
+from lockstep.plan import plan_of
 
 APP = """
 define stream S (k string, v int);
@@ -30,7 +31,7 @@ def rows(
 
 def test_changes_become_rows_of_the_output_log() -> None:
     """UPSERT with the new values, DELETE with the old ones; tables without a store say nothing."""
-    executor = ReferenceExecutor(APP, start_ms=0)
+    executor = ReferenceExecutor(plan_of(APP), start_ms=0)
     assert rows(executor, "S", ("a", 1), ("b", 2), ("a", 3)) == [
         ("T", Operation.UPSERT, ("a", 1)),
         ("T", Operation.UPSERT, ("b", 2)),
@@ -41,8 +42,8 @@ def test_changes_become_rows_of_the_output_log() -> None:
 
 def test_a_restored_table_goes_on_without_repeating() -> None:
     """A restore itself brings no rows; the next change does."""
-    executor = ReferenceExecutor(APP, start_ms=0)
+    executor = ReferenceExecutor(plan_of(APP), start_ms=0)
     rows(executor, "S", ("a", 1))
-    again = ReferenceExecutor(APP, start_ms=0)
+    again = ReferenceExecutor(plan_of(APP), start_ms=0)
     again.restore(executor.snapshot())
     assert rows(again, "S", ("a", 2)) == [("T", Operation.UPSERT, ("a", 2))]

@@ -12,8 +12,8 @@ from lockstep.cli.output import Exit, console, print_json, reported
 from lockstep.embedded import prepare_spark_environment
 from lockstep.execute.explain import explain_execution
 from lockstep.execute.spark import SparkOptions, close_slices, open_slices, spark_plan
-from lockstep.plan import build
-from lockstep.siddhiql import SiddhiQLError, check
+from lockstep.plan import plan_of
+from lockstep.siddhiql import SiddhiQLError
 
 
 def explain(
@@ -26,7 +26,7 @@ def explain(
     """Show the plan of an app and what runs each query: columns, or the reference and why."""
     text = read_app(file)
     try:
-        explained = explain_execution(build(check(text)))
+        explained = explain_execution(plan_of(text))
     except SiddhiQLError as error:
         show_error(file, text, error)
         raise typer.Exit(int(Exit.USAGE)) from None

@@ -12,8 +12,8 @@ from lockstep.cli.commands.options import AsJson
 from lockstep.cli.logs import log_to_stderr
 from lockstep.cli.output import Exit, console, print_json
 from lockstep.operators.runtime.rehearsal import rehearse
-from lockstep.plan import build
-from lockstep.siddhiql import SiddhiQLError, check
+from lockstep.plan import plan_of
+from lockstep.siddhiql import SiddhiQLError
 
 Files = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help=".siddhi files.")]
 
@@ -25,7 +25,7 @@ def validate(files: Files, as_json: AsJson = False) -> None:
     for file in files:
         text = read_app(file)
         try:
-            plan = build(check(text))
+            plan = plan_of(text)
             rehearse(plan)
         except SiddhiQLError as error:
             reports.append(

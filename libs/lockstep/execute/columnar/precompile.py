@@ -11,8 +11,7 @@ from typing import Final
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.columnar.executor import ColumnarExecutor
-from lockstep.plan import build
-from lockstep.siddhiql import check
+from lockstep.plan import plan_of
 
 _STREAMS: Final = """
 define stream S (k string, d double, l long, i int, f float, t long);
@@ -95,9 +94,9 @@ def apps() -> list[str]:
 def precompile() -> None:
     """Returns when every kernel is compiled and kept."""
     for text in apps():
-        executor = ColumnarExecutor(build(check(text)), start_ms=0)
+        executor = ColumnarExecutor(plan_of(text), start_ms=0)
         executor.run_slice(_log())
-        ColumnarExecutor(build(check(text)), start_ms=0).restore(executor.snapshot())
+        ColumnarExecutor(plan_of(text), start_ms=0).restore(executor.snapshot())
         executor.run_slice([LogEntry(1000, TickRecord(1_000_000))])
 
 

@@ -27,8 +27,8 @@ from lockstep.operators.contract import StreamEvent
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.runtime import persistence
 from lockstep.operators.runtime.engine import Engine
-from lockstep.plan import AppPlan, build
-from lockstep.siddhiql import check, check_on_demand
+from lockstep.plan import AppPlan
+from lockstep.siddhiql import check_on_demand
 
 DEDUP_IDS_MAX = 100_000
 
@@ -43,13 +43,13 @@ class ReferenceExecutor:
 
     def __init__(
         self,
-        app: str | AppPlan,
+        plan: AppPlan,
         *,
         start_ms: int | None = None,
         dedup_ids_max: int = DEDUP_IDS_MAX,
         observe: bool = False,
     ) -> None:
-        self.plan = app if isinstance(app, AppPlan) else build(check(app))
+        self.plan = plan
         self._start_ms = start_ms
         self._dedup_ids_max = dedup_ids_max
         self._observe = observe

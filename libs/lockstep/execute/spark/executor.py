@@ -27,7 +27,7 @@ from lockstep.execute.spark.rebuilding import Base
 from lockstep.execute.spark.session import SparkOptions, SparkSlices, open_slices
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
-from lockstep.siddhiql import check
+from lockstep.plan import AppPlan
 
 REPLAY_MIN_BYTES = 128 * 1024 * 1024
 """See Base: what is replayed at most for a small state."""
@@ -54,7 +54,7 @@ class SparkExecutor:
 
     def __init__(
         self,
-        app_text: str,
+        plan: AppPlan,
         *,
         start_ms: int | None = None,
         dedup_ids_max: int = DEDUP_IDS_MAX,
@@ -69,8 +69,8 @@ class SparkExecutor:
         on_rebuilt: Callable[[Rebuilt], None] = _no_matter,
         on_unfit: Callable[[], None] = _no_matter,
     ) -> None:
-        self._schemas = check(app_text).streams
-        app = wire.App(app_text, start_ms, dedup_ids_max, observe, columnar, rehearsed)
+        self._schemas = plan.checked.streams
+        app = wire.App(plan.text, start_ms, dedup_ids_max, observe, columnar, rehearsed)
         self._workers = Workers(
             app,
             slices if slices is not None else open_slices(options or SparkOptions()),

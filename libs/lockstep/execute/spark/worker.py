@@ -26,6 +26,7 @@ from lockstep.execute.spark import blocks, garbage, wire
 from lockstep.execute.spark.location import here
 from lockstep.operators import state
 from lockstep.operators.errors import EventError, SnapshotError
+from lockstep.plan import Plans
 from lockstep.siddhiql import SiddhiQLError
 
 
@@ -50,6 +51,7 @@ class Entry:
 
 
 _held: dict[str, Held] = {}
+_plans = Plans()
 HELD_INSTANCES_MAX = 64
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _LARGEST_KEPT_BYTES = 1 << 28
@@ -84,7 +86,7 @@ def _answered(request: wire.Request, held: Held, parts: Sequence[Any]) -> wire.A
     executor = held.executor
     match request.operation:
         case "open" if request.app.rehearsed:
-            rehearse(request.app.text, columnar=request.app.columnar)
+            rehearse(_plans.of(request.app.text), columnar=request.app.columnar)
         case "slice":
             return _slice(request, held, parts[len(parts) - len(request.positions) :])
         case "snapshot":
@@ -123,7 +125,7 @@ def _forget(instance: str) -> None:
 def _rebuilt(request: wire.Request, base: wire.Base, parts: Sequence[Any]) -> LocalExecutor:
     app = request.app
     executor = open_local(
-        app.text,
+        _plans.of(app.text),
         start_ms=app.start_ms,
         dedup_ids_max=app.dedup_ids_max,
         observe=app.observe,

@@ -31,16 +31,16 @@ class _Job:
     owner: OpenPartition | None
 
 
-def check(app: str | ast.App) -> CheckedApp:
+def check(text: str) -> CheckedApp:
     """The app with every name resolved and every type known, or a positioned SiddhiQLError."""
-    tree = parse_app(app) if isinstance(app, str) else app
+    tree = parse_app(text)
     annotations = check_app_annotations(tree.annotations)
-    checked = _checked(tree, annotations)
+    checked = _checked(text, tree, annotations)
     # Checked as it is written first: what is wrong in it is wrong in either meaning.
-    return _checked(as_siddhi_5_1(tree), annotations) if "compat" in annotations else checked
+    return _checked(text, as_siddhi_5_1(tree), annotations) if "compat" in annotations else checked
 
 
-def _checked(tree: ast.App, annotations: dict[str, ast.Annotation]) -> CheckedApp:
+def _checked(text: str, tree: ast.App, annotations: dict[str, ast.Annotation]) -> CheckedApp:
     zone, shard = annotations.get("aggtimezone"), annotations.get("shardid")
     symbols = Symbols(
         time_zone=UTC if zone is None else value_of(zone),
@@ -53,6 +53,7 @@ def _checked(tree: ast.App, annotations: dict[str, ast.Annotation]) -> CheckedAp
     for position, partition in partitions.items():
         done[position] = partition.close(symbols)
     return CheckedApp(
+        text,
         tree,
         _name(tree, annotations),
         annotations,

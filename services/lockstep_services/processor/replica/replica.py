@@ -30,7 +30,7 @@ from lockstep_services.processor.replica.standing import (
     standing,
     why_overtaken,
 )
-from lockstep_services.processor.state.engine import AppEngine, MakeExecutor
+from lockstep_services.processor.state.engine import AppEngine, Engines
 from lockstep_services.processor.state.envelope import Contents
 
 PASSIVE = "passive"
@@ -54,7 +54,7 @@ class Surroundings:
     log: Logger
     watch: HeartbeatWatch
     beating: Beating
-    make_executor: MakeExecutor
+    engines: Engines
     make_offload: MakeOffload
 
 

@@ -51,10 +51,8 @@ async def begin(
                 f"the log begins at {first}, the newest usable revision is at {engine.position}",
                 where=name.app,
             )
-        engine = await AppEngine.create(
-            view.deployment.text, view.deployment.version, around.make_executor, offload,
-            origin=first - 1, max_sends=around.settings.processor.dedup_max_ids,
-        )  # fmt: skip
+        wanted = view.deployment
+        engine = await around.engines.make(wanted.text, wanted.version, offload, origin=first - 1)
     replica = Replica(
         around, name, input_log, output_log, engine, view, nodes, generation, log_end=last
     )
@@ -97,10 +95,7 @@ async def _engine(
                 " no revision of it can be used",
                 where=view.name,
             )
-    engine = await AppEngine.create(
-        deployment.text, deployment.version, around.make_executor, offload,
-        origin=origin, max_sends=around.settings.processor.dedup_max_ids,
-    )  # fmt: skip
+    engine = await around.engines.make(deployment.text, deployment.version, offload, origin=origin)
     return engine, generation, True
 
 
@@ -108,10 +103,9 @@ async def _restored(around: Surroundings, revision: Revision, offload: Offload) 
     """The engine at a revision, or None when that cannot be used."""
     try:
         contents = unseal(await around.world.store.revisions.load(revision.id))
-        engine = await AppEngine.create(
-            contents.text, revision.version, around.make_executor, offload,
-            origin=revision.position, max_sends=around.settings.processor.dedup_max_ids,
-        )  # fmt: skip
+        engine = await around.engines.make(
+            contents.text, revision.version, offload, origin=revision.position
+        )
         await engine.restore(revision.position, contents)
     except (LookupError, EnvelopeError, SnapshotError) as error:
         around.log.error("a revision cannot be used", revision=revision.id, error=str(error))

@@ -13,6 +13,7 @@ from lockstep.events import Generation, LockstepError, Position, UnavailableErro
 from lockstep.execute.local import open_local
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.operators.state import Bytes, Pieces, Sink
+from lockstep.plan import AppPlan, Plans
 from lockstep.store import Revision, Stale, Stamp, revision_id, stamp_of
 from lockstep_services.processor.replica.origin import forgettable
 from lockstep_services.processor.replica.replica import MakeOffload, Replica
@@ -114,10 +115,10 @@ class RevisionLoop:
     async def _kept(
         self, sealed: Awaitable[tuple[Position, bytes]], version: str, made_under: Stamp
     ) -> Revision | None:
-        replica = self._replica
+        replica, around = self._replica, self._replica.around
         app, group, partition = replica.name.key
         position, payload = await sealed
-        unique = replica.around.randomness.uuid_hex()[:12]
+        unique = around.randomness.uuid_hex()[:12]
         revision = Revision(
             id=revision_id(app, made_under, position, unique),
             app=app,
@@ -137,7 +138,8 @@ class RevisionLoop:
             self._log.warning("revision refused", epoch=replica.epoch, current=outcome.current)
             return None
         try:
-            await verify(await self._revisions.load(revision.id), replica.around.make_offload)
+            payload = await self._revisions.load(revision.id)
+            await verify(payload, around.engines.plans, around.make_offload)
         except LookupError:
             self._log.warning("revision removed as soon as it was stored", revision=revision.id)
             return None
@@ -164,38 +166,38 @@ class RevisionLoop:
         return is_candidate and all(replica.around.node < other for other in standbys)
 
 
-async def verify(payload: bytes, make_offload: MakeOffload) -> None:
+async def verify(payload: bytes, plans: Plans, make_offload: MakeOffload) -> None:
     """Restores what the store gives back, apart from everything; UnverifiedError, SnapshotError."""
     offload = make_offload("verify")
     try:
-        await offload.run(lambda: _restored(payload))
+        await offload.run(lambda: _restored(payload, plans))
     finally:
         offload.close()
 
 
-def _restored(payload: bytes) -> None:
+def _restored(payload: bytes, plans: Plans) -> None:
     contents = unseal(payload)
-    text, snapshot = contents.text, contents.snapshot
+    plan, snapshot = plans.of(contents.text), contents.snapshot
     large = len(snapshot) >= LARGE_SNAPSHOT_BYTES
-    if large and _restores_to(text, snapshot, snapshot, large=True):
+    if large and _restores_to(plan, snapshot, snapshot, large=True):
         return
     # The reference may write what columns have written in another form; its own it keeps.
     pieces = Pieces()
-    _again(text, snapshot, pieces, large=large)
+    _again(plan, snapshot, pieces, large=large)
     once = pieces.joined()
-    if not _restores_to(text, once, once, large=large):
+    if not _restores_to(plan, once, once, large=large):
         raise UnverifiedError("the revision does not restore to itself")
 
 
-def _restores_to(text: str, snapshot: Bytes, expected: Bytes, *, large: bool) -> bool:
+def _restores_to(plan: AppPlan, snapshot: Bytes, expected: Bytes, *, large: bool) -> bool:
     compared = Compared(expected)
-    _again(text, snapshot, compared, large=large)
+    _again(plan, snapshot, compared, large=large)
     return compared.is_same
 
 
-def _again(text: str, snapshot: Bytes, sink: Sink, *, large: bool) -> None:
+def _again(plan: AppPlan, snapshot: Bytes, sink: Sink, *, large: bool) -> None:
     """What an executor that restored the snapshot says its own is."""
-    executor = open_local(text) if large else ReferenceExecutor(text)
+    executor = open_local(plan) if large else ReferenceExecutor(plan)
     try:
         executor.restore(snapshot)
         executor.write_snapshot(sink)

@@ -182,8 +182,6 @@ class UpgradeLoop:
         engine, around = self._replica.engine, self._replica.around
         beside = around.make_offload(f"begin-{wanted.app}")
         try:
-            return await engine.successor(
-                wanted.text, wanted.version, around.make_executor, beside, origin=engine.position
-            )
+            return await engine.successor(wanted.text, wanted.version, beside)
         finally:
             beside.close()

@@ -24,15 +24,31 @@ from lockstep.execute.contract import (
 )
 from lockstep.execute.succession import Succeeded, succeed
 from lockstep.frame import Offload
-from lockstep.plan import AppPlan, build
-from lockstep.siddhiql import check
+from lockstep.plan import AppPlan, Plans
 from lockstep_services.processor.state.envelope import Contents
 from lockstep_services.processor.state.outbox import Outbox
 from lockstep_services.processor.state.sends import SendMemory
 from lockstep_services.processor.state.sieve import Sieved, sieve
 
-MakeExecutor = Callable[[str], Executor]
-"""Builds an executor of an app text; blocking."""
+MakeExecutor = Callable[[AppPlan], Executor]
+"""Builds an executor of an app; blocking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """Makes engines. `max_sends`: how many sends one remembers that begins without a state."""
+
+    plans: Plans
+    make_executor: MakeExecutor
+    max_sends: int
+
+    async def make(
+        self, text: str, version: str, offload: Offload, *, origin: Position
+    ) -> AppEngine:
+        """A fresh engine that begins behind `origin`; SiddhiQLError, UnavailableError."""
+        plan = await offload.run(lambda: self.plans.of(text))
+        executor = await offload.run(lambda: self.make_executor(plan))
+        return AppEngine(plan, version, executor, offload, origin, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,51 +65,29 @@ class AppEngine:
 
     def __init__(
         self,
-        text: str,
-        version: str,
         plan: AppPlan,
+        version: str,
         executor: Executor,
         offload: Offload,
         origin: Position,
-        max_sends: int,
+        engines: Engines,
     ) -> None:
-        self.text = text
-        self.version = version
         self.plan = plan
+        self.version = version
         self.outbox = Outbox()
-        self.max_sends = max_sends
-        self.sends = SendMemory(max_sends)
+        self.sends = SendMemory(engines.max_sends)
         self.next_due_ms: int | None = None
+        self._engines = engines
         self._executor = executor
         self._offload = offload
         self._origin = origin
         self._lock = asyncio.Lock()
 
-    @classmethod
-    async def create(
-        cls,
-        text: str,
-        version: str,
-        make: MakeExecutor,
-        offload: Offload,
-        *,
-        origin: Position,
-        max_sends: int,
-    ) -> AppEngine:
-        """A fresh engine that begins behind `origin`."""
-        plan = await offload.run(lambda: build(check(text)))
-        executor = await offload.run(lambda: make(text))
-        return cls(text, version, plan, executor, offload, origin, max_sends)
-
-    async def successor(
-        self, text: str, version: str, make: MakeExecutor, beside: Offload, *, origin: Position
-    ) -> AppEngine:
-        """A fresh engine of another version on the same thread; made on another one, `beside`, so
-        that this one folds on.
+    async def successor(self, text: str, version: str, beside: Offload) -> AppEngine:
+        """A fresh engine of another version where this one stands, on the same thread; made on
+        another one, `beside`, so that this one folds on.
         """
-        engine = await AppEngine.create(
-            text, version, make, beside, origin=origin, max_sends=self.max_sends
-        )
+        engine = await self._engines.make(text, version, beside, origin=self.position)
         engine._offload = self._offload
         return engine
 
@@ -127,7 +121,7 @@ class AppEngine:
             snapshot = await self._offload.run(self._executor.snapshot)
             outbox = self.outbox
             contents = Contents(
-                self.text, snapshot, outbox.rows(), outbox.faults(), self.sends.snapshot()
+                self.plan.text, snapshot, outbox.rows(), outbox.faults(), self.sends.snapshot()
             )
             return self.position, contents
 
@@ -144,15 +138,13 @@ class AppEngine:
         """Goes on where another engine stands, with what fits of its state or an earlier one, whose
         rows are published; gives what does not fit and begins empty. SnapshotError, SiddhiQLError.
         """
-        succeeded = await self._offload.run(lambda: self._succeed(old, contents))
-        fitting = Contents(self.text, succeeded.snapshot, (), (), contents.sends)
+        succeeded = await self._offload.run(lambda: self._succeed(contents))
+        fitting = Contents(self.plan.text, succeeded.snapshot, (), (), contents.sends)
         await self.restore(old.position, fitting)
         return succeeded.lost
 
-    def _succeed(self, old: AppEngine, contents: Contents) -> Succeeded:
-        known = next((one for one in (self, old) if one.text == contents.text), None)
-        plan = build(check(contents.text)) if known is None else known.plan
-        return succeed(plan, contents.snapshot, self.plan)
+    def _succeed(self, contents: Contents) -> Succeeded:
+        return succeed(self._engines.plans.of(contents.text), contents.snapshot, self.plan)
 
     async def touch(self) -> None:
         """Where the state is it stays, though nothing is folded; StateLostError."""
@@ -179,7 +171,7 @@ class AppEngine:
 
     def remember(self, contents: Contents) -> None:
         """Takes over which sends the log has brought up to a revision."""
-        self.sends = SendMemory.restored(contents.sends, default_limit=self.max_sends)
+        self.sends = SendMemory.restored(contents.sends, default_limit=self._engines.max_sends)
 
     async def on_demand(self, text: str) -> tuple[Position, list[tuple[Any, ...]]]:
         """An on-demand query's rows and the position they hold for; SiddhiQLError."""

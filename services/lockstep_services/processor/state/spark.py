@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from lockstep.embedded import prepare_spark_environment
 from lockstep.execute.contract import Executor
-from lockstep.plan import build
+from lockstep.plan import AppPlan, plan_of
 from lockstep.settings import Settings
-from lockstep.siddhiql import check
 from lockstep.telemetry import Logger, Metrics
 
 WARM_UP_APP = (
@@ -30,14 +29,14 @@ class SparkExecutors:
         """Java found, Spark started, a worker up: what the first app would wait for. NoJavaError,
         UnavailableError."""
         prepare_spark_environment()
-        self.make(WARM_UP_APP).close()
+        self.make(plan_of(WARM_UP_APP)).close()
 
-    def make(self, text: str) -> Executor:
-        """An executor of the app; raises SiddhiQLError, UnavailableError."""
+    def make(self, plan: AppPlan) -> Executor:
+        """An executor of the app; UnavailableError."""
         # Spark is a heavy import, and no business of processors that run without it.
         from lockstep.execute.spark import Rebuilt, SparkExecutor, SparkOptions
 
-        app = build(check(text)).name
+        app, text = plan.name, plan.text
         log = self._log.bind(app=app)
 
         def on_rebuilt(rebuilt: Rebuilt) -> None:
@@ -57,7 +56,7 @@ class SparkExecutors:
             local_directory=str(spark.state_directory),
         )
         executor = SparkExecutor(
-            text,
+            plan,
             # Folding the log again would come to the same values again.
             columnar=text not in self._unfit,
             dedup_ids_max=self._settings.processor.dedup_max_ids,

@@ -8,7 +8,7 @@ from lockstep.events import EventsRecord, InputEvent, LogEntry
 from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.columnar.convert import to_be_asked
 from lockstep.execute.reference import ReferenceExecutor
-from lockstep.plan import build
+from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check
 
 TEXT = """
@@ -47,7 +47,7 @@ def entries(count: int) -> list[LogEntry]:
 )
 def test_answers_are_the_references(text: str) -> None:
     """Also with a state behind the first slice, and the next slice does not see the question."""
-    columns, reference = ColumnarExecutor(build(check(TEXT))), ReferenceExecutor(TEXT)
+    columns, reference = ColumnarExecutor(build(check(TEXT))), ReferenceExecutor(plan_of(TEXT))
     log = entries(60)
     for each in (log[:37], log[37:50], log[50:]):
         got, expected = columns.run_slice(each), reference.run_slice(each)

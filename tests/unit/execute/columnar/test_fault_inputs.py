@@ -11,6 +11,7 @@ from lockstep.events import EventsRecord, InputEvent
 from lockstep.events.codec import encode_record
 from lockstep.execute.columnar import Unfit
 from lockstep.execute.local import open_local
+from lockstep.plan import plan_of
 from lockstep.siddhiql import check
 
 TEXT = (
@@ -33,4 +34,4 @@ def test_events_of_a_fault_stream_are_left_to_the_reference() -> None:
     record = EventsRecord("!S", 5, ((InputEvent(5, (1, "gone")),),), has_timestamps=True)
     entry = Entry(1, encode_record(record, {"!S": schema}))
     with pytest.raises(Unfit, match="hold objects"):
-        open_local(TEXT).run_encoded([entry])
+        open_local(plan_of(TEXT)).run_encoded([entry])

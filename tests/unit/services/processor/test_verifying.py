@@ -10,6 +10,7 @@ from lockstep.events import EventsRecord, InputEvent, LogEntry
 from lockstep.execute.reference import ReferenceExecutor
 from lockstep.frame import InlineOffload
 from lockstep.operators.errors import SnapshotError
+from lockstep.plan import Plans, plan_of
 from lockstep_services.processor.revise import revisions
 from lockstep_services.processor.state.envelope import Contents, seal
 
@@ -21,7 +22,7 @@ TEXT = (
 
 def taken() -> bytes:
     """A snapshot with events in its window."""
-    executor = ReferenceExecutor(TEXT)
+    executor = ReferenceExecutor(plan_of(TEXT))
     events = tuple((InputEvent(at, (f"k{at % 3}", float(at))),) for at in range(1, 50))
     executor.run_slice([LogEntry(1, EventsRecord("S", 50, events, True))])
     return executor.snapshot()
@@ -32,7 +33,7 @@ async def test_a_sound_one(large_bytes: int, monkeypatch: pytest.MonkeyPatch) ->
     """In columns and in rows."""
     monkeypatch.setattr(revisions, "LARGE_SNAPSHOT_BYTES", large_bytes)
     payload = seal(Contents(TEXT, taken(), (), ()))
-    await revisions.verify(payload, lambda name: InlineOffload())
+    await revisions.verify(payload, Plans(), lambda name: InlineOffload())
 
 
 @pytest.mark.parametrize("large_bytes", [0, 1 << 30])
@@ -42,7 +43,7 @@ async def test_a_damaged_one(large_bytes: int, monkeypatch: pytest.MonkeyPatch) 
     snapshot = taken()
     payload = seal(Contents(TEXT, snapshot[: len(snapshot) // 2], (), ()))
     with pytest.raises(SnapshotError):
-        await revisions.verify(payload, lambda name: InlineOffload())
+        await revisions.verify(payload, Plans(), lambda name: InlineOffload())
 
 
 @pytest.mark.parametrize(
@@ -81,8 +82,8 @@ async def test_a_large_one_that_is_not_what_it_restores_to_in_columns(
 
     monkeypatch.setattr(revisions, "_restores_to", watched)
     payload = seal(Contents(TEXT, taken(), (), ()))
-    await revisions.verify(payload, lambda name: InlineOffload())
+    await revisions.verify(payload, Plans(), lambda name: InlineOffload())
     assert compared == [False, True]
     monkeypatch.setattr(revisions, "_restores_to", lambda *_, **__: False)
     with pytest.raises(revisions.UnverifiedError):
-        await revisions.verify(payload, lambda name: InlineOffload())
+        await revisions.verify(payload, Plans(), lambda name: InlineOffload())

@@ -15,6 +15,7 @@ from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
 from lockstep.events import EventsRecord, UnavailableError
 from lockstep.execute.reference import ReferenceExecutor
+from lockstep.plan import plan_of
 from lockstep.siddhiql import check
 from lockstep_services.publisher.aside import SHOWN_ROWS, Aside, fault_schema
 from lockstep_services.publisher.contract import OnError, RefusedRow, SinkPlace
@@ -83,7 +84,7 @@ async def test_what_is_sent_there_is_what_the_app_expects() -> None:
     await _aside(bus, OnError.STREAM).put(_refused(7))
     log = await bus.input_log(LogName("A"))
     entries = await log.read_encoded(0, max_records=9, max_bytes=10**6, wait_ms=0)
-    rows = ReferenceExecutor(TEXT).run_encoded(entries).rows
+    rows = ReferenceExecutor(plan_of(TEXT)).run_encoded(entries).rows
     assert [(one.stream, one.data) for one in rows] == [("Bad", (7, "sink S.0.log: unlucky 7"))]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lockstep.frame import Problem
+from lockstep.plan import Plans
 from lockstep.siddhiql import SiddhiQLError
-from lockstep_services.coordinator.desired import MAX_TEXT_BYTES, plan_of
+from lockstep_services.coordinator.desired import MAX_TEXT_BYTES, deployable
 
 S = "@app:name('A') define stream S (k string);\n"
 
@@ -37,17 +38,17 @@ S = "@app:name('A') define stream S (k string);\n"
 def test_refused_at_deploy(text: str, line: int, message: str) -> None:
     """Not first in the processors."""
     with pytest.raises(SiddhiQLError, match=message) as refused:
-        plan_of(text)
+        deployable(text, Plans())
     assert refused.value.line == line
 
 
 def test_a_valid_text_has_a_plan() -> None:
     """Its name, and what it exports."""
-    plan = plan_of(S + "from S select k insert into O;")
+    plan = deployable(S + "from S select k insert into O;", Plans())
     assert (plan.name, plan.exported) == ("A", ("O",))
 
 
 def test_a_text_has_a_limit() -> None:
     """413 instead of a coordinator that is busy."""
     with pytest.raises(Problem):
-        plan_of("-" * (MAX_TEXT_BYTES + 1))
+        deployable("-" * (MAX_TEXT_BYTES + 1), Plans())
