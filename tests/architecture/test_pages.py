@@ -1,4 +1,4 @@
-"""What holds for the pages: the README stays short, tables can be read, links lead somewhere."""
+"""What holds for the pages: short where they must be, whole, and links lead somewhere."""
 
 from __future__ import annotations
 
@@ -49,6 +49,15 @@ def test_the_glossary_is_short() -> None:
     entries = re.findall(r"^\*\*(.+?)\*\*", text, re.MULTILINE)
     assert 0 < len(entries) <= GLOSSARY_MAX_ENTRIES
     assert entries == sorted(entries, key=str.lower)
+
+
+def test_the_runbook_has_every_fault() -> None:
+    """Whoever adds a fault says what users see of it."""
+    texts = [path.read_text("utf-8") for path in (ROOT / "tests/chaos").glob("*_faults.py")]
+    faults = re.findall(r'@fault\(\s*"([\w-]+)"', "".join(texts))
+    runbook = (ROOT / "services/RUNBOOK.md").read_text("utf-8")
+    assert len(faults) > 30
+    assert [fault for fault in faults if f"`{fault}`" not in runbook] == []
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
