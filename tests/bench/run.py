@@ -93,7 +93,8 @@ def growth(runs: int) -> Row:
     """Cost per event of a long window against a short one, at the same rate."""
     rates = []
     for name, text in GROWTH:
-        made = throughput(lambda text=text: SparkExecutor(text), Bench(name, text, 0.0), runs)  # type: ignore[misc]
+        bench = Bench(name, text, 0.0)
+        made = throughput(lambda text=text: SparkExecutor(plan_of(text)), bench, runs)  # type: ignore[misc]
         rates.append(made["events_per_second"])
     ratio = rates[0] / rates[1]
     return {"name": "time(10 min) over time(1 sec)", "ratio": round(ratio, 2), "below": ratio > 1.3}
@@ -162,7 +163,10 @@ def engine_part(options: argparse.Namespace) -> Results:
     """Throughput of each query, and, unless some were chosen, growth, latency and the reference."""
     prepare_spark_environment()
     wanted = [bench for bench in BENCHES if options.only in bench.name]
-    engine = [throughput(lambda b=b: SparkExecutor(b.text), b, options.runs) for b in wanted]  # type: ignore[misc]
+    engine = [
+        throughput(lambda b=b: SparkExecutor(plan_of(b.text)), b, options.runs)  # type: ignore[misc]
+        for b in wanted
+    ]
     show("Engine, through Spark", engine)
     found: Results = {"engine": engine}
     if not options.only:

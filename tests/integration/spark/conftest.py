@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from lockstep.execute.spark import SparkExecutor
+from lockstep.plan import plan_of
 
 Make = Callable[..., SparkExecutor]
 
@@ -17,7 +18,7 @@ def make(spark_env: None) -> Iterator[Make]:
     made: list[SparkExecutor] = []
 
     def make_executor(text: str, **options: object) -> SparkExecutor:
-        made.append(SparkExecutor(text, **options))  # type: ignore[arg-type]
+        made.append(SparkExecutor(plan_of(text), **options))  # type: ignore[arg-type]
         return made[-1]
 
     yield make_executor
