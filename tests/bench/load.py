@@ -18,7 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lockstep.bus import Bus
-from lockstep.cli.client import Client, RefusedError
+from lockstep.cli.client import Client
+from lockstep.cli.refusals import RefusedError
 from lockstep.events import UnavailableError
 
 APP: Final = "Bench"

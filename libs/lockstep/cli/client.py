@@ -1,43 +1,20 @@
-"""The suite's HTTP doors as one asynchronous client: deploy, ask, send, read, follow."""
+"""The suite's HTTP doors as one asynchronous client: deploy, ask, send, read."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Callable, Mapping
-from http import HTTPStatus
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import aiohttp
 
 from lockstep.cli.addresses import Addresses
-from lockstep.client.unreached import why_unreached
+from lockstep.cli.refusals import answer_of, unreached
 from lockstep.clock import SystemClock
-from lockstep.events import Fault, LockstepError, UnavailableError
 
 TIMEOUT_MS = 60_000
-HINT_UNREACHED = "is it running there? `lockstep run` and `lockstep up` start a suite"
-HINT_TOKEN = "give the suite's token with --token or LOCKSTEP_CLIENT__TOKEN"
-
-
-class RefusedError(LockstepError):
-    """A service answered with an error; `status` is the HTTP status, `problem` its body."""
-
-    def __init__(
-        self, status: int, problem: Mapping[str, Any], retry_after_s: float | None
-    ) -> None:
-        text = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
-        errors = problem.get("errors") or ()
-        details = "; ".join(filter(None, map(detail, errors)))
-        text = f"{text}: {details}" if details else text
-        hint = HINT_TOKEN if status == HTTPStatus.UNAUTHORIZED else problem.get("hint")
-        where = problem.get("where") or next(filter(None, map(_position, errors)), None)
-        super().__init__(text, where=where, hint=hint)
-        self.status = status
-        self.problem = problem
-        self.retry_after_s = retry_after_s
-        self.retryable = status in (429, 503)
-        self.fault = Fault.USER if status < 500 and status != 429 else Fault.EXTERNAL
+Result = TypeVar("Result")
 
 
 class Client:
@@ -76,17 +53,10 @@ class Client:
             async with self._session.request(
                 method, url, data=body, json=json_body, headers=headers, params=params
             ) as response:
-                payload = await response.read()
-                answer = _decoded(payload)
-                if response.status >= 400:
-                    problem = answer if isinstance(answer, dict) else {"detail": str(answer)}
-                    after = response.headers.get("Retry-After")
-                    raise RefusedError(response.status, problem, float(after) if after else None)
-                return answer
+                after = response.headers.get("Retry-After")
+                return answer_of(response.status, after, await response.read())
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise UnavailableError(
-                f"cannot reach {url}: {why_unreached(error)}", hint=HINT_UNREACHED
-            ) from error
+            raise unreached(f"cannot reach {url}", error) from error
 
     async def deploy(self, text: str, settings: Mapping[str, str] | None = None) -> Any:
         """Deploys or replaces an app."""
@@ -136,58 +106,12 @@ class Client:
         url = f"{self.addresses.receiver}/v1/apps/{app}/events"
         return await self.request("POST", url, body=body, headers=headers)
 
-    async def follow(self, app: str, stream: str) -> AsyncIterator[tuple[str | None, Any]]:
-        """(identity, event) pairs of a stream from now on, by server-sent events."""
-        url = f"{self.addresses.presenter}/v1/apps/{app}/streams/{stream}/sse"
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=10)
-        try:
-            async with self._session.get(url, timeout=timeout) as response:
-                if response.status >= 400:
-                    problem = _decoded(await response.read())
-                    body = problem if isinstance(problem, dict) else {"detail": str(problem)}
-                    raise RefusedError(response.status, body, None)
-                async for item in _events(response.content):
-                    yield item
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise UnavailableError(
-                f"the connection to {url} ended: {why_unreached(error)}", hint=HINT_UNREACHED
-            ) from error
 
+def with_client(addresses: Addresses, action: Callable[[Client], Awaitable[Result]]) -> Result:
+    """What `action` gives with a client of its own."""
 
-def detail(error: Mapping[str, Any]) -> str:
-    """One entry of a problem's `errors`, which may hold those of a whole line; empty where it
-    says no more than where."""
-    inner = "; ".join(detail(one) for one in error.get("errors") or ())
-    message = str(error.get("message") or inner)
-    place = f"line {error['line']}" if error.get("line") else error.get("field")
-    return f"{place}: {message}" if place and message else message
+    async def work() -> Result:
+        async with Client(addresses) as client:
+            return await action(client)
 
-
-def _position(error: Mapping[str, Any]) -> str | None:
-    """Of a text's mistake whose words stand beside `errors`: where in the text it is."""
-    if error.get("message") or not (error.get("line") and error.get("column")):
-        return None
-    return f"line {error['line']}:{error['column']}"
-
-
-async def _events(content: aiohttp.StreamReader) -> AsyncIterator[tuple[str | None, Any]]:
-    identity: str | None = None
-    data: list[str] = []
-    async for raw in content:
-        line = raw.decode().rstrip("\r\n")
-        if line.startswith("id:"):
-            identity = line[3:].strip()
-        elif line.startswith("data:"):
-            data.append(line[5:].strip())
-        elif not line and data:
-            yield identity, json.loads("\n".join(data))
-            data = []
-
-
-def _decoded(payload: bytes) -> Any:
-    if not payload:
-        return None
-    try:
-        return json.loads(payload)
-    except ValueError:
-        return payload.decode(errors="replace")
+    return asyncio.run(work())

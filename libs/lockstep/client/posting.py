@@ -12,8 +12,8 @@ import msgspec
 from lockstep.client.batches import Batch
 from lockstep.client.errors import EventRefusedError, NotAcceptedError, PushedBackError
 from lockstep.client.receipts import Receipt
-from lockstep.client.unreached import why_unreached
 from lockstep.events import UnavailableError
+from lockstep.events.unreached import why_unreached
 
 AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """HTTP statuses after which the same request may succeed."""

@@ -15,6 +15,7 @@ import pytest
 from lockstep.cli.command import COMMANDS
 
 HEAVY: Final = {
+    "aiohttp",
     "asyncpg",
     "confluent_kafka",
     "nats",

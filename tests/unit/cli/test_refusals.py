@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockstep.cli.client import HINT_TOKEN, RefusedError
+from lockstep.cli.refusals import HINT_TOKEN, RefusedError
 
 
 def test_a_missing_token_is_asked_for_in_the_commands_words() -> None:

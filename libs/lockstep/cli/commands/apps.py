@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from lockstep.cli.client import Client
-from lockstep.cli.commands.options import AppName, AsJson, with_client
+from lockstep.cli.commands.asking import asking
+from lockstep.cli.commands.options import AppName, AsJson
 from lockstep.cli.output import (
     SHOWN_VERSION,
     console,
@@ -28,12 +28,10 @@ def undeploy(
 ) -> None:
     """Undeploy an app."""
 
-    async def action(client: Client) -> Any:
+    with asking(context) as suite:
         query = "?purge=true" if purge else ""
-        url = f"{client.addresses.coordinator}/v1/apps/{app}{query}"
-        return await client.request("DELETE", url)
-
-    answer = with_client(context, action)
+        url = f"{suite.addresses.coordinator}/v1/apps/{app}{query}"
+        answer = suite.request("DELETE", url)
     if as_json:
         print_json(answer or {"app": app})
     else:
@@ -46,10 +44,8 @@ def list_apps(
 ) -> None:
     """List the deployed apps."""
 
-    async def action(client: Client) -> Any:
-        return await client.request("GET", f"{client.addresses.coordinator}/v1/apps")
-
-    answer = with_client(context, action)
+    with asking(context) as suite:
+        answer = suite.request("GET", f"{suite.addresses.coordinator}/v1/apps")
     if as_json:
         print_json(answer["apps"])
         return
@@ -69,13 +65,11 @@ def query(
 ) -> None:
     """Ask a table, window or aggregation of a running app, or change a table."""
 
-    async def action(client: Client) -> Any:
-        url = f"{client.addresses.presenter}/v1/apps/{app}/query"
+    with asking(context) as suite:
+        url = f"{suite.addresses.presenter}/v1/apps/{app}/query"
         headers = {} if request_id is None else {"Idempotency-Key": request_id}
         body = {"query": text, "details": True}
-        return await client.request("POST", url, json_body=body, headers=headers)
-
-    answer = with_client(context, action)
+        answer = suite.request("POST", url, json_body=body, headers=headers)
     if as_json:
         print_json(answer)
         return

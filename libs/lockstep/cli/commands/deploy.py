@@ -7,10 +7,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lockstep.cli.client import Client
+from lockstep.cli.client import Client, with_client
 from lockstep.cli.commands.app_text import OneFile, read_app
-from lockstep.cli.commands.options import AsJson, with_client
-from lockstep.cli.output import SHOWN_VERSION, console, errors, print_json
+from lockstep.cli.commands.asking import addresses_of, asking
+from lockstep.cli.commands.options import AsJson
+from lockstep.cli.output import SHOWN_VERSION, console, errors, print_json, reported
 
 LEADS_LIMIT_MS: Final = 15_000
 LEADS_POLL_MS: Final = 100
@@ -37,7 +38,8 @@ def deploy(
         answer = await client.deploy(read_app(file))
         return answer, await _leader(client, answer) if wait else None
 
-    answer, leader = with_client(context, action)
+    with reported():
+        answer, leader = with_client(addresses_of(context), action)
     if as_json:
         begun = ("node", "begins_behind", "began_empty")
         print_json(answer | {"leader": leader and {name: leader[name] for name in begun}})
@@ -52,11 +54,9 @@ def deploy(
 
 
 def _preview(context: typer.Context, text: str, *, as_json: bool) -> None:
-    async def action(client: Client) -> Any:
-        url = f"{client.addresses.coordinator}/v1/preview"
-        return await client.request("POST", url, json_body={"text": text})
-
-    answer = with_client(context, action)
+    with asking(context) as suite:
+        url = f"{suite.addresses.coordinator}/v1/preview"
+        answer = suite.request("POST", url, json_body={"text": text})
     if as_json:
         print_json(answer)
     else:

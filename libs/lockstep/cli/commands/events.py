@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
-from typing import Annotated, Any
+from contextlib import suppress
+from typing import Annotated
 
 import typer
 
-from lockstep.cli.client import Client, detail
-from lockstep.cli.commands.options import AppName, AsJson, StreamName, with_client
+from lockstep.cli.commands.asking import asking
+from lockstep.cli.commands.options import AppName, AsJson, StreamName
 from lockstep.cli.output import Exit, console, counted, errors, print_json
+from lockstep.cli.refusals import detail
 
 
 def send(
@@ -32,12 +33,12 @@ def send(
     body = sys.stdin.buffer.read() if from_stdin else data.encode()
     content_type = "application/x-ndjson" if from_stdin else "application/json"
 
-    async def action(client: Client) -> Any:
-        return await client.send(
-            app, stream, body, content_type=content_type, idempotency_key=event_id
-        )
-
-    answer = with_client(context, action)
+    headers = {"Content-Type": content_type}
+    if event_id:
+        headers["Idempotency-Key"] = event_id
+    with asking(context) as suite:
+        url = f"{suite.addresses.receiver}/v1/apps/{app}/streams/{stream}/events"
+        answer = suite.request("POST", url, body=body, headers=headers)
     if as_json:
         print_json(answer)
     else:
@@ -56,19 +57,11 @@ def tail(
     as_json: AsJson = False,
 ) -> None:
     """Follow a stream's results as they are published."""
-
-    async def action(client: Client) -> None:
-        seen = 0
-        async for identity, event in client.follow(app, stream):
+    with suppress(KeyboardInterrupt), asking(context) as suite:
+        for seen, (identity, event) in enumerate(suite.follow(app, stream), 1):
             if as_json:
                 print_json({"id": identity, "event": event})
             else:
                 console.print(f"{identity or '':>12}  {json.dumps(event)}", markup=False)
-            seen += 1
-            if count is not None and seen >= count:
+            if seen == count:
                 return
-
-    try:
-        with_client(context, action)
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        raise typer.Exit from None

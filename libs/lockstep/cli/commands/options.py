@@ -1,23 +1,18 @@
-"""Options that several commands share, and how a command reaches a running suite."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
-from lockstep.cli.addresses import DEFAULT_DIRECTORY, find_addresses
-from lockstep.cli.client import Client
-from lockstep.cli.output import reported
+from lockstep.cli.addresses import DEFAULT_DIRECTORY
 
 AppName = Annotated[str, typer.Argument(help="Name of the app.")]
 StreamName = Annotated[str, typer.Argument(help="Name of the stream.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +46,3 @@ def connection_options(
 ) -> None:
     """Streaming SQL (SiddhiQL) that loses nothing and publishes nothing twice."""
     context.obj = Connection(directory, receiver, presenter, coordinator, token)
-
-
-def with_client(context: typer.Context, action: Callable[[Client], Awaitable[Result]]) -> Result:
-    """Runs `action` on a client of the running suite; errors become messages and exit codes."""
-    connection: Connection = context.obj
-
-    async def work() -> Result:
-        addresses = find_addresses(
-            connection.directory,
-            receiver=connection.receiver,
-            presenter=connection.presenter,
-            coordinator=connection.coordinator,
-            token=connection.token,
-        )
-        async with Client(addresses) as client:
-            return await action(client)
-
-    with reported():
-        return asyncio.run(work())

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from lockstep.cli.client import Client
-from lockstep.cli.commands.options import AppName, AsJson, StreamName, with_client
+from lockstep.cli.client import Client, with_client
+from lockstep.cli.commands.asking import addresses_of
+from lockstep.cli.commands.options import AppName, AsJson, StreamName
 from lockstep.cli.output import console, print_json, reported
 from lockstep.cli.replay import ReplayFile, replay_file
 
@@ -55,7 +56,8 @@ def replay(
                 advance=lambda n: bar.advance(task, n),
             )
 
-    answer = with_client(context, action)
+    with reported():
+        answer = with_client(addresses_of(context), action)
     if as_json:
         print_json(answer)
     else:

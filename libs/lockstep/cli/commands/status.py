@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lockstep.cli.client import Client
-from lockstep.cli.commands.options import AsJson, with_client
+from lockstep.cli.commands.asking import asking
+from lockstep.cli.commands.options import AsJson
 from lockstep.cli.output import SHOWN_VERSION, console, counted, print_json, show
 
 REPLICA_COLUMNS: Final = (
@@ -42,16 +42,15 @@ def status(
     an app also the nodes.
     """
 
-    async def action(client: Client) -> tuple[list[Any], list[Any]]:
-        base = client.addresses.coordinator
+    nodes: list[Any] = []
+    with asking(context) as suite:
+        base = suite.addresses.coordinator
         if app is not None:
-            return [await client.status(app)], []
-        apps = (await client.request("GET", f"{base}/v1/apps"))["apps"]
-        nodes = (await client.request("GET", f"{base}/v1/nodes"))["nodes"]
-        found = [await client.status(one["app"]) for one in apps]
-        return found, nodes
-
-    found, nodes = with_client(context, action)
+            found = [suite.status(app)]
+        else:
+            apps = suite.request("GET", f"{base}/v1/apps")["apps"]
+            nodes = suite.request("GET", f"{base}/v1/nodes")["nodes"]
+            found = [suite.status(one["app"]) for one in apps]
     if as_json:
         print_json(found)
         return

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from enum import StrEnum
+from io import TextIOBase
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO, cast
 
 import typer
 
 from lockstep.cli.commands.options import AsJson
-from lockstep.cli.logs import log_to_stderr
 from lockstep.cli.output import Exit, console, print_json, reported
+from lockstep.telemetry import configure_logging
 from lockstep.testing.files import Report, run_paths
 
 _STYLES = {"ok   ": "green", "new  ": "yellow", "FAIL ": "red", "    -": "red", "    +": "green"}
@@ -26,6 +28,23 @@ class ExecutorName(StrEnum):
     SPARK = "spark"
 
 
+class _StandardError(TextIOBase):
+    """Whatever is standard error when something is written."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
+def _log_to_stderr() -> None:
+    """What apps log (`#log`, dropped events) goes to standard error: standard output is answers."""
+    configure_logging(
+        service="lockstep", log_format="console", stream=cast(TextIO, _StandardError())
+    )
+
+
 def run_tests(
     paths: Annotated[list[Path], typer.Argument(exists=True, help="Files or folders.")],
     update: Annotated[
@@ -37,7 +56,7 @@ def run_tests(
     as_json: AsJson = False,
 ) -> None:
     """Run the tests beside the apps, on a virtual clock."""
-    log_to_stderr()
+    _log_to_stderr()
     with reported():
         reports = run_paths(paths, executor=executor.value, update=update)
     if as_json:

@@ -9,10 +9,11 @@ from urllib.parse import quote
 
 import typer
 
-from lockstep.cli.client import Client, RefusedError
-from lockstep.cli.commands.options import AppName, AsJson, with_client
+from lockstep.cli.commands.asking import asking
+from lockstep.cli.commands.options import AppName, AsJson
 from lockstep.cli.output import SHOWN_VERSION, Exit, console, fail, print_json, reported, show
 from lockstep.cli.output import errors as errors_out
+from lockstep.cli.refusals import RefusedError
 from lockstep.cli.times import parsed_ms, shown_ms
 
 ERROR_COLUMNS = ("number", "time", "stream", "reason", "payload", "origin", "position")
@@ -58,17 +59,16 @@ def errors(
         }
     given = {name: value for name, value in limits.items() if value is not None}
 
-    async def action(client: Client) -> Any:
-        url = f"{client.addresses.coordinator}/v1/apps/{app}/errors"
-        if not any(chosen):
+    with asking(context) as suite:
+        url = f"{suite.addresses.coordinator}/v1/apps/{app}/errors"
+        if any(chosen):
+            verb = "replay" if replay or replay_all else "purge"
+            wanted = {"sequences": replay or purge} if replay or purge else {"first": after + 1}
+            answer = suite.request("POST", f"{url}/{verb}", json_body=wanted | given)
+        else:
             params = {"after": str(after), "limit": str(limit)}
             params |= {name: str(value) for name, value in given.items()}
-            return await client.request("GET", url, params=params)
-        verb = "replay" if replay or replay_all else "purge"
-        wanted = {"sequences": replay or purge} if replay or purge else {"first": after + 1}
-        return await client.request("POST", f"{url}/{verb}", json_body=wanted | given)
-
-    answer = with_client(context, action)
+            answer = suite.request("GET", url, params=params)
     if as_json:
         print_json(answer)
     elif "errors" in answer:
@@ -145,15 +145,13 @@ def revisions(
     if delete and delete_all:
         fail("only one of --delete, --delete-all", Exit.USAGE)
 
-    async def action(client: Client) -> Any:
-        url = f"{client.addresses.coordinator}/v1/apps/{app}/revisions"
-        if delete:
-            for one in delete:
-                await client.request("DELETE", f"{url}/{quote(one, safe='')}")
-            return {"app": app, "deleted": delete}
-        return await client.request("DELETE" if delete_all else "GET", url)
-
-    answer = with_client(context, action)
+    answer: Any = {"app": app, "deleted": delete}
+    with asking(context) as suite:
+        url = f"{suite.addresses.coordinator}/v1/apps/{app}/revisions"
+        for one in delete or ():
+            suite.request("DELETE", f"{url}/{quote(one, safe='')}")
+        if not delete:
+            answer = suite.request("DELETE" if delete_all else "GET", url)
     if "revisions" in answer:
         _show_revisions(answer["revisions"], as_json=as_json)
     elif as_json:
@@ -183,11 +181,9 @@ def restore(
 ) -> None:
     """Let an app go on with the state of a revision; what it has published stays."""
 
-    async def action(client: Client) -> Any:
-        url = f"{client.addresses.coordinator}/v1/apps/{app}/restore"
-        return await client.request("POST", url, json_body={"revision": revision})
-
-    answer = with_client(context, action)
+    with asking(context) as suite:
+        url = f"{suite.addresses.coordinator}/v1/apps/{app}/restore"
+        answer = suite.request("POST", url, json_body={"revision": revision})
     if as_json:
         print_json(answer)
     elif answer["done"]:
@@ -200,16 +196,13 @@ def _command(
     context: typer.Context, app: str, name: str, *, as_json: bool, hint: str | None = None
 ) -> None:
     """`hint` is for refusals that come without one."""
-
-    async def action(client: Client) -> Any:
-        url = f"{client.addresses.coordinator}/v1/apps/{app}/{name}"
+    with asking(context) as suite:
+        url = f"{suite.addresses.coordinator}/v1/apps/{app}/{name}"
         try:
-            return await client.request("POST", url, json_body={})
+            answer = suite.request("POST", url, json_body={})
         except RefusedError as error:
             error.hint = error.hint or (hint if error.status == HTTPStatus.CONFLICT else None)
             raise
-
-    answer = with_client(context, action)
     if as_json:
         print_json(answer)
     else:

@@ -9,7 +9,6 @@ import typer
 
 from lockstep.cli.commands.app_text import read_app, show_error
 from lockstep.cli.commands.options import AsJson
-from lockstep.cli.logs import log_to_stderr
 from lockstep.cli.output import Exit, console, print_json
 from lockstep.operators.runtime.rehearsal import rehearse
 from lockstep.plan import plan_of
@@ -20,7 +19,6 @@ Files = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="
 
 def validate(files: Files, as_json: AsJson = False) -> None:
     """Check app texts; a mistake is shown with its line, column, what is wrong and a hint."""
-    log_to_stderr()
     reports = []
     for file in files:
         text = read_app(file)

@@ -7,8 +7,8 @@ from typing import Final
 
 import aiohttp
 
-from lockstep.client.unreached import why_unreached
 from lockstep.events import UnavailableError
+from lockstep.events.unreached import why_unreached
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
 TIMEOUT_MS: Final = 6_000

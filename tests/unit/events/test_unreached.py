@@ -10,7 +10,7 @@ from typing import Any, cast
 import aiohttp
 import pytest
 
-from lockstep.client.unreached import why_unreached
+from lockstep.events.unreached import why_unreached
 
 KEY = cast(Any, SimpleNamespace(host="127.0.0.1", port=9911, ssl=True, is_ssl=False))
 

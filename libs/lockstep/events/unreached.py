@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import socket
-
-import aiohttp
+import ssl
 
 
 def why_unreached(error: BaseException) -> str:
-    """Of what aiohttp raises: `connection refused`, `no answer in time`, …; never empty."""
-    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    """Of what aiohttp or the standard library raises: `connection refused`, `no answer in time`,
+    …; never empty.
+    """
+    cause = getattr(error, "os_error", error)  # aiohttp wraps what the system said
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    if isinstance(error, aiohttp.InvalidURL):
+    if isinstance(error, ValueError):
         return "no address of the form http://host:port"
     if isinstance(cause, socket.gaierror):
         return f"unknown host ({cause.strerror})"
-    if isinstance(cause, OSError) and cause.errno:
+    if isinstance(cause, OSError) and cause.errno and not isinstance(cause, ssl.SSLError):
         return os.strerror(cause.errno).lower()
     return str(error) or type(error).__name__
