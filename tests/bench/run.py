@@ -19,7 +19,7 @@ from typing import Any
 
 from lockstep.embedded import prepare_spark_environment
 from lockstep.execute.contract import Executor
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.spark import SparkExecutor, close_slices
 from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check

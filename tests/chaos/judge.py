@@ -15,7 +15,7 @@ import numpy.typing as npt
 from lockstep.bus import EncodedEntry
 from lockstep.events import ClaimRecord, Generation, OutputRow, Position, TickRecord
 from lockstep.events.codec import EventColumns, decode_columns, encode_record, summary_of
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.succession import succeed
 from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check

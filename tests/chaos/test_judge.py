@@ -20,7 +20,7 @@ from lockstep.events import (
     TickRecord,
 )
 from lockstep.events.codec import encode_record, send_id_of
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.succession import succeed
 from lockstep.plan import plan_of
 from tests.chaos.app import NEXT, STREAM, TABLE_QUERY, TEXT

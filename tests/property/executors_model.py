@@ -8,7 +8,7 @@ from typing import Any
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import AppPlan
 from tests.property.executors_patterns import pattern
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lockstep.events import LogEntry
 from lockstep.execute.columnar import ColumnarExecutor, Unfit, lowering_of
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators import state
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check

@@ -18,7 +18,7 @@ import pytest
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord, WriteRecord
 from lockstep.execute.contract import Executor
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.spark import SparkExecutor
 from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lockstep.events import LogEntry, OutputRow
 from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.succession import succeed
 from lockstep.plan import AppPlan, build
 from lockstep.plan.succession import succession

@@ -12,7 +12,7 @@ from unittest import mock
 from lockstep.events import OutputRow, Position
 from lockstep.events.codec import decode_input
 from lockstep.execute.contract import Encoded, SliceResult
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import AppPlan, plan_of
 
 planned = functools.cache(plan_of)

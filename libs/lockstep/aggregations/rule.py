@@ -19,8 +19,8 @@ from lockstep.columns.frame import Frame
 from lockstep.columns.pool import StringPool
 from lockstep.events import AttributeType
 from lockstep.operators.errors import PROCESSING_ERRORS
-from lockstep.operators.runtime.ranks import ranks_of
 from lockstep.plan import AppPlan
+from lockstep.plan.ranks import ranks_of
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedAggregation, CheckedStream
 from lockstep.streams.columns import Condition

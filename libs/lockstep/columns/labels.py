@@ -1,7 +1,7 @@
 """Where what a timer brings stands among all that one move of the clock brings, as numbers.
 
 A move of the clock stands at an even moment; there everything has levels that begin with a
-*firing*: the timer's due time, its owner's rank (operators.runtime.ranks), and a count. A timer
+*firing*: the timer's due time, its owner's rank (plan.ranks), and a count. A timer
 that was asked for too late, with a due time in front of the firing that asked, fires right behind
 that one: LATE below it, and a firing of its own there. So the levels order the firings of
 independent owners as one queue of all timers would.

@@ -10,7 +10,7 @@ from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit
 from lockstep.execute.contract import Encoded, SliceResult
 from lockstep.execute.encoding import encoded
 from lockstep.execute.observe import Observation
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators.state import Bytes
 from lockstep.plan import AppPlan
 

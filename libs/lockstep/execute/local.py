@@ -7,8 +7,7 @@ from typing import Protocol
 
 from lockstep.execute.contract import Executor
 from lockstep.execute.observe import Observation
-from lockstep.execute.reference import ReferenceExecutor
-from lockstep.execute.reference.executor import DEDUP_IDS_MAX
+from lockstep.execute.reference.executor import DEDUP_IDS_MAX, ReferenceExecutor
 from lockstep.operators.state import Sink
 from lockstep.plan import AppPlan
 

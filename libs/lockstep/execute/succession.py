@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lockstep.execute.reference import persistence
+from lockstep.execute.reference.assembly import open_engine
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
-from lockstep.operators.runtime import persistence
-from lockstep.operators.runtime.engine import Engine
 from lockstep.plan import AppPlan
 from lockstep.plan.paths import owner_of
 from lockstep.plan.succession import EVERYTHING, said, succession
@@ -43,7 +43,7 @@ def succeed(old: AppPlan, snapshot: state.Bytes, new: AppPlan) -> Succeeded:
     position, body = state.unseal(snapshot, keep_packed=True)
     before = body["engine"]
     if not body["started"]:
-        body["engine"] = persistence.take(Engine(new))
+        body["engine"] = persistence.take(open_engine(new))
         return Succeeded(state.seal(position, body))
     fresh = _started(new, before)
     held, begun = _Grouped(before), _Grouped(fresh)
@@ -76,7 +76,7 @@ def _playback(plan: AppPlan) -> ast.Annotation | None:
 def _started(plan: AppPlan, before: Mapping[str, Any]) -> dict[str, Any]:
     """The state of an engine whose parts start at this moment, in an app that goes on: triggers at
     the start stay silent."""
-    engine = Engine(plan)
+    engine = open_engine(plan)
     engine.now, engine.wall = before["now"], before["wall"]
     for start in quiet(engine.starters):
         start()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lockstep.events import StreamSchema
-from lockstep.operators.contract import CURRENT, EXPIRED, Emit, StreamEvent
-from lockstep.operators.runtime.context import EngineContext
+from lockstep.operators.contract import CURRENT, EXPIRED, Context, Emit, StreamEvent
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope, Shape, Source
 from lockstep.windows.chunks import nowhere
@@ -20,7 +19,7 @@ class NamedWindow:
     """
 
     def __init__(
-        self, definition: ast.WindowDefinition, schema: StreamSchema, context: EngineContext
+        self, definition: ast.WindowDefinition, schema: StreamSchema, context: Context
     ) -> None:
         self.name = definition.name
         self.schema = schema

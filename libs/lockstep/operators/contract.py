@@ -10,7 +10,7 @@ nothing, and must not change events that somebody else may hold (copy with `as_k
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from lockstep.siddhiql.scope import Scope
 
@@ -20,6 +20,9 @@ TIMER: Final = 2
 RESET: Final = 3
 Kind = int
 """CURRENT, EXPIRED, TIMER or RESET (semantics 1)."""
+
+
+_Made = TypeVar("_Made")
 
 
 class StreamEvent:
@@ -127,6 +130,13 @@ class Context(Protocol):
 
     def child(self, name: str) -> Context:
         """A context one path element deeper, for an operator that owns others."""
+
+    def shared(
+        self, compiler: Callable[..., _Made], what: Any, scope: Scope, **options: Any
+    ) -> _Made:
+        """`compiler(what, scope, self, **options)`, run once per place in the text: all instances
+        of a partition share what was made, unless it has state of its own.
+        """
 
     def compile(self, expression: Any, scope: Scope) -> Callable[[Any], Any]:
         """The expression as a function of an event of the scope's shape (no aggregators).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from lockstep.events import Fault, LockstepError
 from lockstep.operators.contract import StreamEvent
@@ -50,11 +50,3 @@ def describe(error: BaseException) -> str:
     """One line for people: the kind of error and its message."""
     message = str(error)
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
-
-
-__all__ = ["PROCESSING_ERRORS", "EventError", "FaultListener", "SnapshotError", "describe"]
-
-
-def error_value(error: BaseException) -> Any:
-    """The `_error` attribute of a fault event: a text, so that it can be stored and sent."""
-    return describe(error)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
-from lockstep.operators.contract import Emit, PlainState, StreamEvent
-from lockstep.operators.runtime.context import EngineContext
-from lockstep.operators.runtime.junction import Junction
-from lockstep.operators.runtime.query import QueryRuntime
+from lockstep.operators.contract import Context, Emit, PlainState, StreamEvent
 from lockstep.partitions.routing import build_router
 from lockstep.plan import PartitionNode
 from lockstep.plan.paths import step_of
@@ -18,46 +16,31 @@ PURGE_INTERVAL_MS = 300_000
 """How often idle instances are looked for when @purge names no interval."""
 
 
-class Instance:
-    """The inner queries of one key: what each outer source delivers to, and when it was last
-    used.
-    """
+class Instance(Protocol):
+    """The inner queries of one key."""
 
-    __slots__ = ("last_used_ms", "paths", "queries", "sources")
-
-    def __init__(self, node: PartitionNode, context: EngineContext) -> None:
-        engine = context.engine
-        before = len(engine.operators)
-        inner: dict[str, Junction] = {}
-        for name in node.partition.inner:
-            inner[name] = Junction(name, engine.failed)
-        self.sources: dict[str, list[Emit]] = {}
-        self.queries: list[QueryRuntime] = []
-        for query_node in node.queries:
-            path = f"{context.path}/{query_node.path}"
-            runtime = QueryRuntime(query_node.query, EngineContext(engine, path, inner))
-            self.queries.append(runtime)
-            for source, receive in runtime.receivers:
-                if source.startswith("#"):
-                    inner[source].subscribe(receive)
-                else:
-                    self.sources.setdefault(source, []).append(receive)
-        self.paths = list(engine.operators)[before:]
-        self.last_used_ms = engine.wall
+    def start(self) -> None:
+        """Called once when an event made the instance, not after a restore."""
 
     def deliver(self, source: str, chunk: list[StreamEvent]) -> None:
         """Hands a chunk of an outer source to the inner queries, in order."""
-        for receive in self.sources.get(source, ()):
-            receive(chunk)
+
+    def close(self) -> None:
+        """Forgets the instance's operators and timers."""
 
 
 class PartitionRuntime:
     """Routes the chunks of its streams to instances, which it creates by key and may purge."""
 
-    def __init__(self, node: PartitionNode, context: EngineContext) -> None:
+    def __init__(
+        self, node: PartitionNode, context: Context, make: Callable[[str], Instance]
+    ) -> None:
+        """`make` builds the instance whose operators have paths below the one given."""
         self._node = node
         self._context = context
+        self._make = make
         self._instances: dict[str, Instance] = {}
+        self._last_used_ms: dict[str, int] = {}
         purge = _purge(node.partition.partition.annotations)
         self._idle_ms: int | None = None
         self._interval_ms = PURGE_INTERVAL_MS
@@ -78,21 +61,20 @@ class PartitionRuntime:
 
     def _routed(self, source: str, parts: Iterator[tuple[str, list[StreamEvent]]]) -> None:
         for key, part in parts:
-            instance = self._instances.get(key) or self._create(key, start=True)
-            instance.last_used_ms = self._context.engine.wall
+            instance = self._instances.get(key)
+            if instance is None:
+                instance = self._create(key)
+                instance.start()
+            self._last_used_ms[key] = self._context.wall_ms()
             instance.deliver(source, part)
 
     def _broadcast(self, source: str, chunk: list[StreamEvent]) -> None:
         for instance in list(self._instances.values()):
             instance.deliver(source, chunk)
 
-    def _create(self, key: str, *, start: bool) -> Instance:
-        path = f"{self._context.path}/{step_of(key)}"
-        instance = Instance(self._node, EngineContext(self._context.engine, path))
-        self._instances[key] = instance
-        if start:
-            for query in instance.queries:
-                query.start()
+    def _create(self, key: str) -> Instance:
+        instance = self._instances[key] = self._make(f"{self._node.path}/{step_of(key)}")
+        self._last_used_ms[key] = self._context.wall_ms()
         return instance
 
     def start(self) -> None:
@@ -105,19 +87,20 @@ class PartitionRuntime:
         """Destroys instances that were idle for too long."""
         assert self._idle_ms is not None
         for key, instance in list(self._instances.items()):
-            if due_ms - instance.last_used_ms >= self._idle_ms:
-                del self._instances[key]
-                self._context.engine.forget(instance.paths)
+            if due_ms - self._last_used_ms[key] >= self._idle_ms:
+                del self._instances[key], self._last_used_ms[key]
+                instance.close()
         self._context.schedule(self, due_ms + self._interval_ms, wall=True)
 
     def snapshot(self) -> PlainState:
         """Keys in order of creation with the time of their last event."""
-        return [(key, instance.last_used_ms) for key, instance in self._instances.items()]
+        return [(key, self._last_used_ms[key]) for key in self._instances]
 
     def restore(self, state: PlainState) -> None:
         """Creates the instances; their operators are restored after this."""
         for key, last_used_ms in state:
-            self._create(key, start=False).last_used_ms = last_used_ms
+            self._create(key)
+            self._last_used_ms[key] = last_used_ms
 
 
 def _purge(annotations: tuple[ast.Annotation, ...]) -> tuple[int, int] | None:

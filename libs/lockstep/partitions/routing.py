@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from lockstep.events import AttributeType
-from lockstep.operators.contract import StreamEvent
-from lockstep.operators.runtime.context import EngineContext
+from lockstep.operators.contract import Context, StreamEvent
 from lockstep.plan import java
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
@@ -15,7 +14,7 @@ Parts = Iterator[tuple[str, list[StreamEvent]]]
 
 
 def build_router(
-    key: ast.ValueKey | ast.RangeKey, scope: Scope, context: EngineContext
+    key: ast.ValueKey | ast.RangeKey, scope: Scope, context: Context
 ) -> Callable[[list[StreamEvent]], Parts]:
     """A function that cuts a chunk into (instance key, part) in order of delivery."""
     if isinstance(key, ast.ValueKey):
@@ -24,7 +23,7 @@ def build_router(
 
 
 def _by_value(
-    key: ast.ValueKey, scope: Scope, context: EngineContext
+    key: ast.ValueKey, scope: Scope, context: Context
 ) -> Callable[[list[StreamEvent]], Parts]:
     from lockstep.siddhiql.typing import infer
 
@@ -51,7 +50,7 @@ def _by_value(
 
 
 def _by_range(
-    key: ast.RangeKey, scope: Scope, context: EngineContext
+    key: ast.RangeKey, scope: Scope, context: Context
 ) -> Callable[[list[StreamEvent]], Parts]:
     cases = [(context.compile_condition(case.condition, scope), case.label) for case in key.cases]
 

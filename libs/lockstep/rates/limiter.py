@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.operators.contract import Emit, PlainState
-from lockstep.operators.runtime.context import EngineContext
+from lockstep.operators.contract import Context, Emit, PlainState
 from lockstep.selection.meaning import Row
 from lockstep.windows.chunks import nowhere
 
@@ -13,7 +12,7 @@ from lockstep.windows.chunks import nowhere
 class RateBase:
     """A limiter. `every` counts rows or milliseconds."""
 
-    def __init__(self, every: int, context: EngineContext) -> None:
+    def __init__(self, every: int, context: Context) -> None:
         self.every = every
         self.context = context
         self.emit: Emit = nowhere

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.operators.runtime.context import EngineContext
+from lockstep.operators.contract import Context
 from lockstep.rates.by_number.meaning import AllByNumber, FirstByNumber, LastByNumber
 from lockstep.rates.by_time.meaning import AllByTime, FirstByTime, LastByTime
 from lockstep.rates.snapshot.meaning import build_snapshot_rate
@@ -23,7 +23,7 @@ _BY_TIME = {
 }
 
 
-def build_rate(query: CheckedQuery, context: EngineContext) -> Any:
+def build_rate(query: CheckedQuery, context: Context) -> Any:
     """The limiter of a query that has one, registered for snapshots."""
     rate = query.query.rate
     assert rate is not None

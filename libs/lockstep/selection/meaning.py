@@ -11,8 +11,16 @@ from collections.abc import Callable
 from typing import Any
 
 from lockstep.aggregators.contract import growing
-from lockstep.operators.contract import CURRENT, EXPIRED, RESET, Emit, PlainState, StreamEvent
-from lockstep.operators.runtime.context import EngineContext
+from lockstep.operators.contract import (
+    CURRENT,
+    EXPIRED,
+    RESET,
+    Context,
+    Emit,
+    PlainState,
+    StreamEvent,
+)
+from lockstep.operators.expressions import compile_key, compile_output_condition, compile_selection
 from lockstep.selection.ordering_meaning import Ordering
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedPattern, CheckedQuery, CheckedStream, SourceKind
@@ -66,24 +74,29 @@ def only_grows(query: CheckedQuery) -> bool:
 class Selector:
     """Runs each event through select, having and the chunk rules; `emit` gets the chunk's rows."""
 
-    def __init__(self, query: CheckedQuery, context: EngineContext) -> None:
+    def __init__(self, query: CheckedQuery, context: Context) -> None:
         selector, rate = query.query.selector, query.query.rate
         is_snapshot = rate is not None and rate.kind is ast.RateKind.SNAPSHOT
         self.emit: Emit = nowhere
         self._wanted = wanted_kind(query.query.action, is_snapshot)
-        compiled = context.expressions.row(query.selection, query.scope)
+        compiled = context.shared(compile_selection, query.selection, query.scope)
         self._select = compiled.function
         self._makers = list(compiled.makers)
         self._having: Callable[[Any, tuple[Any, ...], list[Any]], bool] | None = None
         if selector.having is not None:
-            self._having, makers = context.expressions.having(
-                selector.having, query.having_scope, len(self._makers)
+            self._having, makers = context.shared(
+                compile_output_condition,
+                selector.having,
+                query.having_scope,
+                first_aggregator=len(self._makers),
             )
             self._makers += makers
         if only_grows(query):
             self._makers = [growing(make) for make in self._makers]
         self._key = (
-            context.expressions.key(selector.group_by, query.scope) if selector.group_by else None
+            context.shared(compile_key, selector.group_by, query.scope)
+            if selector.group_by
+            else None
         )
         self._ordering = Ordering(selector, query.having_scope, context)
         self._keeps_origin = rate is not None

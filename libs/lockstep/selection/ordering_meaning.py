@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
-from lockstep.operators.contract import EXPIRED
-from lockstep.operators.runtime.context import EngineContext
+from lockstep.operators.contract import EXPIRED, Context
+from lockstep.operators.expressions import compile_output_value
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
 
@@ -16,9 +16,9 @@ class Ordering:
     `limit`.
     """
 
-    def __init__(self, selector: ast.Selector, scope: Scope, context: EngineContext) -> None:
+    def __init__(self, selector: ast.Selector, scope: Scope, context: Context) -> None:
         self._keys = [
-            (context.expressions.output(item.variable, scope), item.descending)
+            (context.shared(compile_output_value, item.variable, scope), item.descending)
             for item in selector.order_by
         ]
         self._limit = None if selector.limit is None else int(selector.limit.value)

@@ -32,7 +32,7 @@ class Site:
 
     @property
     def rank(self) -> int:
-        """That of the owner of timers: see operators.runtime.ranks."""
+        """That of the owner of timers: see plan.ranks."""
         return self.place if self.partition is None else self.partition_place
 
     def stream(self, name: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lockstep.operators.contract import Emit, StreamEvent
-from lockstep.operators.runtime.context import EngineContext
+from lockstep.operators.contract import Context, Emit, PlainState, StreamEvent
+from lockstep.operators.expressions import compile_output_condition
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedHandler, CheckedStream
+from lockstep.siddhiql.scope import Scope
 from lockstep.windows.chunks import nowhere
 from lockstep.windows.registry import build_window
 
@@ -30,10 +31,36 @@ class FilterLink:
             self.emit(kept)
 
 
+class _FilterAggregates:
+    """The running aggregators of a filter, as state."""
+
+    def __init__(self, aggregators: list[Any]) -> None:
+        self.aggregators = aggregators
+
+    def snapshot(self) -> PlainState:
+        """The aggregators' states in order."""
+        return [aggregator.snapshot() for aggregator in self.aggregators]
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        for aggregator, saved in zip(self.aggregators, state, strict=True):
+            aggregator.restore(saved)
+
+
+def _filter(expression: ast.Expression, scope: Scope, context: Context) -> Callable[[Any], bool]:
+    """A filter's condition; aggregators in it keep running values (grammar 8.1)."""
+    condition, makers = compile_output_condition(expression, scope, context)
+    if not makers:
+        return context.compile_condition(expression, scope)
+    aggregates = _FilterAggregates([make() for make in makers])
+    context.register("filter", aggregates)
+    return lambda event: condition(event, (), aggregates.aggregators)
+
+
 class Chain:
     """A CheckedStream's handlers. `receive` takes the source's chunks, `emit` gets what is left."""
 
-    def __init__(self, stream: CheckedStream, context: EngineContext) -> None:
+    def __init__(self, stream: CheckedStream, context: Context) -> None:
         self.window: Any = None
         self._links: list[Any] = []
         for index, handler in enumerate(stream.handlers):
@@ -42,10 +69,10 @@ class Chain:
         for link, following in zip(self._links, self._links[1:], strict=False):
             link.emit = following.process
 
-    def _link(self, handler: CheckedHandler, before: Any, context: EngineContext) -> Any:
+    def _link(self, handler: CheckedHandler, before: Any, context: Context) -> Any:
         match handler.handler:
             case ast.Filter(condition=condition):
-                return FilterLink(context.expressions.filter(condition, handler.scope))
+                return FilterLink(_filter(condition, handler.scope, context))
             case ast.WindowHandler(call=call):
                 self.window = build_window(call, handler.scope, before, context)
                 return self.window
@@ -66,7 +93,7 @@ class Chain:
 class StreamInput:
     """A query's single input stream (InputRuntime)."""
 
-    def __init__(self, stream: CheckedStream, context: EngineContext) -> None:
+    def __init__(self, stream: CheckedStream, context: Context) -> None:
         self._source = stream.input.source
         self._chain = Chain(stream, context)
         self.emit: Emit = nowhere

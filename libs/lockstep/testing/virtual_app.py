@@ -21,8 +21,8 @@ from lockstep.events import (
 )
 from lockstep.execute.contract import EventFault, Executor, SliceResult, WriteProblem
 from lockstep.execute.observe import Observation, StreamChunk
+from lockstep.execute.reference.rehearsal import rehearse
 from lockstep.operators.errors import EventError
-from lockstep.operators.runtime.rehearsal import rehearse
 from lockstep.plan import AppPlan, plan_of
 from lockstep.siddhiql import SiddhiQLError, check_on_demand
 from lockstep.testing.rows import coerce_row
@@ -63,7 +63,7 @@ class QueryOutput:
 def open_executor(executor: str, plan: AppPlan, start_ms: int) -> ObservedExecutor:
     """The executor of that name, observed."""
     if executor == "reference":
-        from lockstep.execute.reference import ReferenceExecutor
+        from lockstep.execute.reference.executor import ReferenceExecutor
 
         return ReferenceExecutor(plan, start_ms=start_ms, observe=True)
     if executor == "spark":

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from lockstep.operators.contract import Emit, PlainState, StreamEvent
+from lockstep.operators.contract import Context, Emit, PlainState, StreamEvent
 from lockstep.operators.cron import CronSchedule
-from lockstep.operators.runtime.context import EngineContext
 from lockstep.siddhiql import ast
 
 
 class Trigger:
     """Sends `(triggered_time)` to its stream; both times are the app clock."""
 
-    def __init__(
-        self, definition: ast.TriggerDefinition, context: EngineContext, emit: Emit
-    ) -> None:
+    def __init__(self, definition: ast.TriggerDefinition, context: Context, emit: Emit) -> None:
         self._context = context
         self._emit = emit
         self._every_ms = definition.every_ms

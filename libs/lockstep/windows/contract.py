@@ -33,7 +33,7 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What a window is built with: the schema behind it, where strings are kept, and what the query
-    wants to see. `rank` is that of the owner of its timers (operators.runtime.ranks): the query, or
+    wants to see. `rank` is that of the owner of its timers (plan.ranks): the query, or
     the partition that it is in."""
 
     types: Sequence[AttributeType]

@@ -21,8 +21,8 @@ from lockstep.control import (
     RESTORE_SETTING,
     log_of,
 )
+from lockstep.execute.reference.rehearsal import rehearse
 from lockstep.frame import Offload, Problem
-from lockstep.operators.runtime.rehearsal import rehearse
 from lockstep.plan import AppPlan, Plans
 from lockstep.settings import CoordinatorSettings
 from lockstep.store import Deployment, Stale, Store, Written

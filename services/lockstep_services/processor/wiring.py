@@ -7,7 +7,7 @@ from functools import partial
 
 from lockstep.control import Beating, Catalogue, GroupStatus, HeartbeatWatch
 from lockstep.execute.contract import Executor
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.frame import Context, Service, ThreadOffload
 from lockstep.plan import AppPlan
 from lockstep.settings import Settings

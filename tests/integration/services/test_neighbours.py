@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from lockstep.execute.contract import Executor
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.frame import Context, Service, ThreadOffload
 from lockstep.plan import AppPlan
 from lockstep_services.processor.wiring import Processor

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.events import LogEntry
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.spark import Rebuilt, SparkExecutor, SparkOptions, close_slices
 from lockstep.plan import plan_of
 from tests.integration.spark.apps import COLUMNAR, KEYED, MIXED, cut, log, rows_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lockstep.events import EventsRecord, InputEvent
 from lockstep.events.codec import encode_record
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import plan_of
 from lockstep.siddhiql import check
 from tests.integration.spark.conftest import Make

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from lockstep.execute.contract import LivesElsewhere, StateLostError, TakesBases
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.spark import SparkExecutor
 from lockstep.plan import plan_of
 from tests.integration.spark.apps import COLUMNAR, KEYED, UNFIT, cut, log, rows_of, unfit_log

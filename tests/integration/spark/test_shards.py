@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, WriteRecord
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import plan_of
 from tests.integration.spark.apps import COLUMNAR, KEYED, cut, log, rows_of
 from tests.integration.spark.conftest import Make

@@ -13,7 +13,7 @@ from pyspark import SparkContext
 
 from lockstep.events import LogEntry, WriteRecord
 from lockstep.execute.columnar import lowering_of
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.spark import SparkOptions, open_slices, spark_plan
 from lockstep.execute.spark.session import SparkFailedError, Task
 from lockstep.operators.errors import SnapshotError

@@ -18,7 +18,7 @@ from lockstep.events import (
 )
 from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.local import LocalExecutor
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import build, plan_of
 from lockstep.siddhiql import SiddhiQLError, check
 

@@ -45,6 +45,10 @@ class PlainContext:
         """The same context."""
         return self
 
+    def shared(self, compiler: Any, what: Any, scope: Scope, **options: Any) -> Any:
+        """Made anew each time."""
+        return compiler(what, scope, self, **options)
+
     def compile(self, expression: Any, scope: Scope) -> Callable[[Any], Any]:
         """See Context."""
         return compile_expression(expression, scope, self)

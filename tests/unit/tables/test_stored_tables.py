@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, Operation
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import plan_of
 
 APP = """

@@ -14,10 +14,9 @@ from lockstep.aggregations.meaning.columns import Columns
 from lockstep.aggregations.meaning.export import BucketExport, BucketRow
 from lockstep.aggregations.meaning.ranges import time_ms
 from lockstep.events import Attribute, StreamSchema
-from lockstep.operators.contract import CURRENT, Emit, PlainState, StreamEvent
+from lockstep.operators.contract import CURRENT, Context, Emit, PlainState, StreamEvent
 from lockstep.operators.errors import EventError
 from lockstep.operators.expressions import compile_row
-from lockstep.operators.runtime.context import EngineContext
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.ast import Granularity
 from lockstep.siddhiql.checked import CheckedAggregation
@@ -27,7 +26,7 @@ from lockstep.streams.meaning import Chain
 class Aggregation:
     """One aggregation. `granularities` are those that `per` may ask for."""
 
-    def __init__(self, checked: CheckedAggregation, context: EngineContext) -> None:
+    def __init__(self, checked: CheckedAggregation, context: Context) -> None:
         definition = checked.definition
         self.schema = checked.schema
         self.granularities = checked.granularities
@@ -140,7 +139,7 @@ def selected(checked: CheckedAggregation) -> tuple[ast.OutputAttribute, ...]:
 
 
 def _event_time(
-    by: ast.Variable | None, checked: CheckedAggregation, context: EngineContext
+    by: ast.Variable | None, checked: CheckedAggregation, context: Context
 ) -> Callable[[StreamEvent], int]:
     """The event time: the `aggregate by` attribute (ms, or a text), else the event's timestamp."""
     if by is None:
@@ -159,7 +158,7 @@ def _event_time(
 
 
 def _group_of(
-    group_by: tuple[ast.Variable, ...], checked: CheckedAggregation, context: EngineContext
+    group_by: tuple[ast.Variable, ...], checked: CheckedAggregation, context: Context
 ) -> Callable[[StreamEvent], Group]:
     """The group's key; a null counts as the text `null` (semantics 5)."""
     if not group_by:
@@ -194,6 +193,6 @@ def _export(
     return BucketExport(table.name, BucketRow(checked, schema, columns, selected(checked)), buckets)
 
 
-def build_aggregation(checked: CheckedAggregation, context: EngineContext) -> Aggregation:
+def build_aggregation(checked: CheckedAggregation, context: Context) -> Aggregation:
     """The aggregation, registered for snapshots."""
     return Aggregation(checked, context)

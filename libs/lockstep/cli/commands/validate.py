@@ -10,7 +10,7 @@ import typer
 from lockstep.cli.commands.app_text import read_app, show_error
 from lockstep.cli.commands.options import AsJson
 from lockstep.cli.output import Exit, console, print_json
-from lockstep.operators.runtime.rehearsal import rehearse
+from lockstep.execute.reference.rehearsal import rehearse
 from lockstep.plan import plan_of
 from lockstep.siddhiql import SiddhiQLError
 

@@ -9,16 +9,16 @@ from typing import Any
 from lockstep.columns.moves import Clock
 from lockstep.columns.realms import Defaults
 from lockstep.columns.units import Part, States, Timer
+from lockstep.execute.reference import persistence
+from lockstep.execute.reference.assembly import open_engine
 from lockstep.operators.errors import SnapshotError
-from lockstep.operators.runtime import persistence
-from lockstep.operators.runtime.engine import Engine
 from lockstep.plan import AppPlan, PartitionNode
 from lockstep.streams.columns import StreamQuery
 
 
 def fresh_states(plan: AppPlan) -> Defaults:
     """The states of a fresh reference engine, and of fresh instances of its partitions."""
-    engine = Engine(plan)
+    engine = open_engine(plan)
     operators = dict(persistence.take(engine)["operators"])
     instances: dict[str, dict[str, Any]] = {}
     for node in plan.nodes:

@@ -32,9 +32,8 @@ from lockstep.execute.columnar.slices import read_slice
 from lockstep.execute.contract import Encoded, SliceResult, joined_results
 from lockstep.execute.encoding import encoded
 from lockstep.execute.observe import Observation
-from lockstep.execute.reference import ReferenceExecutor
 from lockstep.execute.reference.deduplication import SeenIds
-from lockstep.execute.reference.executor import DEDUP_IDS_MAX
+from lockstep.execute.reference.executor import DEDUP_IDS_MAX, ReferenceExecutor
 from lockstep.execute.reference.writes import AppliedWrites
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError

@@ -18,15 +18,15 @@ from lockstep.events import (
 from lockstep.events.codec import decode_input
 from lockstep.execute.contract import Encoded, SliceResult, WriteOutcome
 from lockstep.execute.observe import Observation
+from lockstep.execute.reference import on_demand, persistence
+from lockstep.execute.reference.assembly import open_engine
 from lockstep.execute.reference.deduplication import SeenIds
 from lockstep.execute.reference.observer import Observer
 from lockstep.execute.reference.outputs import Outputs
 from lockstep.execute.reference.writes import AppliedWrites
-from lockstep.operators import ondemand, state
+from lockstep.operators import state
 from lockstep.operators.contract import StreamEvent
 from lockstep.operators.errors import SnapshotError
-from lockstep.operators.runtime import persistence
-from lockstep.operators.runtime.engine import Engine
 from lockstep.plan import AppPlan
 from lockstep.siddhiql import check_on_demand
 
@@ -62,7 +62,7 @@ class ReferenceExecutor:
         self._writes = AppliedWrites(self._dedup_ids_max)
         self._outcomes: list[WriteOutcome] = []
         self._outputs = Outputs()
-        self.engine = Engine(self.plan, on_fault=self._outputs.fault)
+        self.engine = open_engine(self.plan, on_fault=self._outputs.fault)
         self._outputs.listen(self.engine)
         self._observer = Observer(self.engine) if self._observe else None
 
@@ -118,7 +118,7 @@ class ReferenceExecutor:
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
         """Reads the state; see the contract."""
-        return ondemand.read(check_on_demand(text, self.plan.checked), self.engine)
+        return on_demand.read(check_on_demand(text, self.plan.checked), self.engine)
 
     def snapshot(self) -> bytes:
         """The state at `position`."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lockstep.events import Event
 from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
+from lockstep.execute.reference.engine import Engine
 from lockstep.operators.contract import EXPIRED, StreamEvent
-from lockstep.operators.runtime.engine import Engine
 
 
 def _events(chunk: list[StreamEvent], *, expired: bool) -> tuple[Event, ...]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from lockstep.events import Event, Operation, OutputId, OutputRow, Position
 from lockstep.execute.contract import EventFault
+from lockstep.execute.reference.engine import Engine
 from lockstep.operators.contract import StreamEvent
 from lockstep.operators.errors import describe
-from lockstep.operators.runtime.engine import Engine
 
 
 class Outputs:

@@ -12,9 +12,9 @@ import msgspec
 
 from lockstep.events import LockstepError, Position, WriteRecord
 from lockstep.execute.contract import WriteOutcome, WriteProblem
-from lockstep.operators import ondemand
+from lockstep.execute.reference import on_demand
+from lockstep.execute.reference.engine import Engine
 from lockstep.operators.errors import PROCESSING_ERRORS, describe
-from lockstep.operators.runtime.engine import Engine
 from lockstep.siddhiql import SiddhiQLError, check_on_demand
 
 
@@ -52,7 +52,7 @@ def applied(record: WriteRecord, position: Position, engine: Engine) -> WriteOut
     changed, problem = 0, None
     try:
         checked = check_on_demand(record.text, engine.plan.checked)
-        changed = ondemand.write(checked, engine, place=f"write/{position}")
+        changed = on_demand.write(checked, engine, place=f"write/{position}")
     except SiddhiQLError as error:
         problem = WriteProblem(error.message, error.hint, error.line, error.column)
     except LockstepError as error:

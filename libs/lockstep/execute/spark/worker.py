@@ -20,7 +20,7 @@ from lockstep.events import LockstepError, Position
 from lockstep.execute.columnar import ColumnarExecutor, Unfit
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.local import LocalExecutor, open_local
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.rehearsal import rehearse
 from lockstep.execute.spark import blocks, garbage, wire
 from lockstep.execute.spark.location import here

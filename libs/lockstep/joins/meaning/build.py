@@ -13,8 +13,7 @@ from lockstep.joins.meaning.contents import (
     in_window,
 )
 from lockstep.joins.meaning.join import JoinInput, NoWindow, Side
-from lockstep.operators.contract import Emit
-from lockstep.operators.runtime.context import EngineContext
+from lockstep.operators.contract import Context, Emit
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedJoin, CheckedQuery, CheckedStream, SourceKind
 from lockstep.streams.meaning import Chain
@@ -27,13 +26,13 @@ _OUTER_LEFT = (ast.JoinType.LEFT_OUTER, ast.JoinType.FULL_OUTER)
 _OUTER_RIGHT = (ast.JoinType.RIGHT_OUTER, ast.JoinType.FULL_OUTER)
 
 
-def build_join(query: CheckedQuery, context: EngineContext) -> JoinInput:
+def build_join(query: CheckedQuery, context: Context) -> JoinInput:
     """The join of a query, connected except for where it emits to."""
     return _JoinBuilder(query, context).build()
 
 
 class _JoinBuilder:
-    def __init__(self, query: CheckedQuery, context: EngineContext) -> None:
+    def __init__(self, query: CheckedQuery, context: Context) -> None:
         assert isinstance(query.input, CheckedJoin)
         self._query = query
         self._join = query.input

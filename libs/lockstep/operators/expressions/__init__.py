@@ -14,6 +14,7 @@ from lockstep.operators.expressions.compiler import (
     compile_output_value,
     compile_row,
     compile_running_condition,
+    compile_selection,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "compile_output_value",
     "compile_row",
     "compile_running_condition",
+    "compile_selection",
 ]

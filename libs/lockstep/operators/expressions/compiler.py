@@ -73,6 +73,13 @@ def compile_row(
     return CompiledRow(_load(writer, "e, g", result), tuple(writer.makers))
 
 
+def compile_selection(
+    selection: Sequence[ast.OutputAttribute], scope: Scope, context: Context
+) -> CompiledRow:
+    """A select list."""
+    return compile_row([item.expression for item in selection], scope, context)
+
+
 def compile_output_condition(
     expression: ast.Expression, scope: Scope, context: Context, *, first_aggregator: int = 0
 ) -> tuple[Callable[[Any, tuple[Any, ...], list[Any]], bool], tuple[AggregatorMaker, ...]]:

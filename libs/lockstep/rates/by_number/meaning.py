@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.operators.contract import PlainState
-from lockstep.operators.runtime.context import EngineContext
+from lockstep.operators.contract import Context, PlainState
 from lockstep.rates.limiter import RateBase, loaded, saved
 from lockstep.selection.meaning import Row
 
@@ -13,7 +12,7 @@ from lockstep.selection.meaning import Row
 class AllByNumber(RateBase):
     """Collects N rows and emits them together."""
 
-    def __init__(self, every: int, context: EngineContext) -> None:
+    def __init__(self, every: int, context: Context) -> None:
         super().__init__(every, context)
         self._collected: list[Row] = []
 
@@ -40,7 +39,7 @@ class FirstByNumber(RateBase):
     Under @app:compat('siddhi-5.1') `first every 1 events` emits once and then never.
     """
 
-    def __init__(self, every: int, context: EngineContext) -> None:
+    def __init__(self, every: int, context: Context) -> None:
         super().__init__(every, context)
         self._counts: dict[Any, int] = {}
         self._sticks = every == 1 and context.is_siddhi_5_1
@@ -68,7 +67,7 @@ class FirstByNumber(RateBase):
 class LastByNumber(RateBase):
     """After every N rows the last one; with group by the last of each group seen in them."""
 
-    def __init__(self, every: int, context: EngineContext) -> None:
+    def __init__(self, every: int, context: Context) -> None:
         super().__init__(every, context)
         self._count = 0
         self._last: dict[Any, Row] = {}

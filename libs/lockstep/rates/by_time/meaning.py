@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.operators.contract import PlainState
-from lockstep.operators.runtime.context import EngineContext
+from lockstep.operators.contract import Context, PlainState
 from lockstep.rates.limiter import RateBase, loaded, saved
 from lockstep.selection.meaning import Row
 
@@ -30,7 +29,7 @@ class PeriodicRate(RateBase):
 class AllByTime(PeriodicRate):
     """All rows of a period together."""
 
-    def __init__(self, every: int, context: EngineContext) -> None:
+    def __init__(self, every: int, context: Context) -> None:
         super().__init__(every, context)
         self._collected: list[Row] = []
 
@@ -56,7 +55,7 @@ class AllByTime(PeriodicRate):
 class LastByTime(PeriodicRate):
     """The last row of a period, per group."""
 
-    def __init__(self, every: int, context: EngineContext) -> None:
+    def __init__(self, every: int, context: Context) -> None:
         super().__init__(every, context)
         self._last: dict[Any, Row] = {}
 
@@ -85,7 +84,7 @@ class FirstByTime(RateBase):
     timer.
     """
 
-    def __init__(self, every: int, context: EngineContext) -> None:
+    def __init__(self, every: int, context: Context) -> None:
         super().__init__(every, context)
         self._passed_ms: dict[Any, int] = {}
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.operators.contract import CURRENT, EXPIRED, JoinedEvent, PlainState
-from lockstep.operators.runtime.context import EngineContext
+from lockstep.operators.contract import CURRENT, EXPIRED, Context, JoinedEvent, PlainState
 from lockstep.rates.by_time.meaning import PeriodicRate
 from lockstep.rates.limiter import RateBase, loaded, saved
 from lockstep.selection.meaning import Row
@@ -20,7 +19,7 @@ from lockstep.siddhiql.checked import (
 )
 
 
-def build_snapshot_rate(query: CheckedQuery, every_ms: int, context: EngineContext) -> RateBase:
+def build_snapshot_rate(query: CheckedQuery, every_ms: int, context: Context) -> RateBase:
     """The kind of snapshot that fits the query's window, aggregators and group by."""
     aggregated = [has_aggregator(item.expression) for item in query.selection]
     grouped = bool(query.query.selector.group_by)
@@ -82,7 +81,7 @@ class LastRows(PeriodicRate):
     expiry.
     """
 
-    def __init__(self, every: int, context: EngineContext, *, forgets: bool) -> None:
+    def __init__(self, every: int, context: Context, *, forgets: bool) -> None:
         super().__init__(every, context)
         self._forgets = forgets
         self._last: dict[Any, Row] = {}
@@ -114,7 +113,7 @@ class WindowContent(PeriodicRate):
     row.
     """
 
-    def __init__(self, every: int, context: EngineContext, aggregated: list[bool]) -> None:
+    def __init__(self, every: int, context: Context, aggregated: list[bool]) -> None:
         super().__init__(every, context)
         self._aggregated = aggregated
         self._inside: list[tuple[Any, Row]] = []

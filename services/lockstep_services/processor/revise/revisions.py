@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from lockstep.events import Generation, LockstepError, Position, UnavailableError
 from lockstep.execute.local import open_local
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators.state import Bytes, Pieces, Sink
 from lockstep.plan import AppPlan, Plans
 from lockstep.store import Revision, Stale, Stamp, revision_id, stamp_of

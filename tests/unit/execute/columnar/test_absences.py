@@ -13,7 +13,7 @@ from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.columnar.executor import lowering_of
 from lockstep.execute.columnar.hosted.island import Island
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.patterns.absences import tokens as absence_tokens
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check

@@ -7,7 +7,7 @@ import pytest
 from lockstep.events import EventsRecord, InputEvent, LogEntry
 from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.columnar.convert import to_be_asked
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check
 

@@ -7,7 +7,7 @@ import pytest
 from lockstep.events import EventsRecord, InputEvent, LogEntry, OutputRow, TickRecord
 from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.explain import explain_execution
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
 

@@ -8,7 +8,7 @@ import pytest
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry
 from lockstep.execute.columnar import ColumnarExecutor
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators.state import Pieces
 from lockstep.plan import build
 from lockstep.siddhiql import check

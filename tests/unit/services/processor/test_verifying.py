@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.frame import InlineOffload
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import Plans, plan_of

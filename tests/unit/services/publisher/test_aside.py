@@ -14,7 +14,7 @@ from lockstep.bus.limits import BusLimits
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
 from lockstep.events import EventsRecord, UnavailableError
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import plan_of
 from lockstep.siddhiql import check
 from lockstep_services.publisher.aside import SHOWN_ROWS, Aside, fault_schema

@@ -13,12 +13,13 @@ from lockstep.columns.units import Timer
 from lockstep.events import Event, Operation
 from lockstep.execute.columnar.hosted.records import Records
 from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
+from lockstep.execute.reference.assembly import assemble
+from lockstep.execute.reference.engine import Engine
+from lockstep.execute.reference.junction import Junction
 from lockstep.operators.contract import EXPIRED, Emit, StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS, describe
-from lockstep.operators.runtime.engine import Engine
-from lockstep.operators.runtime.junction import Junction
-from lockstep.operators.runtime.ranks import owners_of
 from lockstep.plan import AppPlan
+from lockstep.plan.ranks import owners_of
 
 IN_FRONT = -BEHIND
 """The level of what a query put out, in front of everything that came of it."""
@@ -112,6 +113,7 @@ class HostedEngine(Engine):
         self._owners = ranks
         self._counts: dict[str, int] = {}
         super().__init__(plan, on_fault=_fault, ranks=ranks)
+        assemble(self)
         if observe:
             for name, query in self.queries.items():
                 query.listeners.append(self._query_listener(name))

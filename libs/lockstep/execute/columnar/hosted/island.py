@@ -26,9 +26,9 @@ from lockstep.execute.columnar.hosted.records import Records
 from lockstep.execute.columnar.slices import Slice
 from lockstep.operators import state
 from lockstep.operators.contract import StreamEvent
-from lockstep.operators.runtime.ranks import owners_of, ranks_of
 from lockstep.plan import AppPlan, QueryNode
 from lockstep.plan.paths import owner_of
+from lockstep.plan.ranks import owners_of, ranks_of
 
 _APP_WIDE = frozenset({"playback"})
 """Operators that every engine has: their state is the app's, not the island's."""

@@ -12,9 +12,9 @@ from lockstep.execute.columnar.hosted.engine import HostedEngine
 from lockstep.execute.columnar.hosted.island import Members
 from lockstep.execute.columnar.hosted.window import HostedWindow
 from lockstep.execute.columnar.hosted.window_query import HostedWindowQuery
-from lockstep.operators.runtime.context import EngineContext
-from lockstep.operators.runtime.ranks import ranks_of
+from lockstep.execute.reference.context import EngineContext
 from lockstep.plan import QueryNode
+from lockstep.plan.ranks import ranks_of
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedStream
 from lockstep.streams.contract import Rule, Site

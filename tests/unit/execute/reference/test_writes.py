@@ -15,7 +15,7 @@ from lockstep.events import (
 from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.contract import WriteOutcome
 from lockstep.execute.local import LocalExecutor, open_local
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators.errors import EventError
 from lockstep.plan import build, plan_of
 from lockstep.siddhiql import SiddhiQLError, check

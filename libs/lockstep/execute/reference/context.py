@@ -1,19 +1,24 @@
-"""The context that operators get: clock, timers, names, compiled expressions
+"""The contexts that operators get: clock, timers, names, compiled expressions
 (operators.contract).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
+from lockstep.execute.reference.engine import Engine
+from lockstep.execute.reference.junction import Junction
+from lockstep.functions.script import compile_script
 from lockstep.operators.contract import Stateful, TimerTarget
-from lockstep.operators.runtime.compiled import CompiledExpressions
+from lockstep.operators.errors import EventError
+from lockstep.operators.expressions import compile_condition, compile_expression
 from lockstep.siddhiql.scope import Scope
 
-if TYPE_CHECKING:
-    from lockstep.operators.runtime.engine import Engine
-    from lockstep.operators.runtime.junction import Junction
+COMPILED_MAX = 20_000
+"""Functions kept for the instances of partitions; beyond it each instance compiles its own."""
+
+_Made = TypeVar("_Made")
 
 
 class EngineContext:
@@ -68,8 +73,6 @@ class EngineContext:
 
     def function(self, name: str, arguments: Sequence[Any]) -> Callable[..., Any]:
         """The app's own `define function` of that name."""
-        from lockstep.functions.script import compile_script
-
         return compile_script(self.engine.plan.checked.functions[name])
 
     @property
@@ -77,15 +80,51 @@ class EngineContext:
         """Whether the app asks for the old engine's defects (@app:compat)."""
         return "compat" in self.engine.plan.checked.annotations
 
-    @property
-    def expressions(self) -> CompiledExpressions:
-        """Expressions compiled for this place."""
-        return CompiledExpressions(self, self.engine.compiled)
+    def shared(
+        self, compiler: Callable[..., _Made], what: Any, scope: Scope, **options: Any
+    ) -> _Made:
+        """See Context."""
+        kept, operators = self.engine.compiled, self.engine.operators
+        key = (compiler, id(what), id(scope))
+        found = kept.get(key)
+        if found is None:
+            before = len(operators)
+            made = compiler(what, scope, self, **options)
+            if len(operators) != before or len(kept) >= COMPILED_MAX:
+                return made  # a function with state of its own is not to be shared
+            # The entry keeps `what` and `scope` alive, so that their ids stay theirs.
+            found = kept[key] = (made, what, scope)
+        shared: _Made = found[0]
+        return shared
 
     def compile(self, expression: Any, scope: Scope) -> Callable[[Any], Any]:
         """See Context."""
-        return self.expressions.value(expression, scope)
+        return self.shared(compile_expression, expression, scope)
 
     def compile_condition(self, expression: Any, scope: Scope) -> Callable[[Any], bool]:
         """See Context."""
-        return self.expressions.condition(expression, scope)
+        return self.shared(compile_condition, expression, scope)
+
+
+class OnDemandContext(EngineContext):
+    """The context of a query that runs once: names and clock are the engine's, and nothing that is
+    built here outlives the query or shows in snapshots."""
+
+    __slots__ = ()
+
+    def child(self, name: str) -> OnDemandContext:
+        """See Context."""
+        return self
+
+    def register(self, name: str, operator: Stateful) -> None:
+        """Not kept: the operator dies with the query."""
+
+    def schedule(self, target: TimerTarget, due_ms: int, *, wall: bool = False) -> None:
+        """Refused: nobody would be there when it fires."""
+        raise EventError("an on-demand query cannot wait")
+
+    def shared(
+        self, compiler: Callable[..., _Made], what: Any, scope: Scope, **options: Any
+    ) -> _Made:
+        """Compiled anew: the engine keeps nothing of a query that runs once."""
+        return compiler(what, scope, self, **options)

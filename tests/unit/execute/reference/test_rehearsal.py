@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep.operators.runtime.rehearsal import rehearse
+from lockstep.execute.reference.rehearsal import rehearse
 from lockstep.plan import build
 from lockstep.siddhiql import SiddhiQLError, check
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from lockstep.execute.reference.junction import Junction
 from lockstep.operators.contract import StreamEvent
-from lockstep.operators.runtime.junction import Junction
 
 
 def test_receivers_then_listeners() -> None:

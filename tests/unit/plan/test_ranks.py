@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep.operators.runtime.ranks import ranks_of
 from lockstep.plan import build
+from lockstep.plan.ranks import ranks_of
 from lockstep.siddhiql import check
 from lockstep.testing import VirtualApp
 

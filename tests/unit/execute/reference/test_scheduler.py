@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from lockstep.operators.runtime.scheduler import Scheduler
+from lockstep.execute.reference.scheduler import Scheduler
 
 
 class Sleeper:

@@ -6,18 +6,17 @@ What is found is one chunk for the selector; nothing found gives no row, also un
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lockstep.aggregations.meaning import FoundInAggregation
+from lockstep.execute.reference.context import OnDemandContext
+from lockstep.execute.reference.engine import Engine
 from lockstep.operators.contract import StreamEvent
-from lockstep.operators.ondemand.context import OnDemandContext
 from lockstep.selection.meaning import Selector
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedOnDemand, CheckedQuery, CheckedStream, SourceKind
 from lockstep.siddhiql.typing import positioned
 from lockstep.tables.meaning import Match, make_action
-
-if TYPE_CHECKING:
-    from lockstep.operators.runtime.engine import Engine
 
 Row = tuple[Any, ...]
 
@@ -31,7 +30,7 @@ def read(checked: CheckedOnDemand, engine: Engine) -> list[Row]:
     if checked.is_write:
         what = "this query changes a table, so it has to go through the input log"
         raise positioned(checked.query.at, what, "hand it in as a write")
-    return [row.data for row in _rows(checked, OnDemandContext(engine))]
+    return [row.data for row in _rows(checked, OnDemandContext(engine, "on-demand"))]
 
 
 def write(checked: CheckedOnDemand, engine: Engine, *, place: str) -> int:
@@ -71,8 +70,6 @@ def _find(checked: CheckedOnDemand, context: OnDemandContext) -> list[StreamEven
         )
         return found
     if checked.kind is SourceKind.AGGREGATION:
-        from lockstep.aggregations.meaning import FoundInAggregation
-
         assert query.range is not None
         aggregation = context.aggregation(query.source)
         reader = FoundInAggregation(aggregation, query.range, checked.scope, match, [], context)
@@ -109,6 +106,3 @@ def _as_query(checked: CheckedOnDemand) -> CheckedQuery:
         action_scope=None,
         uses_aggregators=checked.uses_aggregators,
     )
-
-
-__all__ = ["read", "write"]

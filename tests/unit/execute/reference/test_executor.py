@@ -18,7 +18,7 @@ from lockstep.events import (
     OutputRow,
     TickRecord,
 )
-from lockstep.execute.reference import ReferenceExecutor
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import plan_of

@@ -1,12 +1,19 @@
-"""A query in motion: input → selector → rate limiter → output, on one context."""
+"""A query in motion: input → selector → rate limiter → output, on one context; and the inner
+queries of one key of a partition."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from lockstep.execute.reference.context import EngineContext
+from lockstep.execute.reference.engine import Engine
+from lockstep.execute.reference.junction import Junction
+from lockstep.joins.meaning import build_join
 from lockstep.operators.contract import CURRENT, Emit, InputRuntime, StreamEvent
-from lockstep.operators.runtime.context import EngineContext
+from lockstep.operators.placing import placed
+from lockstep.patterns.meaning import build_pattern
+from lockstep.plan import PartitionNode
 from lockstep.rates.meaning import build_rate
 from lockstep.selection.meaning import Selector
 from lockstep.siddhiql import ast
@@ -17,23 +24,20 @@ from lockstep.siddhiql.checked import (
     SourceKind,
 )
 from lockstep.streams.meaning import StreamInput
+from lockstep.tables.meaning import build_action as build_table_action
 
 QueryListener = Callable[[list[StreamEvent]], None]
 
 
 def build_input(query: CheckedQuery, context: EngineContext) -> InputRuntime:
     """The runtime of the query's input: one stream, a join, or a pattern."""
-    if isinstance(query.input, CheckedJoin):
-        from lockstep.joins.meaning import build_join
-
-        joined: InputRuntime = build_join(query, context)
-        return joined
-    if isinstance(query.input, CheckedPattern):
-        from lockstep.patterns.meaning import build_pattern
-
-        matched: InputRuntime = build_pattern(query, context)
-        return matched
-    return StreamInput(query.input, context)
+    match query.input:
+        case CheckedJoin():
+            return build_join(query, context)
+        case CheckedPattern():
+            return build_pattern(query, context)
+        case stream:
+            return StreamInput(stream, context)
 
 
 def as_current(chunk: list[StreamEvent]) -> list[StreamEvent]:
@@ -56,10 +60,7 @@ def build_action(query: CheckedQuery, context: EngineContext) -> Emit:
         else:
             target = context.junction(action.target).send
         return lambda chunk: target(as_current(chunk))
-    from lockstep.tables.meaning import build_action as build_table_action
-
-    take: Emit = build_table_action(query, context).process
-    return take
+    return build_table_action(query, context).process
 
 
 class QueryRuntime:
@@ -99,3 +100,41 @@ class QueryRuntime:
         self.input.start()
         if self._rate is not None:
             self._rate.start()
+
+
+class Instance:
+    """The inner queries of one key of a partition, and what each outer source delivers to."""
+
+    __slots__ = ("_engine", "_paths", "_queries", "_sources")
+
+    def __init__(self, engine: Engine, node: PartitionNode, path: str) -> None:
+        before = len(engine.operators)
+        inner = {name: Junction(name, engine.failed) for name in node.partition.inner}
+        self._engine = engine
+        self._sources: dict[str, list[Emit]] = {}
+        self._queries: list[QueryRuntime] = []
+        for query in node.queries:
+            with placed(query.query.query.at):
+                context = EngineContext(engine, f"{path}/{query.path}", inner)
+                runtime = QueryRuntime(query.query, context)
+            self._queries.append(runtime)
+            for source, receive in runtime.receivers:
+                if source.startswith("#"):
+                    inner[source].subscribe(receive)
+                else:
+                    self._sources.setdefault(source, []).append(receive)
+        self._paths = list(engine.operators)[before:]
+
+    def start(self) -> None:
+        """See partitions.meaning.Instance."""
+        for query in self._queries:
+            query.start()
+
+    def deliver(self, source: str, chunk: list[StreamEvent]) -> None:
+        """See partitions.meaning.Instance."""
+        for receive in self._sources.get(source, ()):
+            receive(chunk)
+
+    def close(self) -> None:
+        """See partitions.meaning.Instance."""
+        self._engine.forget(self._paths)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lockstep.execute.reference.engine import Engine
+from lockstep.execute.reference.scheduler import Scheduler
 from lockstep.operators.errors import SnapshotError
-
-if TYPE_CHECKING:
-    from lockstep.operators.runtime.engine import Engine
-    from lockstep.operators.runtime.scheduler import Scheduler
 
 
 def take(engine: Engine) -> dict[str, Any]:

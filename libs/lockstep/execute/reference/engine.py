@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lockstep.operators.contract import Emit, Stateful, StreamEvent
-from lockstep.operators.errors import PROCESSING_ERRORS, FaultListener
-from lockstep.operators.runtime.assembly import assemble
-from lockstep.operators.runtime.junction import Junction
-from lockstep.operators.runtime.playback import Playback
-from lockstep.operators.runtime.ranks import LAST, ranks_of
-from lockstep.operators.runtime.scheduler import Scheduler
+from lockstep.execute.reference.junction import Junction
+from lockstep.execute.reference.scheduler import Scheduler
+from lockstep.operators.contract import Emit, PlainState, Stateful, StreamEvent
+from lockstep.operators.errors import PROCESSING_ERRORS, FaultListener, describe
 from lockstep.plan import AppPlan
 from lockstep.plan.paths import owner_of
+from lockstep.plan.ranks import LAST, ranks_of
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.durations import duration_ms
 
 TIMERS = "_timers"
 """The stream that faults of timers are told under: no event of a stream caused them."""
@@ -32,7 +32,8 @@ def _no_fault(
 
 
 class Engine:
-    """One app (or a part of one) in execution, in one thread.
+    """One app (or a part of one) in execution, in one thread. It is empty until it is assembled
+    (assembly.py).
 
     `ranks`: who goes first of those whose timers are due at once, where it is not the plan that
     says so (see ranks.py).
@@ -66,7 +67,6 @@ class Engine:
         self.queries: dict[str, Any] = {}
         self.starters: list[Callable[[], None]] = []
         self.playback = Playback(self, plan.checked.annotations.get("playback"))
-        assemble(self)
 
     def _next_sequence(self) -> int:
         self.sequence += 1
@@ -105,10 +105,8 @@ class Engine:
         """A chunk was dropped: to the fault stream if there is one, else to the listener."""
         fault = self.junctions.get(f"!{stream}")
         if fault is not None:
-            from lockstep.operators.errors import error_value
-
-            value = error_value(error)
-            fault.send([StreamEvent(e.timestamp_ms, (*e.data, value)) for e in chunk])
+            told = describe(error)  # a text, so that it can be stored and sent
+            fault.send([StreamEvent(e.timestamp_ms, (*e.data, told)) for e in chunk])
             return
         self.on_fault(stream, chunk, None, error)
 
@@ -185,3 +183,54 @@ class Engine:
 
 def _path_of(engine: Engine, target: object) -> str | None:
     return next((path for path, held in engine.operators.items() if held is target), None)
+
+
+class Playback:
+    """Idle time in playback: when nothing comes for `idle` of wall time the app clock jumps ahead
+    by `increment`, again and again (semantics 2). Without idle time it does nothing."""
+
+    def __init__(self, engine: Engine, annotation: ast.Annotation | None) -> None:
+        self._engine = engine
+        self._idle_ms: int | None = None
+        self._increment_ms = 0
+        self._due_ms = 0
+        if annotation is not None:
+            idle, increment = annotation.get("idle.time"), annotation.get("increment")
+            if idle is not None and increment is not None:
+                self._idle_ms, self._increment_ms = duration_ms(idle), duration_ms(increment)
+        engine.register("playback", self)
+
+    def switch(self, on: bool, idle_ms: int | None, increment_ms: int | None) -> None:
+        """Turns playback on (the clock waits for the first event) or off, while the app runs."""
+        engine = self._engine
+        if on and not engine.is_playback:
+            engine.now = 0
+        engine.is_playback = on
+        self._idle_ms = idle_ms if on and increment_ms is not None else None
+        self._increment_ms = increment_ms or 0
+        if on:
+            self.alive()
+        else:
+            engine.now = max(engine.now, engine.wall)
+
+    def alive(self) -> None:
+        """An event came: the idle time starts anew."""
+        if self._idle_ms is not None:
+            self._due_ms = self._engine.wall + self._idle_ms
+            self._engine.wall_timers.add(self, self._due_ms)
+
+    def on_timer(self, due_ms: int) -> None:
+        """Nothing came for the idle time, if this is the last timer asked for."""
+        if self._idle_ms is None or due_ms != self._due_ms:
+            return
+        self._due_ms = due_ms + self._idle_ms
+        self._engine.wall_timers.add(self, self._due_ms)
+        self._engine.move_app(self._engine.now + self._increment_ms)
+
+    def snapshot(self) -> PlainState:
+        """The settings of the moment and when the idle time ends."""
+        return (self._idle_ms, self._increment_ms, self._due_ms)
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        self._idle_ms, self._increment_ms, self._due_ms = state
