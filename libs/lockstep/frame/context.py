@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from aiohttp import web
 
@@ -44,10 +44,17 @@ class Context:
 
 
 class Service(Protocol):
-    """The life of a service. Each step is called once, in this order."""
+    """The life of a service. The steps are called in this order, each once.
+
+    `needs`: the servers of the world without which it is of no use ("bus", "leases", "store").
+    While one of them is away the service is not ready; for others nobody is sent away.
+    """
+
+    needs: ClassVar[frozenset[str]]
 
     async def start(self) -> None:
-        """Takes up work; ready when it returns."""
+        """Takes up work; ready when it returns. After an UnavailableError the tasks that it began
+        are stopped, and it is called again."""
 
     async def drain(self) -> None:
         """Takes no new work and finishes what it began; the frame limits the time."""

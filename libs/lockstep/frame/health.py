@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 from lockstep.events import LockstepError
@@ -19,11 +19,21 @@ class Readiness:
 
     def __init__(self) -> None:
         self._checks: dict[str, Check] = {}
+        self._spared: dict[str, Check] = {}
         self._refusing: str | None = "starting"
 
     def register(self, name: str, check: Check) -> None:
         """Adds a check; a later one of the same name replaces it."""
         self._checks[name] = check
+
+    def spare(self, name: str, check: Check) -> None:
+        """Adds a check that counts only if somebody says `need`."""
+        self._spared[name] = check
+
+    def need(self, names: Iterable[str]) -> None:
+        """Those of the spared checks count from now on."""
+        for name in names:
+            self._checks[name] = self._spared[name]
 
     def open(self) -> None:
         """The service takes work from now on."""

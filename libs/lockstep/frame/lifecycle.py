@@ -13,15 +13,17 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import stamina
 
 from lockstep.clock import Clock, Randomness, SystemClock, SystemRandomness
-from lockstep.events import LockstepError
+from lockstep.events import LockstepError, UnavailableError
 from lockstep.frame.context import Context, Service, Wire
 from lockstep.frame.health import Readiness, answering
 from lockstep.frame.offload import Offload, ThreadOffload
 from lockstep.frame.tasks import Tasks
+from lockstep.frame.waiting import once_there
 from lockstep.frame.web import Door
 from lockstep.frame.world import World, open_world
 from lockstep.plan import Plans
@@ -130,9 +132,9 @@ class Process:
         self._contexts: dict[str, Context] = {}
         self._services: list[tuple[str, Service]] = []
         self._started: list[tuple[str, Service]] = []
-        self._readiness.register("bus", answering(world.bus.healthy, "the bus"))
-        self._readiness.register("leases", answering(world.leases.healthy, "the lease server"))
-        self._readiness.register("store", answering(world.store.healthy, "the store"))
+        self._readiness.spare("bus", answering(world.bus.healthy, "the bus"))
+        self._readiness.spare("leases", answering(world.leases.healthy, "the lease server"))
+        self._readiness.spare("store", answering(world.store.healthy, "the store"))
 
     @property
     def running(self) -> Running:
@@ -161,6 +163,7 @@ class Process:
         service = wire(context)
         self._contexts[name] = context
         self._services.append((name, service))
+        self._readiness.need(service.needs)
         return service
 
     async def start(self) -> None:
@@ -170,7 +173,11 @@ class Process:
         try:
             for name, service in self._services:
                 self._started.append((name, service))
-                await service.start()
+                await once_there(
+                    f"a server that the {name} needs",
+                    partial(self._begin, name, service),
+                    self._clock,
+                )
         except BaseException:
             await self.stop()
             raise
@@ -178,6 +185,13 @@ class Process:
         for name, _ in self._services:
             self._metrics.set("lockstep_ready", 1, service=name)
         self._log.info("ready", url=self._door.url, services=[name for name, _ in self._services])
+
+    async def _begin(self, name: str, service: Service) -> None:
+        try:
+            await service.start()
+        except UnavailableError:
+            await self._contexts[name].tasks.stop_all()
+            raise
 
     async def stop(self) -> None:
         """Drains within the limit, stops in reverse order, closes the door; idempotent."""

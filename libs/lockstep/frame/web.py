@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import socket
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
@@ -44,6 +45,30 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def is_wildcard(host: str) -> bool:
+    """True for the addresses that mean every interface: nobody can be reached there."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def outward_address(host: str) -> str:
+    """The address with which this machine shows itself to others, in a pod the pod's own; the
+    loopback where there is no network. Nothing is sent."""
+    family, beyond, loopback = (
+        (socket.AF_INET6, "2001:db8::1", "::1")
+        if ":" in host
+        else (socket.AF_INET, "192.0.2.1", "127.0.0.1")
+    )
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((beyond, 9))
+        except OSError:
+            return loopback
+        return str(probe.getsockname()[0])
 
 
 def check_host(settings: ServerSettings) -> None:
@@ -94,6 +119,8 @@ class Door:
         if self._settings.advertised_url:
             return self._settings.advertised_url.rstrip("/")
         host = self._settings.host
+        if is_wildcard(host):
+            host = outward_address(host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self._port}"
 
     async def open(self) -> None:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final, TypeVar
 
 from lockstep.bus import Bus
 from lockstep.bus.opening import open_bus
 from lockstep.clock import Clock, Randomness
-from lockstep.events import UnavailableError
+from lockstep.frame.waiting import once_there
 from lockstep.leader import Leases
 from lockstep.leader.opening import open_leases
 from lockstep.settings import Settings
 from lockstep.store import Store
 from lockstep.store.opening import open_store
-from lockstep.telemetry import get_logger
-
-T = TypeVar("T")
-
-OPENING_LIMIT_MS: Final = 60_000
-PAUSE_MS: Final = 500
 
 
 @dataclass(frozen=True)
@@ -45,19 +37,7 @@ async def open_world(
 
     `name` shows up at the servers. Raises UnavailableError when the time is up.
     """
-    deadline_ms = clock.monotonic_ms() + OPENING_LIMIT_MS
-
-    async def opened(what: str, opening: Callable[[], Awaitable[T]]) -> T:
-        while True:
-            try:
-                return await opening()
-            except UnavailableError as error:
-                if clock.monotonic_ms() >= deadline_ms:
-                    raise
-                get_logger().warning("waiting for a server", server=what, error=str(error))
-                await clock.sleep_ms(PAUSE_MS)
-
-    bus = await opened("bus", lambda: open_bus(settings, clock, randomness, name=name))
+    bus = await once_there("bus", lambda: open_bus(settings, clock, randomness, name=name), clock)
     leases = open_leases(settings.leader, clock, randomness)
-    store = await opened("store", lambda: open_store(settings))
+    store = await once_there("store", lambda: open_store(settings), clock)
     return World(bus, leases, store)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from lockstep.control import Beating, HeartbeatWatch
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.coordinator.api import Api
@@ -21,6 +23,8 @@ START_POLL_MS = 10
 
 class Coordinator:
     """Routes for everybody, the watchman for the one that leads."""
+
+    needs: ClassVar = frozenset({"bus", "store"})
 
     def __init__(self, context: Context) -> None:
         settings, world = context.settings.coordinator, context.world

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from lockstep.control import Beating, Catalogue, HeartbeatWatch
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.presenter.api import Api, Lookup
@@ -16,6 +18,8 @@ TOPICS_RESOURCE = "presenter/topics"
 
 class Presenter:
     """Feed, routes, event streams and the page."""
+
+    needs: ClassVar = frozenset({"bus"})
 
     def __init__(self, context: Context) -> None:
         settings, bus = context.settings, context.world.bus

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from typing import ClassVar
 
 from lockstep.control import Beating, Catalogue, GroupStatus, HeartbeatWatch
 from lockstep.execute.contract import Executor
@@ -20,6 +21,8 @@ from lockstep_services.processor.state.spark import SparkExecutors
 
 class Processor:
     """All replicas of this node. `spark` is what executors share, where they share something."""
+
+    needs: ClassVar = frozenset({"bus"})
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from lockstep.control import AppView, Beating, Catalogue, HeartbeatWatch, SinkStatus
 from lockstep.frame import Context, LeaseKeeper, Service
@@ -45,6 +46,8 @@ class _AppDelivery:
 
 class Publisher:
     """All apps' deliveries; `connect` opens the way to a database."""
+
+    needs: ClassVar = frozenset({"bus"})
 
     def __init__(self, context: Context, connect: Callable[..., Connections] = Connections) -> None:
         settings = context.settings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from lockstep.control import Beating, Catalogue, HeartbeatWatch
 from lockstep.events.columns import load_arrow
 from lockstep.frame import Context, LeaseKeeper, Service
@@ -19,6 +21,8 @@ DRAIN_POLL_MS = 20
 
 class Receiver:
     """HTTP door, ingress reader and intakes."""
+
+    needs: ClassVar = frozenset({"bus"})
 
     def __init__(self, context: Context) -> None:
         settings = context.settings

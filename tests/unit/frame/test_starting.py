@@ -1,0 +1,124 @@
+"""The start of a process: servers that are away are waited for, and nobody announces a wildcard."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import AsyncIterator
+from typing import ClassVar
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.events import UnavailableError
+from lockstep.frame import Context
+from lockstep.frame.lifecycle import Process
+from lockstep.frame.web import outward_address
+from lockstep.frame.world import World, open_world
+from lockstep.settings import Settings, load_settings
+
+MEMORY = {f"LOCKSTEP_{each}__KIND": "memory" for each in ("BUS", "LEADER", "STORE")}
+
+
+class Late:
+    """A service that needs the bus, and whose store answers at the third try."""
+
+    needs: ClassVar = frozenset({"bus"})
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.tries = 0
+
+    async def start(self) -> None:
+        """See Service."""
+        self.tries += 1
+        self.context.tasks.supervise("follow", self._follow)
+        if self.tries < 3:
+            raise UnavailableError("the store does not answer")
+
+    async def _follow(self) -> None:
+        await asyncio.Event().wait()
+
+    async def drain(self) -> None:
+        """See Service."""
+
+    async def stop(self) -> None:
+        """See Service."""
+
+
+class Away:
+    """A server of the world that never answers."""
+
+    async def healthy(self) -> bool:
+        """See Leases."""
+        return False
+
+    async def close(self) -> None:
+        """See Leases."""
+
+
+def settings_of(**given: str) -> Settings:
+    """Memory for everything; some values of the server section."""
+    own = {f"LOCKSTEP_SERVER__{name.upper()}": value for name, value in given.items()}
+    return load_settings({**MEMORY, **own})
+
+
+@pytest_asyncio.fixture
+async def world() -> AsyncIterator[World]:
+    """Everything in memory."""
+    opened = await open_world(settings_of(), SystemClock(), SystemRandomness())
+    yield opened
+    await opened.close()
+
+
+async def started(world: World, settings: Settings) -> tuple[Process, Late]:
+    """A process with a late service."""
+    process = Process(settings, world, SystemClock(), SystemRandomness())
+    service = process.add("late", Late)
+    assert isinstance(service, Late)
+    await process.start()
+    return process, service
+
+
+async def test_a_server_that_comes_late_is_waited_for(world: World) -> None:
+    """The start is tried again, without what the last try had begun."""
+    process, service = await started(world, settings_of())
+    try:
+        assert service.tries == 3
+        assert service.context.tasks.names == {"follow"}
+    finally:
+        await process.stop()
+
+
+async def test_who_needs_the_bus_alone_is_ready_without_the_others(world: World) -> None:
+    """Only what a service needs counts."""
+    lonely = World(world.bus, Away(), Away())  # type: ignore[arg-type]
+    process, _ = await started(lonely, settings_of())
+    try:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"{process.running.url}/readyz") as response,
+        ):
+            body = await response.json()
+        assert (response.status, set(body["checks"])) == (200, {"service", "bus"})
+    finally:
+        await process.stop()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_an_outward_address_is_one_that_others_can_reach(host: str) -> None:
+    """Of the same family, and never the wildcard itself."""
+    found = ipaddress.ip_address(outward_address(host))
+    assert found.version == ipaddress.ip_address(host).version
+    assert not found.is_unspecified
+
+
+async def test_a_wildcard_is_never_announced(world: World) -> None:
+    """Who listens everywhere says where; an advertised address has precedence."""
+    process, _ = await started(world, settings_of(host="0.0.0.0", token="s3cret"))
+    try:
+        assert process.running.url.startswith(f"http://{outward_address('0.0.0.0')}:")
+    finally:
+        await process.stop()
