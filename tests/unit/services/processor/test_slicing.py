@@ -17,15 +17,38 @@ def test_heavy_events_make_small_slices_and_light_ones_large_again() -> None:
 
 
 def test_a_slice_that_the_log_could_not_fill_proves_nothing() -> None:
-    """Few records and quick: the size stays; one event that is too slow stays one."""
+    """Few records and quick: the size stays."""
     size = SliceSize(limit=64, target_ms=100)
     size.took(500, 8, has_more=False)
     assert size.events == 4
     size.took(1, 3, has_more=False)
     assert size.events == 4
-    for _ in range(5):
-        size.took(999, 1, has_more=False)
-    assert size.events == 1
+
+
+@pytest.mark.parametrize("fixed_ms", [900, 1_200, 3_000])
+def test_slices_keep_up_where_each_costs_a_second_by_itself(fixed_ms: int) -> None:
+    """Starved cores: a slice takes as long with one event as with a hundred. Ones of one event
+    would fall behind for ever."""
+    size = SliceSize(limit=100_000, target_ms=1_000)
+    waiting, lags = 30, []
+    for turn in range(60):
+        taken = min(waiting, size.events)
+        took_ms = fixed_ms + (turn * 37) % 200 + taken // 10
+        size.took(took_ms, taken, has_more=taken < waiting)
+        waiting += 50 * took_ms // 1_000 - taken
+        lags.append(waiting)
+    assert max(lags[20:]) < 4 * 50 * fixed_ms // 1_000
+
+
+def test_slices_are_what_they_were_once_the_cores_are_free_again() -> None:
+    """Half a minute of starvation, then the same events cost next to nothing."""
+    size = SliceSize(limit=100_000, target_ms=1_000)
+    for turn in range(30):
+        taken = min(40, size.events)
+        size.took(1_500 + 300 * (turn % 3), taken, has_more=taken == size.events)
+    for _ in range(20):
+        size.took(20 + size.events // 1_000, size.events, has_more=True)
+    assert size.events == 100_000
 
 
 @pytest.mark.parametrize(
@@ -55,7 +78,7 @@ def test_a_slice_that_got_small_grows_again_as_long_as_there_is_more() -> None:
     """Also from one event, which a process that stood still in the middle of a tick comes down to:
     records of one event each, of which as many are read as are asked for."""
     size = SliceSize(limit=1_000, target_ms=100)
-    size.took(3_700, 1, has_more=False)
+    size.took(3_700, 2, has_more=False)
     assert size.events == 1
     sizes = []
     for _ in range(12):
