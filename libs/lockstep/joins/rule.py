@@ -8,6 +8,7 @@ from typing import Any
 from lockstep.columns.expressions import Compiler, NotLowerable
 from lockstep.columns.flow import CURRENT
 from lockstep.columns.units import Unit
+from lockstep.events import AttributeType
 from lockstep.joins.columns import kernel as joining
 from lockstep.joins.columns.aggregating import AggregatingJoin
 from lockstep.joins.columns.join import WindowJoin
@@ -15,14 +16,21 @@ from lockstep.joins.columns.sides import JoinSide
 from lockstep.plan import QueryNode
 from lockstep.selection.columns import SelectorOperator
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue.core import declared_window
+from lockstep.siddhiql.catalogue.windows import Reach
 from lockstep.siddhiql.checked import CheckedJoin, CheckedStream
 from lockstep.streams.columns import Condition
 from lockstep.streams.contract import Rule, Site
-from lockstep.streams.lowering import WindowCall, check_stream, check_target, condition_of
+from lockstep.streams.lowering import check_stream, check_target, condition_of
 from lockstep.tables.meaning.conditions import Equality, equalities
 from lockstep.tables.rule import OUTER_LEFT, OUTER_RIGHT
+from lockstep.windows.contract import ColumnarCall
 
-_KINDS = {"length": joining.LENGTH, "time": joining.TIME, "externalTime": joining.EXTERNAL}
+_KINDS = {
+    Reach.EVENTS: joining.LENGTH,
+    Reach.CLOCK: joining.TIME,
+    Reach.ATTRIBUTE: joining.EXTERNAL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +128,17 @@ def _handlers(stream: CheckedStream, side: str) -> tuple[list[Condition], _Windo
                 if window.kind != joining.NONE:
                     raise NotLowerable("a filter behind the window of a join")
                 before.append(condition_of(checked, condition)[1])
-            case ast.WindowHandler(call=call) if not call.namespace and call.name in _KINDS:
-                window = _window(WindowCall(checked, call), f"{side}/handler_{index}/window")
+            case ast.WindowHandler(call=call) if (reach := declared_window(call).reach) is not None:
+                path = f"{side}/handler_{index}/window"
+                window = _window(_KINDS[reach], ColumnarCall(checked, call), path)
             case _:
                 raise NotLowerable("another window, or a function, on a side of a join")
     return before, window
 
 
-def _window(call: WindowCall, path: str) -> _Window:
-    kind = _KINDS[call.call.name]
+def _window(kind: int, call: ColumnarCall, path: str) -> _Window:
     if kind == joining.EXTERNAL:
-        return _Window(kind, int(call.constant(1)), call.long_attribute(0), path)
+        return _Window(kind, int(call.constant(1)), call.attribute(0, AttributeType.LONG), path)
     length = int(call.constant(0))
     if length <= 0:
         raise NotLowerable("a window of length 0")

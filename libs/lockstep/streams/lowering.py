@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,49 +15,14 @@ from lockstep.rates.columns import Limiter, limiter_of
 from lockstep.selection.columns import SelectorOperator, wanted_kind
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedHandler, CheckedQuery, CheckedStream, SourceKind
-from lockstep.streams.columns import Condition, StreamQuery
+from lockstep.streams.columns import Condition
 from lockstep.streams.contract import Site
-from lockstep.windows.contract import ColumnarWindow, Setup
-
-MakeWindow = Callable[["WindowCall", Setup], ColumnarWindow]
-
-
-@dataclass(frozen=True, slots=True)
-class WindowCall:
-    """A window as written, with what it sees."""
-
-    handler: CheckedHandler
-    call: ast.FunctionCall
-
-    def constant(self, index: int) -> Any:
-        """The literal at that place; NotLowerable when it is none."""
-        argument = self.call.arguments[index]
-        if not isinstance(argument, ast.Constant):
-            raise NotLowerable(f"{self.call.name} with an argument that varies")
-        return argument.value
-
-    def long_attribute(self, index: int) -> int:
-        """The place of the long attribute that the argument names."""
-        argument = self.call.arguments[index]
-        if not isinstance(argument, ast.Variable):
-            raise NotLowerable(f"{self.call.name} without a plain attribute")
-        ref = self.handler.scope.resolve(argument)
-        if ref.type is not AttributeType.LONG:
-            raise NotLowerable(f"{self.call.name} by an attribute of type {ref.type}")
-        return ref.attribute
-
-    def string_attribute(self, index: int) -> int:
-        """The place of the string attribute that the argument names."""
-        argument = self.call.arguments[index]
-        if not isinstance(argument, ast.Variable):
-            raise NotLowerable(f"{self.call.name} without a plain attribute")
-        ref = self.handler.scope.resolve(argument)
-        if ref.type is not AttributeType.STRING:
-            raise NotLowerable(f"{self.call.name} by an attribute of type {ref.type}")
-        return ref.attribute
-
-    def __len__(self) -> int:
-        return len(self.call.arguments)
+from lockstep.windows.contract import (
+    ColumnarCall,
+    ColumnarWindow,
+    Setup,
+    columnar_window,
+)
 
 
 def stream_of(query: CheckedQuery) -> CheckedStream | None:
@@ -142,25 +107,14 @@ class Parts:
         return tuple(getattr(self, name) for name in self.__slots__)
 
 
-def build(
-    node: QueryNode, site: Site, stream: CheckedStream, windows: Mapping[str, MakeWindow]
-) -> StreamQuery:
-    """The unit of a query on one stream whose window, if any, is one of `windows`."""
-    return StreamQuery(*parts_of(node, site, stream, windows).positional())
-
-
 def parts_of(
-    node: QueryNode,
-    site: Site,
-    stream: CheckedStream,
-    windows: Mapping[str, MakeWindow],
-    leaving: Leaving | None = None,
+    node: QueryNode, site: Site, stream: CheckedStream, leaving: Leaving | None = None
 ) -> Parts:
-    """The parts of a query on one stream. A window that is none of `windows` is the caller's, who
-    says how events are `leaving` it."""
+    """The parts of a query on one stream. Where the window is the caller's, it says how events are
+    `leaving` it."""
     query = node.query
     writes = _target(node, site)
-    handlers = _Handlers(query, stream, site, windows)
+    handlers = _Handlers(query, stream, site, hosted=leaving is not None)
     own = None if handlers.window is None else handlers.window[1]
     left = leaving or Leaving.of(own)
     selector = SelectorOperator(
@@ -192,15 +146,11 @@ def parts_of(
 
 
 class _Handlers:
-    """A stream's filters in front of its window and behind it, and the window if it is one of
-    those given. `changes`: what passes behind the window hangs on the time."""
+    """A stream's filters in front of its window and behind it, and the window if it is not
+    `hosted`. `changes`: what passes behind the window hangs on the time."""
 
     def __init__(
-        self,
-        query: CheckedQuery,
-        stream: CheckedStream,
-        site: Site,
-        windows: Mapping[str, MakeWindow],
+        self, query: CheckedQuery, stream: CheckedStream, site: Site, *, hosted: bool
     ) -> None:
         self.before: list[Condition] = []
         self.behind: list[Condition] = []
@@ -215,9 +165,10 @@ class _Handlers:
                     self.changes |= passed and compiler.reads_time
                 case ast.WindowHandler(call=call):
                     passed = True
-                    if call.name in windows:
-                        setup = _setup(query, stream, site)
-                        made = windows[call.name](WindowCall(checked, call), setup)
+                    if not hosted:
+                        made = columnar_window(
+                            ColumnarCall(checked, call), _setup(query, stream, site)
+                        )
                         self.window = (f"handler_{index}/window", made)
                 case _:
                     raise NotLowerable("a stream function")

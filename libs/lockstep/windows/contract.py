@@ -1,19 +1,24 @@
-"""What a window on columns is to its query."""
+"""What a window on columns is to its query, and what its factory learns of the call."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any, Protocol, runtime_checkable
 
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Longs
+from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.flow import Flow
 from lockstep.columns.held import HeldRows
 from lockstep.columns.keys import Ids
 from lockstep.columns.moves import Moves
 from lockstep.columns.pool import StringPool
 from lockstep.events import AttributeType
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue.core import declared_window
+from lockstep.siddhiql.checked import CheckedHandler
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,3 +113,44 @@ class ColumnarWindow(Protocol):
     def timers(self, realm: int) -> list[tuple[int, int]]:
         """The timers that the reference's window would have pending: when they are due, and a
         number that orders those of the query that are due at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnarCall:
+    """A window as written, with what it sees."""
+
+    handler: CheckedHandler
+    call: ast.FunctionCall
+
+    def constant(self, index: int) -> Any:
+        """The literal at that place; NotLowerable when it is none."""
+        argument = self.call.arguments[index]
+        if not isinstance(argument, ast.Constant):
+            raise NotLowerable(f"{self.call.name} with an argument that varies")
+        return argument.value
+
+    def is_flag(self, index: int) -> bool:
+        """Whether there is a bool literal at that place."""
+        argument = self.call.arguments[index]
+        return isinstance(argument, ast.Constant) and argument.type is AttributeType.BOOL
+
+    def attribute(self, index: int, type_: AttributeType) -> int:
+        """The place of the attribute of that type that the argument names."""
+        argument = self.call.arguments[index]
+        if not isinstance(argument, ast.Variable):
+            raise NotLowerable(f"{self.call.name} without a plain attribute")
+        ref = self.handler.scope.resolve(argument)
+        if ref.type is not type_:
+            raise NotLowerable(f"{self.call.name} by an attribute of type {ref.type}")
+        return ref.attribute
+
+    def __len__(self) -> int:
+        return len(self.call.arguments)
+
+
+def columnar_window(call: ColumnarCall, setup: Setup) -> ColumnarWindow:
+    """The window on columns that a call of one that has them asks for; NotLowerable for forms
+    without."""
+    make: Callable[[ColumnarCall, Setup], ColumnarWindow]
+    make = resolve_name(declared_window(call.call).columns)
+    return make(call, setup)

@@ -1,23 +1,23 @@
-"""The windows by (namespace, name), and what a window's factory learns of its call."""
+"""How a window's meaning is found and made, and what its factory learns of the call."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 from lockstep.events import AttributeType, StreamSchema
 from lockstep.operators.contract import Context, Window
 from lockstep.operators.errors import EventError
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue.core import declared_window
+from lockstep.siddhiql.catalogue.windows import WindowExtension
 from lockstep.siddhiql.scope import Scope
 
 _Factory = TypeVar("_Factory", bound=Callable[..., Window])
 
 WINDOWS: dict[tuple[str, str], Callable[[WindowCall], Window]] = {}
-"""Factories by (namespace or "", name)."""
+"""Factories of windows that declare no `meaning`, by (namespace or "", name)."""
 
 
 class WindowCall:
@@ -69,7 +69,8 @@ class WindowCall:
 
 
 def window(name: str, namespace: str = "") -> Callable[[_Factory], _Factory]:
-    """Registers a factory (mostly the class itself) that takes a WindowCall."""
+    """Registers a factory (mostly the class itself) that takes a WindowCall, of a window that
+    declares no `meaning`."""
 
     def register(factory: _Factory) -> _Factory:
         WINDOWS[(namespace, name)] = factory
@@ -78,22 +79,21 @@ def window(name: str, namespace: str = "") -> Callable[[_Factory], _Factory]:
     return register
 
 
-@cache
-def _load_all() -> None:
-    for folder in Path(__file__).parent.iterdir():
-        for each in folder.glob("*.py"):
-            if each.stem not in ("__init__", "columns", "kernel"):
-                importlib.import_module(f"{__package__}.{folder.name}.{each.stem}")
+def factory_of(declared: WindowExtension) -> Callable[[WindowCall], Window]:
+    """What makes a window's meaning."""
+    if declared.meaning:
+        made: Callable[[WindowCall], Window] = resolve_name(declared.meaning)
+        return made
+    factory = WINDOWS.get((declared.namespace or "", declared.name))
+    if factory is None:
+        raise EventError(f"there is no window {declared.name!r}")
+    return factory
 
 
 def build_window(
     call: ast.FunctionCall, scope: Scope, schema: StreamSchema, context: Context
 ) -> Window:
     """The window of the call, registered for snapshots under the context's path."""
-    _load_all()
-    factory = WINDOWS.get((call.namespace or "", call.name))
-    if factory is None:
-        raise EventError(f"there is no window {call.name!r}")
-    built = factory(WindowCall(call, scope, schema, context))
+    built = factory_of(declared_window(call))(WindowCall(call, scope, schema, context))
     context.register("window", built)
     return built

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pkgutil import resolve_name
+
 from lockstep.aggregators.registry import AGGREGATORS
 from lockstep.functions.registry import FUNCTIONS
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.stream_functions.registry import STREAM_FUNCTIONS
-from lockstep.windows import registry as windows
+from lockstep.windows.registry import factory_of
 
 BY_THE_COMPILER = {("", "eventTimestamp")}
 """Functions that are read off the event."""
@@ -34,7 +36,13 @@ def test_every_stream_function_can_be_checked_and_run() -> None:
     assert signatures(ExtensionKind.STREAM_FUNCTION) == set(STREAM_FUNCTIONS)
 
 
-def test_every_window_can_be_checked_and_run() -> None:
-    """The same for windows."""
-    windows._load_all()
-    assert signatures(ExtensionKind.WINDOW) == set(windows.WINDOWS)
+def test_every_window_declares_what_makes_it() -> None:
+    """The factories that it names are there, and so is what people read of it."""
+    declared = default_catalogue().windows()
+    names = {(each.namespace or "", each.name) for each in declared}
+    assert names == signatures(ExtensionKind.WINDOW)
+    for each in declared:
+        assert callable(factory_of(each))
+        assert not each.columns or callable(resolve_name(each.columns))
+        assert each.examples
+        assert each.semantics

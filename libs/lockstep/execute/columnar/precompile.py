@@ -12,6 +12,7 @@ from typing import Final
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.columnar.executor import ColumnarExecutor
 from lockstep.plan import plan_of
+from lockstep.siddhiql.catalogue.core import default_catalogue
 
 _STREAMS: Final = """
 define stream S (k string, d double, l long, i int, f float, t long);
@@ -24,20 +25,6 @@ count() as n, distinctCount(i) as u group by k aggregate every sec...hour;
 _AGGREGATES: Final = (
     "select k, sum(d) as a, sum(l) as b, avg(i) as c, stdDev(d) as e, stdDev(l) as g, min(d) as h,"
     " max(l) as m, minForever(l) as n, count() as o, distinctCount(k) as p, max(f) as q"
-)
-_WINDOWS: Final = (
-    "length(3)",
-    "time(30)",
-    "externalTime(t, 30)",
-    "timeLength(30, 3)",
-    "lengthBatch(2)",
-    "timeBatch(20)",
-    "timeBatch(20, 0)",
-    "externalTimeBatch(t, 20)",
-    "externalTimeBatch(t, 20, 0, 30)",
-    "session(10, k)",
-    "session(10, k, 5L)",
-    "hopping(40, 20)",
 )
 _PATTERNS: Final = (
     "every a=S[d > 1.0] -> b=R[d < a.d] within 50 milliseconds select a.k as k, b.d as d",
@@ -67,7 +54,8 @@ _ALONE: Final = (
 def apps() -> list[str]:
     """Texts that between them touch every kernel."""
     queries = []
-    for number, window in enumerate(_WINDOWS):
+    windows = [each for each in default_catalogue().windows() if each.columns]
+    for number, window in enumerate(example for each in windows for example in each.examples):
         for name, ending in (("W", ""), ("WG", "group by k")):
             for kind, chosen in (("", ""), ("A", "all events "), ("E", "expired events ")):
                 queries.append(
@@ -81,7 +69,7 @@ def apps() -> list[str]:
     queries += [
         f"from S#window.{left} as a join R#window.{left} as b on a.k == b.k"
         f" select a.k as k, {chosen} insert into {name}{n};"
-        for n, left in enumerate(("length(3)", "time(30)", "lengthBatch(2)"))
+        for n, left in enumerate(each.examples[0] for each in windows if each.reach)
         for name, chosen in (("JP", "b.d as d"), ("JA", "sum(b.d) as d, count() as c"))
     ]
     inside, alone = " ".join(queries), " ".join([*_ALONE, *queries])

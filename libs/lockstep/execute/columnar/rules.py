@@ -11,10 +11,8 @@ from lockstep.patterns.absences.rule import PATTERN_ABSENCES
 from lockstep.patterns.chains.rule import PATTERN_CHAINS
 from lockstep.patterns.columns.rule import PATTERNS, SEQUENCES
 from lockstep.streams.contract import Rule, Site
-from lockstep.streams.rule import RUNNING
+from lockstep.streams.rule import RUNNING, SLIDING_WINDOWS, TUMBLING_WINDOWS
 from lockstep.tables.rule import TABLE_JOIN
-from lockstep.windows.sliding_rule import SLIDING_WINDOWS
-from lockstep.windows.tumbling_rule import TUMBLING_WINDOWS
 
 RULES: Sequence[Rule] = (
     RUNNING,

@@ -12,15 +12,11 @@ from typing import Any, Protocol
 
 from lockstep.operators.contract import CURRENT, EXPIRED, StreamEvent
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue.core import declared_window
+from lockstep.siddhiql.catalogue.windows import Leaves
 from lockstep.tables.meaning import Match
 
 Condition = Callable[[Any], bool]
-
-_FIRST_IN_FIRST_OUT = frozenset({"length", "time", "timeLength", "externalTime"})
-"""Windows from which always the oldest event leaves, and nothing changes without being emitted."""
-
-_BATCHES = frozenset({"lengthBatch", "timeBatch", "externalTimeBatch", "batch"})
-"""Windows whose content changes only when they emit."""
 
 
 class Findable(Protocol):
@@ -156,9 +152,7 @@ def kept(rows: Iterable[Any], conditions: list[Condition]) -> Iterable[Any]:
 
 def in_window(window: Any, call: ast.FunctionCall, match: Match) -> Findable:
     """Where the content of a side's own window is found."""
-    if match.equalities and not call.namespace:
-        if call.name in _FIRST_IN_FIRST_OUT:
-            return Keyed(window.content, match, follows=True)
-        if call.name in _BATCHES:
-            return Keyed(window.content, match, follows=False)
+    declared = declared_window(call)
+    if match.equalities and declared.emits_changes:
+        return Keyed(window.content, match, follows=declared.leaves is Leaves.IN_ORDER)
     return Scanned(window.content, match, [])

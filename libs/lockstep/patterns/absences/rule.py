@@ -13,7 +13,7 @@ from lockstep.plan import QueryNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedPattern
 from lockstep.streams.contract import Rule, Site
-from lockstep.windows.partition_timers import check_timers
+from lockstep.streams.partition_timers import check_timers
 
 
 def _lower(node: QueryNode, site: Site) -> Unit | None:

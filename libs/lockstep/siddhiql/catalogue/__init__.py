@@ -10,6 +10,7 @@ from lockstep.siddhiql.catalogue.contract import (
     Parameter,
     SignatureError,
 )
+from lockstep.siddhiql.catalogue.windows import WindowExtension
 
 
 class Catalogue:
@@ -36,6 +37,10 @@ class Catalogue:
             f"{ns}:{name}" if ns else name for (k, ns, name) in self._entries if k is kind
         )
 
+    def windows(self) -> list[WindowExtension]:
+        """The windows that declare more than their parameters."""
+        return [each for each in self._entries.values() if isinstance(each, WindowExtension)]
+
 
 __all__ = [
     "Argument",
@@ -45,4 +50,5 @@ __all__ = [
     "Overload",
     "Parameter",
     "SignatureError",
+    "WindowExtension",
 ]

@@ -48,6 +48,7 @@ class Parameter:
     `constant`: only a literal. `attribute`: only a plain attribute reference. `dynamic` default.
     `repeat`: the last parameter may occur any number of times (`min_repeat` at least).
     `same_as_first`: must have the type of the first argument. `positive`: a literal above 0.
+    `condition`: the text of a condition on the events of a window.
 
     As an option: a text unless `types` says int, long or bool; `constant`: without `{{attribute}}`;
     `choices`: one of these, in any case. Other fields but `optional` and `positive` mean nothing.
@@ -62,6 +63,7 @@ class Parameter:
     min_repeat: int = 0
     same_as_first: bool = False
     positive: bool = False
+    condition: bool = False
     choices: tuple[str, ...] = ()
 
 

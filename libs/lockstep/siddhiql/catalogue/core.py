@@ -1,14 +1,16 @@
-"""Signatures of the core windows and stream functions, and the catalogue of everything there is."""
+"""Signatures of the core stream functions, and the catalogue of everything there is."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.metadata import entry_points
+from types import ModuleType
 
-from lockstep.events import NUMERIC_TYPES, Attribute, AttributeType
+from lockstep.events import Attribute, AttributeType
+from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import Catalogue
 from lockstep.siddhiql.catalogue.contract import (
     Argument,
@@ -18,157 +20,16 @@ from lockstep.siddhiql.catalogue.contract import (
     Parameter,
     SignatureError,
 )
-from lockstep.siddhiql.cron import check_cron
+from lockstep.siddhiql.catalogue.windows import WindowExtension, constant
 
 ENTRY_POINTS = "lockstep.extensions"
 """Group of entry points whose modules carry EXTENSIONS, a tuple of signatures."""
 
-_STRING, _BOOL = AttributeType.STRING, AttributeType.BOOL
-_INT, _LONG, _DOUBLE = AttributeType.INT, AttributeType.LONG, AttributeType.DOUBLE
-_TIME = (_INT, _LONG)
+PACKS = "lockstep.siddhiql.catalogue.packs"
+CONCEPTS = ("lockstep.windows",)
+"""Packages with a folder for each thing that it declares, found by name: they stand above."""
 
-
-def constant(
-    name: str, *types: AttributeType, optional: bool = False, positive: bool = False
-) -> Parameter:
-    """A parameter that takes literals only."""
-    return Parameter(name, types, constant=True, optional=optional, positive=positive)
-
-
-def attribute(name: str, *types: AttributeType, optional: bool = False) -> Parameter:
-    """A parameter that takes a plain attribute only."""
-    return Parameter(name, types, attribute=True, optional=optional)
-
-
-def _not_negative(arguments: Sequence[Argument]) -> None:
-    for argument in arguments:
-        if argument.is_constant and argument.type in NUMERIC_TYPES and argument.value < 0:
-            raise SignatureError(f"{argument.value} is negative", "sizes and times count from 0")
-
-
-def window(
-    name: str, *overloads: tuple[Parameter, ...] | Overload, namespace: str | None = None
-) -> Extension:
-    """A window by the parameter lists it takes."""
-    made = tuple(
-        o if isinstance(o, Overload) else Overload(o, check=_not_negative) for o in overloads
-    )
-    return Extension(ExtensionKind.WINDOW, name, made, namespace)
-
-
-def _sort(arguments: Sequence[Argument]) -> None:
-    """Behind the size: attributes, each with an optional 'asc' or 'desc'."""
-    previous: Argument | None = None
-    for argument in arguments[1:]:
-        if argument.is_attribute:
-            if argument.type is AttributeType.OBJECT:
-                raise SignatureError("objects cannot be sorted")
-        elif not (argument.is_constant and argument.type is _STRING):
-            raise SignatureError("behind the size stand attributes and orders")
-        elif argument.value.lower() not in ("asc", "desc"):
-            raise SignatureError(f"{argument.value!r} is no order", "write 'asc' or 'desc'")
-        elif previous is None or not previous.is_attribute:
-            raise SignatureError("an order stands behind an attribute")
-        previous = argument
-    if previous is None:
-        raise SignatureError("at least one attribute is needed", "sort(3, price, 'asc')")
-
-
-def _session(arguments: Sequence[Argument]) -> None:
-    _not_negative(arguments)
-    if len(arguments) == 3 and arguments[2].value > arguments[0].value:
-        raise SignatureError("the allowed latency is longer than the gap", "make it shorter")
-
-
-def _cron(arguments: Sequence[Argument]) -> None:
-    problem = check_cron(arguments[0].value)
-    if problem is not None:
-        raise SignatureError(
-            f"{arguments[0].value!r} {problem}", "seconds come first: '0 0/5 * * * ?'"
-        )
-
-
-_SIZE = constant("n", _INT)
-_SPAN = constant("t", *_TIME)
-_PERIOD = constant("t", *_TIME, positive=True)
-_STREAM_CURRENT = constant("stream.current.event", _BOOL, optional=True)
-
-WINDOWS = (
-    window("length", (_SIZE,)),
-    window("lengthBatch", (_SIZE, _STREAM_CURRENT)),
-    window("time", (_SPAN,)),
-    window(
-        "timeBatch",
-        (_PERIOD,),
-        (_PERIOD, constant("start.time", *_TIME), _STREAM_CURRENT),
-        (_PERIOD, constant("stream.current.event", _BOOL)),
-    ),
-    window("timeLength", (_SPAN, _SIZE)),
-    window("delay", (_SPAN,)),
-    window("externalTime", (attribute("timestamp", _LONG), _SPAN)),
-    window(
-        "externalTimeBatch",
-        (attribute("timestamp", _LONG), _PERIOD),
-        (
-            attribute("timestamp", _LONG),
-            _PERIOD,
-            constant("start.time", *_TIME),
-            constant("timeout", *_TIME, optional=True),
-            constant("replace.with.batchtime", _BOOL, optional=True),
-        ),
-        (
-            attribute("timestamp", _LONG),
-            _PERIOD,
-            attribute("start.time", _LONG),
-            constant("timeout", *_TIME, optional=True),
-            constant("replace.with.batchtime", _BOOL, optional=True),
-        ),
-    ),
-    window(
-        "session",
-        Overload((constant("gap", *_TIME),), check=_session),
-        Overload(
-            (
-                constant("gap", *_TIME),
-                attribute("key", _STRING),
-                constant("allowed.latency", _LONG, optional=True),
-            ),
-            check=_session,
-        ),
-    ),
-    window("sort", Overload((_SIZE, Parameter("attribute", repeat=True)), check=_sort)),
-    window(
-        "frequent",
-        (_SIZE, Parameter("attribute", attribute=True, repeat=True)),
-    ),
-    window(
-        "lossyFrequent",
-        (constant("support", _DOUBLE, positive=True),),
-        (
-            constant("support", _DOUBLE, positive=True),
-            constant("error", _DOUBLE, positive=True),
-            Parameter("attribute", attribute=True, repeat=True),
-        ),
-    ),
-    window("batch", (), (_SIZE,)),
-    window("cron", Overload((constant("expression", _STRING),), check=_cron)),
-    window("expression", (constant("expression", _STRING),), (attribute("expression", _STRING),)),
-    window(
-        "expressionBatch",
-        *(
-            (
-                first,
-                Parameter("include.triggering.event", (_BOOL,), optional=True),
-                _STREAM_CURRENT,
-            )
-            for first in (
-                constant("expression", _STRING),
-                attribute("expression", _STRING),
-                attribute("flush", _BOOL),
-            )
-        ),
-    ),
-)
+_STRING, _BOOL, _DOUBLE = AttributeType.STRING, AttributeType.BOOL, AttributeType.DOUBLE
 
 
 def _cartesian(arguments: Sequence[Argument]) -> tuple[Attribute, ...]:
@@ -217,14 +78,32 @@ STREAM_FUNCTIONS = (
 )
 
 
+def _carriers() -> Iterator[ModuleType]:
+    """All modules that may carry EXTENSIONS, in an order that is the same everywhere."""
+    for place in (PACKS, *CONCEPTS):
+        found = pkgutil.iter_modules(importlib.import_module(place).__path__, f"{place}.")
+        for module in found:
+            # Of a concept the folders declare; the modules beside them are what they share.
+            if module.ispkg or place == PACKS:
+                yield importlib.import_module(module.name)
+    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
+        yield entry.load()
+
+
 @cache
 def default_catalogue() -> Catalogue:
     """Core, all packs, and what is installed under the entry points of `lockstep.extensions`."""
     catalogue = Catalogue()
-    catalogue.register(*WINDOWS, *STREAM_FUNCTIONS)
-    packs = importlib.import_module("lockstep.siddhiql.catalogue.packs")
-    for module in pkgutil.iter_modules(packs.__path__, packs.__name__ + "."):
-        catalogue.register(*getattr(importlib.import_module(module.name), "EXTENSIONS", ()))
-    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
-        catalogue.register(*getattr(entry.load(), "EXTENSIONS", ()))
+    catalogue.register(*STREAM_FUNCTIONS)
+    for module in _carriers():
+        catalogue.register(*getattr(module, "EXTENSIONS", ()))
     return catalogue
+
+
+def declared_window(call: ast.FunctionCall) -> WindowExtension:
+    """What the window of a checked call declares; of one that says nothing but its parameters what
+    holds of any."""
+    found = default_catalogue().find(ExtensionKind.WINDOW, call.namespace, call.name)
+    if isinstance(found, WindowExtension):
+        return found
+    return WindowExtension(call.name, () if found is None else found.overloads, call.namespace)

@@ -69,8 +69,10 @@ def check_window(call: ast.FunctionCall, scope: Scope, symbols: Symbols) -> ast.
     extension = find_extension(call.name, call.namespace, ExtensionKind.WINDOW)
     if extension is None:
         raise unknown_extension(call, ExtensionKind.WINDOW)
-    made, _, _ = _matched(call, scope, extension)
-    check_window_expression(made, scope)
+    made, _, overload = _matched(call, scope, extension)
+    for argument, parameter in zip(made.arguments, overload.parameters, strict=False):
+        if parameter.condition and isinstance(argument, ast.Constant):
+            check_window_expression(argument, scope)
     return made
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.events import AttributeType
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checking.expressions import condition
 from lockstep.siddhiql.errors import SiddhiQLError
 from lockstep.siddhiql.scope import Scope, Shape, Source
 from lockstep.siddhiql.syntax.parser import parse
 from lockstep.siddhiql.typing import positioned
-
-_WINDOWS = ("expression", "expressionBatch")
 
 
 def window_scope(scope: Scope) -> Scope:
@@ -22,13 +19,8 @@ def window_scope(scope: Scope) -> Scope:
     return replace(scope, shape=Shape.MATCHED, sources=sources, preferred=0)
 
 
-def check_window_expression(call: ast.FunctionCall, scope: Scope) -> None:
-    """Refuses a constant condition that does not parse or is not bool."""
-    if call.namespace is not None or call.name not in _WINDOWS:
-        return
-    text = call.arguments[0]
-    if not isinstance(text, ast.Constant) or text.type is not AttributeType.STRING:
-        return
+def check_window_expression(text: ast.Constant, scope: Scope) -> None:
+    """Refuses a condition that does not parse or is not bool."""
     try:
         parsed = parse(str(text.value), "expression")
         condition(parsed, window_scope(scope), "the window's text", aggregators_allowed=True)

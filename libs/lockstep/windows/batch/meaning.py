@@ -6,10 +6,9 @@ from collections.abc import Iterable
 
 from lockstep.operators.contract import PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase, batch_chunk
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 
 
-@window("batch")
 class BatchWindow(WindowBase):
     """`[X previous chunk][RESET][C this chunk]`; with n the chunk comes in pieces of n."""
 

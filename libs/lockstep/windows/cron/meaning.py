@@ -7,10 +7,9 @@ from __future__ import annotations
 from lockstep.operators.contract import PlainState, StreamEvent
 from lockstep.operators.cron import CronSchedule
 from lockstep.windows.chunks import WindowBase, batch_chunk
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 
 
-@window("cron")
 class CronWindow(WindowBase):
     """`[X previous batch][C batch]` at each tick that has collected something; no RESET, not
     findable.

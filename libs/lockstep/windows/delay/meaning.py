@@ -9,10 +9,9 @@ from collections.abc import Iterable
 
 from lockstep.operators.contract import PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 
 
-@window("delay")
 class DelayWindow(WindowBase):
     """Nothing comes out on arrival and nothing ever expires."""
 

@@ -9,11 +9,10 @@ from typing import Any
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
 from lockstep.operators.errors import EventError
 from lockstep.windows.chunks import WindowBase
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 from lockstep.windows.running_condition import RunningCondition
 
 
-@window("expression")
 class ExpressionWindow(WindowBase):
     """After each event the oldest leave until the condition is true; even the new one may.
 

@@ -11,11 +11,10 @@ from lockstep.events import AttributeType
 from lockstep.operators.contract import PlainState, StreamEvent
 from lockstep.operators.errors import EventError
 from lockstep.windows.chunks import WindowBase, batch_chunk
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 from lockstep.windows.running_condition import RunningCondition
 
 
-@window("expressionBatch")
 class ExpressionBatchWindow(WindowBase):
     """The event that makes the condition false closes the batch and starts the next one, or, with
     include.triggering.event, is the last of the closing one. No RESET; each batch is a chunk.

@@ -1,1 +1,30 @@
 """externalTime(attribute, t) (semantics 7.7)."""
+
+from __future__ import annotations
+
+from lockstep.events import AttributeType
+from lockstep.siddhiql.catalogue.windows import (
+    SPAN,
+    Leaves,
+    Reach,
+    Timers,
+    WindowExtension,
+    attribute,
+    counted,
+)
+
+EXTENSIONS = (
+    WindowExtension(
+        "externalTime",
+        (counted(attribute("timestamp", AttributeType.LONG), SPAN),),
+        doc="The events of the last t, where an attribute is the clock.",
+        semantics="7.7",
+        meaning=f"{__name__}.meaning:ExternalTimeWindow",
+        columns=f"{__name__}.columns:external_time",
+        examples=("externalTime(l, 30)",),
+        leaves=Leaves.IN_ORDER,
+        timers=Timers.NONE,
+        emits_changes=True,
+        reach=Reach.ATTRIBUTE,
+    ),
+)

@@ -7,9 +7,10 @@ import numpy as np
 from lockstep.columns.column import Column, Longs, Unfit
 from lockstep.columns.compiled import plain
 from lockstep.columns.flow import Flow
+from lockstep.events import AttributeType
 from lockstep.windows import sliding_kernel as sliding
 from lockstep.windows.chained import Chained
-from lockstep.windows.contract import Setup, Step
+from lockstep.windows.contract import ColumnarCall, Setup, Step
 
 
 class ExternalTimeWindow(Chained):
@@ -43,3 +44,8 @@ def attribute_clock(column: Column) -> Longs:
         raise Unfit("a null where an attribute is the clock")
     values: Longs = plain(column.values, np.int64)
     return values
+
+
+def external_time(call: ColumnarCall, setup: Setup) -> ExternalTimeWindow:
+    """See the class."""
+    return ExternalTimeWindow(setup, call.attribute(0, AttributeType.LONG), int(call.constant(1)))

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 
 
-@window("externalTime")
 class ExternalTimeWindow(WindowBase):
     """Held events are checked from the front; the check stops at the first that stays. No
     timers.

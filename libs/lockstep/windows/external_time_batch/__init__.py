@@ -1,1 +1,40 @@
 """externalTimeBatch(attribute, t …) (semantics 7.8)."""
+
+from __future__ import annotations
+
+from lockstep.events import AttributeType
+from lockstep.siddhiql.catalogue.windows import (
+    PERIOD,
+    TIME,
+    Leaves,
+    Timers,
+    WindowExtension,
+    attribute,
+    constant,
+    counted,
+)
+
+_TIMESTAMP = attribute("timestamp", AttributeType.LONG)
+_MORE = (
+    constant("timeout", *TIME, optional=True),
+    constant("replace.with.batchtime", AttributeType.BOOL, optional=True),
+)
+
+EXTENSIONS = (
+    WindowExtension(
+        "externalTimeBatch",
+        (
+            counted(_TIMESTAMP, PERIOD),
+            counted(_TIMESTAMP, PERIOD, constant("start.time", *TIME), *_MORE),
+            counted(_TIMESTAMP, PERIOD, attribute("start.time", AttributeType.LONG), *_MORE),
+        ),
+        doc="Batches of t, where an attribute is the clock.",
+        semantics="7.8",
+        meaning=f"{__name__}.meaning:external_time_batch",
+        columns=f"{__name__}.columns:external_time_batch",
+        examples=("externalTimeBatch(t, 20)", "externalTimeBatch(t, 20, 0, 30)"),
+        leaves=Leaves.TOGETHER,
+        timers=Timers.UNSEEN,
+        emits_changes=True,
+    ),
+)

@@ -9,10 +9,12 @@ import numpy as np
 
 from lockstep.columns.column import Longs
 from lockstep.columns.compiled import plain
+from lockstep.columns.expressions import NotLowerable
+from lockstep.events import AttributeType
 from lockstep.windows import batching_kernel as batching
 from lockstep.windows.batches import Batches, Closings, grown_lines
 from lockstep.windows.batching_kernel import UNKNOWN
-from lockstep.windows.contract import Setup, Step
+from lockstep.windows.contract import ColumnarCall, Setup, Step
 from lockstep.windows.external_time.columns import clock_values
 from lockstep.windows.length_batch.columns import closed_in
 
@@ -59,3 +61,12 @@ class ExternalTimeBatchWindow(Batches):
         (start, end, latest, _, _), last, collected = state
         super().load(realm, (last, collected), groups)
         self._state[realm] = start, UNKNOWN if end is None else end, latest
+
+
+def external_time_batch(call: ColumnarCall, setup: Setup) -> ExternalTimeBatchWindow:
+    """NotLowerable with a timeout."""
+    if len(call) > 3:
+        raise NotLowerable("externalTimeBatch with a timeout")
+    start_ms = int(call.constant(2)) if len(call) > 2 else None
+    attribute = call.attribute(0, AttributeType.LONG)
+    return ExternalTimeBatchWindow(setup, attribute, int(call.constant(1)), start_ms)

@@ -10,7 +10,7 @@ from typing import Any
 from lockstep.operators.contract import PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase, batch_chunk
 from lockstep.windows.contents import Contents, EveryEvent
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 
 
 class AttributeBatches(WindowBase):
@@ -109,7 +109,6 @@ class AttributeBatches(WindowBase):
         self._open.restore(collected)
 
 
-@window("externalTimeBatch")
 def external_time_batch(call: WindowCall) -> WindowBase:
     """All events of the period."""
     return AttributeBatches(call, EveryEvent())

@@ -1,1 +1,19 @@
-"""frequent and lossyFrequent (semantics 7.11)."""
+"""frequent(n [, attribute …]) (semantics 7.11)."""
+
+from __future__ import annotations
+
+from lockstep.siddhiql.catalogue import Parameter
+from lockstep.siddhiql.catalogue.windows import SIZE, Leaves, Timers, WindowExtension, counted
+
+EXTENSIONS = (
+    WindowExtension(
+        "frequent",
+        (counted(SIZE, Parameter("attribute", attribute=True, repeat=True)),),
+        doc="The events of the n most frequent keys, counted by Misra and Gries.",
+        semantics="7.11",
+        meaning=f"{__name__}.meaning:FrequentWindow",
+        examples=("frequent(2, k)",),
+        leaves=Leaves.IN_ANY_ORDER,
+        timers=Timers.NONE,
+    ),
+)

@@ -1,20 +1,16 @@
-"""frequent(n [, attribute …]) and lossyFrequent(support [, error [, attribute …]]) (semantics
-7.11).
-"""
+"""frequent(n [, attribute …]) (semantics 7.11)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
-from lockstep.operators.errors import EventError
 from lockstep.windows.chunks import WindowBase
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 
 
-def _key_of(call: WindowCall, first: int) -> Callable[[StreamEvent], Any]:
+def key_of(call: WindowCall, first: int) -> Callable[[StreamEvent], Any]:
     """The values of the named attributes; of all attributes when none is named."""
     attributes = [call.attribute(index) for index in range(first, len(call))]
     if not attributes:
@@ -22,7 +18,6 @@ def _key_of(call: WindowCall, first: int) -> Callable[[StreamEvent], Any]:
     return lambda event: tuple(event.data[attribute] for attribute in attributes)
 
 
-@window("frequent")
 class FrequentWindow(WindowBase):
     """Misra-Gries with n counters. A new key when all are in use decrements all; those at 0
     leave.
@@ -31,7 +26,7 @@ class FrequentWindow(WindowBase):
     def __init__(self, call: WindowCall) -> None:
         super().__init__(call)
         self._counters = int(call.constant(0))
-        self._key_of = _key_of(call, 1)
+        self._key_of = key_of(call, 1)
         self._counts: dict[Any, int] = {}
         self._latest: dict[Any, StreamEvent] = {}
 
@@ -70,65 +65,3 @@ class FrequentWindow(WindowBase):
         """See snapshot."""
         self._counts = {key: count for key, count, _ in state}
         self._latest = {key: event for key, _, event in state}
-
-
-@window("lossyFrequent")
-class LossyFrequentWindow(WindowBase):
-    """Lossy counting with width 1/error: an event passes while its key's count >= (support - error)
-    N.
-    """
-
-    def __init__(self, call: WindowCall) -> None:
-        super().__init__(call)
-        self._support = float(call.constant(0))
-        # An attribute in the second place is no error bound but the first key.
-        has_error = call.is_constant(1)
-        self._error = float(call.constant(1)) if has_error else self._support / 10
-        self._key_of = _key_of(call, 2 if has_error else 1)
-        self._width = math.ceil(1 / self._error)
-        without_keys = len(call) <= (2 if has_error else 1)
-        self._fails = without_keys and call.context.is_siddhi_5_1
-        self._total = 0
-        self._counts: dict[Any, tuple[int, int]] = {}
-        self._latest: dict[Any, StreamEvent] = {}
-
-    def process(self, chunk: list[StreamEvent]) -> None:
-        """Counts, passes what is frequent, prunes at the end of each bucket."""
-        if self._fails:
-            raise EventError("lossyFrequent without attributes fails in Siddhi 5.1 (@app:compat)")
-        out: list[StreamEvent] = []
-        for event in chunk:
-            self._total += 1
-            bucket = math.ceil(self._total / self._width)
-            key = self._key_of(event)
-            count, first = self._counts.get(key, (0, bucket - 1))
-            self._counts[key] = (count + 1, first)
-            self._latest[key] = event
-            if count + 1 >= (self._support - self._error) * self._total:
-                out.append(event)
-            if self._total % self._width == 0:
-                self._prune(bucket, out)
-        if out:
-            self.emit(out)
-
-    def _prune(self, bucket: int, out: list[StreamEvent]) -> None:
-        now = self.context.now_ms()
-        for key, (count, first) in list(self._counts.items()):
-            if count + first <= bucket:
-                del self._counts[key]
-                out.append(StreamEvent(now, self._latest.pop(key).data, EXPIRED))
-
-    def content(self) -> Iterable[StreamEvent]:
-        """The latest event of each counted key."""
-        return self._latest.values()
-
-    def snapshot(self) -> PlainState:
-        """The total, and counts and latest events by key."""
-        counted = [(key, *counts, self._latest[key]) for key, counts in self._counts.items()]
-        return (self._total, counted)
-
-    def restore(self, state: PlainState) -> None:
-        """See snapshot."""
-        self._total, counted = state
-        self._counts = {key: (count, first) for key, count, first, _ in counted}
-        self._latest = {key: event for key, _, _, event in counted}

@@ -14,8 +14,8 @@ from lockstep.columns.growing import GrowingArray
 from lockstep.columns.order import Order
 from lockstep.windows.batches import Batches, grown_lines
 from lockstep.windows.batching_kernel import UNKNOWN
-from lockstep.windows.contract import Setup, Step
-from lockstep.windows.hopping import kernel as hopping
+from lockstep.windows.contract import ColumnarCall, Setup, Step
+from lockstep.windows.hopping import kernel
 from lockstep.windows.timers import Timers
 
 
@@ -58,7 +58,7 @@ class HoppingWindow(Batches):
         chunks, moves = step.chunks, step.moves
         keys, inside, places = self.enter(step)
         self._timers.reserve(len(self._state))
-        kind, place, self._free, hops = hopping.hop(
+        kind, place, self._free, hops = kernel.hop(
             plain(chunks.starts, np.int64),
             plain(chunks.order.moments, np.int64),
             plain(chunks.now, np.int64),
@@ -119,3 +119,8 @@ class HoppingWindow(Batches):
         for due_ms, number in timers:
             self._timers.ask(due_ms, number, realm)
             self._state[realm, 1] = number
+
+
+def hopping(call: ColumnarCall, setup: Setup) -> HoppingWindow:
+    """See the class."""
+    return HoppingWindow(setup, int(call.constant(0)), int(call.constant(1)))

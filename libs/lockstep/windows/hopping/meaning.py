@@ -8,11 +8,10 @@ from collections.abc import Iterable
 
 from lockstep.operators.contract import PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase, batch_chunk
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 from lockstep.windows.time_batch.meaning import Grid
 
 
-@window("hopping")
 class HoppingWindow(WindowBase):
     """`[X previous batch][RESET][C batch]` at each hop; the first event starts the grid of hops."""
 

@@ -1,1 +1,29 @@
 """length(n) (semantics 7.1)."""
+
+from __future__ import annotations
+
+from lockstep.siddhiql.catalogue.windows import (
+    SIZE,
+    Leaves,
+    Reach,
+    Timers,
+    WindowExtension,
+    counted,
+)
+
+EXTENSIONS = (
+    WindowExtension(
+        "length",
+        (counted(SIZE),),
+        doc="The last n events.",
+        semantics="7.1",
+        meaning=f"{__name__}.meaning:LengthWindow",
+        columns=f"{__name__}.columns:length",
+        examples=("length(3)",),
+        leaves=Leaves.IN_ORDER,
+        hosted=False,  # a RESET stands behind each event of length(0)
+        timers=Timers.NONE,
+        emits_changes=True,
+        reach=Reach.EVENTS,
+    ),
+)

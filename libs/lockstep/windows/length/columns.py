@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from lockstep.columns.compiled import plain
+from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.flow import Flow
 from lockstep.windows import sliding_kernel as sliding
 from lockstep.windows.chained import Chained
-from lockstep.windows.contract import Setup, Step
+from lockstep.windows.contract import ColumnarCall, Setup, Step
 
 
 class LengthWindow(Chained):
@@ -22,3 +23,11 @@ class LengthWindow(Chained):
         now = plain(step.chunks.now, "int64")
         out = sliding.slide_by_length(starts, now, keys, places, self._length, *self.chain())
         return self.made(step, out)
+
+
+def length(call: ColumnarCall, setup: Setup) -> LengthWindow:
+    """NotLowerable where a RESET stands behind each event."""
+    most = int(call.constant(0))
+    if most <= 0:
+        raise NotLowerable("length(0)")
+    return LengthWindow(setup, most)

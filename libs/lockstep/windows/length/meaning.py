@@ -7,10 +7,9 @@ from collections.abc import Iterable
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase, expired, reset
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 
 
-@window("length")
 class LengthWindow(WindowBase):
     """Sliding by count. n = 0: each event is in and out at once."""
 

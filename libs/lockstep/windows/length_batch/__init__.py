@@ -1,1 +1,27 @@
 """lengthBatch(n …) (semantics 7.2)."""
+
+from __future__ import annotations
+
+from lockstep.siddhiql.catalogue.windows import (
+    SIZE,
+    STREAM_CURRENT,
+    Leaves,
+    Timers,
+    WindowExtension,
+    counted,
+)
+
+EXTENSIONS = (
+    WindowExtension(
+        "lengthBatch",
+        (counted(SIZE, STREAM_CURRENT),),
+        doc="Batches of n events.",
+        semantics="7.2",
+        meaning=f"{__name__}.meaning:length_batch",
+        columns=f"{__name__}.columns:length_batch",
+        examples=("lengthBatch(2)",),
+        leaves=Leaves.TOGETHER,
+        timers=Timers.NONE,
+        emits_changes=True,
+    ),
+)

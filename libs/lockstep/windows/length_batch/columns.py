@@ -10,9 +10,10 @@ import numpy as np
 from lockstep.aggregators.accumulators import grown
 from lockstep.columns.column import Longs
 from lockstep.columns.compiled import plain
+from lockstep.columns.expressions import NotLowerable
 from lockstep.windows import batching_kernel as batching
 from lockstep.windows.batches import Batches, Closings
-from lockstep.windows.contract import Setup, Step
+from lockstep.windows.contract import ColumnarCall, Setup, Step
 
 
 class LengthBatchWindow(Batches):
@@ -50,3 +51,11 @@ def closed_in(
     # Several closings of one chunk stand in order.
     order = chunks.order.take(chunk).below(step.place, np.arange(len(events), dtype=np.int64))
     return Closings(at, realms, order, now, now if time is None else time)
+
+
+def length_batch(call: ColumnarCall, setup: Setup) -> LengthBatchWindow:
+    """NotLowerable for the streaming form and for batches of nothing."""
+    length = int(call.constant(0))
+    if length <= 0 or len(call) > 1:
+        raise NotLowerable("lengthBatch(0) or stream.current.event")
+    return LengthBatchWindow(setup, length)

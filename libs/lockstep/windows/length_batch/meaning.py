@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from lockstep.operators.contract import PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase, batch_chunk, expired, reset
 from lockstep.windows.contents import Contents, EveryEvent
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 
 
 class CountedBatches(WindowBase):
@@ -91,7 +91,6 @@ class EmptyBatches(WindowBase):
         self.emit(out)
 
 
-@window("lengthBatch")
 def length_batch(call: WindowCall) -> WindowBase:
     """The form that the arguments ask for."""
     length = int(call.constant(0))

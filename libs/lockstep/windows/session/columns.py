@@ -10,14 +10,16 @@ import numpy as np
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Longs
 from lockstep.columns.compiled import plain
+from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.flow import EXPIRED, Flow
 from lockstep.columns.growing import GrowingArray
 from lockstep.columns.held import HeldRows
 from lockstep.columns.keys import KeySpace, value_names
 from lockstep.columns.stored import columns_of, events_of
+from lockstep.events import AttributeType
 from lockstep.windows import sliding_kernel as sliding
 from lockstep.windows.batches import grown_lines
-from lockstep.windows.contract import Setup, Step
+from lockstep.windows.contract import ColumnarCall, Setup, Step
 from lockstep.windows.session import kernel as sessions
 from lockstep.windows.time.columns import timed_order
 from lockstep.windows.timers import Timers
@@ -236,3 +238,12 @@ def _keys_of(chunks: Chunks, key: int | None, space: KeySpace) -> Longs:
     if chunks.keys is not None:
         return chunks.per_event(chunks.keys)
     return np.zeros(len(chunks), np.int64)
+
+
+def session(call: ColumnarCall, setup: Setup) -> SessionWindow:
+    """NotLowerable for keys in a partition."""
+    if setup.keyed and len(call) > 1:
+        raise NotLowerable("session with a key in a partition")
+    key = call.attribute(1, AttributeType.STRING) if len(call) > 1 else None
+    latency_ms = int(call.constant(2)) if len(call) > 2 else 0
+    return SessionWindow(setup, int(call.constant(0)), key, latency_ms)

@@ -8,7 +8,7 @@ from typing import Any
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 
 
 class Session:
@@ -58,7 +58,6 @@ class Session:
         return session
 
 
-@window("session")
 class SessionWindow(WindowBase):
     """Sessions by key. With allowed latency an ended session is put aside first and expires
     later.

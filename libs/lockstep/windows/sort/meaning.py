@@ -10,7 +10,7 @@ from typing import Any
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 
 
 def _keys(call: WindowCall) -> list[tuple[int, int]]:
@@ -24,7 +24,6 @@ def _keys(call: WindowCall) -> list[tuple[int, int]]:
     return keys
 
 
-@window("sort")
 class SortWindow(WindowBase):
     """`[C new][X the largest beyond n]`; among equals the latest goes."""
 

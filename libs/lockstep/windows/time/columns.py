@@ -14,11 +14,12 @@ import numpy as np
 
 from lockstep.columns.column import Longs
 from lockstep.columns.compiled import plain
+from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.flow import Flow
 from lockstep.columns.order import BEHIND, Level, Order
 from lockstep.windows import sliding_kernel as sliding
 from lockstep.windows.chained import Chained
-from lockstep.windows.contract import Setup, Step
+from lockstep.windows.contract import ColumnarCall, Setup, Step
 
 
 class TimeWindow(Chained):
@@ -212,3 +213,13 @@ def timed_order(
 def _taken(level: Longs, index: Longs) -> Longs:
     # Where nothing came every place stands for a timer.
     return level[index] if len(level) else np.zeros(len(index), np.int64)
+
+
+def time(call: ColumnarCall, setup: Setup) -> Chained:
+    """time(t) or timeLength(t, n)."""
+    limits = [int(call.constant(index)) for index in range(len(call))]
+    if not setup.wants_expired:
+        return TimeWindow(setup, *limits)
+    if setup.keyed:
+        raise NotLowerable("expired rows of time windows in a partition")
+    return TimerTimeWindow(setup, *limits)

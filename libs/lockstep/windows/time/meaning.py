@@ -7,10 +7,9 @@ from collections.abc import Iterable
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 
 
-@window("time")
 class TimeWindow(WindowBase):
     """Sliding by clock. The check goes from the oldest entry and stops at the first that stays.
 

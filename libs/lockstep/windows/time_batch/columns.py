@@ -9,11 +9,12 @@ import numpy as np
 
 from lockstep.columns.column import Longs
 from lockstep.columns.compiled import plain
+from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.order import Order
 from lockstep.windows import batching_kernel as batching
 from lockstep.windows.batches import Batches, Closings, grown_lines
 from lockstep.windows.batching_kernel import UNKNOWN
-from lockstep.windows.contract import Setup, Step
+from lockstep.windows.contract import ColumnarCall, Setup, Step
 from lockstep.windows.timers import Timers
 
 
@@ -90,3 +91,11 @@ class TimeBatchWindow(Batches):
         for due_ms, number in timers:
             self._timers.ask(due_ms, number, realm)
             self._state[realm, 3] = number
+
+
+def time_batch(call: ColumnarCall, setup: Setup) -> TimeBatchWindow:
+    """NotLowerable for the streaming form."""
+    if any(call.is_flag(index) for index in range(1, len(call))):
+        raise NotLowerable("stream.current.event")
+    start_ms = int(call.constant(1)) if len(call) > 1 else None
+    return TimeBatchWindow(setup, int(call.constant(0)), start_ms)

@@ -8,7 +8,7 @@ from lockstep.events import AttributeType
 from lockstep.operators.contract import PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase, batch_chunk
 from lockstep.windows.contents import Contents, EveryEvent
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 
 
 class Grid:
@@ -136,7 +136,6 @@ class StreamingTimeBatch(WindowBase):
         self._held = list(held)
 
 
-@window("timeBatch")
 def time_batch(call: WindowCall) -> WindowBase:
     """The form that the arguments ask for: a bool second argument is the streaming flag."""
     flag = next(

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 
 
-@window("timeLength")
 class TimeLengthWindow(WindowBase):
     """Like time(t); when more than n would be inside, the oldest leaves in front of the new one."""
 

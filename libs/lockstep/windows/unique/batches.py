@@ -9,7 +9,7 @@ from lockstep.windows.chunks import WindowBase
 from lockstep.windows.contents import Contents, FirstOfKey, LatestOfKey
 from lockstep.windows.external_time_batch.meaning import AttributeBatches
 from lockstep.windows.length_batch.meaning import CountedBatches
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 from lockstep.windows.time_batch.meaning import ClockedBatches, Grid
 
 
@@ -34,31 +34,26 @@ class UniqueCountedBatches(CountedBatches):
         return self._open.held()
 
 
-@window("lengthBatch", "unique")
 def unique_length_batch(call: WindowCall) -> WindowBase:
     """Closes when n distinct keys are collected; the latest of each."""
     return UniqueCountedBatches(call, int(call.constant(1)), _latest(call))
 
 
-@window("firstLengthBatch", "unique")
 def unique_first_length_batch(call: WindowCall) -> WindowBase:
     """Closes when n distinct keys are collected; the first of each."""
     return CountedBatches(call, int(call.constant(1)), _first(call))
 
 
-@window("timeBatch", "unique")
 def unique_time_batch(call: WindowCall) -> WindowBase:
     """By clock; the latest of each key, stamped with the boundary."""
     return ClockedBatches(call, _grid(call), _latest(call), stamped=True)
 
 
-@window("firstTimeBatch", "unique")
 def unique_first_time_batch(call: WindowCall) -> WindowBase:
     """By clock; the first of each key."""
     return ClockedBatches(call, _grid(call), _first(call), stamped=True)
 
 
-@window("timeLengthBatch", "unique")
 def unique_time_length_batch(call: WindowCall) -> WindowBase:
     """By clock or when n distinct keys are collected; the latest of each key. n stands last."""
     has_start = len(call) > 3
@@ -67,7 +62,6 @@ def unique_time_length_batch(call: WindowCall) -> WindowBase:
     return ClockedBatches(call, grid, _latest(call), stamped=True, length=length)
 
 
-@window("externalTimeBatch", "unique")
 def unique_external_time_batch(call: WindowCall) -> WindowBase:
     """As externalTimeBatch, with the latest of each key."""
     return AttributeBatches(call, _latest(call), first=1)

@@ -7,7 +7,7 @@ from typing import Any
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase
-from lockstep.windows.registry import WindowCall, window
+from lockstep.windows.registry import WindowCall
 
 
 def key_function(call: WindowCall, count: int) -> Callable[[StreamEvent], Any]:
@@ -61,13 +61,11 @@ class UniqueSliding(WindowBase):
         self._held = dict(state)
 
 
-@window("ever", "unique")
 def unique_ever(call: WindowCall) -> WindowBase:
     """unique:ever(key, …): the latest per key for ever."""
     return UniqueSliding(call, len(call))
 
 
-@window("length", "unique")
 class UniqueLength(UniqueSliding):
     """unique:length(key, n): the last n distinct keys."""
 
@@ -82,7 +80,6 @@ class UniqueLength(UniqueSliding):
             out.append(StreamEvent(now, oldest.data, EXPIRED))
 
 
-@window("time", "unique")
 class UniqueTime(UniqueSliding):
     """unique:time(key, t): like time(t), where the same key replaces at once."""
 
@@ -108,7 +105,6 @@ class UniqueTime(UniqueSliding):
             self.emit(out)
 
 
-@window("first", "unique")
 class UniqueFirst(WindowBase):
     """unique:first(key, …): the first per key passes, later ones are dropped."""
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from lockstep.plan import PlanNode, QueryNode
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue.core import declared_window
+from lockstep.siddhiql.catalogue.windows import Timers
 from lockstep.siddhiql.checked import CheckedJoin, CheckedPattern, CheckedQuery, CheckedStream
 from lockstep.siddhiql.trees import below
-
-TIMERLESS = frozenset({"length", "lengthBatch", "externalTime", "sort", "batch", "frequent"})
-"""Windows that never are; of others it is not asked."""
 
 
 def keeps_time(node: PlanNode) -> bool:
@@ -34,7 +33,7 @@ def _is_timed(stream: CheckedStream) -> bool:
     for checked in stream.handlers:
         match checked.handler:
             case ast.WindowHandler(call=call):
-                if call.namespace is not None or call.name not in TIMERLESS:
+                if declared_window(call).timers is not Timers.NONE:
                     return True
             case ast.StreamFunction():
                 return True

@@ -16,47 +16,12 @@ from lockstep.execute.reference.context import EngineContext
 from lockstep.plan import QueryNode
 from lockstep.plan.ranks import ranks_of
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue.core import declared_window
+from lockstep.siddhiql.catalogue.windows import Leaves
 from lockstep.siddhiql.checked import CheckedStream
 from lockstep.streams.contract import Rule, Site
 from lockstep.streams.lowering import Leaving, Parts, parts_of, stream_of, window_of
 from lockstep.windows.registry import build_window
-
-SLIDING = frozenset(
-    {
-        (None, "time"),
-        (None, "timeLength"),
-        (None, "session"),
-        (None, "delay"),
-        (None, "cron"),
-        (None, "sort"),
-        (None, "frequent"),
-        (None, "lossyFrequent"),
-        (None, "expression"),
-        (None, "expressionBatch"),
-        ("unique", "ever"),
-        ("unique", "first"),
-        ("unique", "length"),
-        ("unique", "time"),
-    }
-)
-"""Windows whose events leave one by one."""
-
-TUMBLING = frozenset(
-    {
-        (None, "batch"),
-        (None, "hopping"),
-        (None, "timeBatch"),
-        (None, "lengthBatch"),
-        (None, "externalTimeBatch"),
-        ("unique", "lengthBatch"),
-        ("unique", "firstLengthBatch"),
-        ("unique", "timeBatch"),
-        ("unique", "firstTimeBatch"),
-        ("unique", "timeLengthBatch"),
-        ("unique", "externalTimeBatch"),
-    }
-)
-"""Windows in which a RESET stands behind whatever leaves."""
 
 
 def _lower(node: QueryNode, site: Site) -> Unit | None:
@@ -64,14 +29,14 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     call = None if stream is None else window_of(stream)
     if stream is None or call is None:
         return None
-    name = (call.namespace, call.name)
-    if name not in SLIDING and name not in TUMBLING:
+    declared = declared_window(call)
+    if declared.leaves is None or not declared.hosted:
         return None
     if site.realms.is_partition:
         raise NotLowerable(f"the window {call.name} in a partition")
-    resets = name in TUMBLING
+    resets = declared.leaves is Leaves.TOGETHER
     leaving = Leaving(slides=not resets, in_order=False, resets=resets)
-    parts = parts_of(node, site, stream, {}, leaving)
+    parts = parts_of(node, site, stream, leaving)
     window, path = _window(node, site, stream, parts, resets=resets)
     return HostedWindowQuery(*parts.positional(), hosted=window, window_path=path)
 

@@ -40,13 +40,6 @@ def aggregator(
     return Extension(ExtensionKind.AGGREGATOR, name, overloads, namespace, doc)
 
 
-def window(
-    name: str, *overloads: Overload, namespace: str | None = None, doc: str = ""
-) -> Extension:
-    """A window's signature."""
-    return Extension(ExtensionKind.WINDOW, name, overloads, namespace, doc)
-
-
 def stream_function(
     name: str, *overloads: Overload, namespace: str | None = None, doc: str = ""
 ) -> Extension:

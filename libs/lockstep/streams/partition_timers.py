@@ -7,12 +7,11 @@ from lockstep.columns.flow import CURRENT
 from lockstep.plan import PartitionNode, QueryNode
 from lockstep.selection.columns import wanted_kind
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue.core import declared_window
+from lockstep.siddhiql.catalogue.windows import Timers
 from lockstep.siddhiql.checked import CheckedPattern, CheckedStream
 from lockstep.siddhiql.trees import below
 from lockstep.streams.contract import Site
-
-_ALWAYS_SEEN = frozenset({"timeBatch", "hopping", "session"})
-_SEEN_WHEN_EXPIRED = frozenset({"time", "timeLength"})
 
 
 def check_timers(node: QueryNode, site: Site) -> None:
@@ -35,7 +34,7 @@ def _is_seen(node: QueryNode) -> bool:
         return any(isinstance(each, ast.AbsentState) and each.for_ms is not None for each in states)
     for checked in stream.handlers if isinstance(stream, CheckedStream) else ():
         if isinstance(checked.handler, ast.WindowHandler):
-            name = checked.handler.call.name
+            timers = declared_window(checked.handler.call).timers
             wants_expired = wanted_kind(query.query.action) != CURRENT
-            return name in _ALWAYS_SEEN or (name in _SEEN_WHEN_EXPIRED and wants_expired)
+            return timers is Timers.SEEN or (timers is Timers.SEEN_WITH_EXPIRED and wants_expired)
     return False
