@@ -34,7 +34,7 @@ class Again:
         self._bus = bus
         self._keeper = keeper
         self._clock = clock
-        self._pumps = {pump.sink.place.name: pump for pump in pumps}
+        self._pumps = {pump.sink.binding.name: pump for pump in pumps}
 
     async def run(self) -> None:
         """Answers while the lease is held; until cancelled."""
@@ -75,7 +75,7 @@ class Again:
         pump = self._pumps.get(name or "")
         if pump is None:
             raise UnreadableLetterError(f"the app has no sink '{name}' (any more)")
-        row = row_of(stored.letter, pump.sink.place.schema)
+        row = row_of(stored.letter, pump.sink.binding.schema)
         try:
             await pump.again([row])
         except RowsRefusedError as error:

@@ -13,7 +13,7 @@ from lockstep.clock import Clock
 from lockstep.events import Attribute, AttributeType, EventsRecord, InputEvent, StreamSchema
 from lockstep.events.codec import encode_record, send_id_of
 from lockstep.telemetry import Logger
-from lockstep_services.publisher.contract import OnError, RefusedRow, SinkPlace
+from lockstep_services.publisher.contract import OnError, RefusedRow, SinkBinding
 from lockstep_services.publisher.letters import letter_of
 
 SHOWN_ROWS: Final = 20
@@ -23,8 +23,10 @@ SHOWN_ROWS: Final = 20
 class Aside:
     """Of one sink. `put` may be repeated. Errors: UnavailableError."""
 
-    def __init__(self, place: SinkPlace, bus: Bus, clock: Clock, log: Logger, node: str) -> None:
-        self._place = place
+    def __init__(
+        self, binding: SinkBinding, bus: Bus, clock: Clock, log: Logger, node: str
+    ) -> None:
+        self._binding = binding
         self._bus = bus
         self._clock = clock
         self._log = log
@@ -34,7 +36,7 @@ class Aside:
         """Takes them over."""
         if not refused:
             return
-        match self._place.on_error:
+        match self._binding.on_error:
             case OnError.LOG:
                 self._tell(refused)
             case OnError.STREAM:
@@ -50,7 +52,7 @@ class Aside:
     def _tell(self, refused: Sequence[RefusedRow]) -> None:
         for one in refused[:SHOWN_ROWS]:
             self._log.error(
-                "row dropped", id=self._place.row_id(one.row), row=str(one.row.data),
+                "row dropped", id=self._binding.row_id(one.row), row=str(one.row.data),
                 reason=one.reason,
             )  # fmt: skip
         if len(refused) > SHOWN_ROWS:
@@ -58,16 +60,16 @@ class Aside:
 
     async def _bury(self, refused: Sequence[RefusedRow]) -> None:
         for one in refused:
-            letter = letter_of(self._place, one, clock_ms=self._clock.now_ms(), node=self._node)
+            letter = letter_of(self._binding, one, clock_ms=self._clock.now_ms(), node=self._node)
             await self._bus.dead_letters.append(letter, dedup_id=self._id_of(one))
 
     async def _send_to_fault_stream(self, refused: Sequence[RefusedRow]) -> None:
         """As inputs of the app: every replica folds them at the same position. Their ids are
         remembered by the processors, too, for when the log has forgotten them."""
-        log = await self._bus.input_log(self._place.log, make=False)
-        schema = fault_schema(self._place.schema)
+        log = await self._bus.input_log(self._binding.log, make=False)
+        schema = fault_schema(self._binding.schema)
         for one in refused:
-            told = f"sink {self._place.name}: {one.reason}"
+            told = f"sink {self._binding.name}: {one.reason}"
             event = InputEvent(one.row.timestamp_ms, (*one.row.data, told))
             record = EventsRecord(
                 schema.name, self._clock.now_ms(), ((event,),), has_timestamps=True
@@ -77,7 +79,7 @@ class Aside:
             await log.append_encoded(payload, dedup_id=dedup_id)
 
     def _id_of(self, one: RefusedRow) -> str:
-        return f"{self._place.row_id(one.row)}@{self._place.name}"
+        return f"{self._binding.row_id(one.row)}@{self._binding.name}"
 
 
 def fault_schema(schema: StreamSchema) -> StreamSchema:

@@ -14,7 +14,7 @@ from lockstep.siddhiql.checking.connectors import find_type, options_of
 from lockstep.sinks import Sink as MessageSink
 from lockstep.store import Cursors
 from lockstep.telemetry import Logger
-from lockstep_services.publisher.contract import OnError, Sink, SinkPlace, SinkSetupError
+from lockstep_services.publisher.contract import OnError, Sink, SinkBinding, SinkSetupError
 from lockstep_services.publisher.installed import installed_sinks
 from lockstep_services.publisher.rdbms.connections import Connections, dsn_of
 from lockstep_services.publisher.rdbms.sink import RdbmsSink
@@ -31,7 +31,7 @@ from lockstep_services.publisher.sinks.nats import nats_sink, topic_sink
 class Refused:
     """A sink that cannot be set up, and why."""
 
-    place: SinkPlace
+    binding: SinkBinding
     error: SinkSetupError
 
 
@@ -71,13 +71,13 @@ class SinkFactory:
                 kind = annotation.get("type") or "none"
                 sink = f"{name}.{number}.{kind}"
                 on_error = OnError((annotation.get("on.error") or OnError.STORE).upper())
-                place = SinkPlace(
+                binding = SinkBinding(
                     view.name, view.plan.schemas[name], sink, view.log.since_ms, on_error
                 )
                 try:
-                    yield self._build(place, kind, annotation, definition)
+                    yield self._build(binding, kind, annotation, definition)
                 except SinkSetupError as error:
-                    yield Refused(place, error)
+                    yield Refused(binding, error)
 
     async def close(self) -> None:
         """Ends all database connections."""
@@ -86,7 +86,7 @@ class SinkFactory:
 
     def _build(
         self,
-        place: SinkPlace,
+        binding: SinkBinding,
         kind: str,
         annotation: ast.Annotation,
         definition: ast.StreamDefinition | ast.TableDefinition,
@@ -94,27 +94,27 @@ class SinkFactory:
         known = find_type(ExtensionKind.SINK, kind)
         name = known.name if known is not None else kind
         if name == "rdbms":
-            return self._rdbms(place, annotation, definition)
+            return self._rdbms(binding, annotation, definition)
         if name == "kafka":
-            return KafkaSink(place, annotation, self._cursors)
+            return KafkaSink(binding, annotation, self._cursors)
         try:
-            distribution = build_distribution(place.schema, annotation)
-            lanes = [self._lane(place, name, each) for each in destinations(annotation)]
+            distribution = build_distribution(binding.schema, annotation)
+            lanes = [self._lane(binding, name, each) for each in destinations(annotation)]
         except SiddhiQLError as error:
-            raise SinkSetupError(error.message, where=place.key, hint=error.hint) from error
-        waits = place.on_error is OnError.WAIT
-        return StoredCursorSink(place, self._cursors, distribution, lanes, waits_for_ever=waits)
+            raise SinkSetupError(error.message, where=binding.key, hint=error.hint) from error
+        waits = binding.on_error is OnError.WAIT
+        return StoredCursorSink(binding, self._cursors, distribution, lanes, waits_for_ever=waits)
 
-    def _lane(self, place: SinkPlace, name: str, annotation: ast.Annotation) -> Lane:
+    def _lane(self, binding: SinkBinding, name: str, annotation: ast.Annotation) -> Lane:
         """The way to one destination, whose options the annotation holds."""
-        writer = MessageWriter(place.schema, annotation)
+        writer = MessageWriter(binding.schema, annotation)
         options = options_of(ExtensionKind.SINK, annotation)
         if name == "file":
-            return FileLane(place, writer, options)
+            return FileLane(binding, writer, options)
         match name:
             case "log":
                 sink: MessageSink = LogSink(
-                    options, self._log, f"{place.app} : {place.schema.name}"
+                    options, self._log, f"{binding.app} : {binding.schema.name}"
                 )
             case "nats":
                 sink = nats_sink(options, self._topics)
@@ -123,27 +123,29 @@ class SinkFactory:
             case "http":
                 sink = HttpSink(options)
             case _:
-                sink = self._installed(place, name, options)
-        return MessageLane(place, writer, sink)
+                sink = self._installed(binding, name, options)
+        return MessageLane(binding, writer, sink)
 
-    def _installed(self, place: SinkPlace, name: str, options: Mapping[str, str]) -> MessageSink:
+    def _installed(
+        self, binding: SinkBinding, name: str, options: Mapping[str, str]
+    ) -> MessageSink:
         maker = self._makers.get(name)
         if maker is None:
             raise SinkSetupError(
                 f"nobody carries messages of type '{name}' on this publisher",
-                where=place.key,
+                where=binding.key,
                 hint="install the package that declares it beside every service",
             )
         try:
             return maker(options)
         except (LookupError, TypeError, ValueError) as error:
             raise SinkSetupError(
-                f"'{name}' does not take its options: {error}", where=place.key
+                f"'{name}' does not take its options: {error}", where=binding.key
             ) from error
 
     def _rdbms(
         self,
-        place: SinkPlace,
+        binding: SinkBinding,
         annotation: ast.Annotation,
         definition: ast.StreamDefinition | ast.TableDefinition,
     ) -> Sink:
@@ -159,5 +161,5 @@ class SinkFactory:
             one.name.lower(): one.positional for one in definition.annotations
         }
         key = keys.get("primarykey", ()) if isinstance(definition, ast.TableDefinition) else ()
-        table = annotation.get("table.name") or place.schema.name
-        return RdbmsSink(place, table, key, connections)
+        table = annotation.get("table.name") or binding.schema.name
+        return RdbmsSink(binding, table, key, connections)

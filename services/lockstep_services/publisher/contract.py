@@ -37,7 +37,7 @@ class OnError(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SinkPlace:
+class SinkBinding:
     """Which app and stream (or table) a sink serves, and its name, stable for equal app texts.
 
     `since_ms`: when the app's logs began; 0 for the oldest ones.
@@ -75,7 +75,7 @@ class Sink(Protocol):
     """An open or closed destination. Errors: UnavailableError (try again), RowsRefusedError."""
 
     @property
-    def place(self) -> SinkPlace:
+    def binding(self) -> SinkBinding:
         """What it serves."""
 
     @property

@@ -19,7 +19,7 @@ from lockstep.events import (
     OutputRow,
     StreamSchema,
 )
-from lockstep_services.publisher.contract import RefusedRow, SinkPlace
+from lockstep_services.publisher.contract import RefusedRow, SinkBinding
 
 ORIGIN: Final = "publisher/"
 _FRACTIONS: Final = (AttributeType.FLOAT, AttributeType.DOUBLE)
@@ -41,19 +41,19 @@ class _Body(msgspec.Struct):
     """A deletion's values: those of the table's key, without names."""
 
 
-def letter_of(place: SinkPlace, refused: RefusedRow, *, clock_ms: int, node: str) -> DeadLetter:
+def letter_of(binding: SinkBinding, refused: RefusedRow, *, clock_ms: int, node: str) -> DeadLetter:
     """What the error store keeps."""
     row = refused.row
-    is_key = len(row.data) != len(place.schema.names)
-    event = {} if is_key else dict(zip(place.schema.names, row.data, strict=True))
+    is_key = len(row.data) != len(binding.schema.names)
+    event = {} if is_key else dict(zip(binding.schema.names, row.data, strict=True))
     body = _Body(
-        place.row_id(row), row.operation.name, event, place.name, row.timestamp_ms,
+        binding.row_id(row), row.operation.name, event, binding.name, row.timestamp_ms,
         list(row.data) if is_key else [],
     )  # fmt: skip
     return DeadLetter(
-        app=place.app,
-        stream=place.schema.name,
-        reason=f"sink {place.name}: {refused.reason}",
+        app=binding.app,
+        stream=binding.schema.name,
+        reason=f"sink {binding.name}: {refused.reason}",
         payload=msgspec.json.encode(body, enc_hook=str),
         content_type="application/json",
         clock_ms=clock_ms,

@@ -50,8 +50,8 @@ class Pump:
         self._clock = clock
         self._settings = settings
         self._metrics = metrics
-        self._log = log.bind(app=sink.place.app, sink=sink.place.name)
-        self._aside = Aside(sink.place, bus, clock, self._log, node)
+        self._log = log.bind(app=sink.binding.app, sink=sink.binding.name)
+        self._aside = Aside(sink.binding, bus, clock, self._log, node)
         self._pace = _pace_of(sink, settings)
         self._moved_ms = 0
         self._delivering = asyncio.Lock()
@@ -61,8 +61,8 @@ class Pump:
 
     def status(self, log_end: int) -> SinkStatus:
         """How it is doing."""
-        place = self.sink.place
-        return SinkStatus(place.app, place.name, self.cursor, log_end, self.trouble)
+        binding = self.sink.binding
+        return SinkStatus(binding.app, binding.name, self.cursor, log_end, self.trouble)
 
     async def run(self) -> None:
         """Delivers whenever the lease is held; until cancelled."""
@@ -75,7 +75,7 @@ class Pump:
             await self.sink.close()
 
     async def _deliver_while_held(self) -> None:
-        log = await self._bus.output_log(self.sink.place.log)
+        log = await self._bus.output_log(self.sink.binding.log)
         try:
             await self._open(log)
             while self._keeper.held:
@@ -100,14 +100,14 @@ class Pump:
         UnavailableError, RowsRefusedError, FencedError.
         """
         if not self.sink.takes_again:
-            place = self.sink.place
+            binding = self.sink.binding
             raise RowsRefusedError(
                 [RefusedRow(row, "this sink takes rows in their order alone") for row in rows],
-                where=place.key,
+                where=binding.key,
             )
         async with self._delivering:
             if not self.is_open:
-                raise UnavailableError("the sink is not open", where=self.sink.place.key)
+                raise UnavailableError("the sink is not open", where=self.sink.binding.key)
             await self.sink.deliver(Batch(self.cursor, rows))
 
     async def _open(self, log: OutputLog) -> None:
@@ -134,7 +134,7 @@ class Pump:
         record = entry.record
         if not isinstance(record, OutputRecord):
             return NO_ROWS
-        return in_columns(record.rows).of_stream(self.sink.place.schema.name)
+        return in_columns(record.rows).of_stream(self.sink.binding.schema.name)
 
     def _batch(self, waiting: deque[tuple[OutputEntry, RowsOfColumns]]) -> Batch:
         """Takes whole records with as many rows as the pace allows, unless one record has more."""
@@ -159,14 +159,14 @@ class Pump:
         self._metrics.observe(
             "lockstep_publisher_delivery_ms",
             took_ms,
-            app=self.sink.place.app,
-            sink=self.sink.place.name,
+            app=self.sink.binding.app,
+            sink=self.sink.binding.name,
         )
         self._metrics.count(
             "lockstep_publisher_delivered_total",
             len(batch.rows),
-            app=self.sink.place.app,
-            sink=self.sink.place.name,
+            app=self.sink.binding.app,
+            sink=self.sink.binding.name,
         )
 
     async def _deliver(self, batch: Batch) -> None:
@@ -197,7 +197,9 @@ class Pump:
         first, limit = self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms
         pause_ms = min(first * 2 ** min(attempt - 1, 20), limit)
         self._metrics.count(
-            "lockstep_publisher_retries_total", app=self.sink.place.app, sink=self.sink.place.name
+            "lockstep_publisher_retries_total",
+            app=self.sink.binding.app,
+            sink=self.sink.binding.name,
         )
         self._log.warning("sink away", attempt=attempt, pause_ms=pause_ms, error=str(error))
         if not self._keeper.held:
@@ -210,8 +212,8 @@ class Pump:
         self._metrics.count(
             "lockstep_publisher_failed_total",
             len(refused),
-            app=self.sink.place.app,
-            sink=self.sink.place.name,
+            app=self.sink.binding.app,
+            sink=self.sink.binding.name,
         )
 
 

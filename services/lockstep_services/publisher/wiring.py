@@ -40,7 +40,7 @@ class _AppDelivery:
     @property
     def task_names(self) -> list[str]:
         app = self.view.name
-        pumps = [f"pump-{pump.sink.place.key}" for pump in self.pumps]
+        pumps = [f"pump-{pump.sink.binding.key}" for pump in self.pumps]
         return [*pumps, f"trim-{app}", f"again-{app}", f"lease-{app}"]
 
 
@@ -97,7 +97,7 @@ class Publisher:
                 continue
             found += [pump.status(delivery.log_end) for pump in delivery.pumps]
             found += [
-                SinkStatus(one.place.app, one.place.name, 0, delivery.log_end, str(one.error))
+                SinkStatus(one.binding.app, one.binding.name, 0, delivery.log_end, str(one.error))
                 for one in delivery.refused
             ]
         return tuple(found)
@@ -134,7 +134,7 @@ class Publisher:
         delivery = _AppDelivery(view, keeper)
         for sink in self._factory.sinks_of(view):
             if isinstance(sink, Refused):
-                context.log.error("sink refused", sink=sink.place.key, error=str(sink.error))
+                context.log.error("sink refused", sink=sink.binding.key, error=str(sink.error))
                 delivery.refused.append(sink)
                 continue
             pump = Pump(
@@ -142,7 +142,7 @@ class Publisher:
                 context.metrics, context.log, context.node,
             )  # fmt: skip
             delivery.pumps.append(pump)
-            context.tasks.supervise(f"pump-{sink.place.key}", pump.run)
+            context.tasks.supervise(f"pump-{sink.binding.key}", pump.run)
         context.tasks.supervise(f"lease-{view.name}", keeper.run)
         again = Again(view.name, context.world.bus, keeper, delivery.pumps, context.clock)
         context.tasks.supervise(f"again-{view.name}", again.run)

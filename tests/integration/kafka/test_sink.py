@@ -21,7 +21,12 @@ from lockstep.events import (
 )
 from lockstep.siddhiql import ast, parse
 from lockstep.store.memory import MemoryStore
-from lockstep_services.publisher.contract import Batch, RowsRefusedError, SinkPlace, SinkSetupError
+from lockstep_services.publisher.contract import (
+    Batch,
+    RowsRefusedError,
+    SinkBinding,
+    SinkSetupError,
+)
 from lockstep_services.publisher.sinks.kafka import KafkaSink
 from tests.kafka.broker import KafkaBroker
 from tests.kafka.topics import committed, create, fresh_topic
@@ -34,26 +39,26 @@ SCHEMA = StreamSchema(
 )
 
 
-def _place() -> SinkPlace:
-    return SinkPlace(f"App-{uuid.uuid4().hex}", SCHEMA, "Out.0.kafka")
+def _binding() -> SinkBinding:
+    return SinkBinding(f"App-{uuid.uuid4().hex}", SCHEMA, "Out.0.kafka")
 
 
 def _sink(
-    place: SinkPlace, address: str, topic: str, *, timeout_ms: int = PATIENCE_MS, **options: str
+    binding: SinkBinding, address: str, topic: str, *, timeout_ms: int = PATIENCE_MS, **options: str
 ) -> KafkaSink:
     named = {"type": "kafka", "bootstrap.servers": address, "topic": topic}
     named |= {name.replace("_", "."): value for name, value in options.items()}
     elements = tuple(ast.Element(name, value) for name, value in named.items())
     annotation = ast.Annotation("sink", elements)
-    return KafkaSink(place, annotation, MemoryStore().cursors, timeout_ms=timeout_ms)
+    return KafkaSink(binding, annotation, MemoryStore().cursors, timeout_ms=timeout_ms)
 
 
-def _annotated(place: SinkPlace, text: str) -> KafkaSink:
+def _annotated(binding: SinkBinding, text: str) -> KafkaSink:
     app = parse(f"{text} define stream Out (room string, value int);")
     definition = app.definitions[0]
     assert isinstance(definition, ast.StreamDefinition)
     (annotation,) = definition.annotations
-    return KafkaSink(place, annotation, MemoryStore().cursors, timeout_ms=PATIENCE_MS)
+    return KafkaSink(binding, annotation, MemoryStore().cursors, timeout_ms=PATIENCE_MS)
 
 
 def _batch(up_to: int, *values: Any, room: str = "attic") -> Batch:
@@ -70,8 +75,8 @@ def _values(address: str, topic: str) -> list[int]:
 
 async def test_rows_arrive_in_order_with_their_ids_and_the_cursor_stays(kafka: KafkaBroker) -> None:
     """Who opens the sink next goes on behind what was delivered."""
-    place, topic = _place(), fresh_topic()
-    sink = _sink(place, kafka.url, topic, key="{{room}}")
+    binding, topic = _binding(), fresh_topic()
+    sink = _sink(binding, kafka.url, topic, key="{{room}}")
     assert await sink.open() == 0
     await sink.deliver(_batch(3, 1, 2))
     await sink.deliver(_batch(5))
@@ -80,10 +85,10 @@ async def test_rows_arrive_in_order_with_their_ids_and_the_cursor_stays(kafka: K
     found = await asyncio.to_thread(committed, kafka.url, topic)
     assert [json.loads(each.value)["event"]["value"] for each in found] == [1, 2, 3]
     assert [each.id for each in found] == [
-        f"{place.app}/main/0/{end}" for end in ("3.0", "3.1", "7.0")
+        f"{binding.app}/main/0/{end}" for end in ("3.0", "3.1", "7.0")
     ]
     assert {each.key for each in found} == {"attic"}
-    again = _sink(place, kafka.url, topic)
+    again = _sink(binding, kafka.url, topic)
     assert await again.open() == 7
     await again.deliver(_batch(7, 3))
     assert await asyncio.to_thread(_values, kafka.url, topic) == [1, 2, 3]
@@ -92,8 +97,8 @@ async def test_rows_arrive_in_order_with_their_ids_and_the_cursor_stays(kafka: K
 
 async def test_who_was_replaced_is_shut_out(kafka: KafkaBroker) -> None:
     """Its rows do not become visible, the successor's do."""
-    place, topic = _place(), fresh_topic()
-    old, new = _sink(place, kafka.url, topic), _sink(place, kafka.url, topic)
+    binding, topic = _binding(), fresh_topic()
+    old, new = _sink(binding, kafka.url, topic), _sink(binding, kafka.url, topic)
     await old.open()
     await old.deliver(_batch(1, 1))
     assert await new.open() == 1
@@ -106,17 +111,19 @@ async def test_who_was_replaced_is_shut_out(kafka: KafkaBroker) -> None:
 
 async def test_a_transaction_left_open_leaves_nothing(kafka: KafkaBroker) -> None:
     """A publisher that died in the middle: its records are aborted by the next who opens."""
-    place, topic = _place(), fresh_topic()
-    sink = _sink(place, kafka.url, topic)
+    binding, topic = _binding(), fresh_topic()
+    sink = _sink(binding, kafka.url, topic)
     await sink.open()
     await sink.deliver(_batch(1, 1))
     await sink.close()
-    dying = Producer({"bootstrap.servers": kafka.url, "transactional.id": f"lockstep/{place.key}"})
+    dying = Producer(
+        {"bootstrap.servers": kafka.url, "transactional.id": f"lockstep/{binding.key}"}
+    )
     await asyncio.to_thread(dying.init_transactions, 20)
     dying.begin_transaction()
     dying.produce(topic, json.dumps({"event": {"room": "x", "value": 99}}).encode(), partition=0)
     assert await asyncio.to_thread(dying.flush, 20) == 0
-    successor = _sink(place, kafka.url, topic)
+    successor = _sink(binding, kafka.url, topic)
     assert await successor.open() == 1
     await successor.deliver(_batch(2, 2))
     assert await asyncio.to_thread(_values, kafka.url, topic) == [1, 2]
@@ -125,8 +132,8 @@ async def test_a_transaction_left_open_leaves_nothing(kafka: KafkaBroker) -> Non
 
 async def test_a_broker_that_dies_holds_the_sink_up_and_loses_nothing(mortal: KafkaBroker) -> None:
     """UnavailableError while it is away; the same batch tried again is there once."""
-    place, topic = _place(), fresh_topic()
-    sink = _sink(place, mortal.url, topic, timeout_ms=5_000)
+    binding, topic = _binding(), fresh_topic()
+    sink = _sink(binding, mortal.url, topic, timeout_ms=5_000)
 
     async def delivered(batch: Batch) -> None:
         async with asyncio.timeout(PATIENCE_MS / 1000):
@@ -148,9 +155,9 @@ async def test_a_broker_that_dies_holds_the_sink_up_and_loses_nothing(mortal: Ka
 
 async def test_a_row_that_kafka_refuses_is_named_and_the_others_go(kafka: KafkaBroker) -> None:
     """Too large for the topic: that row alone, nothing of the batch is visible until without it."""
-    place, topic = _place(), fresh_topic()
+    binding, topic = _binding(), fresh_topic()
     await asyncio.to_thread(create, kafka.url, topic, 1, max_message_bytes="2000")
-    sink = _sink(place, kafka.url, topic)
+    sink = _sink(binding, kafka.url, topic)
     await sink.open()
     good, large = _batch(1, 1).rows[0], _batch(1, 2, room="x" * 5_000).rows[0]
     with pytest.raises(RowsRefusedError) as caught:
@@ -163,11 +170,11 @@ async def test_a_row_that_kafka_refuses_is_named_and_the_others_go(kafka: KafkaB
 
 async def test_topic_and_partition_may_come_from_the_row(kafka: KafkaBroker) -> None:
     """A partition that is none refuses the row; numbers of `sequence.id` rise."""
-    place, base = _place(), fresh_topic()
+    binding, base = _binding(), fresh_topic()
     topic = f"{base}-attic"
     await asyncio.to_thread(create, kafka.url, topic, 3)
     sink = _sink(
-        place, kafka.url, f"{base}-{{{{room}}}}", partition_no="{{value}}", sequence_id="s"
+        binding, kafka.url, f"{base}-{{{{room}}}}", partition_no="{{value}}", sequence_id="s"
     )
     await sink.open()
     await sink.deliver(_batch(4, 2, 0))
@@ -183,12 +190,12 @@ async def test_a_distributed_sink_writes_to_its_partitions_in_one_transaction(
     kafka: KafkaBroker,
 ) -> None:
     """By the key's text, as the older product divides."""
-    place, topic = _place(), fresh_topic()
+    binding, topic = _binding(), fresh_topic()
     await asyncio.to_thread(create, kafka.url, topic, 2)
     common = f"@sink(type='kafka', bootstrap.servers='{kafka.url}', topic='{topic}', "
     spread = "@distribution(strategy='partitioned', partitionKey='value', "
     places = "@destination(partition.no='0'), @destination(partition.no='1')))"
-    sink = _annotated(place, common + spread + places)
+    sink = _annotated(binding, common + spread + places)
     await sink.open()
     await sink.deliver(_batch(1, 1, 2, 3, 4))
     found = await asyncio.to_thread(committed, kafka.url, topic, 2)
@@ -210,4 +217,4 @@ async def test_what_cannot_work_is_told(
     """As a mistake of the app, not as a broker that is away; the client alone knows its names."""
     given: dict[str, Any] = {"topic": fresh_topic(), **options}
     with pytest.raises(SinkSetupError, match=told):
-        await _sink(_place(), kafka.url, **given).open()
+        await _sink(_binding(), kafka.url, **given).open()

@@ -434,11 +434,11 @@ async def test_a_distributed_sink_sends_each_row_to_its_destination(
 def test_row_ids_are_the_outputs_identity() -> None:
     """Stable over restarts and publishers."""
     from lockstep.events import Attribute, AttributeType, StreamSchema
-    from lockstep_services.publisher.contract import SinkPlace
+    from lockstep_services.publisher.contract import SinkBinding
 
     schema = StreamSchema("S", (Attribute("a", AttributeType.INT),))
     row = OutputRow(OutputId(7, 2), "S", 0, (1,))
-    assert SinkPlace("A", schema, "S.0.http").row_id(row) == "A/main/0/7.2"
+    assert SinkBinding("A", schema, "S.0.http").row_id(row) == "A/main/0/7.2"
 
 
 async def test_a_refused_row_comes_back_on_the_fault_stream(cluster_of: Start) -> None:

@@ -17,7 +17,7 @@ from lockstep_services.publisher.contract import (
     Batch,
     RefusedRow,
     RowsRefusedError,
-    SinkPlace,
+    SinkBinding,
     SinkSetupError,
 )
 from lockstep_services.publisher.rdbms.changes import columns, keyed_changes, values
@@ -52,10 +52,10 @@ class RdbmsSink:
     at_once = None
 
     def __init__(
-        self, place: SinkPlace, table: str, key: tuple[str, ...], connections: Connections
+        self, binding: SinkBinding, table: str, key: tuple[str, ...], connections: Connections
     ) -> None:
-        self.place = place
-        self._sql = TableSql(table, place.schema, key)
+        self.binding = binding
+        self._sql = TableSql(table, binding.schema, key)
         self._key = key
         self._connections = connections
         self._epoch = 0
@@ -70,14 +70,14 @@ class RdbmsSink:
                 await connection.execute("SELECT pg_advisory_xact_lock(7235471)")
                 await connection.execute(CREATE_CURSORS)
                 await connection.execute(self._sql.create)
-                taken = await connection.fetchrow(TAKE_OVER, self.place.key)
+                taken = await connection.fetchrow(TAKE_OVER, self.binding.key)
         except AWAY as error:
             raise UnavailableError(
-                f"the database is away: {why_away(error)}", where=self.place.key
+                f"the database is away: {why_away(error)}", where=self.binding.key
             ) from error
         except asyncpg.PostgresError as error:
             raise SinkSetupError(
-                f"the table cannot be used: {error}", where=self.place.key
+                f"the table cannot be used: {error}", where=self.binding.key
             ) from error
         self._epoch, self._sequence = taken["epoch"], taken["sequence"]
         return self._sequence
@@ -88,13 +88,13 @@ class RdbmsSink:
             await self._transact(batch)
         except AWAY as error:
             raise UnavailableError(
-                f"the database is away: {why_away(error)}", where=self.place.key
+                f"the database is away: {why_away(error)}", where=self.binding.key
             ) from error
         except UNFIT as error:
             refused = await self._find_refused(batch.rows)
             if not refused:
                 refused = [RefusedRow(row, str(error)) for row in batch.rows]
-            raise RowsRefusedError(refused, where=self.place.key) from error
+            raise RowsRefusedError(refused, where=self.binding.key) from error
         self._sequence = batch.up_to
 
     def pending(self, batch: Batch) -> Sequence[OutputRow]:
@@ -111,11 +111,11 @@ class RdbmsSink:
         pool = await self._connections.pool()
         async with pool.acquire() as connection, connection.transaction():
             moved = await connection.execute(
-                MOVE, self.place.key, self._epoch, self._sequence, batch.up_to
+                MOVE, self.binding.key, self._epoch, self._sequence, batch.up_to
             )
             if moved != "UPDATE 1":
                 raise FencedError(
-                    "another publisher has taken this sink over", where=self.place.key
+                    "another publisher has taken this sink over", where=self.binding.key
                 )
             await self._write(connection, batch.rows)
 
@@ -136,14 +136,14 @@ class RdbmsSink:
                 await probe.rollback()
         except AWAY as error:
             raise UnavailableError(
-                f"the database is away: {why_away(error)}", where=self.place.key
+                f"the database is away: {why_away(error)}", where=self.binding.key
             ) from error
         return refused
 
     async def _write(self, connection: asyncpg.Connection, rows: Sequence[OutputRow]) -> None:
         if not rows:
             return
-        schema = self.place.schema
+        schema = self.binding.schema
         if self._key:
             changes = keyed_changes(rows, schema, self._key)
             if changes.deletes:

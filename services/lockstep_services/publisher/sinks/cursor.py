@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from lockstep.events import OutputId, OutputRow, UnavailableError
 from lockstep.mapping import Distribution
 from lockstep.store import Cursors
-from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, SinkPlace
+from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, SinkBinding
 from lockstep_services.publisher.sinks.file import FileLane
 from lockstep_services.publisher.sinks.lanes import Lane, chunks, side_by_side
 
@@ -22,14 +22,14 @@ class StoredCursorSink:
 
     def __init__(
         self,
-        place: SinkPlace,
+        binding: SinkBinding,
         cursors: Cursors,
         distribution: Distribution,
         lanes: Sequence[Lane],
         *,
         waits_for_ever: bool = False,
     ) -> None:
-        self.place = place
+        self.binding = binding
         self.waits_for_ever = waits_for_ever
         self._cursors = cursors
         self._distribution = distribution
@@ -54,7 +54,7 @@ class StoredCursorSink:
         for lane in self._lanes:
             await lane.open()
         self._turn = self._distribution.turn = await self._cursors.get(self._turn_key)
-        return await self._cursors.get(self.place.key)
+        return await self._cursors.get(self.binding.key)
 
     async def deliver(self, batch: Batch) -> None:
         """Sends, then moves the cursor.
@@ -64,7 +64,7 @@ class StoredCursorSink:
         """
         if batch.rows:
             await self._send(batch)
-        await self._cursors.put(self.place.key, batch.up_to)
+        await self._cursors.put(self.binding.key, batch.up_to)
         self._routes.clear()
         for lane in self._lanes:
             lane.forget()
@@ -92,7 +92,7 @@ class StoredCursorSink:
 
     @property
     def _turn_key(self) -> str:
-        return f"{self.place.key}/turn"
+        return f"{self.binding.key}/turn"
 
     async def _send(self, batch: Batch) -> None:
         """Every lane gets its share, whatever happens to the others."""
@@ -105,7 +105,7 @@ class StoredCursorSink:
         if away:
             raise next(iter(away.values()))
         if refused:
-            raise RowsRefusedError(refused, where=self.place.key)
+            raise RowsRefusedError(refused, where=self.binding.key)
 
     async def _share_out(
         self, batch: Batch, skipped: set[int]

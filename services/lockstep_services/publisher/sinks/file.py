@@ -24,7 +24,7 @@ import msgspec
 
 from lockstep.events import OutputId, OutputRow, UnavailableError
 from lockstep.mapping import MappingError, MessageWriter
-from lockstep_services.publisher.contract import RefusedRow, SinkPlace, event_of
+from lockstep_services.publisher.contract import RefusedRow, SinkBinding, event_of
 
 TAIL_BYTES: Final = 1_048_576
 T = TypeVar("T")
@@ -48,10 +48,12 @@ class FileLane:
 
     at_once = None
 
-    def __init__(self, place: SinkPlace, writer: MessageWriter, options: Mapping[str, str]) -> None:
+    def __init__(
+        self, binding: SinkBinding, writer: MessageWriter, options: Mapping[str, str]
+    ) -> None:
         uri = options["file.uri"]
         self._path = Path(unquote(urlsplit(uri).path) if uri.startswith("file:") else uri)
-        safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in place.key)
+        safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in binding.key)
         self._note_path = self._path.with_name(f".{self._path.name}.{safe}")
         self._lock_path = self._note_path.with_name(f"{self._note_path.name}.lock")
         self._note: _Note | None = None

@@ -33,7 +33,7 @@ from lockstep_services.publisher.contract import (
     Batch,
     RefusedRow,
     RowsRefusedError,
-    SinkPlace,
+    SinkBinding,
     SinkSetupError,
 )
 from lockstep_services.publisher.sinks.kafka_records import Record, Records
@@ -73,15 +73,15 @@ class KafkaSink:
 
     def __init__(
         self,
-        place: SinkPlace,
+        binding: SinkBinding,
         annotation: ast.Annotation,
         cursors: Cursors,
         *,
         timeout_ms: int = TIMEOUT_MS,
     ) -> None:
-        self.place = place
+        self.binding = binding
         self._timeout_s = timeout_ms / 1000
-        self._records = Records(place, annotation)
+        self._records = Records(binding, annotation)
         self._settings: dict[str, Any] = {
             **self._records.settings,
             "log_level": 0,  # every call tells its own errors
@@ -96,7 +96,7 @@ class KafkaSink:
         store remembers, perhaps a batch less.
         """
         await self.close()
-        remembered = await self._cursors.get(self.place.key)
+        remembered = await self._cursors.get(self.binding.key)
         opened = await asyncio.to_thread(self._take_over, remembered)
         self._opened = opened
         return opened.sequence
@@ -116,7 +116,7 @@ class KafkaSink:
             await self.close()
             raise
         opened.sequence = batch.up_to
-        await self._cursors.put(self.place.key, batch.up_to)
+        await self._cursors.put(self.binding.key, batch.up_to)
 
     def pending(self, batch: Batch) -> Sequence[OutputRow]:
         """All or nothing arrives."""
@@ -134,7 +134,7 @@ class KafkaSink:
             await asyncio.to_thread(opened.producer.purge)
 
     @property
-    def _cursor_place(self) -> str:
+    def _cursor_topic(self) -> str:
         return self._records.only_topic or CURSOR_TOPIC
 
     def _take_over(self, remembered: int) -> _Opened:
@@ -143,7 +143,7 @@ class KafkaSink:
             producer = Producer(
                 {
                     **self._settings,
-                    "transactional.id": f"lockstep/{self.place.key}",
+                    "transactional.id": f"lockstep/{self.binding.key}",
                     "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
                 }
             )
@@ -154,7 +154,7 @@ class KafkaSink:
 
     def _ensure_topic(self) -> None:
         admin = AdminClient(self._settings)
-        topic = self._cursor_place
+        topic = self._cursor_topic
         if topic in admin.list_topics(timeout=self._timeout_s).topics:
             return
         made = admin.create_topics([NewTopic(topic)], request_timeout=self._timeout_s)[topic]
@@ -168,13 +168,13 @@ class KafkaSink:
         consumer = Consumer(
             {
                 **self._settings,
-                "group.id": f"lockstep.{self.place.key}",
+                "group.id": f"lockstep.{self.binding.key}",
                 "isolation.level": "read_committed",
             }
         )
         try:
-            place = TopicPartition(self._cursor_place, 0)
-            found = consumer.committed([place], timeout=self._timeout_s)[0]
+            committed = TopicPartition(self._cursor_topic, 0)
+            found = consumer.committed([committed], timeout=self._timeout_s)[0]
             if found.error is not None:
                 raise KafkaException(found.error)
             known = found.offset if found.offset >= 0 else remembered
@@ -194,17 +194,17 @@ class KafkaSink:
                     _produce(producer, made, refused)
             _serve(producer, self._timeout_s)
             if not refused:
-                cursor = TopicPartition(self._cursor_place, 0, batch.up_to)
+                cursor = TopicPartition(self._cursor_topic, 0, batch.up_to)
                 producer.send_offsets_to_transaction([cursor], opened.group, self._timeout_s)
                 producer.commit_transaction(self._timeout_s)
         except KafkaException as error:
             raise self._translated(error.args[0]) from error
         if refused:
             # The transaction stays open: who opens the sink next ends it.
-            raise RowsRefusedError(refused, where=self.place.key)
+            raise RowsRefusedError(refused, where=self.binding.key)
 
     def _translated(self, told: KafkaError) -> UnavailableError | FencedError | SinkSetupError:
-        where = self.place.key
+        where = self.binding.key
         if told.code() in SHUT_OUT:
             return FencedError("another publisher has taken this sink over", where=where)
         if told.code() in MISTAKEN:

@@ -12,7 +12,7 @@ from lockstep.siddhiql import SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.checking.connectors import options_of
 from lockstep.siddhiql.parts import pairs
-from lockstep_services.publisher.contract import RefusedRow, SinkPlace, SinkSetupError
+from lockstep_services.publisher.contract import RefusedRow, SinkBinding, SinkSetupError
 from lockstep_services.publisher.sinks.lanes import chunks, message_id
 
 ID_HEADER: Final = "Lockstep-Id"
@@ -38,18 +38,18 @@ class _Destination:
 class Records:
     """Makes the records of one sink; SinkSetupError when its annotation cannot work."""
 
-    def __init__(self, place: SinkPlace, annotation: ast.Annotation) -> None:
-        self._place = place
+    def __init__(self, binding: SinkBinding, annotation: ast.Annotation) -> None:
+        self._binding = binding
         try:
-            self._distribution = build_distribution(place.schema, annotation)
+            self._distribution = build_distribution(binding.schema, annotation)
             self._destinations = [
                 _Destination(
-                    MessageWriter(place.schema, each), options_of(ExtensionKind.SINK, each)
+                    MessageWriter(binding.schema, each), options_of(ExtensionKind.SINK, each)
                 )
                 for each in destinations(annotation)
             ]
         except SiddhiQLError as error:
-            raise SinkSetupError(error.message, where=place.key, hint=error.hint) from error
+            raise SinkSetupError(error.message, where=binding.key, hint=error.hint) from error
         first = self._destinations[0].options
         self.settings: ClientSettings = {
             "bootstrap.servers": first["bootstrap.servers"],
@@ -95,7 +95,7 @@ class Records:
             "value": value,
             "timestamp": first.timestamp_ms,
             "headers": {
-                ID_HEADER: message_id(self._place, rows),
+                ID_HEADER: message_id(self._binding, rows),
                 "Content-Type": writer.content_type,
             },
         }

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from lockstep.events import Event, LockstepError, OutputId, OutputRow, UnavailableError
 from lockstep.mapping import MappingError, MessageWriter
 from lockstep.sinks import Message, MessageRefusedError, Sink
-from lockstep_services.publisher.contract import RefusedRow, SinkPlace, event_of
+from lockstep_services.publisher.contract import RefusedRow, SinkBinding, event_of
 
 T = TypeVar("T")
 
@@ -47,8 +47,8 @@ class Lane(Protocol):
 class MessageLane:
     """Rows as the messages of a Sink."""
 
-    def __init__(self, place: SinkPlace, writer: MessageWriter, sink: Sink) -> None:
-        self._place = place
+    def __init__(self, binding: SinkBinding, writer: MessageWriter, sink: Sink) -> None:
+        self._binding = binding
         self._writer = writer
         self._sink = sink
         self._done: set[OutputId] = set()
@@ -109,7 +109,7 @@ class MessageLane:
         first = events[0]
         try:
             message = Message(
-                message_id(self._place, rows),
+                message_id(self._binding, rows),
                 self._writer.write(events),
                 self._writer.content_type,
                 first.timestamp_ms,
@@ -122,13 +122,13 @@ class MessageLane:
         except UnavailableError as error:
             return error
         except OSError as error:
-            return UnavailableError(f"{type(error).__name__}: {error}", where=self._place.key)
+            return UnavailableError(f"{type(error).__name__}: {error}", where=self._binding.key)
         return None
 
 
-def message_id(place: SinkPlace, rows: Sequence[OutputRow]) -> str:
+def message_id(binding: SinkBinding, rows: Sequence[OutputRow]) -> str:
     """The identity of a message: of its row, or of its first and last."""
-    first = place.row_id(rows[0])
+    first = binding.row_id(rows[0])
     return first if len(rows) == 1 else f"{first}-{rows[-1].id.ordinal}"
 
 

@@ -8,7 +8,7 @@ from lockstep.events import OutputId, OutputRow, StreamSchema, UnavailableError
 from lockstep.mapping import MessageWriter, build_distribution, destinations
 from lockstep.siddhiql import ast, check
 from lockstep.sinks import Message, MessageRefusedError, Sink
-from lockstep_services.publisher.contract import SinkPlace
+from lockstep_services.publisher.contract import SinkBinding
 from lockstep_services.publisher.sinks.cursor import StoredCursorSink
 from lockstep_services.publisher.sinks.lanes import MessageLane
 
@@ -69,15 +69,15 @@ def stored_sink(
 ) -> StoredCursorSink:
     """A sink over given destinations, as the publisher builds it from an app's text."""
     schema, annotation = sink_of(definition)
-    place = SinkPlace("A", schema, "S.0.log")
+    binding = SinkBinding("A", schema, "S.0.log")
     places = destinations(annotation)
     assert len(places) == len(tolds)
     lanes = [
-        MessageLane(place, MessageWriter(schema, each), told)
+        MessageLane(binding, MessageWriter(schema, each), told)
         for each, told in zip(places, tolds, strict=True)
     ]
     return StoredCursorSink(
-        place, cursors or Cursors(), build_distribution(schema, annotation), lanes
+        binding, cursors or Cursors(), build_distribution(schema, annotation), lanes
     )
 
 

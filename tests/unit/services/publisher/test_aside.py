@@ -18,7 +18,7 @@ from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import plan_of
 from lockstep.siddhiql import check
 from lockstep_services.publisher.aside import SHOWN_ROWS, Aside, fault_schema
-from lockstep_services.publisher.contract import OnError, RefusedRow, SinkPlace
+from lockstep_services.publisher.contract import OnError, RefusedRow, SinkBinding
 from tests.unit.services.publisher.parts import row
 
 TEXT = (
@@ -28,7 +28,7 @@ TEXT = (
     " from !S select a, convert(_error, 'string') as why insert into Bad;"
 )
 APP = check(TEXT)
-PLACE = SinkPlace("A", APP.schemas["S"], "S.0.log")
+BINDING = SinkBinding("A", APP.schemas["S"], "S.0.log")
 
 
 def _bus() -> MemoryBus:
@@ -43,8 +43,8 @@ async def _bus_of_the_app() -> MemoryBus:
 
 
 def _aside(bus: MemoryBus, on_error: OnError) -> Aside:
-    place = replace(PLACE, on_error=on_error)
-    return Aside(place, bus, VirtualClock(), structlog.get_logger(), "node")
+    binding = replace(BINDING, on_error=on_error)
+    return Aside(binding, bus, VirtualClock(), structlog.get_logger(), "node")
 
 
 def _refused(*values: int) -> list[RefusedRow]:
@@ -79,7 +79,7 @@ async def test_to_the_fault_stream_once_each() -> None:
 
 async def test_what_is_sent_there_is_what_the_app_expects() -> None:
     """The schema is that of the checked app, and its queries see the row."""
-    assert fault_schema(PLACE.schema) == APP.schemas["!S"]
+    assert fault_schema(BINDING.schema) == APP.schemas["!S"]
     bus = await _bus_of_the_app()
     await _aside(bus, OnError.STREAM).put(_refused(7))
     log = await bus.input_log(LogName("A"))

@@ -9,7 +9,7 @@ import pytest
 
 from lockstep.events import UnavailableError
 from lockstep.mapping import MessageWriter
-from lockstep_services.publisher.contract import SinkPlace
+from lockstep_services.publisher.contract import SinkBinding
 from lockstep_services.publisher.sinks.file import FileLane
 from tests.unit.services.publisher.parts import row, sink_of
 
@@ -26,7 +26,9 @@ def lane(path: Path, kind: str = "csv", **more: str) -> FileLane:
         f"@sink(type='file', file.uri='{path}', {MAPS[kind]}) define stream S (k string, v int);"
     )
     options = {"file.uri": f"file:{path}", **more}
-    return FileLane(SinkPlace("A", schema, "S.0.file"), MessageWriter(schema, annotation), options)
+    return FileLane(
+        SinkBinding("A", schema, "S.0.file"), MessageWriter(schema, annotation), options
+    )
 
 
 @pytest.mark.parametrize(
