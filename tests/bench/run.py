@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.embedded import prepare_spark_environment
+from lockstep.events.codec import EncodedEntry
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.spark import SparkExecutor, close_slices
@@ -26,7 +27,7 @@ from lockstep.siddhiql import check
 from tests.bench import memory
 from tests.bench.queries import BENCHES, CHAIN, GROWTH, Bench, summed_over
 from tests.bench.suite import suite_figures, volume_figures
-from tests.bench.workload import RECORD_EVENTS, Entry, Log, numpy_seconds, slices_of
+from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, slices_of
 
 EVENTS = 1_000_000
 SLICE_RECORDS = 25
@@ -45,7 +46,7 @@ def log_of(text: str, *, two_streams: bool = False) -> tuple[Log, Log]:
     return Log([trade, quote] if two_streams else [trade]), Log([quote], seed=2)
 
 
-def seconds_of(executor: Executor, slices: Sequence[Sequence[Entry]]) -> tuple[float, int]:
+def seconds_of(executor: Executor, slices: Sequence[Sequence[EncodedEntry]]) -> tuple[float, int]:
     """(wall seconds, rows) of folding slices; rows are counted as columns."""
     rows = 0
     begun = time.perf_counter()

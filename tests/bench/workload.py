@@ -6,26 +6,17 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from lockstep.events import StreamSchema
-from lockstep.events.codec import encode_batch
+from lockstep.events.codec import EncodedEntry, encode_batch
 
 SYMBOLS = 100
 EVENTS_PER_MS = 10
 RECORD_EVENTS = 20_000
 _NAMES = pa.array([f"SYM{number:03d}" for number in range(SYMBOLS)])
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A record of the log (execute.contract.Encoded)."""
-
-    position: int
-    payload: bytes
 
 
 class Log:
@@ -37,7 +28,7 @@ class Log:
         self._position = 0
         self._count = 0
 
-    def take(self, events: int, record_events: int = RECORD_EVENTS) -> list[Entry]:
+    def take(self, events: int, record_events: int = RECORD_EVENTS) -> list[EncodedEntry]:
         """The next events, streams taking turns record by record."""
         entries = []
         for at in range(0, events, record_events):
@@ -45,7 +36,7 @@ class Log:
             entries.append(self._record(schema, min(record_events, events - at)))
         return entries
 
-    def _record(self, schema: StreamSchema, count: int) -> Entry:
+    def _record(self, schema: StreamSchema, count: int) -> EncodedEntry:
         random = self._random
         times = 1_600_000_000_000 + (self._count + np.arange(count)) // EVENTS_PER_MS
         columns = [
@@ -59,10 +50,10 @@ class Log:
         ones = np.ones(count, np.int32)
         stamps = pa.array(times)
         payload = encode_batch(schema, batch, ones, int(times[-1]), timestamps_ms=stamps)
-        return Entry(self._position, payload)
+        return EncodedEntry(self._position, payload)
 
 
-def slices_of(entries: Sequence[Entry], records: int) -> list[Sequence[Entry]]:
+def slices_of(entries: Sequence[EncodedEntry], records: int) -> list[Sequence[EncodedEntry]]:
     """Slices of so many records."""
     return [entries[at : at + records] for at in range(0, len(entries), records)]
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from lockstep.bus import Bus, EncodedEntry, LogName, OutputEntry
+from lockstep.bus import Bus, LogName, OutputEntry
 from lockstep.clock import SystemClock
 from lockstep.events import OutputRecord, UnavailableError
-from lockstep.events.codec import decode_output, encode_record
+from lockstep.events.codec import EncodedEntry, decode_output, encode_record
 
 CLOCK = SystemClock()
 T = TypeVar("T")

@@ -12,9 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.bus import EncodedEntry
 from lockstep.events import ClaimRecord, Generation, OutputRow, Position, TickRecord
-from lockstep.events.codec import EventColumns, decode_columns, encode_record, summary_of
+from lockstep.events.codec import (
+    EncodedEntry,
+    EventColumns,
+    EventsHeader,
+    encode_record,
+)
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.succession import succeed
 from lockstep.plan import build, plan_of
@@ -118,7 +122,7 @@ def _events_once(
         wanted[first : first + count] += 1
     found = np.zeros(top, dtype=np.int64)
     for entry in _sends_once(archive):
-        columns = decode_columns(entry.payload)
+        columns = entry.columns()
         if isinstance(columns, EventColumns):
             verdict.inputs += len(columns)
             numbers: npt.NDArray[np.int64] = columns.batch.column(0).to_numpy()
@@ -184,13 +188,13 @@ def _sends_once(archive: Archive) -> Iterator[EncodedEntry]:
     it stands there twice and counts once; its second record only moves the clock."""
     seen: set[bytes] = set()
     for entry in archive.inputs():
-        summary = summary_of(entry.payload)
-        if summary is None or not summary.send_id:
+        send_id = entry.header.send_id if isinstance(entry.header, EventsHeader) else b""
+        if not send_id:
             yield entry
-        elif summary.send_id in seen:
-            yield EncodedEntry(entry.position, encode_record(TickRecord(summary.clock_ms)))
+        elif send_id in seen:
+            yield EncodedEntry(entry.position, encode_record(TickRecord(entry.header.clock_ms)))
         else:
-            seen.add(summary.send_id)
+            seen.add(send_id)
             yield entry
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lockstep.bus import EncodedEntry
 from lockstep.events import (
     ClaimRecord,
     EventsRecord,
@@ -19,7 +18,7 @@ from lockstep.events import (
     OutputRow,
     TickRecord,
 )
-from lockstep.events.codec import encode_record, send_id_of
+from lockstep.events.codec import EncodedEntry, encode_record, send_id_of
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.succession import succeed
 from lockstep.plan import plan_of

@@ -7,8 +7,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
-from lockstep.bus import EncodedEntry, OutputEntry
+from lockstep.bus import OutputEntry
 from lockstep.events import LogEntry
+from lockstep.events.codec import EncodedEntry
 
 PATIENCE_S: Final = 60  # nothing that works takes as long; well below the limit for a test
 PATIENCE_MS: Final = PATIENCE_S * 1_000

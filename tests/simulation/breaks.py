@@ -14,8 +14,8 @@ from unittest import mock
 
 from lockstep.bus import Accepted, Appended, OutputTail, Refused
 from lockstep.events import ClaimRecord, OutputRecord, OutputRow, Position, UnavailableError
-from lockstep.events.codec import decode_input
-from lockstep.execute.contract import Encoded, EventFault, SliceResult
+from lockstep.events.codec import EncodedEntry, decode_input
+from lockstep.execute.contract import EventFault, SliceResult
 from lockstep.execute.reference.writes import AppliedWrites, applied
 from lockstep_services.processor.replica.standing import Standing
 from lockstep_services.processor.state.envelope import Contents, seal
@@ -113,7 +113,7 @@ class _LeakyOutbox(Outbox):
 class _ClockFollowsRecords(SimExecutor):
     """Its clock is what the last record says, be it earlier."""
 
-    def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
+    def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         if entries and self.engine.wall:
             self.engine.wall = min(self.engine.wall, decode_input(entries[0].payload).clock_ms)
         return super().run_encoded(entries)

@@ -10,7 +10,6 @@ from typing import Any, Final
 from lockstep.bus import (
     Accepted,
     Appended,
-    EncodedEntry,
     IngressMessage,
     LogGoneError,
     LogName,
@@ -25,7 +24,7 @@ from lockstep.bus.memory.carrier import Stored
 from lockstep.bus.subjects import input_subject, matches, output_subject
 from lockstep.bus.subscriptions import QueuedSubscription
 from lockstep.events import ClaimRecord, InputRecord, OutputRecord, Position, UnavailableError
-from lockstep.events.codec import decode_output, encode_record
+from lockstep.events.codec import EncodedEntry, decode_output, encode_record
 from tests.simulation.carrier import SimCarrier
 from tests.simulation.loop import Host
 from tests.simulation.network import Answer, Network, Remote, Serve, at_once, serving

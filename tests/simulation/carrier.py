@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from lockstep.bus.contract import Appended, EncodedEntry, LogName
+from lockstep.bus.contract import Appended, LogName
 from lockstep.bus.memory.carrier import MemoryCarrier, Stored, StoredLog
 from lockstep.bus.subjects import log_name, log_patterns
 from lockstep.events import OutputLogRecord, Position
-from lockstep.events.codec import decode_output
+from lockstep.events.codec import EncodedEntry, decode_output
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Answer
 

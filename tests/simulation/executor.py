@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from unittest import mock
 
-from lockstep.events import OutputRow, Position
-from lockstep.events.codec import decode_input
-from lockstep.execute.contract import Encoded, SliceResult
+from lockstep.events import InputRecord, OutputRow, Position
+from lockstep.events.codec import EncodedEntry
+from lockstep.execute.contract import SliceResult
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import AppPlan, plan_of
 
@@ -20,8 +20,17 @@ planned = functools.cache(plan_of)
 
 KEPT_RECORDS: Final = 4_096
 
-decoded = functools.lru_cache(KEPT_RECORDS)(decode_input)
-"""A record of the input log: every replica and every checker folds it, and none changes it."""
+_record = EncodedEntry.record
+
+
+@functools.lru_cache(KEPT_RECORDS)
+def _decoded(payload: bytes) -> InputRecord:
+    return _record(EncodedEntry(0, payload))
+
+
+def decoded(entry: EncodedEntry) -> InputRecord:
+    """A record of the input log: every replica and every checker folds it, and none changes it."""
+    return _decoded(entry.payload)
 
 
 @contextmanager
@@ -29,8 +38,7 @@ def reading_once() -> Iterator[None]:
     """Everybody who reads app texts or folds records finds what has been read before."""
     with ExitStack() as stack:
         stack.enter_context(mock.patch("lockstep.plan.plans.plan_of", planned))
-        reader = "lockstep.execute.reference.executor.decode_input"
-        stack.enter_context(mock.patch(reader, decoded))
+        stack.enter_context(mock.patch.object(EncodedEntry, "record", decoded))
         yield
 
 
@@ -88,7 +96,7 @@ class SimExecutor(ReferenceExecutor):
         self._node = node
         self._text = text
 
-    def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
+    def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """Folds, and tells."""
         # A state that was gone back to is of an earlier position than where it begins.
         before = entries[0].position - 1 if entries else self.position

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from lockstep.bus import EncodedEntry
 from lockstep.events import (
     ClaimRecord,
     Generation,
@@ -16,6 +15,7 @@ from lockstep.events import (
     OutputRow,
     Position,
 )
+from lockstep.events.codec import EncodedEntry
 from lockstep.execute.succession import succeed
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.state import Bytes

@@ -22,6 +22,7 @@ from lockstep.events import (
     OutputRecord,
     Position,
 )
+from lockstep.events.codec import EncodedEntry
 from lockstep.events.since import with_since
 
 
@@ -52,14 +53,6 @@ class Appended:
     duplicate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedEntry:
-    """An input record at its position, as the codec's bytes."""
-
-    position: Position
-    payload: bytes
-
-
 class InputLog(Protocol):
     """A totally ordered, durable log of input records.
 
@@ -83,7 +76,7 @@ class InputLog(Protocol):
     async def read_encoded(
         self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int
     ) -> Sequence[EncodedEntry]:
-        """As `read`, without decoding: for `decode_columns`, or to hand on as it is."""
+        """As `read`, without decoding: for columns, or to hand on as it is."""
 
     async def bounds(self) -> tuple[Position, Position]:
         """(first kept position, last position); (last + 1, last) when nothing is kept."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any, Final
 
@@ -41,7 +42,6 @@ from lockstep.events.envelope import (
     WriteHeader,
     assembled,
     extra,
-    is_of_kind,
     padded,
     read_batch,
     taken_apart,
@@ -57,6 +57,7 @@ from lockstep.events.records import (
     Operation,
     OutputLogRecord,
     OutputRecord,
+    Position,
     TickRecord,
     WriteRecord,
 )
@@ -66,17 +67,16 @@ __all__ = [
     "FORMAT_VERSION",
     "SEND_ID_BYTES",
     "CodecError",
+    "EncodedEntry",
     "EventColumns",
+    "EventsHeader",
     "Schemas",
-    "Summary",
     "decode_columns",
     "decode_input",
     "decode_output",
     "encode_batch",
     "encode_record",
-    "is_write",
     "send_id_of",
-    "summary_of",
 ]
 
 Schemas = Mapping[str, StreamSchema]
@@ -142,21 +142,65 @@ def encode_batch(
     return assembled(Kind.EVENTS, header, (body,))
 
 
+InputHeader = EventsHeader | TickHeader | WriteHeader
+
+
+@dataclass(frozen=True)
+class EncodedEntry:
+    """An input record at its position, as the codec's bytes, which may lie in somebody's memory.
+
+    Its header is read once, when somebody first asks: every look below may raise CodecError.
+    """
+
+    position: Position
+    payload: bytes
+
+    @cached_property
+    def _opened(self) -> tuple[InputHeader, pa.Buffer]:
+        return _opened(self.payload)
+
+    @property
+    def header(self) -> InputHeader:
+        """What the record says of itself: its kind, and for events of which stream, how many."""
+        return self._opened[0]
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it is a WriteRecord."""
+        return isinstance(self.header, WriteHeader)
+
+    def columns(self) -> EventColumns | TickRecord | WriteRecord:
+        """The record as columns that lie in `payload` itself."""
+        return _columns(*self._opened)
+
+    def record(self) -> InputRecord:
+        """The record with an object per event."""
+        columns = self.columns()
+        return columns.to_record() if isinstance(columns, EventColumns) else columns
+
+
 def decode_input(payload: bytes) -> InputRecord:
     """The record of an input log. Errors: CodecError."""
-    columns = decode_columns(payload)
-    return columns.to_record() if isinstance(columns, EventColumns) else columns
+    return EncodedEntry(0, payload).record()
 
 
 def decode_columns(payload: bytes) -> EventColumns | TickRecord | WriteRecord:
     """The record of an input log as columns that lie in `payload` itself. Errors: CodecError."""
+    return _columns(*_opened(payload))
+
+
+def _opened(payload: bytes) -> tuple[InputHeader, pa.Buffer]:
     kind, header, body = taken_apart(payload)
-    if kind is Kind.TICK:
-        return TickRecord(header.clock_ms)
-    if kind is Kind.WRITE:
-        return WriteRecord(header.text, header.request_id, header.clock_ms)
-    if kind is not Kind.EVENTS:
+    if not isinstance(header, InputHeader):
         raise CodecError(f"expected a record of an input log, found {kind.name.lower()}")
+    return header, body
+
+
+def _columns(header: InputHeader, body: pa.Buffer) -> EventColumns | TickRecord | WriteRecord:
+    if isinstance(header, TickHeader):
+        return TickRecord(header.clock_ms)
+    if isinstance(header, WriteHeader):
+        return WriteRecord(header.text, header.request_id, header.clock_ms)
     batch, extras = read_batch(body, header.batch)
     return EventColumns(
         stream=header.stream,
@@ -170,39 +214,9 @@ def decode_columns(payload: bytes) -> EventColumns | TickRecord | WriteRecord:
     )
 
 
-def is_write(payload: bytes) -> bool:
-    """Whether a record of an input log is a WriteRecord, from its prefix alone."""
-    return is_of_kind(payload, Kind.WRITE)
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What an events record holds, without its columns. `send_id` is empty when it has none."""
-
-    stream: str
-    events: int
-    attributes: int
-    clock_ms: int
-    send_id: bytes
-
-
 def send_id_of(dedup_id: str) -> bytes:
     """What a record bears of its dedup id, so that it is known again for long: 16 bytes."""
     return hashlib.sha256(dedup_id.encode("utf-8", "surrogatepass")).digest()[:SEND_ID_BYTES]
-
-
-def summary_of(payload: bytes) -> Summary | None:
-    """What a record of an input log holds, from its header alone; None for a tick or a write.
-
-    Errors: CodecError.
-    """
-    kind, header, _ = taken_apart(payload)
-    if kind in (Kind.TICK, Kind.WRITE):
-        return None
-    if kind is not Kind.EVENTS:
-        raise CodecError(f"expected a record of an input log, found {kind.name.lower()}")
-    batch = header.batch
-    return Summary(header.stream, batch.rows, len(batch.codes), header.clock_ms, header.send_id)
 
 
 def decode_output(payload: bytes) -> OutputLogRecord:

@@ -60,6 +60,16 @@ class EventsHeader(msgspec.Struct, array_like=True, frozen=True):
     batch: Batch
     send_id: bytes = b""
 
+    @property
+    def events(self) -> int:
+        """How many there are."""
+        return self.batch.rows
+
+    @property
+    def attributes(self) -> int:
+        """How many values each has."""
+        return len(self.batch.codes)
+
 
 class TickHeader(msgspec.Struct, array_like=True, frozen=True):
     """Of a TickRecord."""
@@ -132,11 +142,6 @@ def assembled(kind: Kind, header: msgspec.Struct, bodies: Sequence[pa.Buffer] = 
     for body in bodies:
         pieces += [body, b"\0" * (padded(body.size) - body.size)]
     return b"".join(pieces)
-
-
-def is_of_kind(payload: bytes, kind: Kind) -> bool:
-    """Whether a record is of a kind, by its prefix; what is no record is of none."""
-    return len(payload) > 1 and payload[1] == kind
 
 
 def taken_apart(payload: bytes) -> tuple[Kind, Any, pa.Buffer]:

@@ -13,7 +13,8 @@ import msgspec
 from lockstep.events import Event, LogEntry, OutputRow, Position, UnavailableError
 
 if TYPE_CHECKING:  # whoever works without columns does without Arrow
-    from lockstep.events.outputs import OutputColumns
+    from lockstep.events.codec import EncodedEntry
+from lockstep.events.outputs import OutputColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +77,6 @@ def joined_results(results: Sequence[SliceResult]) -> SliceResult:
     )
 
 
-class Encoded(Protocol):
-    """A record of the input log as the codec's bytes, at its position."""
-
-    @property
-    def position(self) -> Position:
-        """See LogEntry."""
-
-    @property
-    def payload(self) -> bytes:
-        """What `lockstep.events.codec.encode_record` gave."""
-
-
 class StateLostError(UnavailableError):
     """The state was where it is no more, and what the executor keeps does not suffice to build it
     again: its owner has to begin again from a snapshot and the log."""
@@ -107,7 +96,7 @@ class Executor(Protocol):
     def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
         """Folds entries (positions ascending, all behind `position`) through the app."""
 
-    def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
+    def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """The same for entries that nobody has decoded yet: the quick way. CodecError."""
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:

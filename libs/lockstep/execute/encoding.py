@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from lockstep.events import (
@@ -12,23 +11,12 @@ from lockstep.events import (
     EventsRecord,
     InputRecord,
     LogEntry,
-    Position,
     StreamSchema,
 )
-from lockstep.events.codec import encode_record
+from lockstep.events.codec import EncodedEntry, encode_record
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedRecord:
-    """See execute.contract.Encoded."""
-
-    position: Position
-    payload: bytes
-
-
-def encoded(
-    entries: Sequence[LogEntry], schemas: Mapping[str, StreamSchema]
-) -> list[EncodedRecord]:
+def encoded(entries: Sequence[LogEntry], schemas: Mapping[str, StreamSchema]) -> list[EncodedEntry]:
     """The entries with their streams' types, and untyped where a value is not of its type.
 
     The log itself is typed: what comes to a service is refused at its doors. Whoever stands inside
@@ -38,7 +26,7 @@ def encoded(
     cannot travel at all, and for rows of another width.
     """
     return [
-        EncodedRecord(entry.position, encode_record(entry.record, _typed(entry.record, schemas)))
+        EncodedEntry(entry.position, encode_record(entry.record, _typed(entry.record, schemas)))
         for entry in entries
     ]
 

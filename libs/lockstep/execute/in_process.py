@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from lockstep.events import LogEntry, Position
+from lockstep.events.codec import EncodedEntry
 from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit
-from lockstep.execute.contract import Encoded, SliceResult
+from lockstep.execute.contract import SliceResult
 from lockstep.execute.encoding import encoded
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference.executor import ReferenceExecutor
@@ -28,7 +29,7 @@ class InProcessExecutor:
         self._plan = plan
         self._start_ms = start_ms
         self._base: Bytes | None = None
-        self._folded: list[Encoded] = []
+        self._folded: list[EncodedEntry] = []
         self._executor = self._fresh()
 
     def _fresh(self) -> ColumnarExecutor | ReferenceExecutor:
@@ -54,7 +55,7 @@ class InProcessExecutor:
         """Encodes and folds entries."""
         return self.run_encoded(encoded(entries, self._plan.checked.streams))
 
-    def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
+    def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """Folds entries."""
         result = self._ask(lambda executor: executor.run_encoded(entries))
         self._folded += entries

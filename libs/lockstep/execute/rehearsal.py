@@ -16,8 +16,7 @@ from lockstep.events import (
     StreamSchema,
     TickRecord,
 )
-from lockstep.events.codec import encode_record
-from lockstep.execute.encoding import EncodedRecord
+from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep.execute.local import LocalExecutor, open_local
 from lockstep.plan import AppPlan
 
@@ -43,12 +42,12 @@ def rehearse(plan: AppPlan, *, columnar: bool = True) -> None:
     executor = open_local(plan, columnar=columnar)
     try:
         for number, payload in enumerate(_payloads([plan.schemas[name] for name in plan.inputs])):
-            _fold(executor, EncodedRecord(number + 1, payload))
+            _fold(executor, EncodedEntry(number + 1, payload))
     finally:
         executor.close()
 
 
-def _fold(executor: LocalExecutor, entry: EncodedRecord) -> None:
+def _fold(executor: LocalExecutor, entry: EncodedEntry) -> None:
     from lockstep.execute.columnar import Unfit
 
     # The app may not like these events; real ones will be told.

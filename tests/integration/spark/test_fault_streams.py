@@ -3,10 +3,8 @@ columns."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lockstep.events import EventsRecord, InputEvent
-from lockstep.events.codec import encode_record
+from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import plan_of
 from lockstep.siddhiql import check
@@ -19,18 +17,10 @@ TEXT = (
 )
 
 
-@dataclass(frozen=True)
-class Entry:
-    """Of an input log."""
-
-    position: int
-    payload: bytes
-
-
-def _entry(position: int, stream: str, *values: object) -> Entry:
+def _entry(position: int, stream: str, *values: object) -> EncodedEntry:
     event = InputEvent(position, values)
     record = EventsRecord(stream, position, ((event,),), has_timestamps=True)
-    return Entry(position, encode_record(record, check(TEXT).schemas))
+    return EncodedEntry(position, encode_record(record, check(TEXT).schemas))
 
 
 def test_the_rows_of_the_reference_also_behind_it(make: Make) -> None:

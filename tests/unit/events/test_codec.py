@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -29,16 +30,16 @@ from lockstep.events import (
 from lockstep.events.codec import (
     FORMAT_VERSION,
     CodecError,
+    EncodedEntry,
     EventColumns,
+    EventsHeader,
     decode_columns,
     decode_input,
     decode_output,
     encode_batch,
     encode_record,
-    is_write,
-    summary_of,
 )
-from lockstep.events.envelope import Kind, assembled
+from lockstep.events.envelope import Kind, assembled, taken_apart
 
 ALL_TYPES = StreamSchema("S", tuple(Attribute(kind.value, kind) for kind in AttributeType))
 ROW = ("x", 1, 2**62, 0.5, 0.1, True, {"a": (1, {2})})
@@ -273,17 +274,34 @@ def test_reading_and_writing_output_records_loads_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_writes_are_told_apart_by_their_prefix() -> None:
-    """Text, request id and clock; no events in them; what is no record is no write."""
+def test_an_entry_tells_what_it_is_from_its_header() -> None:
+    """Writes, ticks, and how many events of which stream; what is no record is refused."""
     written = WriteRecord("delete T on T.k == 'ä'", "request 1", 17)
     payload = encode_record(written)
-    assert decode_input(payload) == decode_columns(payload) == written
-    assert summary_of(payload) is None
-    assert is_write(payload)
-    assert is_write(memoryview(payload))  # type: ignore[arg-type]
-    assert not is_write(encode_record(TickRecord(17)))
-    assert not is_write(encode_record(record(("x",))))
+    entry = EncodedEntry(1, payload)
+    assert decode_input(payload) == decode_columns(payload) == entry.record() == written
+    assert (entry.is_write, entry.header.clock_ms) == (True, 17)
+    assert not EncodedEntry(1, encode_record(TickRecord(17))).is_write
+    some = EncodedEntry(1, encode_record(record(("x",)))).header
+    assert isinstance(some, EventsHeader)
+    assert (some.stream, some.events, some.attributes) == ("S", 1, 1)
     with pytest.raises(CodecError, match="expected a record of an output log"):
         decode_output(payload)
     for damaged in (b"", b"\1", payload[:1] + b"\x7f" + payload[2:]):
-        assert not is_write(damaged)
+        with pytest.raises(CodecError):
+            EncodedEntry(1, damaged).is_write  # noqa: B018
+
+
+def test_a_header_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many look at it on its way, and whether they then want the columns or rows."""
+    read: list[bytes] = []
+
+    def counted(payload: bytes) -> Any:
+        read.append(payload)
+        return taken_apart(payload)
+
+    monkeypatch.setattr("lockstep.events.codec.taken_apart", counted)
+    entry = EncodedEntry(1, encode_record(record(("x",))))
+    assert not entry.is_write
+    assert entry.header.clock_ms == entry.columns().clock_ms == entry.record().clock_ms
+    assert len(read) == 1

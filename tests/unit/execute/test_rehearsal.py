@@ -6,10 +6,9 @@ import importlib
 
 import pytest
 
-from lockstep.bus import EncodedEntry
 from lockstep.columns.compiled import kernel_modules
 from lockstep.events import EventsRecord, InputEvent
-from lockstep.events.codec import encode_record
+from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep.execute.local import open_local
 from lockstep.execute.rehearsal import rehearse
 from lockstep.plan import plan_of

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.bus.contract import Appended, EncodedEntry
+from lockstep.bus.contract import Appended
 from lockstep.bus.errors import RecordTooLargeError
 from lockstep.bus.memory.carrier import StoredLog
 from lockstep.bus.memory.link import Link
 from lockstep.events import InputRecord, LogEntry, Position
-from lockstep.events.codec import decode_input, encode_record
+from lockstep.events.codec import EncodedEntry, decode_input, encode_record
 
 
 class MemoryInputLog:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from lockstep.bus.contract import Appended, EncodedEntry
+from lockstep.bus.contract import Appended
 from lockstep.bus.errors import LogGoneError, RecordTooLargeError
 from lockstep.bus.nats.in_flight import InFlight
 from lockstep.bus.nats.jetstream import JetStream, persistently
@@ -14,7 +14,7 @@ from lockstep.bus.nats.reader import LogReader
 from lockstep.bus.nats.room import Room
 from lockstep.clock import Randomness
 from lockstep.events import InputRecord, LogEntry, Position, UnavailableError
-from lockstep.events.codec import decode_input, encode_record
+from lockstep.events.codec import EncodedEntry, decode_input, encode_record
 
 _MAX_PLAIN_ID_BYTES: Final = 120
 

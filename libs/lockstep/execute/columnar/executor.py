@@ -15,7 +15,7 @@ from lockstep.columns.moves import Clock
 from lockstep.columns.pool import StringPool
 from lockstep.columns.shards import Shard
 from lockstep.events import LogEntry, Position
-from lockstep.events.codec import decode_columns, is_write
+from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import RowsOfColumns
 from lockstep.execute.columnar.convert import (
     EngineState,
@@ -29,7 +29,7 @@ from lockstep.execute.columnar.lowering import Lowering, lower
 from lockstep.execute.columnar.observing import Observer
 from lockstep.execute.columnar.sharding import NotSharded, roles_of
 from lockstep.execute.columnar.slices import read_slice
-from lockstep.execute.contract import Encoded, SliceResult, joined_results
+from lockstep.execute.contract import SliceResult, joined_results
 from lockstep.execute.encoding import encoded
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference.deduplication import SeenIds
@@ -122,15 +122,15 @@ class ColumnarExecutor:
         """Encodes and folds entries."""
         return self.run_encoded(encoded(entries, self.plan.checked.streams))
 
-    def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
+    def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """Folds entries; writes between them by the reference."""
-        if not any(is_write(entry.payload) for entry in entries):
+        if not any(entry.is_write for entry in entries):
             return self._run(entries)
-        parts = groupby(entries, key=lambda entry: is_write(entry.payload))
+        parts = groupby(entries, key=lambda entry: entry.is_write)
         runs = [(writes, list(part)) for writes, part in parts]
         return joined_results([self._written(p) if writes else self._run(p) for writes, p in runs])
 
-    def _written(self, entries: Sequence[Encoded]) -> SliceResult:
+    def _written(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """On-demand writes are rare and touch few rows: the reference applies them."""
         self.exported = []
         reference = self._as_reference(to_reference)
@@ -140,7 +140,7 @@ class ColumnarExecutor:
         self.restore(reference.snapshot())
         return result
 
-    def _run(self, entries: Sequence[Encoded]) -> SliceResult:
+    def _run(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         if not entries:
             return SliceResult(self._position, (), (), self._due_ms())
         for entry in entries:
@@ -160,11 +160,11 @@ class ColumnarExecutor:
     def _due_ms(self) -> int | None:
         return self._folding.due_ms(is_playback=self._clock.is_playback)
 
-    def _start(self, first: Encoded) -> None:
+    def _start(self, first: EncodedEntry) -> None:
         self._started = True
         clock_ms = self._start_ms
         if clock_ms is None:
-            clock_ms = decode_columns(first.payload).clock_ms
+            clock_ms = first.header.clock_ms
         self._clock.wall = max(self._clock.wall, clock_ms)
         if not self._clock.is_playback:
             self._clock.now = self._clock.wall

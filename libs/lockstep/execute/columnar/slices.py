@@ -15,9 +15,8 @@ from lockstep.columns.frame import Times
 from lockstep.columns.moves import Clock, Moves
 from lockstep.columns.order import Order
 from lockstep.events import AttributeType, Position, StreamSchema
-from lockstep.events.codec import decode_columns
+from lockstep.events.codec import EncodedEntry
 from lockstep.events.columns import EventColumns
-from lockstep.execute.contract import Encoded
 from lockstep.execute.reference.deduplication import SeenIds
 
 
@@ -65,7 +64,7 @@ class _Reading:
 
 
 def read_slice(
-    entries: Sequence[Encoded],
+    entries: Sequence[EncodedEntry],
     clock: Clock,
     schemas: Mapping[str, StreamSchema],
     seen: SeenIds,
@@ -76,7 +75,7 @@ def read_slice(
     firsts: list[int] = []
     for entry in entries:
         firsts.append(reading.next_moment)
-        record = decode_columns(entry.payload)
+        record = entry.columns()
         _move_wall(reading, record.clock_ms)
         if isinstance(record, EventColumns):
             _add(reading, record)

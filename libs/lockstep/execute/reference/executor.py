@@ -15,8 +15,8 @@ from lockstep.events import (
     TickRecord,
     WriteRecord,
 )
-from lockstep.events.codec import decode_input
-from lockstep.execute.contract import Encoded, SliceResult, WriteOutcome
+from lockstep.events.codec import EncodedEntry
+from lockstep.execute.contract import SliceResult, WriteOutcome
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference import on_demand, persistence
 from lockstep.execute.reference.assembly import open_engine
@@ -85,9 +85,9 @@ class ReferenceExecutor:
         writes, self._outcomes = tuple(self._outcomes), []
         return SliceResult(self._position, rows, faults, self.engine.next_due_ms(), writes=writes)
 
-    def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
+    def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """Decodes and folds entries."""
-        return self.run_slice([LogEntry(e.position, decode_input(e.payload)) for e in entries])
+        return self.run_slice([LogEntry(e.position, e.record()) for e in entries])
 
     def _fold(self, entry: LogEntry) -> None:
         record = entry.record

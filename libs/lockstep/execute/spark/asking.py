@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from lockstep.events import Position
-from lockstep.execute.contract import Encoded, StateLostError
+from lockstep.events.codec import EncodedEntry
+from lockstep.execute.contract import StateLostError
 from lockstep.execute.observe import Observation
 from lockstep.execute.spark import blocks, wire, worker
 from lockstep.execute.spark.location import Location
@@ -116,7 +117,7 @@ class Workers:
         self,
         operation: str,
         *,
-        entries: Sequence[Encoded] = (),
+        entries: Sequence[EncodedEntry] = (),
         text: str | None = None,
         first_only: bool = False,
     ) -> list[Reply]:
@@ -180,7 +181,7 @@ class Workers:
         self,
         shard: _Shard,
         operation: str,
-        entries: Sequence[Encoded],
+        entries: Sequence[EncodedEntry],
         text: str | None,
         *,
         with_base: bool,

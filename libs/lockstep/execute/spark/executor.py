@@ -14,9 +14,9 @@ from itertools import groupby
 from typing import Any
 
 from lockstep.events import LogEntry, Position
-from lockstep.events.codec import is_write
+from lockstep.events.codec import EncodedEntry
 from lockstep.execute.columnar.joined_shards import joined_snapshots
-from lockstep.execute.contract import Encoded, SliceResult, joined_results
+from lockstep.execute.contract import SliceResult, joined_results
 from lockstep.execute.encoding import encoded
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX
@@ -111,16 +111,16 @@ class SparkExecutor:
         """Folds entries in one Spark job."""
         return self.run_encoded(encoded(entries, self._schemas))
 
-    def run_encoded(self, entries: Sequence[Encoded]) -> SliceResult:
+    def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """Folds entries in one Spark job; their bytes go to the workers as they are."""
         if len(self._workers.shards) == 1:
             return self._fold(entries)
         # A write is no matter of order within a slice: the reference applies it in between.
-        runs = [list(run) for _, run in groupby(entries, key=lambda each: is_write(each.payload))]
+        runs = [list(run) for _, run in groupby(entries, key=lambda each: each.is_write)]
         results = [self._fold(run) for run in runs or [[]]]
         return results[0] if len(results) == 1 else joined_results(results)
 
-    def _fold(self, entries: Sequence[Encoded]) -> SliceResult:
+    def _fold(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         result = wire.joined(self._workers.ask("slice", entries=entries))
         self._workers.position = result.position
         self._workers.base.add(entries)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from lockstep.events import Position
+from lockstep.events.codec import EncodedEntry
 from lockstep.execute.columnar.joined_shards import joined_snapshots
-from lockstep.execute.contract import Encoded
 from lockstep.execute.spark import wire
 from lockstep.operators import state
 
@@ -27,7 +27,7 @@ class Base:
     def __init__(self, limit_bytes: int, *, has_owner: bool = False) -> None:
         self._limit_bytes = limit_bytes
         self._has_owner = has_owner
-        self._entries: list[Encoded] = []
+        self._entries: list[EncodedEntry] = []
         self._bytes = 0
         self._behind: Position = 0  # of all that was folded after it the entries are here
         self._last: Position = 0
@@ -73,11 +73,12 @@ class Base:
         self.add(later)
         self._last = max(self._last, last)
 
-    def add(self, entries: Sequence[Encoded]) -> None:
+    def add(self, entries: Sequence[EncodedEntry]) -> None:
         """Entries that are folded."""
         if not entries:
             return
-        self._entries += entries
+        # Without what was read of them: they may stay for long.
+        self._entries += [EncodedEntry(entry.position, entry.payload) for entry in entries]
         self._bytes += sum(len(entry.payload) for entry in entries)
         self._last = entries[-1].position
         self.trim()

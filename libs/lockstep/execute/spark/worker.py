@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from lockstep.events import LockstepError, Position
+from lockstep.events import LockstepError
+from lockstep.events.codec import EncodedEntry
 from lockstep.execute.columnar import ColumnarExecutor, Unfit
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.local import LocalExecutor, open_local
@@ -40,14 +41,6 @@ class Held:
     executor: LocalExecutor
     incarnation: int
     answered: blocks.Holder = field(default_factory=blocks.Holder)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A record of the log in the memory of the request (execute.contract.Encoded)."""
-
-    position: Position
-    payload: Any
 
 
 _held: dict[str, Held] = {}
@@ -136,13 +129,13 @@ def _rebuilt(request: wire.Request, base: wire.Base, parts: Sequence[Any]) -> Lo
         executor.restore(parts[0])
         parts = parts[1:]
     for position, payload in zip(base.positions, parts, strict=False):
-        executor.run_encoded([Entry(position, payload)])
+        executor.run_encoded([EncodedEntry(position, payload)])
     executor.take_observations()
     return executor
 
 
 def _slice(request: wire.Request, held: Held, parts: Sequence[Any]) -> wire.Answer:
-    entries = [Entry(*each) for each in zip(request.positions, parts, strict=True)]
+    entries = [EncodedEntry(*each) for each in zip(request.positions, parts, strict=True)]
     result = held.executor.run_encoded(entries)
     return _done(request, held, result=result)
 

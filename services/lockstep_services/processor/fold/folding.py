@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from lockstep.bus import EncodedEntry, InputLog
+from lockstep.bus import InputLog
 from lockstep.events import Fault, LockstepError, OutputId, Position, TickRecord
-from lockstep.events.codec import summary_of
+from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
 from lockstep_services.processor.fold.slicing import SliceSize, gather_ms
@@ -176,5 +176,4 @@ class FoldLoop:
 
 
 def _events_in(entry: EncodedEntry) -> int:
-    summary = summary_of(entry.payload)
-    return 0 if summary is None else summary.events
+    return entry.header.events if isinstance(entry.header, EventsHeader) else 0

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lockstep.bus import EncodedEntry
 from lockstep.events import Position
+from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import in_columns
 from lockstep.execute.contract import (
     CountsRows,

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lockstep.bus import EncodedEntry
 from lockstep.events import Event, EventsRecord, StreamSchema, TickRecord
-from lockstep.events.codec import Summary, decode_input, encode_record, summary_of
+from lockstep.events.codec import EncodedEntry, EventsHeader, encode_record
 from lockstep.execute.contract import EventFault
 from lockstep_services.processor.state.sends import SendMemory
 
@@ -37,41 +36,39 @@ def sieve(
     kept: list[EncodedEntry] = []
     events = repeated = 0
     for entry in entries:
-        summary = summary_of(entry.payload)
-        if summary is not None and sends.is_repeated(summary.send_id):
-            repeated += summary.events
-            kept.append(_tick(entry, summary.clock_ms))
-            continue
-        reason = None if summary is None else _misfit(summary, schemas)
-        if reason is None:
+        header = entry.header
+        if not isinstance(header, EventsHeader):
             kept.append(entry)
-            events += 0 if summary is None else summary.events
-            continue
-        fault, tick = _refused(entry, reason)
-        faults.append(fault)
-        kept.append(tick)
+        elif sends.is_repeated(header.send_id):
+            repeated += header.events
+            kept.append(_tick(entry))
+        elif (reason := _misfit(header, schemas)) is not None:
+            faults.append(_refused(entry, reason))
+            kept.append(_tick(entry))
+        else:
+            events += header.events
+            kept.append(entry)
     return Sieved(kept, faults, events, repeated)
 
 
-def _misfit(summary: Summary, schemas: Mapping[str, StreamSchema]) -> str | None:
-    schema = schemas.get(summary.stream)
+def _misfit(header: EventsHeader, schemas: Mapping[str, StreamSchema]) -> str | None:
+    schema = schemas.get(header.stream)
     if schema is None:
-        return f"the app has no stream '{summary.stream}' (any more)"
+        return f"the app has no stream '{header.stream}' (any more)"
     width = len(schema.attributes)
-    if summary.attributes == width:
+    if header.attributes == width:
         return None
-    return f"{summary.attributes} values; stream '{summary.stream}' has {width} attributes"
+    return f"{header.attributes} values; stream '{header.stream}' has {width} attributes"
 
 
-def _refused(entry: EncodedEntry, reason: str) -> tuple[EventFault, EncodedEntry]:
-    record = decode_input(entry.payload)
+def _refused(entry: EncodedEntry, reason: str) -> EventFault:
+    record = entry.record()
     assert isinstance(record, EventsRecord)
     events = tuple(
         Event(event.timestamp_ms, event.data) for chunk in record.chunks for event in chunk
     )
-    fault = EventFault(entry.position, record.stream, events, None, reason)
-    return fault, _tick(entry, record.clock_ms)
+    return EventFault(entry.position, record.stream, events, None, reason)
 
 
-def _tick(entry: EncodedEntry, clock_ms: int) -> EncodedEntry:
-    return EncodedEntry(entry.position, encode_record(TickRecord(clock_ms)))
+def _tick(entry: EncodedEntry) -> EncodedEntry:
+    return EncodedEntry(entry.position, encode_record(TickRecord(entry.header.clock_ms)))

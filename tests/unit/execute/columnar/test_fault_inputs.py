@@ -3,12 +3,10 @@ folds such a slice."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from lockstep.events import EventsRecord, InputEvent
-from lockstep.events.codec import encode_record
+from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep.execute.columnar import Unfit
 from lockstep.execute.local import open_local
 from lockstep.plan import plan_of
@@ -20,18 +18,10 @@ TEXT = (
 )
 
 
-@dataclass(frozen=True)
-class Entry:
-    """Of an input log."""
-
-    position: int
-    payload: bytes
-
-
 def test_events_of_a_fault_stream_are_left_to_the_reference() -> None:
     """Not read as if they were texts."""
     schema = check(TEXT).schemas["!S"]
     record = EventsRecord("!S", 5, ((InputEvent(5, (1, "gone")),),), has_timestamps=True)
-    entry = Entry(1, encode_record(record, {"!S": schema}))
+    entry = EncodedEntry(1, encode_record(record, {"!S": schema}))
     with pytest.raises(Unfit, match="hold objects"):
         open_local(plan_of(TEXT)).run_encoded([entry])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from lockstep.execute.encoding import EncodedRecord
+from lockstep.events.codec import EncodedEntry
 from lockstep.execute.spark.rebuilding import Base
 
 
-def entries(first: int, count: int, size: int = 10) -> list[EncodedRecord]:
+def entries(first: int, count: int, size: int = 10) -> list[EncodedEntry]:
     """Entries of so many bytes."""
-    return [EncodedRecord(position, bytes(size)) for position in range(first, first + count)]
+    return [EncodedEntry(position, bytes(size)) for position in range(first, first + count)]
 
 
 def test_a_fresh_app_is_rebuilt_from_its_entries() -> None:

@@ -1,6 +1,5 @@
 """Records that no longer fit the app are refused alike by every replica."""
 
-from lockstep.bus import EncodedEntry
 from lockstep.events import (
     Attribute,
     AttributeType,
@@ -9,7 +8,7 @@ from lockstep.events import (
     StreamSchema,
     TickRecord,
 )
-from lockstep.events.codec import decode_input, encode_record, send_id_of
+from lockstep.events.codec import EncodedEntry, decode_input, encode_record, send_id_of
 from lockstep_services.processor.state.sends import SendMemory
 from lockstep_services.processor.state.sieve import sieve
 
