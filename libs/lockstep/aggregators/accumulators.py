@@ -1,27 +1,27 @@
 """Running values of one kind for all groups of a query: arrays by group, fed by a kernel.
 
-Each accumulator serves all calls with the same argument. Its states are converted to and from the
-reference's, aggregator by aggregator (`store` and `load`).
+A kernel's `kind` is 0 for an event that enters, 1 for one that leaves, 3 for the mark that empties
+all groups of its realm (a partition instance). A group is emptied when it is next used: `epochs`
+count the marks per realm, `emptied` tells which of them a group has seen.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.aggregators import totals_kernel as totals
-from lockstep.columns.column import Array, Column, Unfit
+from lockstep.columns.column import Array, Column
 from lockstep.columns.compiled import plain
 from lockstep.columns.keys import Ids
 from lockstep.events import AttributeType
 
 Longs = npt.NDArray[np.int64]
 LONG, DOUBLE = AttributeType.LONG, AttributeType.DOUBLE
+WHOLE = (AttributeType.INT, LONG)
 EXACT_DOUBLE = 2**53
 
 
@@ -36,12 +36,16 @@ class Feed:
 
 
 class Accumulator(Protocol):
-    """Running values by group."""
+    """Running values by group. Its states are the reference's, aggregator by aggregator."""
+
+    needs_places: bool
+    """Whether it follows rows by their place: then `state_of` tells a group's state, and what is
+    held is fed again instead of being loaded."""
 
     def reserve(self, groups: int, realms: int, places: int) -> None:
         """Makes room."""
 
-    def run(self, feed: Feed, argument: Column | None) -> None:
+    def run(self, feed: Feed, arguments: Sequence[Column]) -> None:
         """Feeds events; the results are those of this flow until the next one."""
 
     def result(self, name: str) -> Column:
@@ -59,6 +63,32 @@ class Accumulator(Protocol):
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
         """Takes over what `store` gave."""
 
+    def state_of(self, held: Column) -> Any:
+        """The state of a group that holds these values; only where it needs places."""
+
+
+class Leaves(NamedTuple):
+    """How events leave: one by one (`slides`), by group in order of arrival (`in_order`) or not,
+    else all at once. `has_places`: they are rows in places."""
+
+    slides: bool
+    in_order: bool
+    has_places: bool
+
+
+class Chosen(NamedTuple):
+    """How a call runs in columns. Calls with the same arguments and `share` have one accumulator.
+    `reads`: it looks at its arguments."""
+
+    share: Hashable
+    make: Callable[[], Accumulator]
+    reads: bool = True
+
+
+Choose = Callable[[str, Sequence[AttributeType], Leaves], Chosen | None]
+"""What a module that runs aggregators in columns has under the name `choose`: by the aggregator's
+name, its arguments' types and how events leave. None: its meaning runs instead."""
+
 
 def grown(values: Array, length: int, fill: Any = 0) -> Array:
     """The array with room for `length` values."""
@@ -73,7 +103,8 @@ class Grouped:
     """What the accumulators share: arrays by group, and marks that empty a realm's groups."""
 
     names: tuple[tuple[str, Any], ...] = ()
-    """The arrays by group, with their types."""
+    """The arrays by group, with their types; of a group, they are its state."""
+    needs_places = False
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {name: np.zeros(0, dtype) for name, dtype in self.names}
@@ -138,152 +169,21 @@ class Grouped:
             self.arrays[name][groups] = value
         self.emptied[groups] = self.epochs[self.realm_of[groups]]
 
+    def store(self, groups: Ids) -> list[Any]:
+        """See Accumulator."""
+        return list(zip(*self._at(groups, *self.arrays), strict=True))
 
-def columns_of_states(states: Sequence[Any], count: int) -> list[list[Any]]:
-    """The parts of states that are tuples, part by part."""
-    return [[state[i] for state in states] for i in range(count)]
+    def load(self, groups: Ids, states: Sequence[Any]) -> None:
+        """See Accumulator."""
+        parts = ([state[i] for state in states] for i in range(len(self.arrays)))
+        self._put(groups, **dict(zip(self.arrays, parts, strict=True)))
+
+    def state_of(self, held: Column) -> Any:
+        """See Accumulator."""
+        raise NotImplementedError
 
 
 def numbers(column: Column, dtype: Any) -> tuple[Array, npt.NDArray[np.bool_]]:
     """(values, which of them are no nulls) as kernels take them."""
     valid = np.ones(len(column), np.bool_) if column.nulls is None else ~column.nulls
     return plain(column.values, dtype), valid
-
-
-class Counts(Grouped):
-    """count(): nulls count too."""
-
-    names = (("count", np.int64),)
-
-    def run(self, feed: Feed, argument: Column | None) -> None:
-        """See Accumulator."""
-        self._out = np.empty(len(feed.kind), np.int64)
-        totals.run_counts(*self._marked(feed), self.arrays["count"], self._out)
-
-    def result(self, name: str) -> Column:
-        """See Accumulator."""
-        return Column(LONG, self._out)
-
-    def store(self, groups: Ids) -> list[Any]:
-        """See Accumulator."""
-        return self._at(groups, "count")[0]
-
-    def load(self, groups: Ids, states: Sequence[Any]) -> None:
-        """See Accumulator."""
-        self._put(groups, count=states)
-
-
-class Totals(Grouped):
-    """sum(x) and avg(x); whole numbers are added exactly."""
-
-    def __init__(self, *, whole: bool) -> None:
-        self._dtype: Any = np.int64 if whole else np.float64
-        self.whole = whole
-        self.names = (("total", self._dtype), ("count", np.int64))
-        super().__init__()
-
-    def run(self, feed: Feed, argument: Column | None) -> None:
-        """See Accumulator."""
-        assert argument is not None
-        value, valid = numbers(argument, self._dtype)
-        self._total = np.empty(len(value), self._dtype)
-        self._count = np.zeros(len(value), np.int64)
-        kernel = totals.run_integer_totals if self.whole else totals.run_float_totals
-        arrays = (self.arrays["total"], self.arrays["count"], self._total, self._count)
-        if kernel(*self._marked(feed), value, valid, *arrays) is False:
-            raise Unfit("a total beyond 2^62")
-
-    def result(self, name: str) -> Column:
-        """See Accumulator."""
-        nulls = self._count == 0
-        if name == "sum":
-            return Column(LONG if self.whole else DOUBLE, self._total, nulls)
-        with np.errstate(all="ignore"):
-            mean = self._total / self._count
-        if self.whole:
-            # Python divides whole numbers exactly, a double only below 2^53.
-            for i in np.flatnonzero(~nulls & (np.abs(self._total) >= EXACT_DOUBLE)).tolist():
-                mean[i] = int(self._total[i]) / int(self._count[i])
-        return Column(DOUBLE, mean, nulls)
-
-    def store(self, groups: Ids) -> list[Any]:
-        """See Accumulator."""
-        return list(zip(*self._at(groups, "total", "count"), strict=True))
-
-    def load(self, groups: Ids, states: Sequence[Any]) -> None:
-        """See Accumulator."""
-        total, count = columns_of_states(states, 2)
-        if self.whole and any(abs(each) > 2**62 for each in total):
-            raise Unfit("a total beyond 2^62")
-        self._put(groups, total=total, count=count)
-
-
-class FloatDeviations(Grouped):
-    """stdDev(x) of floating values."""
-
-    names = (("count", np.int64), ("mean", np.float64), ("spread", np.float64))
-
-    def run(self, feed: Feed, argument: Column | None) -> None:
-        """See Accumulator."""
-        assert argument is not None
-        value, valid = numbers(argument, np.float64)
-        self._spread = np.empty(len(value), np.float64)
-        self._count = np.zeros(len(value), np.int64)
-        own = (self.arrays["count"], self.arrays["mean"], self.arrays["spread"])
-        totals.run_float_deviations(
-            *self._marked(feed), value, valid, *own, self._spread, self._count
-        )
-
-    def result(self, name: str) -> Column:
-        """See Accumulator."""
-        with np.errstate(all="ignore"):
-            return Column(DOUBLE, np.sqrt(self._spread / self._count), self._count == 0)
-
-    def store(self, groups: Ids) -> list[Any]:
-        """See Accumulator."""
-        return list(zip(*self._at(groups, "count", "mean", "spread"), strict=True))
-
-    def load(self, groups: Ids, states: Sequence[Any]) -> None:
-        """See Accumulator."""
-        count, mean, spread = columns_of_states(states, 3)
-        self._put(groups, count=count, mean=mean, spread=spread)
-
-
-class IntegerDeviations(Grouped):
-    """stdDev(x) of whole numbers."""
-
-    names = (("count", np.int64), ("total", np.int64), ("squares", np.int64))
-
-    def run(self, feed: Feed, argument: Column | None) -> None:
-        """See Accumulator."""
-        assert argument is not None
-        value, valid = numbers(argument, np.int64)
-        self._outs = [np.zeros(len(value), np.int64) for _ in range(3)]
-        own = (self.arrays["count"], self.arrays["total"], self.arrays["squares"])
-        if not totals.run_integer_deviations(*self._marked(feed), value, valid, *own, *self._outs):
-            raise Unfit("squares beyond 2^62")
-
-    def result(self, name: str) -> Column:
-        """See Accumulator."""
-        count, total, squares = self._outs
-        nulls = count == 0
-        scaled = count.astype(np.float64)
-        sums = scaled * squares, total.astype(np.float64) ** 2, scaled * scaled
-        with np.errstate(all="ignore"):
-            found = np.sqrt((count * squares - total * total) / (count * count))
-        large = np.maximum(np.maximum(sums[0], sums[1]), sums[2]) >= EXACT_DOUBLE
-        for i in np.flatnonzero(large & ~nulls).tolist():
-            n, t, q = int(count[i]), int(total[i]), int(squares[i])
-            found[i] = math.sqrt((n * q - t * t) / (n * n))
-        return Column(DOUBLE, found, nulls)
-
-    def store(self, groups: Ids) -> list[Any]:
-        """See Accumulator."""
-        return list(zip(*self._at(groups, "count", "total", "squares"), strict=True))
-
-    def load(self, groups: Ids, states: Sequence[Any]) -> None:
-        """See Accumulator."""
-        count, total, squares = columns_of_states(states, 3)
-        if any(max(abs(one), two) > 2**62 for one, two in zip(total, squares, strict=True)):
-            raise Unfit("squares beyond 2^62")
-        self._put(groups, count=count, total=total, squares=squares)

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from lockstep.aggregators.accumulators import (
-    Accumulator,
-    Counts,
-    Feed,
-    FloatDeviations,
-    IntegerDeviations,
-    Totals,
-)
-from lockstep.aggregators.extremes_columns import (
-    DistinctCounts,
-    Extremes,
-    SlidingExtremes,
-    UnorderedExtremes,
-)
+from lockstep.aggregators.accumulators import Accumulator, Choose, Chosen, Feed, Leaves
+from lockstep.aggregators.hosted import hosted
 from lockstep.columns.column import Column
-from lockstep.columns.expressions import Compiler, Evaluate, NotLowerable
+from lockstep.columns.expressions import Compiler, Evaluate
 from lockstep.columns.frame import Frame
 from lockstep.columns.keys import Ids
-from lockstep.events import AttributeType
-from lockstep.operators.packed import PackedPairs
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.typing import is_aggregator
-
-_WHOLE = (AttributeType.INT, AttributeType.LONG)
-_EXTREMES = {"min": 1, "max": -1}
-_FOREVER = {"minForever": 1, "maxForever": -1}
+from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.catalogue.aggregators import AggregatorExtension
+from lockstep.siddhiql.catalogue.core import default_catalogue
+from lockstep.siddhiql.typing import infer, is_aggregator
 
 
 def calls_in(expression: ast.Expression, functions: Any) -> Iterable[ast.FunctionCall]:
@@ -60,30 +45,31 @@ def calls_in(expression: ast.Expression, functions: Any) -> Iterable[ast.Functio
 
 
 class Aggregates:
-    """Running values of all calls.
-
-    `slides`: events leave one by one, in order of arrival by group (`in_order`) or not; else they
-    only leave all at once. `has_places`: they are rows in places.
-    """
+    """Running values of all calls; `leaves` tells how events leave, `is_siddhi_5_1` whose meaning
+    they have."""
 
     def __init__(
         self,
         calls: Sequence[ast.FunctionCall],
         compiler: Compiler,
+        leaves: Leaves,
         *,
-        slides: bool,
-        in_order: bool = True,
-        has_places: bool = False,
+        is_siddhi_5_1: bool = False,
     ) -> None:
-        self._slides = slides
-        self._has_places = has_places
-        self._in_order = in_order
         self._calls: list[tuple[str, int]] = []
         self._accumulators: list[Accumulator] = []
-        self._arguments: list[Evaluate | None] = []
-        self._known: dict[Any, int] = {}
+        self._arguments: list[list[Evaluate]] = []
+        known: dict[Any, int] = {}
         for call in calls:
-            self._calls.append((call.name, self._index(call, compiler)))
+            chosen = _chosen(call, compiler, leaves) or hosted(
+                call, compiler, is_siddhi_5_1=is_siddhi_5_1
+            )
+            arguments = call.arguments if chosen.reads else ()
+            index = known.setdefault((chosen.share, arguments), len(self._accumulators))
+            self._calls.append((call.name, index))
+            if index == len(self._accumulators):
+                self._accumulators.append(chosen.make())
+                self._arguments.append([compiler.compile(each) for each in arguments])
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -91,53 +77,13 @@ class Aggregates:
     @property
     def needs_places(self) -> bool:
         """Whether some accumulator follows rows by their place."""
-        return any(isinstance(each, SlidingExtremes) for each in self._accumulators)
-
-    def _index(self, call: ast.FunctionCall, compiler: Compiler) -> int:
-        if call.namespace is not None:
-            raise NotLowerable(f"the aggregator {call.namespace}:{call.name}")
-        argument = call.arguments[0] if call.arguments else None
-        if call.name == "count":
-            key: Any = ("count",)
-            made: Any = Counts
-            argument = None
-        elif argument is None:
-            raise NotLowerable(f"{call.name}() without an argument")
-        else:
-            key, made = self._choose(call.name, compiler.type_of(argument), argument)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = len(self._accumulators)
-            self._accumulators.append(made())
-            self._arguments.append(None if argument is None else compiler.compile(argument))
-        return found
-
-    def _choose(self, name: str, type_: AttributeType, argument: ast.Expression) -> tuple[Any, Any]:
-        whole = type_ in _WHOLE
-        if name in ("sum", "avg"):
-            return ("total", argument), lambda: Totals(whole=whole)
-        if name == "stdDev":
-            return ("deviation", argument), IntegerDeviations if whole else FloatDeviations
-        if name == "distinctCount":
-            return ("distinct", argument), DistinctCounts
-        if name in _FOREVER:
-            sign = _FOREVER[name]
-            return (name, argument), lambda: Extremes(type_, sign, forever=True)
-        if name in _EXTREMES:
-            sign = _EXTREMES[name]
-            if not self._slides:
-                return (name, argument), lambda: Extremes(type_, sign)
-            if self._in_order:
-                return (name, argument), lambda: SlidingExtremes(type_, sign)
-            if self._has_places:
-                return (name, argument), lambda: UnorderedExtremes(type_, sign)
-        raise NotLowerable(f"the aggregator {name}")
+        return any(each.needs_places for each in self._accumulators)
 
     def run(self, feed: Feed, frame: Frame, groups: int, realms: int, places: int) -> list[Column]:
         """The value of each call at each event of the flow."""
-        for accumulator, argument in zip(self._accumulators, self._arguments, strict=True):
+        for accumulator, arguments in zip(self._accumulators, self._arguments, strict=True):
             accumulator.reserve(groups, realms, places)
-            accumulator.run(feed, None if argument is None else argument(frame))
+            accumulator.run(feed, [argument(frame) for argument in arguments])
         return [self._accumulators[index].result(name) for name, index in self._calls]
 
     def live(self, groups: int) -> npt.NDArray[np.bool_]:
@@ -159,25 +105,21 @@ class Aggregates:
         """The states of the calls' aggregators for groups; None for those that `of_rows` tells."""
         if not len(groups):
             return []
-        by_call: list[Sequence[Any]] = []
-        for _, index in self._calls:
-            accumulator = self._accumulators[index]
-            is_held = isinstance(accumulator, SlidingExtremes)
-            by_call.append([None] * len(groups) if is_held else accumulator.store(groups))
+        by_call = [self._accumulators[index].store(groups) for _, index in self._calls]
         return list(map(list, zip(*by_call, strict=True)))
 
     def of_rows(self, states: list[Any], held: Frame | None) -> list[Any]:
         """A group's states with those that are made of the rows it holds."""
         for place, (_, index) in enumerate(self._calls):
-            accumulator, argument = self._accumulators[index], self._arguments[index]
-            if isinstance(accumulator, SlidingExtremes):
+            accumulator = self._accumulators[index]
+            if accumulator.needs_places:
                 assert held is not None
-                assert argument is not None
-                states[place] = _copies(argument(held), accumulator.sign)
+                (argument,) = self._arguments[index]
+                states[place] = accumulator.state_of(argument(held))
         return states
 
     def load(self, groups: Ids, realm: int, states: Sequence[Sequence[Any]]) -> None:
-        """Takes over what `store` gave, for groups of one realm; sliding extremes wait for
+        """Takes over what `store` gave, for groups of one realm; what needs places waits for
         `refeed`."""
         for place, (_, index) in enumerate(self._calls):
             accumulator: Any = self._accumulators[index]
@@ -190,21 +132,17 @@ class Aggregates:
             accumulator.reserve(groups, realms, places)
 
     def refeed(self, feed: Feed, frame: Frame) -> None:
-        """After a restore: what the window holds enters the sliding extremes again."""
-        for accumulator, argument in zip(self._accumulators, self._arguments, strict=True):
-            if isinstance(accumulator, SlidingExtremes):
-                assert argument is not None
-                accumulator.run(feed, argument(frame))
+        """After a restore: what the window holds enters again where it is known by its place."""
+        for accumulator, arguments in zip(self._accumulators, self._arguments, strict=True):
+            if accumulator.needs_places:
+                accumulator.run(feed, [argument(frame) for argument in arguments])
 
 
-def _copies(values: Column, sign: int) -> PackedPairs:
-    """How often each number occurs, times `sign`, ascending: what the reference's min and max
-    keep."""
-    numbers = values.values if values.nulls is None else values.values[~values.nulls]
-    numbers = numbers.astype(np.float64 if numbers.dtype.kind == "f" else np.int64)
-    if numbers.dtype.kind == "f":
-        numbers = numbers[~np.isnan(numbers)]
-    found, counts = np.unique(numbers, return_counts=True)
-    if sign < 0:
-        found, counts = -found[::-1], counts[::-1]
-    return PackedPairs.of(pa.array(found), pa.array(counts.astype(np.int64)))
+def _chosen(call: ast.FunctionCall, compiler: Compiler, leaves: Leaves) -> Chosen | None:
+    """How a call runs in columns of its own; None where its meaning has to."""
+    found = default_catalogue().find(ExtensionKind.AGGREGATOR, call.namespace, call.name)
+    if isinstance(found, AggregatorExtension) and found.columns:
+        types = [infer(argument, compiler.scope) for argument in call.arguments]
+        choose: Choose = importlib.import_module(found.columns).choose
+        return choose(call.name, types, leaves)
+    return None

@@ -1,8 +1,8 @@
-"""What an aggregator promises to the selector (semantics 6)."""
+"""What an aggregator promises to the selector (semantics 6), and what several of them share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 from lockstep.operators.contract import PlainState
@@ -32,6 +32,72 @@ class Aggregator(Protocol):
 
     def restore(self, state: PlainState) -> None:
         """Takes over what `snapshot` gave."""
+
+
+class Fields:
+    """An aggregator whose state is some numbers, of which `count` tells whether it is empty."""
+
+    fields: tuple[tuple[str, float], ...] = ()
+    """Their names, with what they are in the beginning."""
+    __slots__ = ()
+    count: int
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """See Aggregator."""
+        self.restore(tuple(value for _, value in self.fields))
+
+    def is_empty(self) -> bool:
+        """See Aggregator."""
+        return self.count == 0
+
+    def snapshot(self) -> PlainState:
+        """See Aggregator."""
+        return tuple(getattr(self, name) for name, _ in self.fields)
+
+    def restore(self, state: PlainState) -> None:
+        """See Aggregator."""
+        for (name, _), value in zip(self.fields, state, strict=True):
+            setattr(self, name, value)
+
+
+class Copies:
+    """How often each value is present; values stay in the order in which they came."""
+
+    __slots__ = ("counts",)
+
+    def __init__(self) -> None:
+        self.counts: dict[Hashable, int] = {}
+
+    def take(self, value: Hashable) -> None:
+        """One more."""
+        self.counts[value] = self.counts.get(value, 0) + 1
+
+    def drop(self, value: Hashable) -> None:
+        """One less; a value that is not present is none of ours."""
+        left = self.counts.get(value, 0) - 1
+        if left > 0:
+            self.counts[value] = left
+        else:
+            self.counts.pop(value, None)
+
+    def reset(self) -> None:
+        """See Aggregator."""
+        self.counts.clear()
+
+    def is_empty(self) -> bool:
+        """See Aggregator."""
+        return not self.counts
+
+    def snapshot(self) -> PlainState:
+        """See Aggregator."""
+        return list(self.counts.items())
+
+    def restore(self, state: PlainState) -> None:
+        """See Aggregator."""
+        self.counts = dict(state)
 
 
 AggregatorFactory = Callable[[Sequence[Argument]], Aggregator]

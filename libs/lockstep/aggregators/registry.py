@@ -1,40 +1,20 @@
-"""The aggregators by (namespace or "", name); a factory builds one for its call's arguments."""
+"""Where the meaning of an aggregator is found: in its declaration, or in an installed extension."""
 
 from __future__ import annotations
 
-from lockstep.aggregators import collections, counts, extremes, numbers, percentile, texts
-from lockstep.aggregators.contract import Aggregator, AggregatorFactory
+from functools import cache
+
+from lockstep.aggregators.contract import AggregatorFactory
 from lockstep.functions.plugins import extended
+from lockstep.siddhiql.catalogue.core import default_catalogue
 
-_OWN: dict[tuple[str, str], AggregatorFactory] = {
-    ("", "sum"): numbers.build_sum,
-    ("", "avg"): numbers.build_average,
-    ("", "stdDev"): numbers.build_deviation,
-    ("", "count"): counts.build_count,
-    ("", "distinctCount"): counts.build_distinct_count,
-    ("", "and"): counts.build_and,
-    ("", "or"): counts.build_or,
-    ("", "unionSet"): counts.build_union_set,
-    ("", "min"): extremes.build_min,
-    ("", "max"): extremes.build_max,
-    ("", "minForever"): extremes.build_min_forever,
-    ("", "maxForever"): extremes.build_max_forever,
-    ("str", "groupConcat"): texts.build_group_concat,
-    ("json", "group"): collections.build_json_group,
-    ("json", "groupAsObject"): collections.build_json_group_as_object,
-    ("list", "collect"): collections.build_list_collect,
-    ("list", "merge"): collections.build_list_merge,
-    ("map", "collect"): collections.build_map_collect,
-    ("map", "merge"): collections.build_map_merge,
-    ("math", "percentile"): percentile.build_percentile,
-}
 
-AGGREGATORS = extended(_OWN, "AGGREGATORS")
-"""Ours, and those of installed extensions."""
-
-AGGREGATORS_OF_5_1: dict[tuple[str, str], AggregatorFactory] = {
-    ("str", "groupConcat"): texts.build_old_group_concat
-}
-"""Those that @app:compat('siddhi-5.1') puts in the place of ours."""
-
-__all__ = ["AGGREGATORS", "AGGREGATORS_OF_5_1", "Aggregator", "AggregatorFactory"]
+@cache
+def aggregators(*, is_siddhi_5_1: bool = False) -> dict[tuple[str, str], AggregatorFactory]:
+    """The factories by (namespace or "", name); those of Siddhi 5.1 under @app:compat."""
+    own: dict[tuple[str, str], AggregatorFactory] = {}
+    for each in default_catalogue().aggregators():
+        if each.make is not None:
+            make = each.make_of_5_1 if is_siddhi_5_1 else None
+            own[each.namespace or "", each.name] = make or each.make
+    return extended(own, "AGGREGATORS")

@@ -52,7 +52,8 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     if site.realms.is_partition:
         raise NotLowerable("a join in a partition")
     check_target(node.query)
-    selector = SelectorOperator(node.query, in_order=False, orders=True)
+    old = site.is_siddhi_5_1
+    selector = SelectorOperator(node.query, in_order=False, orders=True, is_siddhi_5_1=old)
     if selector.wanted != CURRENT:
         raise NotLowerable("expired rows of a join")
     found, exact = equalities(join.input.on, join.scope, 1)
@@ -70,12 +71,12 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     if selector.calls or selector.groups.is_grouped:
         both = (sides[0], sides[1])
         if selector.calls:
-            _check_balance(both, selector)
+            _check_balance(both)
         return AggregatingJoin(node, site.place, both, condition, selector, site.realms, site.pool)
     return WindowJoin(node, site.place, (sides[0], sides[1]), condition, selector, site.pool)
 
 
-def _check_balance(sides: tuple[JoinSide, JoinSide], selector: SelectorOperator) -> None:
+def _check_balance(sides: tuple[JoinSide, JoinSide]) -> None:
     """NotLowerable unless what aggregates see leave is what they saw come.
 
     A pair comes with the later of its rows and leaves with the first to leave, if both sides
@@ -83,8 +84,6 @@ def _check_balance(sides: tuple[JoinSide, JoinSide], selector: SelectorOperator)
     RESET follows each of its events.
     """
     triggering = [side for side in sides if side.triggers]
-    if any(call.name == "stdDev" for call in selector.calls):
-        raise NotLowerable("stdDev over a join")
     if len(triggering) == 1 and triggering[0].window == joining.NONE:
         return
     if len(triggering) == 1 or any(side.is_outer for side in sides):

@@ -27,7 +27,12 @@ def pattern_parts(node: QueryNode, pattern: CheckedPattern, site: Site) -> Patte
         own, compared = take_apart(checked)
         states.append(State(checked, site.stream(checked.stream.input.source), own))
         comparisons += compared
-    selector = SelectorOperator(query, slides=False, by_realm=site.realms.is_partition)
+    selector = SelectorOperator(
+        query,
+        slides=False,
+        by_realm=site.realms.is_partition,
+        is_siddhi_5_1=site.is_siddhi_5_1,
+    )
     if selector.wanted != CURRENT:
         raise NotLowerable("expired rows of a pattern")
     return PatternParts(

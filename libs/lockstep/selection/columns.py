@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.aggregators.accumulators import Feed
+from lockstep.aggregators.accumulators import Feed, Leaves
 from lockstep.aggregators.columns import Aggregates, calls_in
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Index, Mask
@@ -95,7 +95,7 @@ class Groups:
 
 class SelectorOperator:
     """Selects rows from flows. `slides`, `in_order` and `has_places` tell how events leave (see
-    Aggregates); `orders`: the owner's chunks can be put in order; `limited`: it takes care of the
+    Leaves); `orders`: the owner's chunks can be put in order; `limited`: it takes care of the
     output rate."""
 
     def __init__(
@@ -109,6 +109,7 @@ class SelectorOperator:
         by_realm: bool = False,
         orders: bool = False,
         limited: bool = False,
+        is_siddhi_5_1: bool = False,
     ) -> None:
         selector = query.query.selector
         if query.query.rate is not None and not limited:
@@ -125,9 +126,8 @@ class SelectorOperator:
         if resets and self.calls and self.wanted != CURRENT:
             raise NotLowerable("expired rows of aggregates over batches")
         self.groups = Groups(selector.group_by, compiler, by_realm=by_realm)
-        self.aggregates = Aggregates(
-            self.calls, compiler, slides=slides, in_order=in_order, has_places=has_places
-        )
+        leaves = Leaves(slides, in_order, has_places)
+        self.aggregates = Aggregates(self.calls, compiler, leaves, is_siddhi_5_1=is_siddhi_5_1)
         self._select = [compiler.compile(expression) for expression in expressions]
         self._may_fail = compiler.may_fail
         self._having = None

@@ -6,6 +6,9 @@ from typing import Final
 
 from lockstep.events import Attribute, AttributeType
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.catalogue.aggregators import AggregatorExtension, Kept
+from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.siddhiql.scope import Scope
 from lockstep.siddhiql.typing import infer, is_aggregator
 
@@ -27,14 +30,17 @@ SUFFIXES: Final = {
     ast.Granularity.MONTHS: "MONTHS",
     ast.Granularity.YEARS: "YEARS",
 }
-_KEPT: Final = {
-    "sum": ("AGG_SUM",),
-    "avg": ("AGG_SUM", "AGG_COUNT"),
-    "count": ("AGG_COUNT",),
-    "min": ("AGG_MIN",),
-    "max": ("AGG_MAX",),
-    "distinctCount": ("AGG_DISTINCTCOUNT",),
-}
+
+
+def kept_for(call: ast.FunctionCall) -> tuple[Kept, ...]:
+    """What an aggregation keeps for an aggregator; nothing when it cannot."""
+    found = default_catalogue().find(ExtensionKind.AGGREGATOR, call.namespace, call.name)
+    return found.keeps if isinstance(found, AggregatorExtension) else ()
+
+
+def keepable() -> list[str]:
+    """The names of the aggregators that an aggregation can keep."""
+    return sorted(each.name for each in default_catalogue().aggregators() if each.keeps)
 
 
 def base_columns(item: ast.OutputAttribute, name: str, scope: Scope) -> tuple[Attribute, ...]:
@@ -46,20 +52,20 @@ def base_columns(item: ast.OutputAttribute, name: str, scope: Scope) -> tuple[At
     if not isinstance(call, ast.FunctionCall) or not is_aggregator(call, scope.functions):
         return (Attribute(name, infer(call, scope)),)
     made = []
-    for base in _KEPT[call.name]:
-        if base == "AGG_COUNT" or not call.arguments:
-            made.append(Attribute("AGG_COUNT", LONG))
+    for base in kept_for(call):
+        if base is Kept.COUNT:
+            made.append(Attribute(base.value, LONG))
             continue
         (argument,) = call.arguments
         assert isinstance(argument, ast.Variable)
-        made.append(Attribute(f"{base}_{argument.name}", _type(base, argument, scope)))
+        made.append(Attribute(f"{base.value}_{argument.name}", _type(base, argument, scope)))
     return tuple(made)
 
 
-def _type(base: str, argument: ast.Variable, scope: Scope) -> AttributeType:
+def _type(base: Kept, argument: ast.Variable, scope: Scope) -> AttributeType:
     own = infer(argument, scope)
-    if base == "AGG_DISTINCTCOUNT":
+    if base is Kept.DISTINCT:
         return LONG
-    if base == "AGG_SUM":
+    if base is Kept.SUM:
         return LONG if own in (AttributeType.INT, LONG) else AttributeType.DOUBLE
     return own

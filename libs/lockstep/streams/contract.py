@@ -35,6 +35,11 @@ class Site:
         """That of the owner of timers: see plan.ranks."""
         return self.place if self.partition is None else self.partition_place
 
+    @property
+    def is_siddhi_5_1(self) -> bool:
+        """Whether the app asks for the old engine's defects (@app:compat)."""
+        return "compat" in self.plan.checked.annotations
+
     def stream(self, name: str) -> str:
         """The name under which units know a stream that is read here, or an inner one."""
         return name if self.partition is None else routed(self.partition, name)

@@ -71,7 +71,7 @@ def window_of(stream: CheckedStream) -> ast.FunctionCall | None:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """How events leave a window: see aggregates.Aggregates."""
+    """How events leave a window: see aggregators.accumulators.Leaves."""
 
     slides: bool = False
     in_order: bool = True
@@ -126,6 +126,7 @@ def parts_of(
         by_realm=site.realms.is_partition,
         orders=True,
         limited=True,
+        is_siddhi_5_1=site.is_siddhi_5_1,
     )
     if handlers.changes and selector.aggregates.needs_places:
         raise NotLowerable("an extreme behind a filter that reads the time")
@@ -184,9 +185,9 @@ def _target(node: QueryNode, site: Site) -> str:
 
 
 def _limiter(query: CheckedQuery, site: Site, *, shows_timers: bool) -> Limiter | None:
-    is_siddhi_5_1 = "compat" in site.plan.checked.annotations
     by_realm = site.realms.is_partition
-    limiter = limiter_of(query, site.place, is_siddhi_5_1=is_siddhi_5_1, by_realm=by_realm)
+    old = site.is_siddhi_5_1
+    limiter = limiter_of(query, site.place, is_siddhi_5_1=old, by_realm=by_realm)
     if limiter is not None and limiter.goes_by_wall and shows_timers:
         raise NotLowerable("an output rate by time behind a window whose timers are seen")
     return limiter

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lockstep.aggregators.registry import AGGREGATORS
+from lockstep.aggregators.registry import aggregators
 from lockstep.events import AttributeType
 from lockstep.operators.errors import EventError
 from lockstep.siddhiql.catalogue import Argument
@@ -25,7 +25,7 @@ def build(name: str, *arguments: Any) -> Any:
         else Argument(AttributeType.STRING, is_constant=True, value=argument)
         for argument in arguments
     ]
-    return AGGREGATORS[namespace, local](described)
+    return aggregators()[namespace, local](described)
 
 
 def run(aggregator: Any, steps: list[tuple[str, Any]]) -> list[Any]:

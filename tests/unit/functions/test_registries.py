@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pkgutil import resolve_name
 
-from lockstep.aggregators.registry import AGGREGATORS
+from lockstep.aggregators.registry import aggregators
 from lockstep.functions.registry import FUNCTIONS
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.core import default_catalogue
@@ -28,7 +28,7 @@ def test_every_function_can_be_checked_and_called() -> None:
 
 def test_every_aggregator_can_be_checked_and_run() -> None:
     """The same for aggregators."""
-    assert signatures(ExtensionKind.AGGREGATOR) == set(AGGREGATORS)
+    assert signatures(ExtensionKind.AGGREGATOR) == set(aggregators())
 
 
 def test_every_stream_function_can_be_checked_and_run() -> None:

@@ -11,10 +11,12 @@ from enum import Enum, auto
 from typing import Any
 
 from lockstep.events import AttributeType
-from lockstep.operators.errors import EventError
 from lockstep.plan import java
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.bucket_columns import kept_for
+from lockstep.siddhiql.catalogue.aggregators import Kept
 from lockstep.siddhiql.scope import Scope
+from lockstep.siddhiql.typing import infer
 
 State = list[Any]
 Fold = Callable[[Any, Any], Any]
@@ -84,7 +86,7 @@ class Base:
 
 @dataclass(frozen=True)
 class Column:
-    """A selected value, computed from the base values at its places in the state."""
+    """A selected value: the base value at its place in the state, or the quotient of two."""
 
     places: tuple[int, ...]
     value: Callable[..., Any]
@@ -99,12 +101,10 @@ def _size(values: Any) -> int:
 
 
 def _divided(total: Any, count: Any) -> Any:
-    return None if total is None else total / count
-
-
-def _divided_long(total: Any, count: Any) -> Any:
+    if total is None:
+        return None
     # A sum and a count of type long are divided as longs (semantics 17.2).
-    return None if total is None else java.divide_longs(total, count)
+    return java.divide_longs(total, count) if isinstance(total, int) else total / count
 
 
 class Columns:
@@ -123,34 +123,22 @@ class Columns:
         return [null if base.argument is None else base.argument for base in self.bases]
 
     def _column(self, expression: ast.Expression) -> Column:
-        if not isinstance(expression, ast.FunctionCall) or expression.namespace is not None:
+        kept = kept_for(expression) if isinstance(expression, ast.FunctionCall) else ()
+        if not isinstance(expression, ast.FunctionCall) or not kept:
             return Column((self._place(Kind.LATEST, expression),), _as_is)
-        argument = expression.arguments[0] if expression.arguments else None
-        match expression.name:
-            case "count":
-                return Column((self._place(Kind.COUNT, None),), _as_is)
-            case "sum":
-                return Column((self._place(self._sum_of(argument), argument),), _as_is)
-            case "avg":
-                kind = self._sum_of(argument)
-                divide = _divided_long if kind is Kind.SUM_LONG else _divided
-                return Column((self._place(kind, argument), self._place(Kind.COUNT, None)), divide)
-            case "min":
-                return Column((self._place(Kind.LEAST, argument),), _as_is)
-            case "max":
-                return Column((self._place(Kind.GREATEST, argument),), _as_is)
-            case "distinctCount":
-                return Column((self._place(Kind.DISTINCT, argument),), _size)
-            case _:
-                return Column((self._place(Kind.LATEST, expression),), _as_is)
+        places = tuple(self._place_of(each, expression.arguments) for each in kept)
+        if len(places) == 2:
+            return Column(places, _divided)
+        return Column(places, _size if kept == (Kept.DISTINCT,) else _as_is)
 
-    def _sum_of(self, argument: ast.Expression | None) -> Kind:
-        from lockstep.siddhiql.typing import infer
-
-        if argument is None:
-            raise EventError("sum and avg of an aggregation want an attribute")
-        whole = infer(argument, self._scope) in (AttributeType.INT, AttributeType.LONG)
-        return Kind.SUM_LONG if whole else Kind.SUM_DOUBLE
+    def _place_of(self, kept: Kept, arguments: Sequence[ast.Expression]) -> int:
+        if kept is Kept.COUNT:
+            return self._place(Kind.COUNT, None)
+        (argument,) = arguments
+        if kept is Kept.SUM:
+            whole = infer(argument, self._scope) in (AttributeType.INT, AttributeType.LONG)
+            return self._place(Kind.SUM_LONG if whole else Kind.SUM_DOUBLE, argument)
+        return self._place(Kind[kept.name], argument)
 
     def _place(self, kind: Kind, argument: ast.Expression | None) -> int:
         base = Base(kind, argument)

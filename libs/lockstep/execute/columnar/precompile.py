@@ -22,10 +22,6 @@ define stream R (k string, d double, l long);
 define aggregation A from S select k, sum(d) as s, avg(l) as v, min(d) as lo, max(i) as hi,
 count() as n, distinctCount(i) as u group by k aggregate every sec...hour;
 """
-_AGGREGATES: Final = (
-    "select k, sum(d) as a, sum(l) as b, avg(i) as c, stdDev(d) as e, stdDev(l) as g, min(d) as h,"
-    " max(l) as m, minForever(l) as n, count() as o, distinctCount(k) as p, max(f) as q"
-)
 _PATTERNS: Final = (
     "every a=S[d > 1.0] -> b=R[d < a.d] within 50 milliseconds select a.k as k, b.d as d",
     "every a=S[d > 1.0] -> b=R[k == a.k] -> not S[l == b.l] for 20 milliseconds"
@@ -51,15 +47,22 @@ _ALONE: Final = (
 )
 
 
+def _aggregates() -> str:
+    """The examples of all aggregators."""
+    calls = [call for each in default_catalogue().aggregators() for call in each.examples]
+    return "select k, " + ", ".join(f"{call} as a{n}" for n, call in enumerate(calls))
+
+
 def apps() -> list[str]:
     """Texts that between them touch every kernel."""
     queries = []
+    aggregates = _aggregates()
     windows = [each for each in default_catalogue().windows() if each.columns]
     for number, window in enumerate(example for each in windows for example in each.examples):
         for name, ending in (("W", ""), ("WG", "group by k")):
             for kind, chosen in (("", ""), ("A", "all events "), ("E", "expired events ")):
                 queries.append(
-                    f"from S#window.{window} {_AGGREGATES} {ending}"
+                    f"from S#window.{window} {aggregates} {ending}"
                     f" insert {chosen}into {name}{kind}{number};"
                 )
     queries += [f"from {each} insert into P{n};" for n, each in enumerate(_PATTERNS)]

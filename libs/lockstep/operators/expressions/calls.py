@@ -45,15 +45,13 @@ def make_aggregator(
     """A maker of the aggregator that the call names with its result type, or None if it names
     none.
     """
-    from lockstep.aggregators.registry import AGGREGATORS, AGGREGATORS_OF_5_1
+    from lockstep.aggregators.registry import aggregators
     from lockstep.siddhiql.typing import infer
 
-    name = (call.namespace or "", call.name)
-    factory = AGGREGATORS.get(name)
+    known = aggregators(is_siddhi_5_1=context.is_siddhi_5_1)
+    factory = known.get((call.namespace or "", call.name))
     if factory is None:
         return None
-    if context.is_siddhi_5_1:
-        factory = AGGREGATORS_OF_5_1.get(name, factory)
     arguments = arguments_of(call, scope)
     return (lambda: factory(arguments)), infer(call, scope)
 

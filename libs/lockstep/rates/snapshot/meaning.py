@@ -34,11 +34,11 @@ def build_snapshot_rate(query: CheckedQuery, every_ms: int, context: Context) ->
 
 def has_aggregator(expression: ast.Expression) -> bool:
     """Whether an aggregator is called somewhere in the expression."""
-    from lockstep.aggregators.registry import AGGREGATORS
+    from lockstep.aggregators.registry import aggregators
 
     match expression:
         case ast.FunctionCall():
-            if (expression.namespace or "", expression.name) in AGGREGATORS:
+            if (expression.namespace or "", expression.name) in aggregators():
                 return True
             return any(has_aggregator(argument) for argument in expression.arguments)
         case (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lockstep.siddhiql.catalogue.aggregators import AggregatorExtension
 from lockstep.siddhiql.catalogue.contract import (
     Argument,
     Extension,
@@ -40,6 +41,10 @@ class Catalogue:
     def windows(self) -> list[WindowExtension]:
         """The windows that declare more than their parameters."""
         return [each for each in self._entries.values() if isinstance(each, WindowExtension)]
+
+    def aggregators(self) -> list[AggregatorExtension]:
+        """The aggregators that declare more than their parameters."""
+        return [each for each in self._entries.values() if isinstance(each, AggregatorExtension)]
 
 
 __all__ = [

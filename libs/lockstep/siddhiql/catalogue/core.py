@@ -26,7 +26,7 @@ ENTRY_POINTS = "lockstep.extensions"
 """Group of entry points whose modules carry EXTENSIONS, a tuple of signatures."""
 
 PACKS = "lockstep.siddhiql.catalogue.packs"
-CONCEPTS = ("lockstep.windows",)
+CONCEPTS = ("lockstep.aggregators", "lockstep.windows")
 """Packages with a folder for each thing that it declares, found by name: they stand above."""
 
 _STRING, _BOOL, _DOUBLE = AttributeType.STRING, AttributeType.BOOL, AttributeType.DOUBLE
@@ -92,7 +92,8 @@ def _carriers() -> Iterator[ModuleType]:
 
 @cache
 def default_catalogue() -> Catalogue:
-    """Core, all packs, and what is installed under the entry points of `lockstep.extensions`."""
+    """Core, what all packs and concepts declare, and what is installed under the entry points of
+    `lockstep.extensions`."""
     catalogue = Catalogue()
     catalogue.register(*STREAM_FUNCTIONS)
     for module in _carriers():

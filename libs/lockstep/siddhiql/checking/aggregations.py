@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from lockstep.events import Attribute, AttributeType, StreamSchema
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.bucket_columns import keepable, kept_for
 from lockstep.siddhiql.checked import CheckedAggregation, SourceKind
 from lockstep.siddhiql.checking.annotations import single, switch
 from lockstep.siddhiql.checking.bucket_tables import bucket_tables
@@ -23,7 +24,6 @@ _G = ast.Granularity
 GRANULARITIES = (_G.SECONDS, _G.MINUTES, _G.HOURS, _G.DAYS, _G.MONTHS, _G.YEARS)
 """All that can be stored, finest first."""
 
-_AGGREGATORS = ("sum", "count", "avg", "min", "max", "distinctCount")
 _INTEGERS = (AttributeType.INT, AttributeType.LONG)
 
 
@@ -92,12 +92,13 @@ def _item_type(item: ast.OutputAttribute, scope: Scope) -> AttributeType:
 
 
 def _aggregator_type(call: ast.FunctionCall, scope: Scope) -> AttributeType:
-    if call.namespace is not None or call.name not in _AGGREGATORS:
+    kept = kept_for(call)
+    if not kept:
         title = f"{call.namespace}:{call.name}" if call.namespace else call.name
         raise positioned(
             call.at,
             f"an aggregation cannot keep {title!r}",
-            f"there are {', '.join(_AGGREGATORS)}",
+            f"there are {', '.join(keepable())}",
         )
     for argument in call.arguments:
         if not isinstance(argument, ast.Variable):
@@ -108,7 +109,7 @@ def _aggregator_type(call: ast.FunctionCall, scope: Scope) -> AttributeType:
             )
     type_ = infer(call, scope)
     # Stored as sum and count: dividing a long by a long gives a long (semantics 17.2).
-    if call.name == "avg" and infer(call.arguments[0], scope) in _INTEGERS:
+    if len(kept) == 2 and infer(call.arguments[0], scope) in _INTEGERS:
         return AttributeType.LONG
     return type_
 

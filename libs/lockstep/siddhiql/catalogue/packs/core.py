@@ -1,4 +1,4 @@
-"""Core functions and aggregators: signatures (semantics 6 and 21)."""
+"""Core functions: signatures (semantics 21)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from lockstep.siddhiql.catalogue.packs.signature import (
     NUMBER,
     OBJECT,
     STRING,
-    aggregator,
     first_type,
     function,
     gives,
@@ -99,28 +98,4 @@ def _branch_type(arguments: Sequence[Argument]) -> AttributeType:
     return then
 
 
-_AGGREGATORS = (
-    aggregator(
-        "sum",
-        gives(LONG, Parameter("value", (INT, LONG))),
-        gives(DOUBLE, Parameter("value", (FLOAT, DOUBLE))),
-        doc="integers add up to a long",
-    ),
-    aggregator("avg", gives(DOUBLE, _NUMBER), doc="mean, nulls not counted"),
-    aggregator("count", gives(LONG), gives(LONG, _ANY), doc="how many events, nulls counted too"),
-    aggregator(
-        "distinctCount",
-        gives(LONG, Parameter("value", (*NUMBER, STRING))),
-        doc="how many different values; null is one",
-    ),
-    aggregator("min", gives(first_type, _NUMBER), doc="smallest value present"),
-    aggregator("max", gives(first_type, _NUMBER), doc="largest value present"),
-    aggregator("minForever", gives(first_type, _NUMBER), doc="smallest value ever"),
-    aggregator("maxForever", gives(first_type, _NUMBER), doc="largest value ever"),
-    aggregator("stdDev", gives(DOUBLE, _NUMBER), doc="population standard deviation"),
-    aggregator("and", gives(BOOL, Parameter("value", (BOOL,))), doc="true when all are true"),
-    aggregator("or", gives(BOOL, Parameter("value", (BOOL,))), doc="true when one is true"),
-    aggregator("unionSet", gives(OBJECT, Parameter("set", (OBJECT,))), doc="members of all sets"),
-)
-
-EXTENSIONS: tuple[Extension, ...] = (*_FUNCTIONS, *_AGGREGATORS)
+EXTENSIONS: tuple[Extension, ...] = _FUNCTIONS

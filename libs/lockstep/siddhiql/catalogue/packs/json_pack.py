@@ -14,7 +14,6 @@ from lockstep.siddhiql.catalogue.packs.signature import (
     LONG,
     OBJECT,
     STRING,
-    aggregator,
     function,
     gives,
     stream_function,
@@ -22,8 +21,6 @@ from lockstep.siddhiql.catalogue.packs.signature import (
 
 _JSON = Parameter("json", (STRING, OBJECT))
 _PATH = Parameter("path", (STRING,))
-_DISTINCT = Parameter("distinct", (BOOL,))
-_ENCLOSING = Parameter("enclosing.element", (STRING,))
 _READERS = (
     ("getString", STRING),
     ("getInt", INT),
@@ -47,17 +44,6 @@ def _tokenize(name: str, type_: AttributeType) -> Extension:
     )
 
 
-def _group(name: str, type_: AttributeType) -> Extension:
-    return aggregator(
-        name,
-        gives(type_, _JSON),
-        gives(type_, _JSON, _DISTINCT),
-        gives(type_, _JSON, _ENCLOSING),
-        gives(type_, _JSON, _ENCLOSING, _DISTINCT),
-        namespace="json",
-    )
-
-
 EXTENSIONS: tuple[Extension, ...] = (
     *(function(name, gives(type_, _JSON, _PATH), namespace="json") for name, type_ in _READERS),
     function(
@@ -71,8 +57,6 @@ EXTENSIONS: tuple[Extension, ...] = (
         gives(STRING, _JSON, Parameter("allow.escape", (BOOL,), optional=True)),
         namespace="json",
     ),
-    _group("group", STRING),
-    _group("groupAsObject", OBJECT),
     _tokenize("tokenize", STRING),
     _tokenize("tokenizeAsObject", OBJECT),
 )

@@ -17,7 +17,6 @@ from lockstep.siddhiql.catalogue.packs.signature import (
     INT,
     OBJECT,
     STRING,
-    aggregator,
     function,
     gives,
     stream_function,
@@ -72,8 +71,6 @@ _FUNCTIONS: tuple[tuple[str, tuple[Overload, ...]], ...] = (
 
 EXTENSIONS: tuple[Extension, ...] = (
     *(function(name, *overloads, namespace="list") for name, overloads in _FUNCTIONS),
-    aggregator("collect", gives(OBJECT, _VALUE, _DISTINCT), namespace="list"),
-    aggregator("merge", gives(OBJECT, _LIST, _DISTINCT), namespace="list"),
     stream_function(
         "tokenize",
         Overload((Parameter("list", (OBJECT,), repeat=True, min_repeat=1),), adds=_index_and_value),

@@ -20,7 +20,6 @@ from lockstep.siddhiql.catalogue.packs.signature import (
     LONG,
     OBJECT,
     STRING,
-    aggregator,
     function,
     gives,
     stream_function,
@@ -72,8 +71,6 @@ _FUNCTIONS: tuple[tuple[str, Overload], ...] = (
 
 EXTENSIONS: tuple[Extension, ...] = (
     *(function(name, overload, namespace="map") for name, overload in _FUNCTIONS),
-    aggregator("collect", gives(OBJECT, _KEY, _VALUE), namespace="map"),
-    aggregator("merge", gives(OBJECT, _MAP), namespace="map"),
     stream_function(
         "tokenize",
         Overload((Parameter("map", (OBJECT,), repeat=True, min_repeat=1),), adds=_key_and_value),

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from lockstep.siddhiql.catalogue.contract import (
-    Argument,
     Extension,
-    Overload,
     Parameter,
-    SignatureError,
 )
 from lockstep.siddhiql.catalogue.packs.signature import (
     BOOL,
@@ -19,7 +14,6 @@ from lockstep.siddhiql.catalogue.packs.signature import (
     LONG,
     NUMBER,
     STRING,
-    aggregator,
     function,
     gives,
 )
@@ -36,11 +30,6 @@ _ONE_NUMBER = (
     *("tan", "tanh", "toDegrees", "toRadians"),
 )
 _TWO_NUMBERS = ("copySign", "log", "max", "min", "power")
-
-
-def _percentage(arguments: Sequence[Argument]) -> None:
-    if not 0 < float(arguments[1].value) <= 100:
-        raise SignatureError(f"{arguments[1].value} is no percentile", hint="0 < p <= 100")
 
 
 _REST = (
@@ -77,9 +66,4 @@ EXTENSIONS: tuple[Extension, ...] = (
     *(function(name, gives(DOUBLE, _X), namespace=_MATH) for name in _ONE_NUMBER),
     *(function(name, gives(DOUBLE, _X, _Y), namespace=_MATH) for name in _TWO_NUMBERS),
     *(function(name, *overloads, namespace=_MATH) for name, *overloads in _REST),
-    aggregator(
-        "percentile",
-        Overload((_X, Parameter("p", (DOUBLE,), constant=True)), DOUBLE, check=_percentage),
-        namespace=_MATH,
-    ),
 )

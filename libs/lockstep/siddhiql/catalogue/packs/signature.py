@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from lockstep.events import AttributeType
+from lockstep.siddhiql.catalogue.aggregators import AggregatorExtension
 from lockstep.siddhiql.catalogue.contract import (
     Argument,
     Extension,
@@ -34,10 +36,11 @@ def function(
 
 
 def aggregator(
-    name: str, *overloads: Overload, namespace: str | None = None, doc: str = ""
-) -> Extension:
-    """An aggregator's signature."""
-    return Extension(ExtensionKind.AGGREGATOR, name, overloads, namespace, doc)
+    name: str, *overloads: Overload, namespace: str | None = None, doc: str = "", **traits: Any
+) -> AggregatorExtension:
+    """An aggregator's declaration; `traits` are further fields of it."""
+    kind = ExtensionKind.AGGREGATOR
+    return AggregatorExtension(kind, name, overloads, namespace, doc, **traits)
 
 
 def stream_function(

@@ -20,7 +20,6 @@ from lockstep.siddhiql.catalogue.packs.signature import (
     LONG,
     OBJECT,
     STRING,
-    aggregator,
     first_type,
     function,
     gives,
@@ -34,15 +33,7 @@ _OTHER = Parameter("other", (STRING,))
 _REGEX = Parameter("regex", (STRING,))
 _REPLACEMENT = Parameter("replacement", (STRING,))
 _BEGIN = Parameter("begin", (INT,))
-_KEY = Parameter("key", (STRING,))
-_SEPARATOR = Parameter("separator", (STRING,))
 _DISTINCT = Parameter("distinct", (BOOL,), constant=True)
-
-
-def _order(arguments: Sequence[Argument]) -> None:
-    order = str(arguments[3].value)
-    if order.upper() not in ("ASC", "DESC"):
-        raise SignatureError(f"{order!r} is no order", hint="use 'ASC' or 'DESC'")
 
 
 def _token(arguments: Sequence[Argument]) -> tuple[Attribute, ...]:
@@ -96,19 +87,6 @@ _FUNCTIONS = (
     ("trim", gives(STRING, _TEXT)),
 )
 
-_GROUP_CONCAT = aggregator(
-    "groupConcat",
-    gives(STRING, _KEY),
-    gives(STRING, _KEY, _SEPARATOR),
-    gives(STRING, _KEY, _SEPARATOR, _DISTINCT),
-    Overload(
-        (_KEY, _SEPARATOR, _DISTINCT, Parameter("order", (STRING,), constant=True)),
-        STRING,
-        check=_order,
-    ),
-    namespace=_STR,
-)
-
 _TOKENIZE = stream_function(
     "tokenize",
     Overload((_TEXT, _REGEX), adds=_token, check=_regex_is_constant),
@@ -118,6 +96,5 @@ _TOKENIZE = stream_function(
 
 EXTENSIONS: tuple[Extension, ...] = (
     *(function(name, *overloads, namespace=_STR) for name, *overloads in _FUNCTIONS),
-    _GROUP_CONCAT,
     _TOKENIZE,
 )

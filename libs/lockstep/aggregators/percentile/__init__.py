@@ -5,9 +5,9 @@ from __future__ import annotations
 import bisect
 from collections.abc import Sequence
 
-from lockstep.aggregators.contract import Aggregator
 from lockstep.operators.contract import PlainState
-from lockstep.siddhiql.catalogue import Argument
+from lockstep.siddhiql.catalogue import Argument, Overload, Parameter, SignatureError
+from lockstep.siddhiql.catalogue.packs.signature import DOUBLE, NUMBER, aggregator
 
 
 class Percentile:
@@ -67,6 +67,19 @@ class Percentile:
         self._values = list(state)
 
 
-def build_percentile(arguments: Sequence[Argument]) -> Aggregator:
-    """math:percentile(x, p)."""
-    return Percentile(float(arguments[1].value))
+def _percentage(arguments: Sequence[Argument]) -> None:
+    if not 0 < float(arguments[1].value) <= 100:
+        raise SignatureError(f"{arguments[1].value} is no percentile", hint="0 < p <= 100")
+
+
+_TAKES = (Parameter("x", NUMBER), Parameter("p", (DOUBLE,), constant=True))
+
+EXTENSIONS = (
+    aggregator(
+        "percentile",
+        Overload(_TAKES, DOUBLE, check=_percentage),
+        namespace="math",
+        doc="the p-th percentile of the values present",
+        make=lambda arguments: Percentile(float(arguments[1].value)),
+    ),
+)

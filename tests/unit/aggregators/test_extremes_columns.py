@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 
 from lockstep.aggregators.accumulators import Feed
-from lockstep.aggregators.extremes_columns import UnorderedExtremes
+from lockstep.aggregators.extremes.columns import UnorderedExtremes
 from lockstep.columns.column import from_values
 from lockstep.events import AttributeType
 
@@ -38,6 +38,6 @@ def test_the_extreme_of_what_is_inside_after_each_step() -> None:
             columns = [np.array(each, np.int64) for each in list(zip(*part, strict=True))[:3]]
             kinds, groups, places = columns
             feed = Feed(kinds.astype(np.int8), groups, np.zeros(len(part), np.int64), places)
-            accumulator.run(feed, from_values(AttributeType.DOUBLE, [step[3] for step in part]))
+            accumulator.run(feed, [from_values(AttributeType.DOUBLE, [step[3] for step in part])])
             found += accumulator.result("min").to_pylist()
         assert found == expected

@@ -1,20 +1,22 @@
-"""min, max and distinctCount as accumulators (see `accumulators`)."""
+"""min and max in columns."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from lockstep.aggregators import extremes_kernel as unordered
-from lockstep.aggregators import totals_kernel as totals
-from lockstep.aggregators.accumulators import LONG, Feed, Grouped, grown, numbers
+from lockstep.aggregators.accumulators import Chosen, Feed, Grouped, Leaves, grown, numbers
+from lockstep.aggregators.extremes import kernel
+from lockstep.aggregators.extremes import unordered_kernel as unordered
 from lockstep.columns.column import DTYPES, Column, Unfit
 from lockstep.columns.growing import GrowingArray
-from lockstep.columns.keys import Ids, KeySpace, combined, value_names
+from lockstep.columns.keys import Ids
 from lockstep.events import AttributeType
+from lockstep.operators.packed import PackedPairs
 
 
 def _refuse_negative_zero(column: Column) -> None:
@@ -36,15 +38,15 @@ class Extremes(Grouped):
         self.names = (("present", np.bool_), ("best", self._dtype))
         super().__init__()
 
-    def run(self, feed: Feed, argument: Column | None) -> None:
+    def run(self, feed: Feed, arguments: Sequence[Column]) -> None:
         """See Accumulator."""
-        assert argument is not None
+        (argument,) = arguments
         _refuse_negative_zero(argument)
         value, valid = numbers(argument, self._dtype)
         self._out = np.zeros(len(value), self._dtype)
         self._present = np.zeros(len(value), np.bool_)
         own = (self.arrays["present"], self.arrays["best"])
-        totals.run_extremes(
+        kernel.run_extremes(
             *self._marked(feed),
             value,
             valid,
@@ -92,6 +94,8 @@ class Extremes(Grouped):
 class SlidingExtremes(Grouped):
     """min or max over a window whose events leave in the order in which they came."""
 
+    needs_places = True
+
     def __init__(self, type_: AttributeType, sign: int) -> None:
         self._type = type_
         self.sign = sign
@@ -117,13 +121,13 @@ class SlidingExtremes(Grouped):
 
     def _feed(self, *arguments: Any) -> None:
         by_place = [array.values for array in self._by_place()]
-        totals.run_sliding_extremes(
+        kernel.run_sliding_extremes(
             *arguments, self.head, self.tail, *by_place, self._out, self._present
         )
 
-    def run(self, feed: Feed, argument: Column | None) -> None:
+    def run(self, feed: Feed, arguments: Sequence[Column]) -> None:
         """See Accumulator."""
-        assert argument is not None
+        (argument,) = arguments
         assert feed.place is not None
         _refuse_negative_zero(argument)
         value, valid = numbers(argument, self._dtype)
@@ -151,11 +155,22 @@ class SlidingExtremes(Grouped):
         super().move(moved, groups)
 
     def store(self, groups: Ids) -> list[Any]:
-        """The values inside are the window's to tell: see `Aggregates.save`."""
-        raise NotImplementedError
+        """The values inside are the window's to tell."""
+        return [None] * len(groups)
 
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
-        """What is inside is fed again: see `Aggregates.refeed`."""
+        """What is inside is fed again."""
+
+    def state_of(self, held: Column) -> Any:
+        """How often each number occurs, times the sign, ascending."""
+        found = held.values if held.nulls is None else held.values[~held.nulls]
+        found = found.astype(np.float64 if found.dtype.kind == "f" else np.int64)
+        if found.dtype.kind == "f":
+            found = found[~np.isnan(found)]
+        found, counts = np.unique(found, return_counts=True)
+        if self.sign < 0:
+            found, counts = -found[::-1], counts[::-1]
+        return PackedPairs.of(pa.array(found), pa.array(counts.astype(np.int64)))
 
 
 class UnorderedExtremes(SlidingExtremes):
@@ -173,117 +188,13 @@ class UnorderedExtremes(SlidingExtremes):
         unordered.run_unordered_extremes(*arguments, self.head, *by_place, self._out, self._present)
 
 
-class PairSpace(KeySpace):
-    """Ids of combinations of a group and a value."""
-
-    @property
-    def pairs(self) -> list[tuple[int, Hashable]]:
-        """The combinations by id."""
-        return self.keys  # type: ignore[return-value]
-
-
-class DistinctCounts(Grouped):
-    """distinctCount(x)."""
-
-    names = (("count", np.int64),)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._pairs = PairSpace()
-        self._copies = np.zeros(0, np.int64)
-        self._pair_emptied = np.zeros(0, np.int64)
-
-    def run(self, feed: Feed, argument: Column | None) -> None:
-        """See Accumulator."""
-        assert argument is not None
-        codes, values = value_names(argument)
-        groups = (feed.group, range(max(self.groups, 1)))
-        pair = self._pairs.assign(*combined([groups, (codes, [_identity(v) for v in values])]))
-        self._make_room()
-        self._out = np.empty(len(pair), np.int64)
-        totals.run_distinct(
-            *self._marked(feed),
-            pair,
-            self._pair_emptied,
-            self._copies,
-            self.arrays["count"],
-            self._out,
-        )
-        self._forget()
-
-    def _make_room(self) -> None:
-        room = max(len(self._pairs), 1)
-        self._copies = grown(self._copies, room)
-        self._pair_emptied = grown(self._pair_emptied, room)
-
-    def _forget(self) -> None:
-        """Drops the pairs that are not present when they are many."""
-        count = len(self._pairs)
-        if count < 4096:
-            return
-        live = self._live_pairs()
-        if 2 * int(live.sum()) < count:
-            self._renumber(self._pairs.compact(live))
-
-    def _live_pairs(self) -> npt.NDArray[np.bool_]:
-        count = len(self._pairs)
-        groups = np.array([group for group, _ in self._pairs.pairs], np.int64)
-        epochs = self.epochs[self.realm_of[groups]] if count else np.zeros(0, np.int64)
-        live: npt.NDArray[np.bool_] = self._copies[:count] > 0
-        live &= self._pair_emptied[:count] == epochs
-        return live
-
-    def _renumber(self, moved: Ids) -> None:
-        kept = np.flatnonzero(moved >= 0)
-        for name in ("_copies", "_pair_emptied"):
-            values = getattr(self, name)
-            new = np.zeros_like(values)
-            new[moved[kept]] = values[kept]
-            setattr(self, name, new)
-
-    def result(self, name: str) -> Column:
-        """See Accumulator."""
-        return Column(LONG, self._out)
-
-    def move(self, moved: Ids, groups: int) -> None:
-        """See Accumulator."""
-        live = self._live_pairs()
-        for i, (group, _) in enumerate(self._pairs.pairs):
-            live[i] &= bool(moved[group] >= 0)
-        self._renumber(self._pairs.compact(live))
-        renamed = [(int(moved[group]), value) for group, value in self._pairs.pairs]
-        self._pairs = PairSpace()
-        for key in renamed:
-            self._pairs.id_of(key)
-        super().move(moved, groups)
-
-    def by_group(self) -> dict[int, list[tuple[Hashable, int]]]:
-        """The values present with their copies, by group."""
-        found: dict[int, list[tuple[Hashable, int]]] = {}
-        live = self._live_pairs()
-        for i in np.flatnonzero(live).tolist():
-            group, value = self._pairs.pairs[i]
-            found.setdefault(group, []).append((value, int(self._copies[i])))
-        return found
-
-    def store(self, groups: Ids) -> list[Any]:
-        """See Accumulator."""
-        found = self.by_group()
-        return [found.get(group, []) for group in groups.tolist()]
-
-    def load(self, groups: Ids, states: Sequence[Any]) -> None:
-        """See Accumulator."""
-        for group, state in zip(groups.tolist(), states, strict=True):
-            for value, copies in state:
-                pair = self._pairs.id_of((group, value))
-                self._make_room()
-                self._copies[pair] = copies
-                self._pair_emptied[pair] = self.epochs[self.realm_of[group]]
-        self._put(groups, count=[len(state) for state in states])
-
-
-def _identity(value: Any) -> Hashable:
-    """NaN is one value; -0.0 is another than 0.0 (as in aggregators.counts)."""
-    if isinstance(value, float) and (value != value or value == 0.0):
-        return repr(value)
-    return value  # type: ignore[no-any-return]
+def choose(name: str, types: Sequence[AttributeType], leaves: Leaves) -> Chosen | None:
+    """See Choose. Where rows leave in any order and have no places, the meaning runs."""
+    (type_,) = types
+    sign = 1 if name.startswith("min") else -1
+    forever = name.endswith("Forever")
+    if forever or not leaves.slides:
+        return Chosen(name, lambda: Extremes(type_, sign, forever=forever))
+    if leaves.in_order:
+        return Chosen(name, lambda: SlidingExtremes(type_, sign))
+    return Chosen(name, lambda: UnorderedExtremes(type_, sign)) if leaves.has_places else None

@@ -1,13 +1,11 @@
-"""min, max, minForever, maxForever (semantics 6)."""
+"""The smallest or largest value: of those present, or ever."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from lockstep.aggregators.contract import Aggregator
 from lockstep.operators.contract import PlainState
-from lockstep.siddhiql.catalogue import Argument
 
 _STALE_MAX = 64
 """Entries of values that have left which a heap may hold beside those of the present ones."""
@@ -130,23 +128,3 @@ class Forever:
     def restore(self, state: PlainState) -> None:
         """See Aggregator."""
         self._value = state
-
-
-def build_min(arguments: Sequence[Argument]) -> Aggregator:
-    """min(x)."""
-    return Minimum()
-
-
-def build_max(arguments: Sequence[Argument]) -> Aggregator:
-    """max(x)."""
-    return Maximum()
-
-
-def build_min_forever(arguments: Sequence[Argument]) -> Aggregator:
-    """minForever(x)."""
-    return Forever(min)
-
-
-def build_max_forever(arguments: Sequence[Argument]) -> Aggregator:
-    """maxForever(x)."""
-    return Forever(max)

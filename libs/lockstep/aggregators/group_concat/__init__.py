@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cmp_to_key
 
-from lockstep.aggregators.contract import Aggregator
-from lockstep.aggregators.counts import Copies
+from lockstep.aggregators.contract import Copies
 from lockstep.functions.java_text import compare
 from lockstep.operators.errors import EventError
-from lockstep.siddhiql.catalogue import Argument
+from lockstep.siddhiql.catalogue import Argument, Overload, Parameter, SignatureError
+from lockstep.siddhiql.catalogue.packs.signature import BOOL, STRING, aggregator, gives
 
 _BY_UNITS = cmp_to_key(compare)
 
@@ -73,13 +73,38 @@ class OldGroupConcat(GroupConcat):
 _HINT = "give it the separator: str:groupConcat(x, ',')"
 
 
-def build_old_group_concat(arguments: Sequence[Argument]) -> Aggregator:
-    """str:groupConcat as Siddhi 5.1 has it."""
-    return OldGroupConcat(False, None) if len(arguments) == 1 else build_group_concat(arguments)
-
-
-def build_group_concat(arguments: Sequence[Argument]) -> Aggregator:
+def _build(arguments: Sequence[Argument]) -> GroupConcat:
     """str:groupConcat(key [, separator [, distinct [, order]]])."""
     distinct = len(arguments) > 2 and arguments[2].value is True
     order = str(arguments[3].value).upper() if len(arguments) > 3 else None
     return GroupConcat(distinct, order)
+
+
+def _build_old(arguments: Sequence[Argument]) -> GroupConcat:
+    return OldGroupConcat(False, None) if len(arguments) == 1 else _build(arguments)
+
+
+def _order(arguments: Sequence[Argument]) -> None:
+    order = str(arguments[3].value)
+    if order.upper() not in ("ASC", "DESC"):
+        raise SignatureError(f"{order!r} is no order", hint="use 'ASC' or 'DESC'")
+
+
+_KEY = Parameter("key", (STRING,))
+_SEPARATOR = Parameter("separator", (STRING,))
+_DISTINCT = Parameter("distinct", (BOOL,), constant=True)
+_ORDER = Parameter("order", (STRING,), constant=True)
+
+EXTENSIONS = (
+    aggregator(
+        "groupConcat",
+        gives(STRING, _KEY),
+        gives(STRING, _KEY, _SEPARATOR),
+        gives(STRING, _KEY, _SEPARATOR, _DISTINCT),
+        Overload((_KEY, _SEPARATOR, _DISTINCT, _ORDER), STRING, check=_order),
+        namespace="str",
+        doc="the texts that are present, joined",
+        make=_build,
+        make_of_5_1=_build_old,
+    ),
+)

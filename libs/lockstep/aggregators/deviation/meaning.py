@@ -1,0 +1,73 @@
+"""The standard deviation of the values that are present."""
+
+from __future__ import annotations
+
+import math
+
+from lockstep.aggregators.contract import Fields
+
+
+class DeviationOfIntegers(Fields):
+    """Population standard deviation of integers, from exact sums."""
+
+    fields = (("count", 0), ("total", 0), ("squares", 0))
+    __slots__ = ("count", "squares", "total")
+    total: int
+    squares: int
+
+    def add(self, value: int | None) -> None:
+        """See Aggregator."""
+        if value is not None:
+            self.count += 1
+            self.total += value
+            self.squares += value * value
+
+    def remove(self, value: int | None) -> None:
+        """See Aggregator."""
+        if value is not None:
+            self.count -= 1
+            self.total -= value
+            self.squares -= value * value
+
+    def value(self) -> float | None:
+        """See Aggregator."""
+        count = self.count
+        if count == 0:
+            return None
+        return math.sqrt((count * self.squares - self.total * self.total) / (count * count))
+
+
+class DeviationOfFloats(Fields):
+    """Population standard deviation by Welford's update, which values may also leave."""
+
+    fields = (("count", 0), ("mean", 0.0), ("spread", 0.0))
+    __slots__ = ("count", "mean", "spread")
+    mean: float
+    spread: float
+
+    def add(self, value: float | None) -> None:
+        """See Aggregator."""
+        if value is None:
+            return
+        self.count += 1
+        distance = value - self.mean
+        self.mean += distance / self.count
+        self.spread += distance * (value - self.mean)
+
+    def remove(self, value: float | None) -> None:
+        """See Aggregator."""
+        if value is None:
+            return
+        self.count -= 1
+        if self.count == 0:
+            self.reset()
+            return
+        distance = value - self.mean
+        self.mean -= distance / self.count
+        self.spread -= distance * (value - self.mean)
+        if self.spread < 0 or self.count == 1:
+            self.spread = 0.0  # what rounding left: a spread is never negative, nor of one value
+
+    def value(self) -> float | None:
+        """See Aggregator."""
+        return math.sqrt(self.spread / self.count) if self.count else None

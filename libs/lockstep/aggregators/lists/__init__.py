@@ -1,0 +1,100 @@
+"""list:collect and list:merge: lists of what is present.
+
+Every result is a list of its own: what holds it keeps what it had.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lockstep.functions.java_equality import contains, position
+from lockstep.functions.list_pack import items_of
+from lockstep.operators.contract import PlainState
+from lockstep.siddhiql.catalogue import Parameter
+from lockstep.siddhiql.catalogue.packs.signature import BOOL, OBJECT, aggregator, gives
+
+
+class _Items:
+    """Values in order of arrival."""
+
+    __slots__ = ("items",)
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    def take(self, value: Any, distinct: Any) -> None:
+        """One more; with `distinct` only if it is not there yet."""
+        if distinct is not True or not contains(self.items, value):
+            self.items.append(value)
+
+    def reset(self) -> None:
+        """See Aggregator."""
+        self.items.clear()
+
+    def value(self) -> list[Any]:
+        """See Aggregator."""
+        return list(self.items)
+
+    def is_empty(self) -> bool:
+        """See Aggregator."""
+        return not self.items
+
+    def snapshot(self) -> PlainState:
+        """See Aggregator."""
+        return list(self.items)
+
+    def restore(self, state: PlainState) -> None:
+        """See Aggregator."""
+        self.items = list(state)
+
+
+class ListCollect(_Items):
+    """The values; the oldest copy leaves first."""
+
+    __slots__ = ()
+
+    def add(self, value: Any, distinct: Any = False) -> None:
+        """See Aggregator."""
+        self.take(value, distinct)
+
+    def remove(self, value: Any, distinct: Any = False) -> None:
+        """See Aggregator."""
+        at = position(self.items, value)
+        if at >= 0:
+            del self.items[at]
+
+
+class ListMerge(_Items):
+    """The values of all lists; a list that leaves takes all copies of its values along."""
+
+    __slots__ = ()
+
+    def add(self, values: Any, distinct: Any = False) -> None:
+        """See Aggregator."""
+        for value in items_of(values, "list:merge"):
+            self.take(value, distinct)
+
+    def remove(self, values: Any, distinct: Any = False) -> None:
+        """See Aggregator."""
+        gone = items_of(values, "list:merge")
+        self.items = [value for value in self.items if not contains(gone, value)]
+
+
+_DISTINCT = Parameter("is.distinct", (BOOL,), optional=True)
+
+EXTENSIONS = (
+    aggregator(
+        "collect",
+        gives(OBJECT, Parameter("value"), _DISTINCT),
+        namespace="list",
+        doc="the values as a list",
+        make=lambda arguments: ListCollect(),
+    ),
+    aggregator(
+        "merge",
+        gives(OBJECT, Parameter("list", (OBJECT,)), _DISTINCT),
+        namespace="list",
+        doc="the values of all lists as one",
+        make=lambda arguments: ListMerge(),
+    ),
+)

@@ -1,0 +1,107 @@
+"""map:collect and map:merge: maps of what is present.
+
+Every result is a map of its own: what holds it keeps what it had.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lockstep.functions.map_pack import entries_of
+from lockstep.operators.contract import PlainState
+from lockstep.siddhiql.catalogue import Parameter
+from lockstep.siddhiql.catalogue.packs.signature import OBJECT, aggregator, gives
+
+
+class _Entries:
+    """Keys with their latest values, and how many hold each key."""
+
+    __slots__ = ("counts", "entries")
+
+    def __init__(self) -> None:
+        self.entries: dict[Any, Any] = {}
+        self.counts: dict[Any, int] = {}
+
+    def put(self, key: Any, value: Any) -> None:
+        """One more holder; its value overwrites."""
+        self.entries[key] = value
+        self.counts[key] = self.counts.get(key, 0) + 1
+
+    def drop(self, key: Any) -> None:
+        """One holder less; the key goes with the last one."""
+        left = self.counts.get(key, 0) - 1
+        if left > 0:
+            self.counts[key] = left
+        else:
+            self.counts.pop(key, None)
+            self.entries.pop(key, None)
+
+    def reset(self) -> None:
+        """See Aggregator."""
+        self.entries.clear()
+        self.counts.clear()
+
+    def value(self) -> dict[Any, Any]:
+        """See Aggregator."""
+        return dict(self.entries)
+
+    def is_empty(self) -> bool:
+        """See Aggregator."""
+        return not self.entries
+
+    def snapshot(self) -> PlainState:
+        """See Aggregator."""
+        return [(key, value, self.counts[key]) for key, value in self.entries.items()]
+
+    def restore(self, state: PlainState) -> None:
+        """See Aggregator."""
+        self.entries = {key: value for key, value, _ in state}
+        self.counts = {key: count for key, _, count in state}
+
+
+class MapCollect(_Entries):
+    """map:collect(key, value)."""
+
+    __slots__ = ()
+
+    def add(self, key: Any, value: Any) -> None:
+        """See Aggregator."""
+        self.put(key, value)
+
+    def remove(self, key: Any, value: Any) -> None:
+        """See Aggregator."""
+        self.drop(key)
+
+
+class MapMerge(_Entries):
+    """map:merge(map)."""
+
+    __slots__ = ()
+
+    def add(self, entries: Any) -> None:
+        """See Aggregator."""
+        for key, value in entries_of(entries, "map:merge").items():
+            self.put(key, value)
+
+    def remove(self, entries: Any) -> None:
+        """See Aggregator."""
+        for key in entries_of(entries, "map:merge"):
+            self.drop(key)
+
+
+EXTENSIONS = (
+    aggregator(
+        "collect",
+        gives(OBJECT, Parameter("key"), Parameter("value")),
+        namespace="map",
+        doc="keys with their latest values",
+        make=lambda arguments: MapCollect(),
+    ),
+    aggregator(
+        "merge",
+        gives(OBJECT, Parameter("map", (OBJECT,))),
+        namespace="map",
+        doc="the entries of all maps as one",
+        make=lambda arguments: MapMerge(),
+    ),
+)

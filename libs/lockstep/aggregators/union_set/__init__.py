@@ -1,0 +1,49 @@
+"""unionSet(s): the members of all sets that are present, as a set of its own (semantics 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from lockstep.aggregators.contract import Copies
+from lockstep.operators.errors import EventError
+from lockstep.siddhiql.catalogue import Parameter
+from lockstep.siddhiql.catalogue.packs.signature import OBJECT, aggregator, gives
+
+
+class UnionSet(Copies):
+    """Counts in how many sets each member is."""
+
+    __slots__ = ()
+
+    def add(self, members: Iterable[Any] | None) -> None:
+        """See Aggregator."""
+        for member in _members(members):
+            self.take(member)
+
+    def remove(self, members: Iterable[Any] | None) -> None:
+        """See Aggregator."""
+        for member in _members(members):
+            self.drop(member)
+
+    def value(self) -> frozenset[Any]:
+        """See Aggregator."""
+        return frozenset(self.counts)
+
+
+def _members(members: Any) -> Iterable[Any]:
+    if members is None:
+        return ()
+    if not isinstance(members, (set, frozenset)):
+        raise EventError(f"unionSet wants a set, not a {type(members).__name__}")
+    return members
+
+
+EXTENSIONS = (
+    aggregator(
+        "unionSet",
+        gives(OBJECT, Parameter("set", (OBJECT,))),
+        doc="members of all sets",
+        make=lambda arguments: UnionSet(),
+    ),
+)
