@@ -4,10 +4,11 @@ content.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from lockstep.operators.contract import CURRENT, EXPIRED, RESET, Emit, PlainState, StreamEvent
+from lockstep.operators.contract import EXPIRED, RESET, Emit, PlainState, StreamEvent
 from lockstep.windows.registry import WindowCall
 
 
@@ -41,6 +42,32 @@ class WindowBase:
         """No state by default."""
 
 
+class HoldingWindow(WindowBase):
+    """A window that holds events, oldest first: they are its state, and findable."""
+
+    def __init__(self, call: WindowCall) -> None:
+        super().__init__(call)
+        self._held: deque[StreamEvent] = deque()
+
+    def content(self) -> Iterable[StreamEvent]:
+        """The events inside."""
+        return self._held
+
+    def snapshot(self) -> PlainState:
+        """The events inside, oldest first."""
+        return list(self._held)
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        self._held = deque(state)
+
+    def expire(self, until_ms: int, now: int, out: list[StreamEvent]) -> None:
+        """Events of up to that time leave; the check stops at the first that stays."""
+        held = self._held
+        while held and held[0].timestamp_ms <= until_ms:
+            out.append(StreamEvent(now, held.popleft().data, EXPIRED))
+
+
 def expired(event: StreamEvent, timestamp_ms: int) -> StreamEvent:
     """The event's expired copy."""
     return StreamEvent(timestamp_ms, event.data, EXPIRED)
@@ -60,15 +87,3 @@ def batch_chunk(
         chunk.append(reset(now))
     chunk += batch
     return chunk
-
-
-__all__ = [
-    "CURRENT",
-    "EXPIRED",
-    "RESET",
-    "WindowBase",
-    "batch_chunk",
-    "expired",
-    "nowhere",
-    "reset",
-]

@@ -4,8 +4,10 @@ aggregates.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from lockstep.events import AttributeType
 from lockstep.operators.contract import (
     CURRENT,
     EXPIRED,
@@ -14,11 +16,14 @@ from lockstep.operators.contract import (
     PlainState,
     StreamEvent,
 )
+from lockstep.operators.errors import EventError
 from lockstep.operators.expressions import compile_running_condition
 from lockstep.siddhiql import parse
 from lockstep.siddhiql.checking.expressions import condition
 from lockstep.siddhiql.checking.window_expressions import window_scope
 from lockstep.siddhiql.scope import Scope
+from lockstep.windows.chunks import WindowBase
+from lockstep.windows.registry import WindowCall
 
 
 class RunningCondition:
@@ -64,6 +69,39 @@ class RunningCondition:
         self.clear()
         for aggregator, saved in zip(self._aggregators, states, strict=True):
             aggregator.restore(saved)
+
+
+class ConditionedWindow(WindowBase):
+    """A window with a condition: a constant, or what a text attribute says at the moment."""
+
+    def __init__(self, call: WindowCall) -> None:
+        super().__init__(call)
+        self._name, self._scope = call.name, call.scope
+        self._condition: RunningCondition | None = None
+        self._text_of: Callable[[Any], Any] | None = None
+        if call.is_constant(0):
+            self._changes(str(call.constant(0)))
+        elif call.schema.types[call.attribute(0)] is AttributeType.STRING:
+            self._text_of = call.value(0)
+
+    def _changes(self, text: Any) -> bool:
+        """Whether the text is another condition than the last one; it holds from now on."""
+        if not isinstance(text, str):
+            raise EventError(f"the condition of an {self._name} window is null")
+        if self._condition is not None and self._condition.text == text:
+            return False
+        self._condition = RunningCondition(text, self._scope, self.context)
+        return True
+
+    def _saved_condition(self) -> PlainState:
+        return None if self._condition is None else self._condition.snapshot()
+
+    def _load_condition(self, state: PlainState) -> None:
+        if state is not None:
+            text, states = state
+            self._changes(text)
+            assert self._condition is not None
+            self._condition.restore(states)
 
 
 def _seen(newest: StreamEvent, first: StreamEvent, last: StreamEvent, kind: int) -> MatchedEvent:

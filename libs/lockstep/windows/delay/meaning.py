@@ -4,21 +4,17 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
-
-from lockstep.operators.contract import PlainState, StreamEvent
-from lockstep.windows.chunks import WindowBase
+from lockstep.operators.contract import StreamEvent
+from lockstep.windows.chunks import HoldingWindow
 from lockstep.windows.registry import WindowCall
 
 
-class DelayWindow(WindowBase):
+class DelayWindow(HoldingWindow):
     """Nothing comes out on arrival and nothing ever expires."""
 
     def __init__(self, call: WindowCall) -> None:
         super().__init__(call)
         self._delay_ms = int(call.constant(0))
-        self._held: deque[StreamEvent] = deque()
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """Takes the events in."""
@@ -37,15 +33,3 @@ class DelayWindow(WindowBase):
             self.context.schedule(self, held[0].timestamp_ms + self._delay_ms)
         if out:
             self.emit(out)
-
-    def content(self) -> Iterable[StreamEvent]:
-        """The delayed events that have not left."""
-        return self._held
-
-    def snapshot(self) -> PlainState:
-        """The delayed events, oldest first."""
-        return list(self._held)
-
-    def restore(self, state: PlainState) -> None:
-        """See snapshot."""
-        self._held = deque(state)

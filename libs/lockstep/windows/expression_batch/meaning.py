@@ -1,56 +1,42 @@
 """expressionBatch('condition' [, include.triggering.event [, stream.current.event]]): collects
-while a
-condition holds (semantics 7.15)."""
+while a condition holds (semantics 7.15)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
-from lockstep.events import AttributeType
 from lockstep.operators.contract import PlainState, StreamEvent
-from lockstep.operators.errors import EventError
-from lockstep.windows.chunks import WindowBase, batch_chunk
+from lockstep.windows.chunks import batch_chunk
 from lockstep.windows.registry import WindowCall
-from lockstep.windows.running_condition import RunningCondition
+from lockstep.windows.running_condition import ConditionedWindow
 
 
-class ExpressionBatchWindow(WindowBase):
+class ExpressionBatchWindow(ConditionedWindow):
     """The event that makes the condition false closes the batch and starts the next one, or, with
     include.triggering.event, is the last of the closing one. No RESET; each batch is a chunk.
 
-    A batch of one that makes the condition false by itself is closed by the next event,
-    whatever that
-    is. A bool attribute as argument closes the batch when it is true; a text attribute is the
+    A batch of one that makes the condition false by itself is closed by the next event, whatever
+    that is. A bool attribute as argument closes the batch when it is true; a text attribute is the
     condition of the moment.
     """
 
     def __init__(self, call: WindowCall) -> None:
         super().__init__(call)
-        self._scope = call.scope
         self._includes = call.value(1) if len(call) > 1 else (lambda event: False)
         self._streams = bool(call.constant(2, False))
         self._open: list[StreamEvent] = []
         self._last: list[StreamEvent] = []
         self._is_spoilt = False
-        self._condition: RunningCondition | None = None
-        self._text_of: Callable[[Any], Any] | None = None
-        self._flag_of: Callable[[Any], Any] | None = None
-        if call.is_constant(0):
-            self._condition = self._compiled(str(call.constant(0)))
-        elif call.schema.types[call.attribute(0)] is AttributeType.BOOL:
-            self._flag_of = call.value(0)
-        else:
-            self._text_of = call.value(0)
-
-    def _compiled(self, text: str) -> RunningCondition:
-        return RunningCondition(text, self._scope, self.context)
+        has_flag = self._condition is None and self._text_of is None
+        self._flag_of = call.value(0) if has_flag else None
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """See the class."""
         for event in chunk:
-            if self._text_of is not None:
-                self._follow(self._text_of(event))
+            if self._text_of is not None and self._changes(self._text_of(event)):
+                assert self._condition is not None
+                for held in self._open:
+                    self._condition.enter(held)
             self._take(event)
 
     def _take(self, event: StreamEvent) -> None:
@@ -87,14 +73,6 @@ class ExpressionBatchWindow(WindowBase):
             self._open[0] if self._open else event, event
         )
 
-    def _follow(self, text: Any) -> None:
-        if not isinstance(text, str):
-            raise EventError("the condition of an expressionBatch window is null")
-        if self._condition is None or self._condition.text != text:
-            self._condition = self._compiled(text)
-            for held in self._open:
-                self._condition.enter(held)
-
     def _close(self, passing: list[StreamEvent], followed_by: StreamEvent | None = None) -> None:
         """Emits the batch; in streaming form `passing` stands in front and `followed_by` behind."""
         now = self.context.now_ms()
@@ -116,15 +94,10 @@ class ExpressionBatchWindow(WindowBase):
 
     def snapshot(self) -> PlainState:
         """The batches, and the condition with its aggregators."""
-        condition = None if self._condition is None else self._condition.snapshot()
-        return (list(self._open), list(self._last), self._is_spoilt, condition)
+        return (list(self._open), list(self._last), self._is_spoilt, self._saved_condition())
 
     def restore(self, state: PlainState) -> None:
         """See snapshot."""
         collected, last, self._is_spoilt, condition = state
         self._open, self._last = list(collected), list(last)
-        if condition is not None:
-            text, states = condition
-            if self._condition is None or self._condition.text != text:
-                self._condition = self._compiled(text)
-            self._condition.restore(states)
+        self._load_condition(condition)

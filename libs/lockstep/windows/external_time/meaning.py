@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
-
-from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
-from lockstep.windows.chunks import WindowBase
+from lockstep.operators.contract import EXPIRED, StreamEvent
+from lockstep.windows.chunks import HoldingWindow
 from lockstep.windows.registry import WindowCall
 
 
-class ExternalTimeWindow(WindowBase):
+class ExternalTimeWindow(HoldingWindow):
     """Held events are checked from the front; the check stops at the first that stays. No
     timers.
     """
@@ -19,7 +16,6 @@ class ExternalTimeWindow(WindowBase):
         super().__init__(call)
         self._attribute = call.attribute(0)
         self._length_ms = int(call.constant(1))
-        self._held: deque[StreamEvent] = deque()
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """What is too old for the new event's value leaves in front of it, with that value as its
@@ -35,15 +31,3 @@ class ExternalTimeWindow(WindowBase):
             held.append(event)
             out.append(event)
         self.emit(out)
-
-    def content(self) -> Iterable[StreamEvent]:
-        """The events inside."""
-        return self._held
-
-    def snapshot(self) -> PlainState:
-        """The events inside, oldest first."""
-        return list(self._held)
-
-    def restore(self, state: PlainState) -> None:
-        """See snapshot."""
-        self._held = deque(state)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
-
-from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
-from lockstep.windows.chunks import WindowBase, expired, reset
+from lockstep.operators.contract import EXPIRED, StreamEvent
+from lockstep.windows.chunks import HoldingWindow, expired, reset
 from lockstep.windows.registry import WindowCall
 
 
-class LengthWindow(WindowBase):
+class LengthWindow(HoldingWindow):
     """Sliding by count. n = 0: each event is in and out at once."""
 
     def __init__(self, call: WindowCall) -> None:
         super().__init__(call)
         self._length = int(call.constant(0))
-        self._held: deque[StreamEvent] = deque()
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """When full, the oldest leaves in front of the new one."""
@@ -32,15 +28,3 @@ class LengthWindow(WindowBase):
             held.append(event)
             out.append(event)
         self.emit(out)
-
-    def content(self) -> Iterable[StreamEvent]:
-        """The events inside."""
-        return self._held
-
-    def snapshot(self) -> PlainState:
-        """The events inside, oldest first."""
-        return list(self._held)
-
-    def restore(self, state: PlainState) -> None:
-        """See snapshot."""
-        self._held = deque(state)

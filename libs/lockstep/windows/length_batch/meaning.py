@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lockstep.operators.contract import PlainState, StreamEvent
-from lockstep.windows.chunks import WindowBase, batch_chunk, expired, reset
+from lockstep.windows.chunks import HoldingWindow, WindowBase, batch_chunk, expired, reset
 from lockstep.windows.contents import Contents, EveryEvent
 from lockstep.windows.registry import WindowCall
 
@@ -46,13 +46,12 @@ class CountedBatches(WindowBase):
         self._open.restore(collected)
 
 
-class StreamingLengthBatch(WindowBase):
+class StreamingLengthBatch(HoldingWindow):
     """Current events pass at once; the (n+1)th expires the batch in front of it."""
 
     def __init__(self, call: WindowCall, length: int) -> None:
         super().__init__(call)
         self._length = length
-        self._held: list[StreamEvent] = []
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """See the class."""
@@ -61,22 +60,10 @@ class StreamingLengthBatch(WindowBase):
         for event in chunk:
             if len(self._held) == self._length:
                 out += batch_chunk(self._held, [], now)
-                self._held = []
+                self._held.clear()
             self._held.append(event)
             out.append(event)
         self.emit(out)
-
-    def content(self) -> Iterable[StreamEvent]:
-        """The events collected so far."""
-        return self._held
-
-    def snapshot(self) -> PlainState:
-        """The events collected so far."""
-        return list(self._held)
-
-    def restore(self, state: PlainState) -> None:
-        """See snapshot."""
-        self._held = list(state)
 
 
 class EmptyBatches(WindowBase):

@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
 from functools import cmp_to_key
 from typing import Any
 
-from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
-from lockstep.windows.chunks import WindowBase
+from lockstep.operators.contract import EXPIRED, StreamEvent
+from lockstep.windows.chunks import HoldingWindow
 from lockstep.windows.registry import WindowCall
 
 
@@ -24,7 +24,7 @@ def _keys(call: WindowCall) -> list[tuple[int, int]]:
     return keys
 
 
-class SortWindow(WindowBase):
+class SortWindow(HoldingWindow):
     """`[C new][X the largest beyond n]`; among equals the latest goes."""
 
     def __init__(self, call: WindowCall) -> None:
@@ -44,7 +44,6 @@ class SortWindow(WindowBase):
             return 0
 
         self._sort_key: Any = cmp_to_key(compare)
-        self._held: list[StreamEvent] = []
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """See the class."""
@@ -54,18 +53,6 @@ class SortWindow(WindowBase):
             out.append(event)
             self._held.append(event)
             if len(self._held) > self._length:
-                self._held.sort(key=self._sort_key)
+                self._held = deque(sorted(self._held, key=self._sort_key))
                 out.append(StreamEvent(now, self._held.pop().data, EXPIRED))
         self.emit(out)
-
-    def content(self) -> Iterable[StreamEvent]:
-        """The events inside."""
-        return self._held
-
-    def snapshot(self) -> PlainState:
-        """The events inside, in order."""
-        return list(self._held)
-
-    def restore(self, state: PlainState) -> None:
-        """See snapshot."""
-        self._held = list(state)

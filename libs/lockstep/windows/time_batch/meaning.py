@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from lockstep.events import AttributeType
 from lockstep.operators.contract import PlainState, StreamEvent
-from lockstep.windows.chunks import WindowBase, batch_chunk
+from lockstep.windows.chunks import HoldingWindow, WindowBase, batch_chunk
 from lockstep.windows.contents import Contents, EveryEvent
 from lockstep.windows.registry import WindowCall
 
@@ -99,13 +100,12 @@ class ClockedBatches(WindowBase):
         self._open.restore(collected)
 
 
-class StreamingTimeBatch(WindowBase):
+class StreamingTimeBatch(HoldingWindow):
     """Current events pass at once; at each boundary the batch is expired."""
 
     def __init__(self, call: WindowCall, grid: Grid) -> None:
         super().__init__(call)
         self._grid = grid
-        self._held: list[StreamEvent] = []
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """See the class."""
@@ -119,21 +119,17 @@ class StreamingTimeBatch(WindowBase):
         if due_ms != self._grid.next_ms:
             return
         self._grid.next_ms = due_ms + self._grid.period_ms
-        batch, self._held = self._held, []
+        batch, self._held = self._held, deque()
         self.emit(batch_chunk(batch, [], self.context.now_ms()))
-
-    def content(self) -> Iterable[StreamEvent]:
-        """The events collected so far."""
-        return self._held
 
     def snapshot(self) -> PlainState:
         """The next boundary and the events collected so far."""
-        return (self._grid.next_ms, list(self._held))
+        return (self._grid.next_ms, super().snapshot())
 
     def restore(self, state: PlainState) -> None:
         """See snapshot."""
         self._grid.next_ms, held = state
-        self._held = list(held)
+        super().restore(held)
 
 
 def time_batch(call: WindowCall) -> WindowBase:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
-
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
-from lockstep.windows.chunks import WindowBase
+from lockstep.windows.chunks import HoldingWindow
 from lockstep.windows.registry import WindowCall
 
 
-class TimeLengthWindow(WindowBase):
+class TimeLengthWindow(HoldingWindow):
     """Like time(t); when more than n would be inside, the oldest leaves in front of the new one."""
 
     def __init__(self, call: WindowCall) -> None:
         super().__init__(call)
         self._length_ms = int(call.constant(0))
         self._length = int(call.constant(1))
-        self._held: deque[StreamEvent] = deque()
         self._armed = False
 
     def process(self, chunk: list[StreamEvent]) -> None:
@@ -26,7 +22,7 @@ class TimeLengthWindow(WindowBase):
         out: list[StreamEvent] = []
         held = self._held
         for event in chunk:
-            self._expire(now, out)
+            self.expire(now - self._length_ms, now, out)
             if len(held) >= self._length > 0:
                 out.append(StreamEvent(now, held.popleft().data, EXPIRED))
             held.append(event)
@@ -43,25 +39,17 @@ class TimeLengthWindow(WindowBase):
     def on_timer(self, due_ms: int) -> None:
         """What is out by now leaves as one chunk."""
         out: list[StreamEvent] = []
-        self._expire(self.context.now_ms(), out)
+        now = self.context.now_ms()
+        self.expire(now - self._length_ms, now, out)
         self._arm()
         if out:
             self.emit(out)
 
-    def _expire(self, now: int, out: list[StreamEvent]) -> None:
-        held, last = self._held, now - self._length_ms
-        while held and held[0].timestamp_ms <= last:
-            out.append(StreamEvent(now, held.popleft().data, EXPIRED))
-
-    def content(self) -> Iterable[StreamEvent]:
-        """The events inside."""
-        return self._held
-
     def snapshot(self) -> PlainState:
         """The events inside, and whether a timer runs."""
-        return (list(self._held), self._armed)
+        return (super().snapshot(), self._armed)
 
     def restore(self, state: PlainState) -> None:
         """See snapshot."""
         held, self._armed = state
-        self._held = deque(held)
+        super().restore(held)

@@ -105,13 +105,11 @@ class UniqueTime(UniqueSliding):
             self.emit(out)
 
 
-class UniqueFirst(WindowBase):
+class UniqueFirst(UniqueSliding):
     """unique:first(key, …): the first per key passes, later ones are dropped."""
 
     def __init__(self, call: WindowCall) -> None:
-        super().__init__(call)
-        self._key_of = key_function(call, len(call))
-        self._held: dict[Any, StreamEvent] = {}
+        super().__init__(call, len(call))
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """See the class."""
@@ -123,15 +121,3 @@ class UniqueFirst(WindowBase):
                 out.append(event)
         if out:
             self.emit(out)
-
-    def content(self) -> Iterable[StreamEvent]:
-        """The first events."""
-        return self._held.values()
-
-    def snapshot(self) -> PlainState:
-        """The first events by key."""
-        return list(self._held.items())
-
-    def restore(self, state: PlainState) -> None:
-        """See snapshot."""
-        self._held = dict(state)
