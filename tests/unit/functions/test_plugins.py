@@ -8,10 +8,10 @@ from pathlib import Path
 
 EXTENSION = '''
 """Functions of one's own."""
-from lockstep.events import Attribute, AttributeType
-from lockstep.stream_functions.call import Multiplying
-from lockstep.windows.registry import window
-from lockstep.siddhiql.catalogue import Extension, ExtensionKind, Overload, Parameter
+from lockstep.extending import (
+    Attribute, AttributeType, Extension, ExtensionKind, Leaves, Multiplying, Overload, Parameter,
+    Timers, WindowBase, WindowExtension, window,
+)
 
 INT = AttributeType.INT
 ONE = (Parameter("x", (INT,)),)
@@ -25,6 +25,10 @@ EXTENSIONS = (
         "my",
     ),
     Extension(ExtensionKind.WINDOW, "none", (Overload(()),), "my"),
+    WindowExtension(
+        "told", (Overload(()),), "my",
+        meaning="my_extension:Told", leaves=Leaves.IN_ANY_ORDER, timers=Timers.NONE,
+    ),
 )
 FUNCTIONS = {("my", "twice"): lambda arguments, context: lambda x: None if x is None else 2 * x}
 
@@ -63,6 +67,13 @@ STREAM_FUNCTIONS = {
 }
 
 
+class Told(WindowBase):
+    """The same, and declared."""
+
+    def process(self, chunk):
+        self.emit(chunk)
+
+
 @window("none", "my")
 class NoWindow:
     """Passes everything."""
@@ -87,6 +98,7 @@ class NoWindow:
 '''
 
 USE = """
+from lockstep.execute.columnar import lowering_of
 from lockstep.testing import VirtualApp
 
 for selected, window in (("my:last(v) as l", "#window.my:none()"), ("my:twice(v) as t", "")):
@@ -94,6 +106,13 @@ for selected, window in (("my:last(v) as l", "#window.my:none()"), ("my:twice(v)
     with VirtualApp(text) as app:
         app.send("S", [2])
         print([event.data for event in app.stream("O")])
+
+for window in ("my:none", "my:told"):
+    text = f"define stream S (v int); from S#window.{window}() select sum(v) as s insert into O"
+    with VirtualApp(text, executor="columnar") as app:
+        app.send("S", [2])
+        print([event.data for event in app.stream("O")])
+    print([(q.rule, q.reason) for q in lowering_of(app.plan).choices])
 """
 
 
@@ -115,4 +134,8 @@ def test_an_extension_is_found_checked_and_run(tmp_path: Path) -> None:
         timeout=120,
         check=False,
     )
-    assert done.stdout.split("\n")[:2] == ["[(1, 2)]", "[(0, 4), (1, 4)]"], done.stderr[-2000:]
+    assert done.stdout.split("\n")[:-1] == [
+        *("[(1, 2)]", "[(0, 4), (1, 4)]"),
+        *("[(2,)]", "[(None, 'no rule for the window my:none')]"),
+        *("[(2,)]", "[('window of the reference, the rest in columns', None)]"),
+    ], done.stderr[-2000:]

@@ -1,0 +1,49 @@
+"""What extensions import: all that Lockstep promises to the code of others (EXTENDING.md)."""
+
+from lockstep.events import Attribute, AttributeType
+from lockstep.operators.contract import CURRENT, EXPIRED, RESET, PlainState, StreamEvent
+from lockstep.operators.errors import EventError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Extension,
+    ExtensionKind,
+    Overload,
+    Parameter,
+    SignatureError,
+    WindowExtension,
+)
+from lockstep.siddhiql.catalogue.windows import Leaves, Timers
+from lockstep.sinks import Message, MessageRefusedError, Sink
+from lockstep.stream_functions.call import Appending, Buffering, Multiplying, StreamCall
+from lockstep.windows.chunks import WindowBase
+from lockstep.windows.registry import WindowCall, window
+
+__all__ = [
+    "CURRENT",
+    "EXPIRED",
+    "RESET",
+    "Appending",
+    "Argument",
+    "Attribute",
+    "AttributeType",
+    "Buffering",
+    "EventError",
+    "Extension",
+    "ExtensionKind",
+    "Leaves",
+    "Message",
+    "MessageRefusedError",
+    "Multiplying",
+    "Overload",
+    "Parameter",
+    "PlainState",
+    "SignatureError",
+    "Sink",
+    "StreamCall",
+    "StreamEvent",
+    "Timers",
+    "WindowBase",
+    "WindowCall",
+    "WindowExtension",
+    "window",
+]
