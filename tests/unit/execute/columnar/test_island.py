@@ -15,7 +15,7 @@ from lockstep.execute.columnar.slices import Slice
 from lockstep.plan import AppPlan, build
 from lockstep.plan.paths import query_path
 from lockstep.siddhiql import check
-from tests.unit.execute.columnar.flows import INT, STRING, chunks, longs, moves
+from tests.unit.columns.flows import INT, STRING, chunks, longs, moves
 
 STREAM = "define stream S (i int);\n"
 

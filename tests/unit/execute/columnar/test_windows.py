@@ -9,7 +9,7 @@ from lockstep.windows.length_batch.columns import LengthBatchWindow
 from lockstep.windows.session.columns import SessionWindow
 from lockstep.windows.time.columns import TimerTimeWindow, TimeWindow
 from lockstep.windows.time_batch.columns import TimeBatchWindow
-from tests.unit.execute.columnar.flows import chunks, keyed, longs, moves, setup, shown, step
+from tests.unit.columns.flows import chunks, keyed, longs, moves, setup, shown, step
 
 
 def test_length() -> None:

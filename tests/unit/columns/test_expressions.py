@@ -13,7 +13,7 @@ from lockstep.columns.frame import Rows
 from lockstep.plan import build
 from lockstep.siddhiql import check
 from lockstep.siddhiql.checked import CheckedQuery
-from tests.unit.execute.columnar.flows import DOUBLE, INT, LONG, STRING
+from tests.unit.columns.flows import DOUBLE, INT, LONG, STRING
 
 COLUMNS = (
     from_values(STRING, ["a", None, "b"]),

@@ -13,7 +13,7 @@ from lockstep.events import AttributeType
 from lockstep.plan import build
 from lockstep.selection.ordering import Ordering, ranks_of
 from lockstep.siddhiql import check
-from tests.unit.execute.columnar.flows import DOUBLE, INT, STRING, longs
+from tests.unit.columns.flows import DOUBLE, INT, STRING, longs
 
 
 def ordering(clauses: str) -> Ordering:

@@ -7,7 +7,7 @@ import numpy as np
 from lockstep.columns.chunks import merge
 from lockstep.columns.labels import LATE, firing_of, label
 from lockstep.columns.order import BEHIND, Order, merged, places_of
-from tests.unit.execute.columnar.flows import chunks, longs
+from tests.unit.columns.flows import chunks, longs
 
 
 def test_what_came_of_a_chunk_stands_in_front_of_it() -> None:

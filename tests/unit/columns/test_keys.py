@@ -10,7 +10,7 @@ from lockstep.columns.column import from_values
 from lockstep.columns.held import HeldRows
 from lockstep.columns.keys import KeySpace, combined, group_names, partition_names, value_names
 from lockstep.columns.pool import StringPool
-from tests.unit.execute.columnar.flows import DOUBLE, INT, STRING, longs
+from tests.unit.columns.flows import DOUBLE, INT, STRING, longs
 
 
 def test_ids_in_order_of_first_appearance() -> None:

@@ -16,7 +16,7 @@ from lockstep.rates.by_time.columns import AllByTime, FirstByTime, LastByTime
 from lockstep.rates.contract import Limiter, Rated
 from lockstep.rates.rows import last_by_group
 from lockstep.rates.snapshot.columns import LastRows
-from tests.unit.execute.columnar.flows import INT, chunks, longs, moves
+from tests.unit.columns.flows import INT, chunks, longs, moves
 
 RATED = Rated("q", 5, (INT,))
 KEYS = ["a", "b"]
