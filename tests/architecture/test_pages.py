@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ GLOSSARY_MAX_ENTRIES = 25
 
 _SKIPPED = {".venv", ".git", ".lockstep", "node_modules"}
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_FILE = re.compile(r"`([\w./-]+\.(?:py|md|toml|lark))`")
+_EXAMPLES = {"loyalty.py", "graphite.py"}
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -72,3 +75,21 @@ def test_links_lead_somewhere(page: Path) -> None:
         if not file.exists() or (anchor and anchor not in anchors(file)):
             lost.append(target)
     assert lost == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_that_are_named_are_there(page: Path) -> None:
+    """A page names a file by the end of its path; when a file moves, so does what is said of it."""
+    named = set(_FILE.findall(_FENCED.sub("", page.read_text("utf-8")))) - _EXAMPLES
+    assert {name for name in named if not _is_there(name)} == set()
+
+
+@cache
+def _files() -> frozenset[str]:
+    places = ("libs", "services", "tests", "scripts", "k8s")
+    found = (path for place in places for path in (ROOT / place).rglob("*.*"))
+    return frozenset("/" + path.relative_to(ROOT).as_posix() for path in (*found, *ROOT.glob("*")))
+
+
+def _is_there(name: str) -> bool:
+    return any(file.endswith(f"/{name}") for file in _files())
