@@ -14,7 +14,7 @@ from lockstep.events import Event, LogEntry, OutputRow, Position, UnavailableErr
 
 if TYPE_CHECKING:  # whoever works without columns does without Arrow
     from lockstep.events.codec import EncodedEntry
-from lockstep.events.outputs import OutputColumns
+    from lockstep.events.outputs import OutputColumns
 
 
 @dataclass(frozen=True, slots=True)
