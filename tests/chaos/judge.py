@@ -90,11 +90,11 @@ class Reference:
                 entries = entries[len(old) :]
                 if old:
                     yield from self.executor.run_encoded(old).rows
-                self._go_over(text_of(self._begun.popleft().number))
+                self._go_over(text_of(self._begun.popleft().life.number))
             if entries:
                 yield from self.executor.run_encoded(entries).rows
         while self._begun:
-            self._go_over(text_of(self._begun.popleft().number))
+            self._go_over(text_of(self._begun.popleft().life.number))
 
     def _go_over(self, text: str) -> None:
         old, new = build(check(self._text)), build(check(text))

@@ -13,6 +13,7 @@ from lockstep.events import (
     EventsRecord,
     Generation,
     InputEvent,
+    Life,
     OutputLogRecord,
     OutputRecord,
     OutputRow,
@@ -148,9 +149,9 @@ def upgraded(run: Run, behind: int) -> None:
     then = new.run_encoded(entries[behind:]).rows
     run.table = new.on_demand(TABLE_QUERY)
     run.outputs = [
-        ClaimRecord(1, "a", 0, Generation(1, 1, 0)),
+        ClaimRecord(1, "a", 0, Generation(Life(1, 1), 0)),
         *(OutputRecord(1, (row,)) for row in first),
-        ClaimRecord(1, "a", 0, Generation(1, 2, behind)),
+        ClaimRecord(1, "a", 0, Generation(Life(1, 2), behind)),
         *(OutputRecord(1, (row,)) for row in then),
     ]
 
@@ -168,7 +169,7 @@ def test_an_upgrade_at_another_position_than_it_says(run: Run) -> None:
     """Rows that the text of before would not have brought, or would."""
     upgraded(run, 7)
     at = next(i for i, one in enumerate(run.outputs) if i and isinstance(one, ClaimRecord))
-    run.outputs[at] = ClaimRecord(1, "a", 0, Generation(1, 2, 12))
+    run.outputs[at] = ClaimRecord(1, "a", 0, Generation(Life(1, 2), 12))
     assert not run.judged().ok
 
 

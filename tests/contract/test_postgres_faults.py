@@ -11,7 +11,7 @@ import pytest
 
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.embedded import PostgresServer
-from lockstep.events import UnavailableError
+from lockstep.events import Life, UnavailableError
 from lockstep.store import Deployment, Revision, Stale, Written
 from lockstep.store.postgres import PostgresStore
 from lockstep.store.postgres.connection import StoreRefusedError
@@ -80,7 +80,7 @@ async def test_a_paused_server_is_unavailable_in_time(server: PostgresServer) ->
 async def test_racing_writers_of_one_generation_are_one(server: PostgresServer) -> None:
     """Out of many coordinators that write the same next generation exactly one succeeds."""
     stores = [await _connect(server) for _ in range(3)]
-    deployment = Deployment("Race", "text", "v", 1, 1, 0, 0)
+    deployment = Deployment("Race", "text", "v", Life(0, 1), 1, 0)
     outcomes = await asyncio.gather(
         *(store.deployments.put(deployment, epoch=1) for store in stores for _ in range(4))
     )

@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 from lockstep.embedded import EmbeddedServers
-from lockstep.store import Deployment, Removed, Revision, Stale, Store, Written, cursor_name
+from lockstep.events import Life
+from lockstep.store import (
+    Deployment,
+    Origin,
+    Removed,
+    Restoration,
+    Revision,
+    Stale,
+    Store,
+    Written,
+    cursor_name,
+)
 from lockstep.store.filesystem import FileStore
 from lockstep.store.memory import MemoryStore
 from lockstep.store.postgres import PostgresStore, read_rows
@@ -53,7 +64,15 @@ def app(request: pytest.FixtureRequest) -> str:
 
 def deployment(app: str, generation: int = 1, text: str = "text") -> Deployment:
     """A deployment of one app."""
-    return Deployment(app, text, f"v{generation}", generation, 2, 1_000, 2_000, {"origin": "0"})
+    life = Life(1_000, generation)
+    restoration = Restoration("r", life) if generation > 1 else None
+    origin = Origin(7, 900, restoration)
+    return Deployment(app, text, f"v{generation}", life, 2, 2_000, {"standby": "warm"}, origin)
+
+
+def emptied(one: Deployment) -> Deployment:
+    """What is kept of a purged one."""
+    return replace(one, text="", settings={}, origin=Origin())
 
 
 def revision(app: str, position: int, *, verified: bool = True, epoch: int = 1) -> Revision:
@@ -117,14 +136,14 @@ async def test_an_undeployed_app_is_gone_on_from(store: Store, app: str) -> None
     assert await _removed(store, app) == Removed(last, purged=False)
     assert last not in await store.deployments.list()
     same_time, skipped = deployment(app, 1, "c"), deployment(app, 4, "c")
-    another = replace(deployment(app, 3, "c"), created_ms=1_001)
+    another = replace(deployment(app, 3, "c"), life=Life(1_001, 3))
     for refused in (same_time, skipped, another):
         assert isinstance(await store.deployments.put(refused, epoch=epoch), Stale)
     assert await store.deployments.put(deployment(app, 3, "c"), epoch=epoch) == Written()
     assert await store.deployments.get(app) == deployment(app, 3, "c")
     assert await _removed(store, app) is None
     await store.deployments.remove(app, epoch=epoch)
-    later = replace(deployment(app, 1, "d"), created_ms=1_001)
+    later = replace(deployment(app, 1, "d"), life=Life(1_001, 1))
     assert await store.deployments.put(later, epoch=epoch) == Written()
     assert (await store.deployments.get(app), await _removed(store, app)) == (later, None)
 
@@ -138,15 +157,15 @@ async def test_nothing_goes_on_from_a_purged_app(store: Store, app: str) -> None
     await store.deployments.put(first, epoch=epoch)
     await store.deployments.remove(app, epoch=epoch)
     await store.deployments.remove(app, epoch=epoch, purge=True)
-    gone = Removed(replace(first, text="", settings={}), purged=True)
+    gone = Removed(emptied(first), purged=True)
     assert await _removed(store, app) == gone
     await store.deployments.remove(app, epoch=epoch)
     assert await _removed(store, app) == gone
     assert isinstance(await store.deployments.put(deployment(app, 2), epoch=epoch), Stale)
-    second = replace(first, created_ms=1_001)
+    second = replace(first, life=Life(1_001, 1))
     assert await store.deployments.put(second, epoch=epoch) == Written()
     await store.deployments.remove(app, epoch=epoch, purge=True)
-    assert await _removed(store, app) == Removed(replace(second, text="", settings={}), purged=True)
+    assert await _removed(store, app) == Removed(emptied(second), purged=True)
 
 
 async def test_revisions_come_newest_first_with_their_state(store: Store, app: str) -> None:

@@ -6,7 +6,7 @@ simulation hands to the services, or of a name in one of their modules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -141,8 +141,10 @@ def _recorded(*_anything: object) -> Standing:
     return Standing.RECORDED
 
 
-def _nothing(*_anything: object) -> None:
-    return None
+async def _present_state(
+    _loop: object, _wanted: object, contents: Contents
+) -> AsyncIterator[Contents]:
+    yield contents
 
 
 def _apply_again(self: AppliedWrites, record: Any, position: Position, engine: Any) -> Any:
@@ -166,6 +168,7 @@ def _put(*there: tuple[str, Any]) -> Patch:
 
 
 _APPEND: Final = "tests.simulation.bus.SimOutputLog.append"
+_PROCESSOR: Final = "lockstep_services.processor"
 _MAY_FOLLOW: Final = "lockstep.bus.memory.output_log.may_follow"
 
 BREAKS: Final[dict[str, Break]] = {
@@ -186,7 +189,7 @@ BREAKS: Final[dict[str, Break]] = {
         frozenset({"generation"}),
         patched=_put(
             ("lockstep.bus.tails.may_begin", _always),
-            ("lockstep_services.processor.replica.replica.standing", _recorded),
+            (f"{_PROCESSOR}.replica.replica.standing", _recorded),
         ),
     ),
     "write": Break(
@@ -197,7 +200,7 @@ BREAKS: Final[dict[str, Break]] = {
     "restore": Break(
         "a restore begins with the present state",
         frozenset({"fold", "other", "missing", "invented"}),
-        patched=_put(("lockstep_services.processor.revise.upgrading.restoration_of", _nothing)),
+        patched=_put((f"{_PROCESSOR}.revise.upgrading.UpgradeLoop._states", _present_state)),
     ),
     "purge": Break(
         "revisions and cursors outlive a purge",
@@ -215,7 +218,7 @@ BREAKS: Final[dict[str, Break]] = {
     "holdback": Break(
         "a replica holds back one slice and forgets the others",
         frozenset({"missing"}),
-        patched=_put(("lockstep_services.processor.state.engine.Outbox", _LeakyOutbox)),
+        patched=_put((f"{_PROCESSOR}.state.engine.Outbox", _LeakyOutbox)),
     ),
     "clock": Break(
         "the clock follows a record back",
@@ -230,7 +233,7 @@ BREAKS: Final[dict[str, Break]] = {
     "held": Break(
         "revisions are stored without what was held back",
         frozenset({"revision", "missing"}),
-        patched=_put(("lockstep_services.processor.revise.revisions.seal", _seal_without_rows)),
+        patched=_put((f"{_PROCESSOR}.revise.revisions.seal", _seal_without_rows)),
     ),
     "ack": Break(
         "the receiver hears 'durable' before the log has the record",

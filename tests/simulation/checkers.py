@@ -23,8 +23,8 @@ from lockstep.events import (
 )
 from lockstep.events.codec import decode_input
 from lockstep.events.since import since_in
-from lockstep.store import Revision, stamp_of
-from lockstep_services.processor.replica.origin import is_begun, restoration_of, stamp_in
+from lockstep.store import Revision
+from lockstep_services.processor.replica.origin import is_begun
 from lockstep_services.processor.state.envelope import unseal
 from tests.simulation.apps import WRITTEN
 from tests.simulation.cluster import Cluster, Life
@@ -58,7 +58,7 @@ def is_settled(cluster: Cluster) -> bool:
     now = reference.segments[-1]
     if wanted is None or now.generation is None or now.text != wanted.text:
         return False
-    if not is_begun(wanted.version, stamp_in(now.generation), wanted):
+    if not is_begun(wanted.version, now.generation.life, wanted):
         return False
     rows = reference.rows
     tail = cluster.output.tail.last_id
@@ -240,7 +240,7 @@ def revisions(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]:
 def _replayed(cluster: Cluster, life: Life, taken: Taken) -> Iterator[str]:
     contents = unseal(taken.state)
     position = taken.revision.position
-    segment = life.reference.state_at(stamp_of(taken.revision), position)
+    segment = life.reference.state_at(taken.revision.life, position)
     if segment is None:
         return  # of a state that had not begun there, or had ended
     end = len(life.input.history)
@@ -313,9 +313,11 @@ def writes(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]:
             )
     applied = [row.data[1] for row in published_rows(lives[-1])
                if row.stream == "Totals" and row.data[0] == WRITTEN]  # fmt: skip
-    restored = any(restoration_of(one) for one in cluster.around.store.archive.deployments.values())
+    restored = any(
+        one.origin.restoration for one in cluster.around.store.archive.deployments.values()
+    )
     states = lives[-1].reference.segments
-    afresh = len({one.generation and one.generation.deployed_ms for one in states}) > 1
+    afresh = len({one.generation and one.generation.life.deployed_ms for one in states}) > 1
     if not (restored or afresh) and applied != list(range(1, len(asked) + 1)):
         yield Violation("write", f"{len(asked)} writes; the table says {applied}")
 
@@ -411,7 +413,7 @@ def may_trim(cluster: Cluster, subject: str, up_to: Position) -> str | None:
 def _is_surplus(one: Revision, kept: Sequence[Revision]) -> bool:
     """Stored late, by who had stood still: there are as many later ones of its state as are to be
     kept, and with the next one it goes."""
-    newer = [r for r in kept if stamp_of(r) == stamp_of(one) and r.position > one.position]
+    newer = [r for r in kept if r.life == one.life and r.position > one.position]
     return len(newer) >= base_settings().processor.revisions_to_keep
 
 

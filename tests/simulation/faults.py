@@ -8,7 +8,6 @@ from typing import Final
 import msgspec
 
 from lockstep.events import LockstepError
-from lockstep.store import stamp_of
 from tests.simulation.cluster import Cluster
 from tests.simulation.scenario import SERVERS, Fault
 
@@ -149,7 +148,7 @@ async def _rotten_revision(cluster: Cluster, _fault: Fault) -> None:
         (revision.position, key) for key, (revision, _) in shelf.revisions.items()
         if revision.verified
     )  # fmt: skip
-    stamps = {stamp_of(shelf.revisions[key][0]) for _, key in counting}
+    stamps = {shelf.revisions[key][0].life for _, key in counting}
     if len(counting) > 1 and len(stamps) == 1:
         key = counting[-1][1]
         revision, state = shelf.revisions[key]

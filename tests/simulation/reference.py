@@ -10,6 +10,7 @@ from itertools import pairwise
 from lockstep.events import (
     ClaimRecord,
     Generation,
+    Life,
     OutputId,
     OutputRecord,
     OutputRow,
@@ -19,8 +20,7 @@ from lockstep.events.codec import EncodedEntry
 from lockstep.execute.succession import succeed
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.state import Bytes
-from lockstep.store import Deployment, Stamp, stamp_of
-from lockstep_services.processor.replica.origin import restoration_of, stamp_in
+from lockstep.store import Deployment
 from lockstep_services.processor.state.envelope import unseal
 from tests.simulation.carrier import RecordedLog
 from tests.simulation.executor import Folds, SimExecutor, planned
@@ -86,8 +86,8 @@ class Reference:
         self.segments[-1].fold(self.log, len(self.log.history))
         ends = [*(one.begin for one in self.segments[1:]), len(self.log.history)]
         ends_for_good = [
-            (one.generation and one.generation.deployed_ms)
-            != (following.generation and following.generation.deployed_ms)
+            (one.generation and one.generation.life.deployed_ms)
+            != (following.generation and following.generation.life.deployed_ms)
             for one, following in pairwise(self.segments)
         ]
         self.rows = []
@@ -131,12 +131,12 @@ class Reference:
             one.fold(self.log, len(self.log.history))
         return found
 
-    def state_at(self, made_under: Stamp, position: Position) -> Segment | None:
+    def state_at(self, life: Life, position: Position) -> Segment | None:
         """The state of that stamp, if it is what counts at the position."""
         ends: list[Position | None] = [*(one.begin for one in self.segments[1:]), None]
         for one, end in zip(self.segments, ends, strict=True):
             generation = one.generation
-            if generation is not None and stamp_in(generation) == made_under:
+            if generation is not None and generation.life == life:
                 counts = one.begin <= position and (end is None or position <= end)
                 return one if counts else None
         return None
@@ -151,7 +151,7 @@ class Reference:
 
     def _segment(self, generation: Generation) -> Segment:
         """Begun with the state that its first revision holds, if that may be; else as wanted."""
-        wanted = self.archive.deployments[stamp_in(generation)]
+        wanted = self.archive.deployments[generation.life]
         begin = generation.position
         found = self._found(generation)
         executors = [self._executor(wanted.text, *one) for one in self._states(generation, wanted)]
@@ -171,9 +171,9 @@ class Reference:
     def _found(self, generation: Generation) -> bytes | None:
         """The state that the revision of a beginning holds."""
         for taken in self.archive.taken.values():
-            place = stamp_of(taken.revision), taken.revision.position
+            place = taken.revision.life, taken.revision.position
             counts = taken.counts_since_ms is not None
-            if counts and place == (stamp_in(generation), generation.position):
+            if counts and place == (generation.life, generation.position):
                 return bytes(unseal(taken.state).snapshot)
         return None
 
@@ -185,11 +185,12 @@ class Reference:
         if not self.segments:
             return
         before = self.segments[-1]
-        if before.generation is None or before.generation.deployed_ms != generation.deployed_ms:
+        then = before.generation
+        if then is None or then.life.deployed_ms != generation.life.deployed_ms:
             return  # of an app that was undeployed for this one
         before.fold(self.log, generation.position)
-        restoration = restoration_of(wanted)
-        if restoration is not None and restoration.made_under > stamp_in(before.generation):
+        restoration = wanted.origin.restoration
+        if restoration is not None and restoration.life > then.life:
             taken = self.archive.taken[restoration.revision]
             contents = unseal(taken.state)
             yield contents.text, contents.snapshot

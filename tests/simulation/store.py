@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from lockstep.events import UnavailableError
-from lockstep.store import Deployment, Revision, Stale, Stamp, stamp
+from lockstep.events import Life, UnavailableError
+from lockstep.store import Deployment, Revision, Stale
 from lockstep.store.contract import Written
 from lockstep.store.memory.store import (
     MemoryDeployments,
@@ -46,7 +46,7 @@ class Archive:
 
     loop: VirtualLoop
     taken: dict[str, Taken] = field(default_factory=dict)
-    deployments: dict[Stamp, Deployment] = field(default_factory=dict)
+    deployments: dict[Life, Deployment] = field(default_factory=dict)
 
 
 class SimDeployments(MemoryDeployments):
@@ -60,7 +60,7 @@ class SimDeployments(MemoryDeployments):
         """Stores it, or refuses."""
         outcome = await super().put(deployment, epoch=epoch)
         if isinstance(outcome, Written):
-            self._archive.deployments[stamp(deployment)] = deployment
+            self._archive.deployments[deployment.life] = deployment
         return outcome
 
 

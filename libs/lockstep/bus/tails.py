@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lockstep.bus.contract import OutputTail
 from lockstep.bus.errors import RecordTooLargeError
-from lockstep.events import ClaimRecord, Generation, OutputId, OutputRecord
+from lockstep.events import ClaimRecord, Generation, Life, OutputId, OutputRecord
 from lockstep.events.codec import encode_record
 
 
@@ -79,7 +79,7 @@ def id_of_text(text: str) -> OutputId | None:
 def generation_text(generation: Generation | None) -> str:
     """A generation as text, for headers: `deployed_ms.number.position`, or nothing."""
     of = generation
-    return "" if of is None else f"{of.deployed_ms}.{of.number}.{of.position}"
+    return "" if of is None else f"{of.life.deployed_ms}.{of.life.number}.{of.position}"
 
 
 def generation_of_text(text: str) -> Generation | None:
@@ -87,4 +87,4 @@ def generation_of_text(text: str) -> Generation | None:
     if not text:
         return None
     deployed_ms, number, position = text.split(".")
-    return Generation(int(deployed_ms), int(number), int(position))
+    return Generation(Life(int(deployed_ms), int(number)), int(position))

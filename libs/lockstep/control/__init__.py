@@ -4,9 +4,6 @@ from lockstep.control.catalogue import AppView, Catalogue
 from lockstep.control.heartbeats import Beating, HeartbeatWatch, send_heartbeat
 from lockstep.control.messages import (
     DEPLOYMENTS_CHANGED,
-    LOG_SINCE_SETTING,
-    RESTORE_GENERATION_SETTING,
-    RESTORE_SETTING,
     Command,
     CommandAnswer,
     GroupStatus,
@@ -20,15 +17,11 @@ from lockstep.control.messages import (
     log_of,
     question_subject,
     redelivery_subject,
-    since_ms,
     snapshot_subject,
 )
 
 __all__ = [
     "DEPLOYMENTS_CHANGED",
-    "LOG_SINCE_SETTING",
-    "RESTORE_GENERATION_SETTING",
-    "RESTORE_SETTING",
     "AppView",
     "Beating",
     "Catalogue",
@@ -47,6 +40,5 @@ __all__ = [
     "question_subject",
     "redelivery_subject",
     "send_heartbeat",
-    "since_ms",
     "snapshot_subject",
 ]

@@ -14,7 +14,7 @@ from typing import Final
 from lockstep.bus import LogName, Topics
 from lockstep.clock import Clock
 from lockstep.control.messages import DEPLOYMENTS_CHANGED, log_of
-from lockstep.events import StreamSchema
+from lockstep.events import Life, StreamSchema
 from lockstep.frame import Context, Offload, Tasks, wait_set
 from lockstep.plan import AppPlan, Plans
 from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast
@@ -38,7 +38,11 @@ class AppView:
         """Of the same text, and never undeployed for another one or purged in between: who follows
         its logs by its plan goes on."""
         one = self.deployment
-        return (one.version, one.created_ms) == (other.version, other.created_ms)
+        return one.version == other.version and self.is_of(other.life)
+
+    def is_of(self, life: Life) -> bool:
+        """Of that app, whatever its text is now: one that was undeployed since is another."""
+        return self.deployment.life.deployed_ms == life.deployed_ms
 
     @property
     def log(self) -> LogName:

@@ -11,29 +11,16 @@ from typing import Final
 import msgspec
 
 from lockstep.bus import LogName, control_subject
-from lockstep.events import Fault, Generation, LockstepError
+from lockstep.events import Fault, Generation, Life, LockstepError
 from lockstep.store import Deployment
 
 HEARTBEATS: Final = control_subject("heartbeat")
 DEPLOYMENTS_CHANGED: Final = control_subject("deployments")
 
 
-RESTORE_SETTING: Final = "restore_revision"
-LOG_SINCE_SETTING: Final = "logs_since_ms"
-"""When the app's logs began: part of their name, so that what belongs to logs that were removed (a
-purge) does not belong to these. Absent: they are older than this setting."""
-RESTORE_GENERATION_SETTING: Final = "restore_generation"
-"""Settings of a deployment: which revision's state to go on with, asked for in which generation."""
-
-
-def since_ms(deployment: Deployment) -> int:
-    """When the logs of a deployed app began; 0 when that was not noted."""
-    return int(deployment.settings.get(LOG_SINCE_SETTING, "0"))
-
-
 def log_of(deployment: Deployment) -> LogName:
     """The logs of a deployed app, of its one group and partition."""
-    return LogName(deployment.app, since_ms=since_ms(deployment))
+    return LogName(deployment.app, since_ms=deployment.origin.logs_since_ms)
 
 
 def question_subject(app: str) -> str:
@@ -61,8 +48,8 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `settled`: all outputs up to this input position are durable, as far as this replica knows.
     `published`: identity of the last row in the output log, as "position.ordinal".
-    `deployed_ms`, `generation`, `begins_behind`: the desired state under which its state began, and
-    where. `standby`: hot or warm.
+    `deployed_ms`, `generation`, `begins_behind`: the life in which its state began, and where.
+    `standby`: hot or warm.
     `behind_ms`: for how long a standby has not folded what is published.
     `began_empty`: what did not fit of the state before, as who cut over to it knows.
     `state_rows`: how much windows and tables hold; `state_full`: no more events until it is less.
@@ -93,7 +80,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def state(self) -> Generation:
         """Which state it folds, as the output log bears it."""
-        return Generation(self.deployed_ms, self.generation, self.begins_behind)
+        return Generation(Life(self.deployed_ms, self.generation), self.begins_behind)
 
     @property
     def lag(self) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, Final
@@ -54,6 +54,7 @@ from lockstep.events.records import (
     EventsRecord,
     Generation,
     InputRecord,
+    Life,
     Operation,
     OutputLogRecord,
     OutputRecord,
@@ -223,7 +224,10 @@ def decode_output(payload: bytes) -> OutputLogRecord:
     """The record of an output log. Errors: CodecError."""
     kind, header, body = taken_apart(payload)
     if kind is Kind.CLAIM:
-        generation = None if header.generation is None else Generation(*header.generation)
+        generation = None
+        if header.generation is not None:
+            deployed_ms, number, position = header.generation
+            generation = Generation(Life(deployed_ms, number), position)
         return ClaimRecord(header.epoch, header.holder, header.clock_ms, generation)
     if kind is not Kind.OUTPUT:
         raise CodecError(f"expected a record of an output log, found {kind.name.lower()}")
@@ -237,7 +241,7 @@ def decode_output(payload: bytes) -> OutputLogRecord:
 
 def _claim_header(record: ClaimRecord) -> ClaimHeader:
     of = record.generation
-    generation = None if of is None else (of.deployed_ms, of.number, of.position)
+    generation = None if of is None else (*astuple(of.life), of.position)
     return ClaimHeader(record.epoch, record.holder, record.clock_ms, generation)
 
 

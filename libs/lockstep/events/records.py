@@ -109,20 +109,33 @@ class OutputRecord:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Generation:
-    """Which state of an app published: when the app was deployed, under which of its desired states
-    (an upgrade or a restore makes a next one), and behind which input position that state began.
-
-    Ordered by what was wanted later; of one desired state the output log takes one beginning alone.
+class Life:
+    """Which of an app's lives: when the app was deployed, and the number of the desired state; an
+    upgrade or a restore makes a next one. Ordered by what was wanted later.
     """
 
     deployed_ms: int
     number: int
+
+    @property
+    def next(self) -> Life:
+        """Of the same app."""
+        return Life(self.deployed_ms, self.number + 1)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Generation:
+    """Which state of an app published: in which life, and behind which input position it began.
+
+    Of one life the output log takes one beginning alone.
+    """
+
+    life: Life
     position: Position
 
     def follows(self, other: Generation) -> bool:
         """It was wanted later."""
-        return (self.deployed_ms, self.number) > (other.deployed_ms, other.number)
+        return self.life > other.life
 
 
 @dataclass(frozen=True, slots=True)

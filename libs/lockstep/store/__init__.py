@@ -1,10 +1,13 @@
 """What outlives processes: desired state, state revisions and sink cursors."""
 
 from lockstep.store.contract import (
+    NEVER,
     Cursors,
     Deployment,
     Deployments,
+    Origin,
     Removed,
+    Restoration,
     Revision,
     Revisions,
     Stale,
@@ -12,32 +15,30 @@ from lockstep.store.contract import (
     Written,
 )
 from lockstep.store.naming import (
-    NEVER,
-    Stamp,
     cursor_name,
     revision_id,
-    stamp,
-    stamp_of,
 )
 from lockstep.store.opening import open_store
 from lockstep.store.rules import needed
+from lockstep.store.stored import OWN_SETTINGS, StoredDeployment
 
 __all__ = [
     "NEVER",
+    "OWN_SETTINGS",
     "Cursors",
     "Deployment",
     "Deployments",
+    "Origin",
     "Removed",
+    "Restoration",
     "Revision",
     "Revisions",
     "Stale",
-    "Stamp",
     "Store",
+    "StoredDeployment",
     "Written",
     "cursor_name",
     "needed",
     "open_store",
     "revision_id",
-    "stamp",
-    "stamp_of",
 ]

@@ -6,23 +6,49 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
-from lockstep.events import Position
+from lockstep.events import Life, Position
+
+NEVER: Final = Life(0, 0)
+"""Before all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restoration:
+    """The app shall go on with the state of a revision, from `life` on."""
+
+    revision: str
+    life: Life
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What an app goes on from: which logs, an empty state behind which position of them, and what
+    was last asked to be restored.
+
+    `logs_since_ms`: when its logs began, which is part of their name: what belongs to logs that
+    were removed (a purge) does not belong to these. 0: it was not noted.
+    """
+
+    position: Position = 0
+    logs_since_ms: int = 0
+    restoration: Restoration | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The desired state of one app. `version` is the SHA-256 of the text; `generation` counts."""
+    """The desired state of one app. `version` is the SHA-256 of the text; `settings` are what was
+    given with it."""
 
     app: str
     text: str
     version: str
-    generation: int
+    life: Life
     replicas: int
-    created_ms: int
     updated_ms: int
     settings: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin = Origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +83,9 @@ class Deployments(Protocol):
     """Desired state: which apps at which version, and where their replicas are placed."""
 
     async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
-        """Stores or replaces by app name; generation must be the next one of that `created_ms`,
-        also behind a removal that did not purge. Generation 1 is for an app that is not deployed,
-        and created later than the one before."""
+        """Stores or replaces by app name; its life must be the next one of the same app, also
+        behind a removal that did not purge. The first is for an app that is not deployed, and
+        deployed later than the one before."""
 
     async def get(self, app: str) -> Deployment | None:
         """The deployment or None."""
@@ -99,6 +125,14 @@ class Revision:
     size_bytes: int
     verified: bool
     epoch: int
+
+    @property
+    def life(self) -> Life:
+        """In which it was made, as its id says; the lowest one for ids of another make."""
+        parts = self.id.rsplit(".", 4)
+        if len(parts) == 5 and parts[1].isdigit() and parts[2].isdigit():
+            return Life(int(parts[1]), int(parts[2]))
+        return NEVER
 
 
 class Revisions(Protocol):

@@ -1,46 +1,15 @@
-"""What names in the store say: a revision's, under which desired state it was made; a cursor's, of
+"""What names in the store say: a revision's, in which life of its app it was made; a cursor's, of
 which app's output log since when it tells."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
-
-from lockstep.events import Position
+from lockstep.events import Life, Position
 from lockstep.events.since import with_since
-from lockstep.store.contract import Deployment, Revision
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Stamp:
-    """Which desired state a revision was made under: when the app was deployed, and its
-    generation.
-    """
-
-    created_ms: int
-    generation: int
-
-
-NEVER: Final = Stamp(0, 0)
-"""Before all others."""
-
-
-def stamp(deployment: Deployment) -> Stamp:
-    """The stamp of revisions made under a deployment."""
-    return Stamp(deployment.created_ms, deployment.generation)
-
-
-def revision_id(app: str, made_under: Stamp, position: Position, unique: str) -> str:
-    """The id of a revision; it carries the stamp."""
-    return f"{app}.{made_under.created_ms}.{made_under.generation}.{position}.{unique}"
-
-
-def stamp_of(revision: Revision) -> Stamp:
-    """The stamp in a revision's id; the lowest one for ids of another make."""
-    parts = revision.id.rsplit(".", 4)
-    if len(parts) == 5 and parts[1].isdigit() and parts[2].isdigit():
-        return Stamp(int(parts[1]), int(parts[2]))
-    return NEVER
+def revision_id(app: str, life: Life, position: Position, unique: str) -> str:
+    """The id of a revision; it carries the life in which it was made."""
+    return f"{app}.{life.deployed_ms}.{life.number}.{position}.{unique}"
 
 
 def cursor_name(app: str, sink: str, since_ms: int) -> str:

@@ -6,24 +6,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lockstep.store.contract import Deployment, Removed, Revision
+from lockstep.store.contract import Deployment, Origin, Removed, Revision
 
 
 def may_follow(new: Deployment, present: Deployment | None, removed: Removed | None) -> bool:
     """Whether a deployment may be written over what is deployed or was deployed last."""
-    if new.generation == 1:
-        earlier = removed is None or removed.deployment.created_ms < new.created_ms
+    if new.life.number == 1:
+        earlier = removed is None or removed.deployment.life.deployed_ms < new.life.deployed_ms
         return present is None and earlier
     if present is None and removed is not None:
         present = removed.kept
     if present is None:
         return False
-    return (new.created_ms, new.generation) == (present.created_ms, present.generation + 1)
+    return new.life == present.life.next
 
 
 def as_removed(last: Deployment, *, purged: bool) -> Removed:
     """What is kept of an undeployed app."""
-    return Removed(replace(last, text="", settings={}) if purged else last, purged)
+    return Removed(replace(last, text="", settings={}, origin=Origin()) if purged else last, purged)
 
 
 def newest_first(revisions: Sequence[Revision]) -> list[Revision]:

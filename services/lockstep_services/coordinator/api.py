@@ -16,6 +16,7 @@ from lockstep.control import Command, CommandAnswer, HeartbeatWatch, command_sub
 from lockstep.events import Fault, UnavailableError
 from lockstep.frame import Problem
 from lockstep.siddhiql import SiddhiQLError
+from lockstep.store import StoredDeployment
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.preview import preview
@@ -74,7 +75,7 @@ class Api:
             {
                 "app": one.app,
                 "version": one.version,
-                "generation": one.generation,
+                "generation": one.life.number,
                 "replicas": one.replicas,
                 "nodes": list(placements.get(one.app, ())),
                 "updated_ms": one.updated_ms,
@@ -90,7 +91,7 @@ class Api:
         answer = {
             "app": one.app,
             "version": one.version,
-            "generation": one.generation,
+            "generation": one.life.number,
             "replicas": one.replicas,
             "created": found.created,
             "changed": found.changed,
@@ -103,10 +104,10 @@ class Api:
             "app": one.app,
             "text": one.text,
             "version": one.version,
-            "generation": one.generation,
+            "generation": one.life.number,
             "replicas": one.replicas,
-            "settings": dict(one.settings),
-            "created_ms": one.created_ms,
+            "settings": dict(StoredDeployment.of(one).settings),
+            "created_ms": one.life.deployed_ms,
             "updated_ms": one.updated_ms,
         }
         return web.json_response(answer)

@@ -7,19 +7,19 @@ is removed by whoever coordinates, again and again, since services that were cut
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from lockstep.bus import Bus, LogGoneError, LogName
 from lockstep.clock import Clock
-from lockstep.control import LOG_SINCE_SETTING, log_of, since_ms
+from lockstep.control import log_of
+from lockstep.events import Life
 from lockstep.events.since import since_in
-from lockstep.store import Deployment, Removed, Store
+from lockstep.store import Deployment, Origin, Removed, Store
 from lockstep.telemetry import Logger
 
 LET_GO_LIMIT_MS: Final = 10_000
 LET_GO_POLL_MS: Final = 50
-ORIGIN: Final = "origin_position"
 
 
 class AppLogs:
@@ -44,16 +44,14 @@ class AppLogs:
         removed = await self.removed(app)
         return None if removed is None else removed.kept
 
-    async def found_by(
-        self, app: str, removed: Removed | None, now_ms: int
-    ) -> tuple[int, Mapping[str, str]]:
-        """When a new app counts as deployed, and the settings that say which logs it goes on in:
-        those of the app that was undeployed before, unless they were purged.
+    async def found_by(self, app: str, removed: Removed | None, now_ms: int) -> tuple[Life, Origin]:
+        """The first life of a new app, and which logs it goes on in: those of the app that was
+        undeployed before, unless they were purged.
 
         Wall clocks may go back; what comes later still bears a later time.
         """
         if removed is not None and removed.kept is not None:
-            since = since_ms(removed.kept)
+            since = removed.kept.origin.logs_since_ms
         else:  # there are some where the store has forgotten the app, or a deployment was cut short
             dead_ms = dead_before_ms(removed)
             there = [one.since_ms for one in await self._bus.logs(app) if one.since_ms >= dead_ms]
@@ -61,11 +59,10 @@ class AppLogs:
         name = LogName(app, since_ms=since)
         _, end = await (await self._bus.input_log(name)).bounds()
         tail = await (await self._bus.output_log(name)).tail()
-        earlier_ms = 0 if removed is None else removed.deployment.created_ms
+        earlier_ms = 0 if removed is None else removed.deployment.life.deployed_ms
         if tail.generation is not None:
-            earlier_ms = max(earlier_ms, tail.generation.deployed_ms)
-        own = {ORIGIN: str(end), **({LOG_SINCE_SETTING: str(since)} if since else {})}
-        return max(now_ms, since, earlier_ms + 1), own
+            earlier_ms = max(earlier_ms, tail.generation.life.deployed_ms)
+        return Life(max(now_ms, since, earlier_ms + 1), 1), Origin(end, since)
 
     async def let_go(self, app: str) -> None:
         """Waits until no living processor carries the app, so that what it does last goes, too."""
@@ -80,7 +77,7 @@ class AppLogs:
         """
         there = await self._store.deployments.list()
         gone = await self._store.deployments.removed()
-        dead_ms = {one.app: since_ms(one) for one in there}
+        dead_ms = {one.app: one.origin.logs_since_ms for one in there}
         dead_ms |= {one.deployment.app: dead_before_ms(one) for one in gone}
         for name, before_ms in dead_ms.items():
             if app in (None, name):
@@ -128,5 +125,5 @@ def dead_before_ms(removed: Removed | None) -> int:
     if removed is None:
         return 0
     if removed.kept is None:
-        return removed.deployment.created_ms + 1
-    return since_ms(removed.kept)
+        return removed.deployment.life.deployed_ms + 1
+    return removed.kept.origin.logs_since_ms

@@ -16,22 +16,18 @@ from lockstep.bus import Bus, LogName
 from lockstep.clock import Clock
 from lockstep.control import (
     DEPLOYMENTS_CHANGED,
-    LOG_SINCE_SETTING,
-    RESTORE_GENERATION_SETTING,
-    RESTORE_SETTING,
     log_of,
 )
 from lockstep.execute.reference.rehearsal import rehearse
 from lockstep.frame import Offload, Problem
 from lockstep.plan import AppPlan, Plans
 from lockstep.settings import CoordinatorSettings
-from lockstep.store import Deployment, Stale, Store, Written
+from lockstep.store import OWN_SETTINGS, Deployment, Restoration, Stale, Store, Written
 from lockstep.telemetry import Logger
-from lockstep_services.coordinator.app_logs import ORIGIN, AppLogs
+from lockstep_services.coordinator.app_logs import AppLogs
 
 MAX_ATTEMPTS: Final = 3
 MAX_TEXT_BYTES: Final = 1_000_000
-OWN_SETTINGS: Final = (ORIGIN, LOG_SINCE_SETTING, RESTORE_SETTING, RESTORE_GENERATION_SETTING)
 """Settings that the coordinator writes; they outlive a change of the text."""
 
 
@@ -93,6 +89,7 @@ class DesiredState:
         """Deploys or replaces; SiddhiQLError for an invalid text, Problem when it raced."""
         plan = await self.plan(text)
         version = version_of(text)
+        settings = {key: value for key, value in settings.items() if key not in OWN_SETTINGS}
         async with self._one_at_a_time(plan.name):
             return await self._deploy(plan, text, version, settings)
 
@@ -116,14 +113,9 @@ class DesiredState:
         """Wants the app to go on with a revision's state, as a next generation; Problem."""
         for _ in range(MAX_ATTEMPTS):
             before = await self.get(app)
-            generation = before.generation + 1
-            asked = {RESTORE_SETTING: revision, RESTORE_GENERATION_SETTING: str(generation)}
-            deployment = replace(
-                before,
-                generation=generation,
-                updated_ms=self._clock.now_ms(),
-                settings={**before.settings, **asked},
-            )
+            life = before.life.next
+            origin = replace(before.origin, restoration=Restoration(revision, life))
+            deployment = replace(before, life=life, updated_ms=self._clock.now_ms(), origin=origin)
             outcome = await self._store.deployments.put(deployment, epoch=self._epoch.number)
             if isinstance(outcome, Written):
                 self._log.info("restore", app=app, revision=revision)
@@ -210,19 +202,18 @@ class DesiredState:
             if kept is not None and kept.version == version:
                 before = kept  # the same app again: it goes on as it was
         if before is None:
-            created_ms, own = await self._logs.found_by(plan.name, removed, now_ms)
+            life, origin = await self._logs.found_by(plan.name, removed, now_ms)
         else:
-            created_ms = before.created_ms
-            own = {key: before.settings[key] for key in OWN_SETTINGS if key in before.settings}
+            life, origin = before.life.next, before.origin
         return Deployment(
             app=plan.name,
             text=text,
             version=version,
-            generation=1 if before is None else before.generation + 1,
+            life=life,
             replicas=replicas_of(plan, settings, self._settings.replicas),
-            created_ms=created_ms,
             updated_ms=now_ms,
-            settings={**settings, **own},
+            settings=settings,
+            origin=origin,
         )
 
     def _one_at_a_time(self, app: str) -> asyncio.Lock:
@@ -263,8 +254,7 @@ def replicas_of(plan: AppPlan, settings: Mapping[str, str], default: int) -> int
 
 
 def _same(before: Deployment, version: str, settings: Mapping[str, str]) -> bool:
-    given = {key: value for key, value in before.settings.items() if key not in OWN_SETTINGS}
-    return before.version == version and given == dict(settings)
+    return before.version == version and before.settings == settings
 
 
 def unknown(app: str) -> Problem:

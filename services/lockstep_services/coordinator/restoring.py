@@ -14,7 +14,7 @@ from http import HTTPStatus
 from typing import Final
 
 from lockstep.clock import Clock
-from lockstep.control import RESTORE_SETTING, HeartbeatWatch
+from lockstep.control import HeartbeatWatch
 from lockstep.frame import Problem
 from lockstep.store import Revision, Store, needed
 from lockstep_services.coordinator.desired import DesiredState, unknown
@@ -65,7 +65,7 @@ class Restoring:
         """
         async with self._deciding:
             wanted = await self._wanted(app, revision)
-            generation = (await self._desired.restore(app, wanted.id)).generation
+            generation = (await self._desired.restore(app, wanted.id)).life.number
         return Restored(wanted.id, generation, await self._is_done(app, generation))
 
     async def _wanted(self, app: str, revision: str | None) -> Revision:
@@ -122,7 +122,8 @@ class Restoring:
         ids = {one.id for one in needed(found)}
         for deployment in await self._desired.list():
             if deployment.app == app:
-                ids.add(deployment.settings.get(RESTORE_SETTING, ""))
+                restoration = deployment.origin.restoration
+                ids |= set() if restoration is None else {restoration.revision}
         return ids
 
     async def _is_done(self, app: str, generation: int) -> bool:

@@ -103,7 +103,7 @@ class SiddhiApps:
             {
                 "appName": one.app,
                 "status": self._state(one.app),
-                "age": now_ms - one.created_ms,
+                "age": now_ms - one.life.deployed_ms,
                 "isStatEnabled": True,
             }
             for one in await self._desired.list()

@@ -20,7 +20,7 @@ def app_status(
     return {
         "app": deployment.app,
         "version": deployment.version,
-        "generation": deployment.generation,
+        "generation": deployment.life.number,
         "replicas_wanted": deployment.replicas,
         "nodes": list(nodes),
         "status": summary(replicas),

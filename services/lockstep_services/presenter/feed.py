@@ -185,7 +185,7 @@ class Feed:
 
 def _same_log(before: AppView, view: AppView) -> bool:
     """An app that was removed with its logs and is deployed anew has others."""
-    return before.deployment.created_ms == view.deployment.created_ms
+    return before.is_of(view.deployment.life)
 
 
 def primary_key(view: AppView, table: str) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class GroupRunner:
 
     def carries(self, view: AppView) -> bool:
         """It is the same app, at whatever version; one that was undeployed since is another."""
-        return self._view.deployment.created_ms == view.deployment.created_ms
+        return self._view.is_of(view.deployment.life)
 
     def want(self, view: AppView, nodes: tuple[str, ...]) -> None:
         """The desired version and placement from now on."""

@@ -37,7 +37,7 @@ class Intakes:
 
     def of(self, view: AppView) -> Intake:
         """The intake of an app's log."""
-        deployed_ms = view.deployment.created_ms
+        deployed_ms = view.deployment.life.deployed_ms
         known = self._intakes.get(view.name)
         if known is not None and known[0] == deployed_ms:
             return known[1]

@@ -7,7 +7,15 @@ import asyncio
 import pytest
 
 from lockstep.bus import Accepted, OutputTail, RecordTooLargeError, Refused
-from lockstep.events import ClaimRecord, Generation, Operation, OutputId, OutputRecord, OutputRow
+from lockstep.events import (
+    ClaimRecord,
+    Generation,
+    Life,
+    Operation,
+    OutputId,
+    OutputRecord,
+    OutputRow,
+)
 from tests.contract.bus.carriers import World, fresh_log, rows
 from tests.contract.patience import PATIENCE_MS, PATIENCE_S, read_on
 
@@ -69,7 +77,7 @@ async def test_the_log_goes_over_to_a_later_generation_and_never_back(world: Wor
     and whatever epoch it has."""
     name = fresh_log()
     log, other = await world.bus.output_log(name), await world.other.output_log(name)
-    first, second = Generation(100, 1, 0), Generation(100, 2, 7)
+    first, second = Generation(Life(100, 1), 0), Generation(Life(100, 2), 7)
     await log.append(ClaimRecord(1, "a", 5, first), expected_sequence=0)
     await log.append(rows(1, 7), expected_sequence=1)
     assert await other.tail() == OutputTail(2, 1, OutputId(7, 0), first)
@@ -78,7 +86,7 @@ async def test_the_log_goes_over_to_a_later_generation_and_never_back(world: Wor
     tail = OutputTail(4, 1, OutputId(8, 0), second)
     assert await other.tail() == tail
     assert await other.append(ClaimRecord(2, "b", 7, first), expected_sequence=4) == Refused(tail)
-    elsewhere = ClaimRecord(2, "b", 7, Generation(100, 2, 8))
+    elsewhere = ClaimRecord(2, "b", 7, Generation(Life(100, 2), 8))
     assert await other.append(elsewhere, expected_sequence=4) == Refused(tail)
     assert await other.append(ClaimRecord(2, "b", 8, second), expected_sequence=4) == Accepted(5)
 
@@ -86,17 +94,17 @@ async def test_the_log_goes_over_to_a_later_generation_and_never_back(world: Wor
 async def test_a_generation_does_not_begin_in_front_of_what_is_published(world: World) -> None:
     """Rows of the state before would stand behind its beginning."""
     log = await world.bus.output_log(fresh_log())
-    await log.append(ClaimRecord(1, "a", 5, Generation(100, 1, 0)), expected_sequence=0)
+    await log.append(ClaimRecord(1, "a", 5, Generation(Life(100, 1), 0)), expected_sequence=0)
     await log.append(rows(1, 7), expected_sequence=1)
-    claim = ClaimRecord(2, "b", 6, Generation(100, 2, 6))
+    claim = ClaimRecord(2, "b", 6, Generation(Life(100, 2), 6))
     assert isinstance(await log.append(claim, expected_sequence=2), Refused)
 
 
 async def test_an_epoch_is_claimed_once_unless_the_state_changes(world: World) -> None:
     """The same generation needs a new epoch; a later one does not."""
     log = await world.bus.output_log(fresh_log())
-    await log.append(ClaimRecord(1, "a", 5, Generation(100, 1, 0)), expected_sequence=0)
-    again = ClaimRecord(1, "b", 5, Generation(100, 1, 0))
+    await log.append(ClaimRecord(1, "a", 5, Generation(Life(100, 1), 0)), expected_sequence=0)
+    again = ClaimRecord(1, "b", 5, Generation(Life(100, 1), 0))
     assert isinstance(await log.append(again, expected_sequence=1), Refused)
     assert isinstance(await log.append(ClaimRecord(1, "b", 5), expected_sequence=1), Refused)
 

@@ -7,25 +7,31 @@ import asyncio
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import SystemClock
 from lockstep.control import GroupStatus, Heartbeat, HeartbeatWatch, send_heartbeat
-from lockstep.events import Generation
+from lockstep.events import Generation, Life
 from lockstep.telemetry import get_logger
 
 
 def status(settled: int, state: Generation) -> GroupStatus:
     """Of a replica that folds this state."""
     return GroupStatus(
-        "App", "main", 0, "v1", state.deployed_ms, "passive", settled, settled,
-        settled=settled, generation=state.number, begins_behind=state.position,
+        "App", "main", 0, "v1", state.life.deployed_ms, "passive", settled, settled,
+        settled=settled, generation=state.life.number, begins_behind=state.position,
     )  # fmt: skip
 
 
 async def test_what_is_settled_is_told_of_the_same_state_alone() -> None:
     """A replica that folds on what was there before a restore has no rows where its successor has
     some; the furthest word of the same state counts."""
-    bus, now = MemoryBus(MemoryCarrier(SystemClock())), Generation(100, 3, 103)
+    bus, now = MemoryBus(MemoryCarrier(SystemClock())), Generation(Life(100, 3), 103)
     watch = HeartbeatWatch(bus.topics, SystemClock(), get_logger(), max_retry=3)
     listening = asyncio.create_task(watch.run())
-    states = (Generation(100, 1, 0), Generation(90, 3, 103), Generation(100, 3, 101), now, now)
+    states = (
+        Generation(Life(100, 1), 0),
+        Generation(Life(90, 3), 103),
+        Generation(Life(100, 3), 101),
+        now,
+        now,
+    )
     try:
         await asyncio.sleep(0)
         for number, (settled, state) in enumerate(

@@ -19,6 +19,7 @@ from lockstep.events import (
     Generation,
     InputEvent,
     InvalidEventError,
+    Life,
     Operation,
     OutputId,
     OutputRecord,
@@ -215,7 +216,7 @@ def test_ticks_and_claims() -> None:
     assert decode_input(encode_record(TickRecord(17))) == TickRecord(17)
     claim = ClaimRecord(3, "nöde", 17)
     assert decode_output(encode_record(claim)) == claim
-    of_a_state = ClaimRecord(3, "nöde", 17, Generation(1_700_000_000_000, 4, 12))
+    of_a_state = ClaimRecord(3, "nöde", 17, Generation(Life(1_700_000_000_000, 4), 12))
     assert decode_output(encode_record(of_a_state)) == of_a_state
 
 

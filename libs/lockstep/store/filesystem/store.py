@@ -15,6 +15,7 @@ from lockstep.store.contract import Deployment, Removed, Revision, Stale, Writte
 from lockstep.store.filesystem.files import locked, read_file, write_file
 from lockstep.store.naming import is_of_app
 from lockstep.store.rules import as_removed, may_follow, newest_first, purgeable
+from lockstep.store.stored import StoredDeployment, StoredRemoved
 
 Thing = TypeVar("Thing")
 _STATE = ".state"
@@ -28,6 +29,16 @@ def _file_name(name: str) -> str:
 def _read(path: Path, kind: type[Thing]) -> Thing | None:
     content = read_file(path)
     return None if content is None else msgspec.json.decode(content, type=kind)
+
+
+def _deployment(path: Path) -> Deployment | None:
+    stored = _read(path, StoredDeployment)
+    return None if stored is None else stored.deployment
+
+
+def _removed(path: Path) -> Removed | None:
+    stored = _read(path, StoredRemoved)
+    return None if stored is None else stored.removed
 
 
 class FileDeployments:
@@ -47,27 +58,27 @@ class FileDeployments:
         with locked(self._folder):
             path = self._apps / (_file_name(deployment.app) + _ABOUT)
             removal = self._removals / path.name
-            present, removed = _read(path, Deployment), _read(removal, Removed)
+            present, removed = _deployment(path), _removed(removal)
             if not may_follow(deployment, present, removed):
                 return Stale(self._epoch())
             stale = self._passes(epoch)
             if stale is not None:
                 return stale
-            write_file(path, msgspec.json.encode(deployment))
+            write_file(path, msgspec.json.encode(StoredDeployment.of(deployment)))
             removal.unlink(missing_ok=True)
             return Written()
 
     async def get(self, app: str) -> Deployment | None:
         """The deployment or None."""
         path = self._apps / (_file_name(app) + _ABOUT)
-        return await asyncio.to_thread(_read, path, Deployment)
+        return await asyncio.to_thread(_deployment, path)
 
     async def list(self) -> Sequence[Deployment]:
         """All, by name."""
         return await asyncio.to_thread(self._list)
 
     def _list(self) -> Sequence[Deployment]:
-        found = [_read(path, Deployment) for path in self._apps.glob("*" + _ABOUT)]
+        found = [_deployment(path) for path in self._apps.glob("*" + _ABOUT)]
         return sorted((d for d in found if d is not None), key=lambda d: d.app)
 
     async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
@@ -81,10 +92,11 @@ class FileDeployments:
                 return stale
             file_name = _file_name(app) + _ABOUT
             path, removal = self._apps / file_name, self._removals / file_name
-            present, before = _read(path, Deployment), _read(removal, Removed)
+            present, before = _deployment(path), _removed(removal)
             last = present or (before.deployment if before is not None and purge else None)
             if last is not None:
-                write_file(removal, msgspec.json.encode(as_removed(last, purged=purge)))
+                stored = StoredRemoved.of(as_removed(last, purged=purge))
+                write_file(removal, msgspec.json.encode(stored))
             path.unlink(missing_ok=True)
             (self._placements / file_name).unlink(missing_ok=True)
             return Written()
@@ -97,7 +109,7 @@ class FileDeployments:
         # A put that was cut short may have left the file of what it followed.
         names = {path.name for path in self._apps.glob("*" + _ABOUT)}
         paths = [path for path in self._removals.glob("*" + _ABOUT) if path.name not in names]
-        found = [_read(path, Removed) for path in paths]
+        found = [_removed(path) for path in paths]
         return sorted((r for r in found if r is not None), key=lambda r: r.deployment.app)
 
     async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:

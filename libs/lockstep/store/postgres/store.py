@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from typing import Any, Self
 
 from lockstep.events import Fault, LockstepError, UnavailableError
@@ -13,6 +14,7 @@ from lockstep.store.contract import Deployment, Removed, Revision, Stale, Writte
 from lockstep.store.naming import app_prefix
 from lockstep.store.postgres.connection import available, open_pool
 from lockstep.store.rules import purgeable
+from lockstep.store.stored import StoredDeployment
 
 DEPLOYMENTS_EPOCH = "deployments"
 
@@ -88,18 +90,14 @@ class PostgresDeployments:
 
     async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
         """Stores or replaces by app name; generation must be the next one."""
-        values = (
-            deployment.app, deployment.text, deployment.version, deployment.generation,
-            deployment.replicas, deployment.created_ms, deployment.updated_ms,
-            dict(deployment.settings),
-        )  # fmt: skip
+        values = astuple(StoredDeployment.of(deployment))
         async with available(), self._pool.acquire() as connection:
             transaction = connection.transaction()
             await transaction.start()
             stale = await _pass_epoch(connection, epoch)
             done = False
             if stale is None:
-                first = deployment.generation == 1
+                first = deployment.life.number == 1
                 statement = INSERT_DEPLOYMENT if first else UPDATE_DEPLOYMENT
                 done = await connection.fetchval(statement, *values) is not None
             if not done:
@@ -118,7 +116,7 @@ class PostgresDeployments:
                 " where app = $1 and not removed",
                 app,
             )
-        return None if row is None else Deployment(**row)
+        return None if row is None else StoredDeployment(**row).deployment
 
     async def list(self) -> Sequence[Deployment]:
         """All, by name."""
@@ -127,7 +125,7 @@ class PostgresDeployments:
                 f"select {DEPLOYMENT_COLUMNS} from lockstep.deployments"  # noqa: S608
                 " where not removed order by app"
             )
-        return [Deployment(**row) for row in rows]
+        return [StoredDeployment(**row).deployment for row in rows]
 
     async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
         """Takes an app away."""
@@ -146,7 +144,7 @@ class PostgresDeployments:
                 f"select purged, {DEPLOYMENT_COLUMNS} from lockstep.deployments"  # noqa: S608
                 " where removed order by app"
             )
-        return [Removed(Deployment(*columns), purged) for purged, *columns in rows]
+        return [Removed(StoredDeployment(*columns).deployment, purged) for purged, *columns in rows]
 
     async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
         """Which processors shall carry the app."""

@@ -13,54 +13,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lockstep.bus import OutputTail
-from lockstep.control import RESTORE_GENERATION_SETTING, RESTORE_SETTING
-from lockstep.events import Generation, Position
-from lockstep.store import Deployment, Revision, Stamp, stamp, stamp_of
+from lockstep.events import Generation, Life, Position
+from lockstep.store import Deployment, Revision
 
 
-def generation_of(made_under: Stamp, begins_behind: Position) -> Generation:
-    """As the output log bears it."""
-    return Generation(made_under.created_ms, made_under.generation, begins_behind)
-
-
-def stamp_in(generation: Generation) -> Stamp:
-    """Without the position."""
-    return Stamp(generation.deployed_ms, generation.number)
-
-
-@dataclass(frozen=True, slots=True)
-class Restoration:
-    """The app shall go on with the state of a revision, from `made_under` on."""
-
-    revision: str
-    made_under: Stamp
-
-
-def restoration_of(deployment: Deployment) -> Restoration | None:
-    """What was last asked to be restored; None when nothing ever was."""
-    revision = deployment.settings.get(RESTORE_SETTING)
-    generation = deployment.settings.get(RESTORE_GENERATION_SETTING, "")
-    if revision is None or not generation.isdigit():
-        return None
-    return Restoration(revision, Stamp(deployment.created_ms, int(generation)))
-
-
-def is_begun(version: str, made_under: Stamp, wanted: Deployment) -> bool:
-    """A state of this version and stamp is what the deployment wants, not what came before it or
+def is_begun(version: str, life: Life, wanted: Deployment) -> bool:
+    """A state of this version and life is what the deployment wants, not what came before it or
     belonged to an app that was undeployed for this one.
     """
-    restoration = restoration_of(wanted)
-    restored = restoration is None or made_under >= restoration.made_under
-    of_this_app = made_under.created_ms >= wanted.created_ms
+    restoration = wanted.origin.restoration
+    restored = restoration is None or life >= restoration.life
+    of_this_app = life.deployed_ms >= wanted.life.deployed_ms
     return of_this_app and version == wanted.version and restored
 
 
-def has_to_give_way(version: str, made_under: Stamp, wanted: Deployment) -> bool:
-    """A state of this version and stamp is to be followed by what the deployment wants.
+def has_to_give_way(version: str, life: Life, wanted: Deployment) -> bool:
+    """A state of this version and life is to be followed by what the deployment wants.
 
     Never by an earlier deployment: a node that has not heard of the newest one may already run it.
     """
-    return made_under <= stamp(wanted) and not is_begun(version, made_under, wanted)
+    return life <= wanted.life and not is_begun(version, life, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +66,10 @@ def choose(
     there = counting(revisions, tail)
     if not there:
         return Fresh(origin)
-    newest = max(there, key=lambda one: (stamp_of(one), one.position, one.epoch))
-    if is_begun(newest.version, stamp_of(newest), wanted):
+    newest = max(there, key=lambda one: (one.life, one.position, one.epoch))
+    if is_begun(newest.version, newest.life, wanted):
         return Resume(newest)
-    if stamp_of(newest).created_ms >= wanted.created_ms:
+    if newest.life.deployed_ms >= wanted.life.deployed_ms:
         return ResumeOld(newest)
     # Nobody has begun the app anew yet; rows of the one before may stand behind its origin.
     last = tail.last_id
@@ -114,25 +86,19 @@ def counting(revisions: Sequence[Revision], tail: OutputTail) -> list[Revision]:
     there = tail.generation
     if there is None:
         return verified
-    own = [
-        one
-        for one in verified
-        if stamp_of(one) == stamp_in(there) and one.position >= there.position
-    ]
+    own = [one for one in verified if one.life == there.life and one.position >= there.position]
     last = 0 if tail.last_id is None else tail.last_id.position
-    return own or [
-        one for one in verified if stamp_of(one) > stamp_in(there) and one.position >= last
-    ]
+    return own or [one for one in verified if one.life > there.life and one.position >= last]
 
 
 def generation_at(revision: Revision, tail: OutputTail) -> Generation:
     """The generation of who goes on from a counting revision."""
-    there, made_under = tail.generation, stamp_of(revision)
+    there = tail.generation
     if there is None:
-        return generation_of(made_under, 0)  # it has begun, and nothing tells where
-    if stamp_in(there) == made_under:
+        return Generation(revision.life, 0)  # it has begun, and nothing tells where
+    if there.life == revision.life:
         return there
-    return generation_of(made_under, revision.position)
+    return Generation(revision.life, revision.position)
 
 
 def forgettable(revisions: Sequence[Revision]) -> Position:

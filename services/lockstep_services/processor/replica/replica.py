@@ -13,9 +13,8 @@ from lockstep.events import Generation, OutputId, Position
 from lockstep.frame import Offload, World
 from lockstep.leader.protocol import Permit
 from lockstep.settings import Settings
-from lockstep.store import Stamp
 from lockstep.telemetry import Logger, MetricName, Metrics
-from lockstep_services.processor.replica.origin import has_to_give_way, stamp_in
+from lockstep_services.processor.replica.origin import has_to_give_way
 from lockstep_services.processor.replica.standby import (
     ACTIVE,
     HOT,
@@ -134,17 +133,12 @@ class Replica:
     @property
     def is_old(self) -> bool:
         """Another version than the running one is wanted, or the state of a revision."""
-        return has_to_give_way(self.engine.version, self.made_under, self.target.deployment)
+        return has_to_give_way(self.engine.version, self.generation.life, self.target.deployment)
 
     @property
     def is_settled(self) -> bool:
         """Its state is the one wanted, and recorded: neither going over nor just beginning."""
         return not self.is_old and self.is_recorded
-
-    @property
-    def made_under(self) -> Stamp:
-        """The stamp of revisions of what runs here: the desired state that it began under."""
-        return stamp_in(self.generation)
 
     @property
     def progress(self) -> Progress:
@@ -247,7 +241,7 @@ class Replica:
             group=self.name.group,
             partition=self.name.partition,
             version=self.engine.version,
-            deployed_ms=self.generation.deployed_ms,
+            deployed_ms=self.generation.life.deployed_ms,
             role=self._role(),
             position=self.engine.position,
             log_end=max(self.log_end, self.engine.position),
@@ -261,7 +255,7 @@ class Replica:
             trouble=self._slow() or self._full() or self.trouble,
             began_empty=self.began_empty,
             behind_ms=self.progress.behind_ms,
-            generation=self.generation.number,
+            generation=self.generation.life.number,
             begins_behind=self.generation.position,
             standby=self.standby,
         )

@@ -50,5 +50,5 @@ def why_overtaken(own: Generation, tail: OutputTail) -> str:
 
 
 def _named(generation: Generation) -> str:
-    number, position = generation.number, generation.position
-    return f"generation {number} of {generation.deployed_ms} (from position {position} on)"
+    life, position = generation.life, generation.position
+    return f"generation {life.number} of {life.deployed_ms} (from position {position} on)"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Final
 
 from lockstep.events import UnavailableError
-from lockstep.store import Revision, stamp_of
+from lockstep.store import Revision
 from lockstep_services.processor.replica.replica import Replica
 from lockstep_services.processor.state.envelope import EnvelopeError, unseal
 
@@ -60,6 +60,6 @@ class BaseLoop:
         return (
             revision.verified
             and revision.version == replica.engine.version
-            and stamp_of(revision) == replica.made_under
+            and revision.life == replica.generation.life
             and revision.position >= replica.generation.position
         )

@@ -9,20 +9,17 @@ from lockstep.control import AppView
 from lockstep.events import Generation, LockstepError, Position
 from lockstep.frame import Offload
 from lockstep.operators.errors import SnapshotError
-from lockstep.store import Revision, stamp, stamp_of
+from lockstep.store import Revision
 from lockstep_services.processor.replica.origin import (
     Fresh,
     choose,
     counting,
     generation_at,
-    generation_of,
 )
 from lockstep_services.processor.replica.replica import Beginning, Replica, Surroundings
 from lockstep_services.processor.replica.standing import Standing, standing
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import EnvelopeError, unseal
-
-ORIGIN_SETTING = "origin_position"
 
 
 class NoBeginningError(LockstepError):
@@ -71,7 +68,7 @@ async def _engine(
 ) -> tuple[AppEngine, Generation, bool]:
     """The engine, the generation of its state, and whether that is an empty one."""
     deployment = view.deployment
-    origin: Position = int(deployment.settings.get(ORIGIN_SETTING, "0"))
+    origin: Position = deployment.origin.position
     choice = choose(revisions, deployment, tail, origin=origin)
     if isinstance(choice, Fresh):
         origin = choice.origin
@@ -79,16 +76,16 @@ async def _engine(
         alike = [
             one
             for one in counting(revisions, tail)
-            if stamp_of(one) == stamp_of(choice.revision) and one.version == choice.revision.version
+            if one.life == choice.revision.life and one.version == choice.revision.version
         ]
         for revision in sorted(alike, key=lambda one: one.position, reverse=True):
             engine = await _restored(around, revision, offload)
             if engine is not None:
                 return engine, generation_at(revision, tail), False
-    generation = generation_of(stamp(deployment), origin)
+    generation = Generation(deployment.life, origin)
     there = tail.generation
     if there is not None and there != generation:
-        is_lost = there.deployed_ms == deployment.created_ms
+        is_lost = there.life.deployed_ms == deployment.life.deployed_ms
         if is_lost or standing(generation, tail) is Standing.OVERTAKEN:
             raise NoBeginningError(
                 f"the output log goes on with a state that began at {there.position};"

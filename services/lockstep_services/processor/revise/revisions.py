@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any, Final
 
-from lockstep.events import Generation, LockstepError, Position, UnavailableError
+from lockstep.events import Generation, Life, LockstepError, Position, UnavailableError
 from lockstep.execute.local import open_local
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators.state import Bytes, Pieces, Sink
 from lockstep.plan import AppPlan, Plans
-from lockstep.store import Revision, Stale, Stamp, revision_id, stamp_of
+from lockstep.store import Revision, Stale, revision_id
 from lockstep_services.processor.replica.origin import forgettable
 from lockstep_services.processor.replica.replica import MakeOffload, Replica
 from lockstep_services.processor.replica.standby import HOT, takers
@@ -69,7 +69,7 @@ class RevisionLoop:
         if taken == self._last:
             return self._last_id
         started_ms = self._clock.monotonic_ms()
-        saved = await self.save(replica.engine, replica.made_under)
+        saved = await self.save(replica.engine, replica.generation.life)
         if saved is None:
             return f"{REFUSED}a newer leader has written"
         await self._revisions.mark_verified(saved.id)
@@ -89,17 +89,17 @@ class RevisionLoop:
             await self._clock.sleep_ms(BEGINNING_POLL_MS)
         return self._replica.is_recorded
 
-    async def save(self, engine: AppEngine, made_under: Stamp) -> Revision | None:
+    async def save(self, engine: AppEngine, life: Life) -> Revision | None:
         """Stores and checks a revision, not yet counting; None when a newer epoch has written, or
         the app was purged.
         """
-        return await self._kept(self._taken(engine), engine.version, made_under)
+        return await self._kept(self._taken(engine), engine.version, life)
 
     async def store(
-        self, position: Position, contents: Contents, version: str, made_under: Stamp
+        self, position: Position, contents: Contents, version: str, life: Life
     ) -> Revision | None:
         """As `save`, of what an engine has held."""
-        return await self._kept(self._sealed(position, contents), version, made_under)
+        return await self._kept(self._sealed(position, contents), version, life)
 
     async def _taken(self, engine: AppEngine) -> tuple[Position, bytes]:
         return await self._sealed(*await engine.contents())
@@ -113,14 +113,14 @@ class RevisionLoop:
             offload.close()
 
     async def _kept(
-        self, sealed: Awaitable[tuple[Position, bytes]], version: str, made_under: Stamp
+        self, sealed: Awaitable[tuple[Position, bytes]], version: str, life: Life
     ) -> Revision | None:
         replica, around = self._replica, self._replica.around
         app, group, partition = replica.name.key
         position, payload = await sealed
         unique = around.randomness.uuid_hex()[:12]
         revision = Revision(
-            id=revision_id(app, made_under, position, unique),
+            id=revision_id(app, life, position, unique),
             app=app,
             group=group,
             partition=partition,
@@ -147,8 +147,8 @@ class RevisionLoop:
 
     async def _forget(self) -> None:
         where = self._replica.name.key
-        made_under = self._replica.made_under
-        if any(stamp_of(one) > made_under for one in await self._revisions.list(*where)):
+        life = self._replica.generation.life
+        if any(one.life > life for one in await self._revisions.list(*where)):
             # A later state is about to begin: until it has, those of this one are not to spare.
             return
         await self._revisions.purge(*where, keep=self._settings.revisions_to_keep)

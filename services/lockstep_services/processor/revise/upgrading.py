@@ -15,12 +15,11 @@ from typing import Final
 from lockstep.events import Generation, UnavailableError
 from lockstep.operators.errors import SnapshotError
 from lockstep.siddhiql import SiddhiQLError
-from lockstep.store import Deployment, stamp
+from lockstep.store import Deployment
 from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.lead.claiming import Begun
 from lockstep_services.processor.lead.leadership import Leadership
 from lockstep_services.processor.publish.publishing import Publishing
-from lockstep_services.processor.replica.origin import generation_of, restoration_of, stamp_in
 from lockstep_services.processor.replica.replica import Replica
 from lockstep_services.processor.replica.standing import RestartReplicaError
 from lockstep_services.processor.revise.revisions import RevisionLoop
@@ -74,7 +73,7 @@ class UpgradeLoop:
             return
         replica = self._replica
         saved = await self._revisions.store(
-            beginning.position, beginning.contents, replica.engine.version, replica.made_under
+            beginning.position, beginning.contents, replica.engine.version, replica.generation.life
         )
         if saved is None:
             raise UnavailableError("somebody has led since: to be looked at again")
@@ -96,7 +95,7 @@ class UpgradeLoop:
                 return
             _, contents = await self._replica.engine.contents()
             begun, lost = await self._begin(wanted, begun, contents)
-            generation = generation_of(stamp(wanted), begun.position)
+            generation = Generation(wanted.life, begun.position)
             if await self._made_count(begun, generation):
                 await self._replica.change(begun, generation, began_empty=lost)
                 paused_for_ms = self._clock.monotonic_ms() - paused_ms
@@ -124,7 +123,7 @@ class UpgradeLoop:
         replica, revisions = self._replica, self._replica.around.world.store.revisions
         if replica.permit is None:
             return False
-        saved = await self._revisions.save(begun, stamp_in(generation))
+        saved = await self._revisions.save(begun, generation.life)
         if saved is None:
             return False
         await revisions.mark_verified(saved.id)
@@ -166,8 +165,8 @@ class UpgradeLoop:
     async def _states(self, wanted: Deployment, contents: Contents) -> AsyncIterator[Contents]:
         """Of the revision that is to be restored, if one is, then what is there now."""
         replica = self._replica
-        restoration = restoration_of(wanted)
-        if restoration is not None and replica.made_under < restoration.made_under:
+        restoration = wanted.origin.restoration
+        if restoration is not None and replica.generation.life < restoration.life:
             try:
                 store = replica.around.world.store
                 found = unseal(await store.revisions.load(restoration.revision))

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from lockstep.events import UnavailableError
 from lockstep.leader.protocol import facts
 from lockstep.operators.errors import SnapshotError
-from lockstep.store import stamp_of
 from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.replica.replica import Replica
 from lockstep_services.processor.replica.standby import WARM
@@ -46,7 +45,7 @@ class WarmLoop:
         if replica.standby != WARM or replica.is_active:
             return
         found = await self._revisions.list(*name.key)
-        alike = [one for one in found if one.verified and stamp_of(one) == replica.made_under]
+        alike = [one for one in found if one.verified and one.life == replica.generation.life]
         newest = max(alike, key=lambda one: one.position, default=None)
         if newest is None or newest.position <= replica.engine.position:
             return

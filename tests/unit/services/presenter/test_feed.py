@@ -14,7 +14,7 @@ from lockstep.bus import LogName, OutputLog
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
 from lockstep.control import AppView
-from lockstep.events import OutputId, OutputRecord, OutputRow, UnavailableError
+from lockstep.events import Life, OutputId, OutputRecord, OutputRow, UnavailableError
 from lockstep.frame import Tasks
 from lockstep.plan import build
 from lockstep.settings import load_settings
@@ -33,7 +33,7 @@ SETTINGS = load_settings({}).presenter
 
 def view(text: str = TEXT, *, created_ms: int = 0) -> AppView:
     """A deployed app."""
-    return AppView(Deployment("A", text, text, 1, 1, created_ms, 0, {}), build(check(text)))
+    return AppView(Deployment("A", text, text, Life(created_ms, 1), 1, 0), build(check(text)))
 
 
 class Apps:

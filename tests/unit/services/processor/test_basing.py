@@ -10,15 +10,15 @@ import pytest
 
 from lockstep.bus import LogName
 from lockstep.clock import VirtualClock
-from lockstep.events import Generation
+from lockstep.events import Generation, Life
 from lockstep.settings import load_settings
-from lockstep.store import Revision, Stamp, revision_id
+from lockstep.store import Revision, revision_id
 from lockstep.store.memory import MemoryStore
 from lockstep_services.processor.revise.basing import WORTH_IT, BaseLoop
 from lockstep_services.processor.state.envelope import Contents, seal
 
 LIMIT_BYTES = 1_000
-OURS = Stamp(7, 3)
+OURS = Life(7, 3)
 
 
 class Quiet:
@@ -64,16 +64,14 @@ class Scene:
         )
         replica: Any = SimpleNamespace(
             around=around, name=LogName("App"), labels={}, engine=self.engine,
-            made_under=OURS, generation=Generation(OURS.created_ms, OURS.generation, 10),
+            generation=Generation(OURS, 10),
         )  # fmt: skip
         return BaseLoop(replica)
 
-    async def save(
-        self, position: int, snapshot: bytes, made_under: Stamp = OURS, **changes: Any
-    ) -> None:
+    async def save(self, position: int, snapshot: bytes, life: Life = OURS, **changes: Any) -> None:
         """A revision in the store."""
         payload = seal(Contents("text", snapshot, (), ()))
-        identity = revision_id("App", made_under, position, f"u{position}")
+        identity = revision_id("App", life, position, f"u{position}")
         revision = Revision(
             identity, "App", "main", 0, "v", position, 1, len(payload), verified=True, epoch=1
         )
@@ -95,23 +93,23 @@ async def test_the_newest_one_is_given_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("position", "made_under", "changes"),
+    ("position", "life", "changes"),
     [
         (20, OURS, {"verified": False}),
         (20, OURS, {"version": "other"}),
         (9, OURS, {}),
-        (20, Stamp(OURS.created_ms, OURS.generation + 1), {}),
-        (20, Stamp(OURS.created_ms, OURS.generation - 1), {}),
-        (20, Stamp(OURS.created_ms - 1, OURS.generation), {}),
+        (20, OURS.next, {}),
+        (20, Life(7, 2), {}),
+        (20, Life(6, 3), {}),
     ],
     ids=["unverified", "version", "before it began", "restored later", "earlier", "redeployed"],
 )
 async def test_a_revision_of_another_state_is_not_given(
-    position: int, made_under: Stamp, changes: dict[str, Any]
+    position: int, life: Life, changes: dict[str, Any]
 ) -> None:
     """The newest one that is of this state is."""
     scene = Scene()
-    await scene.save(position, b"other", made_under, **changes)
+    await scene.save(position, b"other", life, **changes)
     await scene.loop.give()
     assert scene.engine.given == []
     await scene.save(12, b"ours")

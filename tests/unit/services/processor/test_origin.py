@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from lockstep.bus import OutputTail
-from lockstep.control import RESTORE_GENERATION_SETTING, RESTORE_SETTING
-from lockstep.events import Generation, OutputId
-from lockstep.store import Deployment, Revision, Stamp, revision_id, stamp_of
+from lockstep.events import Generation, Life, OutputId
+from lockstep.store import Deployment, Origin, Restoration, Revision, revision_id
 from lockstep_services.processor.replica.origin import (
     Fresh,
     Resume,
@@ -23,12 +22,12 @@ EMPTY = OutputTail(0, 0, None)
 
 def log_of(generation: int, begin: int, last: int, deployed_ms: int = 100) -> OutputTail:
     """A log that bears a generation, with a last row at an input position."""
-    return OutputTail(9, 3, OutputId(last, 0), Generation(deployed_ms, generation, begin))
+    return OutputTail(9, 3, OutputId(last, 0), Generation(Life(deployed_ms, generation), begin))
 
 
 def deployment(version: str, generation: int = 1, created_ms: int = 100) -> Deployment:
     """A deployment of a version."""
-    return Deployment("a.b", "text", version, generation, 2, created_ms, 0)
+    return Deployment("a.b", "text", version, Life(created_ms, generation), 2, 0)
 
 
 def revision(
@@ -40,15 +39,15 @@ def revision(
     verified: bool = True,
 ) -> Revision:
     """A revision of a version at a position."""
-    identity = revision_id("a.b", Stamp(created_ms, generation), position, "x")
+    identity = revision_id("a.b", Life(created_ms, generation), position, "x")
     return Revision(identity, "a.b", "main", 0, version, position, 0, 1, verified, 1)
 
 
-def test_a_revision_carries_its_stamp_whatever_the_apps_name() -> None:
-    """Dots in the name do not confuse it; foreign ids have the lowest stamp."""
-    assert stamp_of(revision("v1", 5, generation=3)) == Stamp(100, 3)
+def test_a_revision_carries_its_life_whatever_the_apps_name() -> None:
+    """Dots in the name do not confuse it; foreign ids have the lowest life."""
+    assert revision("v1", 5, generation=3).life == Life(100, 3)
     foreign = Revision("hello", "a", "main", 0, "v", 1, 0, 1, True, 1)
-    assert stamp_of(foreign) == Stamp(0, 0)
+    assert foreign.life == Life(0, 0)
 
 
 def test_nothing_there_is_a_first_start() -> None:
@@ -103,10 +102,10 @@ def test_the_log_is_kept_from_the_oldest_verified_revision_on() -> None:
     assert forgettable([]) == 0
 
 
-def restoring(version: str, generation: int, at: int) -> Deployment:
+def restoring(version: str, generation: int, at: int, created_ms: int = 100) -> Deployment:
     """A deployment for which a restore was asked in generation `at`."""
-    settings = {RESTORE_SETTING: "r", RESTORE_GENERATION_SETTING: str(at)}
-    return replace(deployment(version, generation), settings=settings)
+    origin = Origin(restoration=Restoration("r", Life(created_ms, at)))
+    return replace(deployment(version, generation, created_ms), origin=origin)
 
 
 def test_a_state_from_before_a_restore_is_folded_on_until_it_has_happened() -> None:
@@ -124,16 +123,16 @@ def test_another_app_of_the_name_begins_afresh_whatever_its_text() -> None:
     for version in ("v1", "v2"):
         another = deployment(version, created_ms=200)
         assert choose([before], another, log_of(1, 0, 12), origin=9) == Fresh(12)
-        restored = replace(restoring(version, 2, 2), created_ms=200)
+        restored = restoring(version, 2, 2, created_ms=200)
         assert choose([before], restored, log_of(1, 0, 12), origin=9) == Fresh(12)
 
 
 def test_a_running_state_gives_way_to_a_later_deployment_alone() -> None:
     """A node that has not heard of the newest deployment does not lead the app back."""
-    assert has_to_give_way("v1", Stamp(100, 1), deployment("v2", generation=2))
-    assert not has_to_give_way("v2", Stamp(100, 2), deployment("v1", generation=1))
-    assert has_to_give_way("v2", Stamp(100, 2), deployment("v1", generation=3))
-    assert not has_to_give_way("v1", Stamp(100, 1), deployment("v1", generation=3))
+    assert has_to_give_way("v1", Life(100, 1), deployment("v2", generation=2))
+    assert not has_to_give_way("v2", Life(100, 2), deployment("v1", generation=1))
+    assert has_to_give_way("v2", Life(100, 2), deployment("v1", generation=3))
+    assert not has_to_give_way("v1", Life(100, 1), deployment("v1", generation=3))
 
 
 def test_the_log_says_which_state_has_begun() -> None:
@@ -173,6 +172,6 @@ def test_another_app_of_the_same_name_begins_behind_what_was_published() -> None
 def test_a_replica_takes_over_the_logs_generation() -> None:
     """Or, where the log bears an earlier one, begins where its revision stands."""
     one = revision("v1", 9)
-    assert generation_at(one, log_of(1, 4, 9)) == Generation(100, 1, 4)
-    assert generation_at(one, log_of(0, 4, 9)) == Generation(100, 1, 9)
-    assert generation_at(one, EMPTY) == Generation(100, 1, 0)
+    assert generation_at(one, log_of(1, 4, 9)) == Generation(Life(100, 1), 4)
+    assert generation_at(one, log_of(0, 4, 9)) == Generation(Life(100, 1), 9)
+    assert generation_at(one, EMPTY) == Generation(Life(100, 1), 0)

@@ -12,6 +12,7 @@ import pytest
 from lockstep.bus import Mail
 from lockstep.clock import VirtualClock
 from lockstep.control import AppView
+from lockstep.events import Life
 from lockstep.frame import Tasks, tasks
 from lockstep.plan import build
 from lockstep.siddhiql import check
@@ -61,7 +62,7 @@ class World:
         self.mailboxes: list[SlowToClose] = []
         self.taken: list[bytes] = []
         catalogue: Any = SimpleNamespace(
-            views=[AppView(Deployment("A", TEXT, "1", 1, 1, 0, 0, {}), build(check(TEXT)))],
+            views=[AppView(Deployment("A", TEXT, "1", Life(0, 1), 1, 0), build(check(TEXT)))],
             changes=1,
         )
         self.feeds = SourceFeeds(

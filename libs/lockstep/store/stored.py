@@ -1,0 +1,88 @@
+"""How a deployment is stored: as the first release did it, which knew of settings alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from lockstep.events import Life
+from lockstep.store.contract import Deployment, Origin, Removed, Restoration
+
+_POSITION: Final = "origin_position"
+_LOGS_SINCE: Final = "logs_since_ms"
+_REVISION: Final = "restore_revision"
+_NUMBER: Final = "restore_generation"
+OWN_SETTINGS: Final = frozenset({_POSITION, _LOGS_SINCE, _REVISION, _NUMBER})
+"""Stored among an app's settings: nobody else may give them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDeployment:
+    """A row, or an object of JSON."""
+
+    app: str
+    text: str
+    version: str
+    generation: int
+    replicas: int
+    created_ms: int
+    updated_ms: int
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, one: Deployment) -> StoredDeployment:
+        """As it is stored."""
+        settings = {**one.settings, **_own(one.origin)}
+        return cls(
+            one.app, one.text, one.version, one.life.number, one.replicas, one.life.deployed_ms,
+            one.updated_ms, settings,
+        )  # fmt: skip
+
+    @property
+    def deployment(self) -> Deployment:
+        """What is stored."""
+        settings = {key: value for key, value in self.settings.items() if key not in OWN_SETTINGS}
+        life = Life(self.created_ms, self.generation)
+        origin = _origin(self.settings, self.created_ms)
+        return Deployment(
+            self.app, self.text, self.version, life, self.replicas, self.updated_ms, settings,
+            origin,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRemoved:
+    """See contract.Removed."""
+
+    deployment: StoredDeployment
+    purged: bool
+
+    @classmethod
+    def of(cls, one: Removed) -> StoredRemoved:
+        """As it is stored."""
+        return cls(StoredDeployment.of(one.deployment), one.purged)
+
+    @property
+    def removed(self) -> Removed:
+        """What is stored."""
+        return Removed(self.deployment.deployment, self.purged)
+
+
+def _own(origin: Origin) -> dict[str, str]:
+    own = {_POSITION: str(origin.position)}
+    if origin.logs_since_ms:
+        own[_LOGS_SINCE] = str(origin.logs_since_ms)
+    if origin.restoration is not None:
+        own[_REVISION] = origin.restoration.revision
+        own[_NUMBER] = str(origin.restoration.life.number)
+    return own
+
+
+def _origin(settings: Mapping[str, str], deployed_ms: int) -> Origin:
+    revision, number = settings.get(_REVISION), settings.get(_NUMBER, "")
+    restoration = None
+    if revision is not None and number.isdigit():
+        restoration = Restoration(revision, Life(deployed_ms, int(number)))
+    position, since_ms = settings.get(_POSITION, "0"), settings.get(_LOGS_SINCE, "0")
+    return Origin(int(position), int(since_ms), restoration)
