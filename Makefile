@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test check format e2e chaos sim bench golden up down lock clean
+.PHONY: help demo unit test check format e2e chaos sim bench golden up down lock clean
 
 help:  ## what can be done here
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,10 +16,14 @@ help:  ## what can be done here
 demo: $(VENV)/runtime  ## the whole suite on real input, with its answers checked; KEEP=1 stays up and shows the page
 	$(BIN)/lockstep demo $(if $(KEEP),--keep)
 
-test: $(VENV)/dev  ## all tests but e2e and bench, on real servers; WORKERS=n, ARGS='-k …'
+# pytest ends with 5 where ARGS choose no test of this part.
+unit: $(VENV)/dev  ## what needs no server, no JVM and no network, in a minute; WORKERS=n, ARGS='-k …'
+	$(PYTEST) tests/unit tests/golden -m unit -n $(WORKERS) --dist loadgroup $(ARGS) || test $$? = 5
+
+test: unit  ## these, then all others but e2e and bench, on real servers
 	scripts/browser
 	scripts/kafka $(VENV)/kafka
-	$(PYTEST) tests --ignore=tests/e2e --ignore=tests/bench -n $(WORKERS) --dist loadgroup $(ARGS)
+	$(PYTEST) tests --ignore=tests/e2e --ignore=tests/bench -m 'not unit' -n $(WORKERS) --dist loadgroup $(ARGS) || test $$? = 5
 
 check: $(VENV)/dev  ## format, lint, strict types, layers, sizes
 	$(BIN)/ruff format --check .
@@ -68,12 +72,15 @@ $(VENV)/created:
 	@touch $@
 
 # The project itself comes last: an editable install, so that the source tree is what runs.
+# An app's kernels are compiled when it is deployed, before its first event, and kept.
 $(VENV)/runtime: $(VENV)/created requirements.lock pyproject.toml
-	$(PIP) install --quiet --require-hashes -r requirements.lock
+	scripts/install $(VENV)
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
-	$(BIN)/python -m lockstep.execute.columnar.precompile
 	@touch $@
 
+# All kernels, and PySpark's modules too: tests must not wait for a compiler.
 $(VENV)/dev: $(VENV)/runtime requirements-dev.lock
-	$(PIP) install --quiet --require-hashes -r requirements-dev.lock
+	$(PIP) install --quiet --require-hashes -r requirements-dev.lock & pip=$$!; \
+	$(BIN)/python -m lockstep.execute.columnar.precompile && wait $$pip
+	$(BIN)/python -m compileall -q -j $(WORKERS) $(VENV)/lib/python3*/site-packages/pyspark
 	@touch $@

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +16,10 @@ settings.register_profile(
     "unhurried", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("unhurried")
+
+HERE = Path(__file__).parent
+UNIT = [HERE / name for name in ("unit", "golden")]
+"""Where tests are that `make unit` runs if they start neither a server nor a JVM."""
 
 SPARK_TIMEOUT_S = 400
 """The first test of a worker starts Spark: seconds on an idle machine, minutes on a crowded one."""
@@ -38,7 +43,8 @@ def spark_env() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what needs servers or Spark; one worker gets all of Spark, others whole files."""
+    """Marks what needs servers, Spark or neither; one worker gets all of Spark, others whole files,
+    or one way of playing all goldens."""
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
@@ -48,5 +54,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(SPARK_TIMEOUT_S))
-        group = "spark" if item.get_closest_marker("spark") else item.nodeid.partition("::")[0]
+        slow = any(item.get_closest_marker(name) for name in ("servers", "spark"))
+        if not slow and any(item.path.is_relative_to(folder) for folder in UNIT):
+            item.add_marker(pytest.mark.unit)
+        end = "[" if item.path.is_relative_to(HERE / "golden") else "::"
+        group = "spark" if item.get_closest_marker("spark") else item.nodeid.partition(end)[0]
         item.add_marker(pytest.mark.xdist_group(group))

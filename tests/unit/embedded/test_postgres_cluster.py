@@ -11,6 +11,8 @@ from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.embedded import PostgresServer
 from lockstep.embedded.process import descendants
 
+pytestmark = pytest.mark.servers
+
 PATIENCE_S = 60
 
 

@@ -18,6 +18,8 @@ from lockstep.embedded import DirectoryInUseError, EmbeddedServers
 from lockstep.embedded.probe import nats_answers, postgres_answers, redis_answers
 from lockstep.embedded.server import HOST, USER
 
+pytestmark = pytest.mark.servers
+
 _PATIENCE_S = 60.0
 
 
