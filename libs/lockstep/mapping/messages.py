@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from lockstep.events import Event, StreamSchema
 from lockstep.functions import json_documents
 from lockstep.mapping.connectors import map_of
-from lockstep.mapping.csv_sink import CsvSink
+from lockstep.mapping.csv.sink import CsvSink
 from lockstep.mapping.options import flag
 from lockstep.mapping.registry import sink_mapper
 from lockstep.mapping.templates import Template, grouped

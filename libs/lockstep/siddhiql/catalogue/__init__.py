@@ -38,6 +38,10 @@ class Catalogue:
             f"{ns}:{name}" if ns else name for (k, ns, name) in self._entries if k is kind
         )
 
+    def of(self, kind: ExtensionKind) -> list[Extension]:
+        """All extensions of a kind, in the order in which they were registered."""
+        return [each for (of, _, _), each in self._entries.items() if of is kind]
+
     def windows(self) -> list[WindowExtension]:
         """The windows that declare more than their parameters."""
         return [each for each in self._entries.values() if isinstance(each, WindowExtension)]

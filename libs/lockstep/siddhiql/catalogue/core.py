@@ -26,7 +26,7 @@ ENTRY_POINTS = "lockstep.extensions"
 """Group of entry points whose modules carry EXTENSIONS, a tuple of signatures."""
 
 PACKS = "lockstep.siddhiql.catalogue.packs"
-CONCEPTS = ("lockstep.aggregators", "lockstep.windows")
+CONCEPTS = ("lockstep.aggregators", "lockstep.mapping", "lockstep.windows")
 """Packages with a folder for each thing that it declares, found by name: they stand above."""
 
 _STRING, _BOOL, _DOUBLE = AttributeType.STRING, AttributeType.BOOL, AttributeType.DOUBLE

@@ -8,7 +8,7 @@ from typing import Any
 from lockstep.events import Event, StreamSchema
 from lockstep.mapping.options import flag, nested
 from lockstep.mapping.templates import Template, renderers
-from lockstep.mapping.text_source import DELIMITER, newline_of
+from lockstep.mapping.text.source import DELIMITER, newline_of
 from lockstep.siddhiql import ast
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lockstep.events import Event, StreamSchema
-from lockstep.mapping.csv_source import delimiter_of
+from lockstep.mapping.csv.source import delimiter_of
 from lockstep.mapping.options import flag, invalid, nested
 from lockstep.mapping.templates import renderers
 from lockstep.siddhiql import ast

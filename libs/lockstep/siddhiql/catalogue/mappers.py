@@ -1,0 +1,46 @@
+"""What a mapper declares of itself, and how its options are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lockstep.events import AttributeType
+from lockstep.siddhiql.catalogue.contract import Extension, ExtensionKind, Overload, Parameter
+
+Options = Overload | tuple[Parameter, ...]
+
+
+@dataclass(frozen=True)
+class MapperExtension(Extension):
+    """A mapper: its options, and what maps (`package.module:name`, loaded when an app uses it)."""
+
+    mapper: str = ""
+
+
+def texts(*names: str) -> tuple[Parameter, ...]:
+    """Options that are texts."""
+    return tuple(Parameter(name, constant=True, optional=True) for name in names)
+
+
+def flags(*names: str) -> tuple[Parameter, ...]:
+    """Options that are 'true' or 'false'."""
+    types = (AttributeType.BOOL,)
+    return tuple(Parameter(name, types, constant=True, optional=True) for name in names)
+
+
+def mappers(
+    name: str, *, source: tuple[str, Options], sink: tuple[str, Options]
+) -> tuple[MapperExtension, ...]:
+    """The two mappers of a format, each as what maps and its options."""
+    return tuple(
+        MapperExtension(
+            kind,
+            name,
+            (options if isinstance(options, Overload) else Overload(options),),
+            mapper=mapper,
+        )
+        for kind, (mapper, options) in (
+            (ExtensionKind.SOURCE_MAPPER, source),
+            (ExtensionKind.SINK_MAPPER, sink),
+        )
+    )
