@@ -6,15 +6,9 @@ from collections.abc import Mapping
 
 from lockstep.functions.plugins import modules
 from lockstep.siddhiql.catalogue import ExtensionKind
-from lockstep.siddhiql.catalogue.packs import connector_pack, kafka_pack
+from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
 from lockstep.siddhiql.checking.connectors import find_type
 from lockstep.sinks import SinkMaker
-
-OURS = frozenset(
-    known.name
-    for known in (*connector_pack.EXTENSIONS, *kafka_pack.EXTENSIONS)
-    if known.kind is ExtensionKind.SINK
-)
 
 
 def installed_sinks() -> Mapping[str, SinkMaker]:
@@ -23,7 +17,7 @@ def installed_sinks() -> Mapping[str, SinkMaker]:
     for module in modules():
         for name, maker in getattr(module, "SINKS", {}).items():
             declared = find_type(ExtensionKind.SINK, name)
-            if name in OURS or name in found:
+            if isinstance(declared, ConnectorExtension) or name in found:
                 raise ValueError(f"{module.__name__}: there is a sink '{name}' already")
             if declared is None or declared.name != name:
                 raise ValueError(f"{module.__name__}: EXTENSIONS declares no sink '{name}'")

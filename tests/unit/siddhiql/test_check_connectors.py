@@ -10,7 +10,8 @@ from lockstep.siddhiql import check
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.siddhiql.catalogue.mappers import MapperExtension
-from lockstep.siddhiql.checking.retired import RETIRED, RETIRED_OPTIONS
+from lockstep.siddhiql.checking.connectors import declared_connector
+from lockstep.siddhiql.checking.retired import RETIRED
 from tests.unit.siddhiql.refusals import error_of_app, says
 
 S = "define stream S (a int, b string);"
@@ -144,11 +145,10 @@ def test_nothing_is_both_there_and_retired() -> None:
     for kind, names in RETIRED.items():
         there = {name.lower() for name in catalogue.names(kind)}
         assert not there & {name.lower() for name in names}, kind
-    for (kind, name), options in RETIRED_OPTIONS.items():
-        extension = catalogue.find(kind, None, name)
-        assert extension is not None
-        known = {parameter.name.lower() for parameter in extension.overloads[0].parameters}
-        assert not known & set(options), (kind, name)
+    for kind in (ExtensionKind.SOURCE, ExtensionKind.SINK, ExtensionKind.STORE):
+        for each in catalogue.of(kind):
+            known = {parameter.name.lower() for parameter in each.overloads[0].parameters}
+            assert not known & set(declared_connector(each).retired), each.name
 
 
 def test_each_mapper_reads_and_writes() -> None:

@@ -25,7 +25,9 @@ from lockstep.siddhiql.catalogue.windows import WindowExtension, constant
 ENTRY_POINTS = "lockstep.extensions"
 """Group of entry points whose modules carry EXTENSIONS, a tuple of signatures."""
 
-PACKS = "lockstep.siddhiql.catalogue.packs"
+PACKS = ("lockstep.siddhiql.catalogue.packs", "lockstep.connectors")
+"""Packages with a module for each thing that they declare."""
+
 CONCEPTS = ("lockstep.aggregators", "lockstep.mapping", "lockstep.windows")
 """Packages with a folder for each thing that it declares, found by name: they stand above."""
 
@@ -80,11 +82,11 @@ STREAM_FUNCTIONS = (
 
 def _carriers() -> Iterator[ModuleType]:
     """All modules that may carry EXTENSIONS, in an order that is the same everywhere."""
-    for place in (PACKS, *CONCEPTS):
+    for place in (*PACKS, *CONCEPTS):
         found = pkgutil.iter_modules(importlib.import_module(place).__path__, f"{place}.")
         for module in found:
             # Of a concept the folders declare; the modules beside them are what they share.
-            if module.ispkg or place == PACKS:
+            if module.ispkg or place in PACKS:
                 yield importlib.import_module(module.name)
     for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
         yield entry.load()

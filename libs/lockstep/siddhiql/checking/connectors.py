@@ -18,8 +18,9 @@ from lockstep.siddhiql.catalogue import (
     Parameter,
     SignatureError,
 )
+from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
 from lockstep.siddhiql.catalogue.core import default_catalogue
-from lockstep.siddhiql.checking.retired import RETIRED, RETIRED_OPTIONS
+from lockstep.siddhiql.checking.retired import RETIRED
 from lockstep.siddhiql.parts import parts
 from lockstep.siddhiql.suggestions import did_you_mean
 from lockstep.siddhiql.typing import positioned
@@ -33,21 +34,15 @@ COMMON: Final[Mapping[ExtensionKind, frozenset[str]]] = {
 }
 """Elements that every type of a kind takes."""
 
-UNDIVIDED: Final[Mapping[str, str]] = {
-    "rdbms": "write one @sink for each database, with filtered streams if each has its share",
-}
-"""What cannot have several destinations, since rows and their place go in one transaction."""
-
-SHARED: Final[Mapping[tuple[ExtensionKind, str], tuple[tuple[str, ...], str]]] = {
-    (ExtensionKind.SINK, "kafka"): (
-        ("bootstrap.servers", "optional.configuration"),
-        "a transaction does not span two clusters or clients: write one @sink for each",
-    ),
-}
-"""Options that have to be the same for all destinations of a type, and why."""
-
 _PLACE_OF_TEMPLATE = "{{"
 _LARGEST = 2**31 - 1
+
+
+def declared_connector(extension: Extension) -> ConnectorExtension:
+    """What a type declares; of one that says nothing but its options what holds of any."""
+    if isinstance(extension, ConnectorExtension):
+        return extension
+    return ConnectorExtension(extension.kind, extension.name, extension.overloads)
 
 
 def find_type(kind: ExtensionKind, name: str) -> Extension | None:
@@ -90,18 +85,19 @@ def check_connector(
     """Type and options of an annotation that has a type; `places`: its @destinations."""
     extension = _known(kind, annotation)
     found = list(places)
-    if found and extension.name in UNDIVIDED:
+    declared = declared_connector(extension)
+    if found and declared.one_destination:
         raise positioned(
             found[0].at,
             f"a {extension.kind.value} {extension.name!r} takes no @distribution",
-            UNDIVIDED[extension.name],
+            declared.one_destination,
         )
     merged = [(place, _elements(annotation, place)) for place in found] or [
         (annotation, list(annotation.elements))
     ]
     for place, elements in merged:
         _check_options(extension, place, elements)
-    _check_shared(extension, merged)
+    _check_shared(declared, merged)
 
 
 def _elements(annotation: ast.Annotation, place: ast.Annotation) -> list[ast.Element]:
@@ -112,9 +108,9 @@ def _elements(annotation: ast.Annotation, place: ast.Annotation) -> list[ast.Ele
 
 
 def _check_shared(
-    extension: Extension, merged: Sequence[tuple[ast.Annotation, Sequence[ast.Element]]]
+    extension: ConnectorExtension, merged: Sequence[tuple[ast.Annotation, Sequence[ast.Element]]]
 ) -> None:
-    names, why = SHARED.get((extension.kind, extension.name), ((), ""))
+    names, why = extension.shared
     for name in names:
         found = [
             (place, {frozenset(parts(e.value)) for e in elements if (e.key or "").lower() == name})
@@ -180,7 +176,7 @@ def _check_options(
 
 def _unknown(extension: Extension, place: ast.Annotation, option: str) -> Exception:
     title = f"{extension.kind.value} {extension.name!r}"
-    retired = RETIRED_OPTIONS.get((extension.kind, extension.name), {})
+    retired = declared_connector(extension).retired
     if option.lower() in retired:
         return positioned(place.at, f"the {title} has no {option!r} here", retired[option.lower()])
     names = [parameter.name for parameter in extension.overloads[0].parameters]

@@ -12,12 +12,6 @@ _DELIVER: Final = "deliver with type='http' or type='nats'"
 _BRIDGE: Final = "let a bridge move the messages to a subject of NATS and use type='nats'"
 _KEEP: Final = "tables are kept in PostgreSQL: use type='rdbms', or leave @store out"
 _BODY: Final = "use json, xml, csv, text or keyvalue"
-_LOGIN: Final = "put it into 'headers', or let a proxy in front of the destination do it"
-_TRUST: Final = "certificates are those that the publisher's machine trusts: leave it out"
-_OWN_BUS: Final = (
-    "messages travel over the suite's own bus (setting bus.url): leave it out, or let the two"
-    " servers share subjects, for instance as leaf nodes"
-)
 
 RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
     ExtensionKind.SOURCE: {
@@ -94,74 +88,3 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
     ExtensionKind.SINK_MAPPER: dict.fromkeys(("binary", "avro", "protobuf", "wso2event"), _BODY),
 }
 """By kind and by the old name of the type."""
-
-_HTTP_TLS: Final = dict.fromkeys(
-    (
-        "https.truststore.file",
-        "https.truststore.password",
-        "https.keystore.file",
-        "https.keystore.password",
-        "https.keystore.key.password",
-        "ssl.protocol",
-        "ssl.verification.disabled",
-        "hostname.verification.enabled",
-        "tls.store.type",
-    ),
-    _TRUST,
-)
-_OAUTH: Final = dict.fromkeys(
-    (
-        "oauth.username",
-        "oauth.password",
-        "oauth.scope",
-        "consumer.key",
-        "consumer.secret",
-        "body.consumer.key",
-        "body.consumer.secret",
-        "token.url",
-        "refresh.token",
-    ),
-    _LOGIN,
-)
-_PROXY: Final = dict.fromkeys(
-    ("proxy.host", "proxy.port", "proxy.username", "proxy.password"),
-    "let the publisher's network lead there, or address the proxy as 'publisher.url'",
-)
-_SERVER: Final = dict.fromkeys(
-    (
-        "server.urls",
-        "bootstrap.servers",
-        "cluster.id",
-        "streaming.cluster.id",
-        "auth.type",
-        "username",
-        "password",
-        "token",
-        "truststore.file",
-        "truststore.password",
-        "keystore.file",
-        "optional.configuration",
-    ),
-    _OWN_BUS,
-)
-_DOOR: Final = dict.fromkeys(
-    ("ssl.verify.client", "ssl.protocol", "tls.store.type", "ssl.configurations"),
-    "the receiver's door speaks HTTP: put TLS in front of it, and leave this out",
-)
-_SOURCE_OF_DATA: Final = dict.fromkeys(
-    ("datasource", "jndi.resource"),
-    "write the 'jdbc.url', or leave it out for the suite's own database",
-)
-
-RETIRED_OPTIONS: Final[Mapping[tuple[ExtensionKind, str], Mapping[str, str]]] = {
-    (ExtensionKind.SINK, "http"): {**_HTTP_TLS, **_OAUTH, **_PROXY},
-    (ExtensionKind.SOURCE, "http"): _DOOR,
-    (ExtensionKind.SINK, "nats"): _SERVER,
-    (ExtensionKind.SOURCE, "nats"): {
-        **_SERVER,
-        "subscription.sequence": "a durable source goes on where it stopped: leave it out",
-    },
-    (ExtensionKind.SINK, "rdbms"): _SOURCE_OF_DATA,
-    (ExtensionKind.STORE, "rdbms"): _SOURCE_OF_DATA,
-}
-"""By kind and type, and by the old option."""

@@ -25,9 +25,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # NewTopic is
     NewTopic,
 )
 
+from lockstep.connectors.kafka import TRANSACTION_TIMEOUT_MS
 from lockstep.events import FencedError, LockstepError, OutputRow, UnavailableError
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.catalogue.packs.kafka_pack import TRANSACTION_TIMEOUT_MS
 from lockstep.store import Cursors
 from lockstep_services.publisher.contract import (
     Batch,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from lockstep.bus import ID_HEADER, Topics, topic_subject
+from lockstep.connectors.nats import RESERVED_SUBJECTS
 from lockstep.events import LockstepError
-from lockstep.siddhiql.catalogue.packs.connector_pack import RESERVED_SUBJECTS
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaException, Producer
 
+from lockstep.connectors.kafka import TRANSACTION_TIMEOUT_MS
 from lockstep.siddhiql import SiddhiQLError, check
-from lockstep.siddhiql.catalogue.packs.kafka_pack import TRANSACTION_TIMEOUT_MS
 
 
 def _client_takes(name: str, value: str) -> bool:

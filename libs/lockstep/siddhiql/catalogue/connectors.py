@@ -1,11 +1,13 @@
-"""How packs say which options a source, sink or store takes."""
+"""What a source, sink or store declares of itself, and how its options are written."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from lockstep.events import AttributeType
-from lockstep.siddhiql.catalogue.contract import Extension, ExtensionKind, Overload, Parameter
+from lockstep.siddhiql.catalogue.contract import Extension, Parameter
 
 INT: Final = (AttributeType.INT,)
 BOOL: Final = (AttributeType.BOOL,)
@@ -34,9 +36,15 @@ def without_meaning(names: str, types: tuple[AttributeType, ...] = ()) -> tuple[
     return tuple(Parameter(name, types, constant=True, optional=True) for name in names.split())
 
 
-def extension(
-    kind: ExtensionKind, name: str, doc: str, overload: Overload | tuple[Parameter, ...]
-) -> Extension:
-    """A source, sink, store or mapper: it has one overload, named options in any order."""
-    only = overload if isinstance(overload, Overload) else Overload(overload)
-    return Extension(kind, name, (only,), doc=doc)
+@dataclass(frozen=True)
+class ConnectorExtension(Extension):
+    """A type of source, sink or store: it has one overload, named options in any order.
+
+    `retired`: options of the older products, with what to do instead. `one_destination`: what to
+    do instead of a @distribution, where rows and their place go in one transaction. `shared`:
+    options that have to be the same for all destinations, with the reason.
+    """
+
+    retired: Mapping[str, str] = field(default_factory=dict)
+    one_destination: str = ""
+    shared: tuple[tuple[str, ...], str] = ((), "")

@@ -9,17 +9,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from lockstep.siddhiql.catalogue.contract import (
-    Argument,
-    Extension,
-    ExtensionKind,
-    Overload,
-    SignatureError,
-)
-from lockstep.siddhiql.catalogue.packs.option import (
+from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
+    ConnectorExtension,
     dynamic,
-    extension,
     option,
     without_meaning,
 )
@@ -174,45 +168,54 @@ def _pairs(option_name: str, text: str, between: str) -> list[tuple[str, str]]:
         ) from error
 
 
-EXTENSIONS: tuple[Extension, ...] = (
-    extension(
+EXTENSIONS = (
+    ConnectorExtension(
         ExtensionKind.SOURCE,
         "kafka",
-        "Records of topics, shared by all receivers as members of one group.",
-        Overload(
-            (
-                option(_SERVERS, needed=True),
-                option("topic.list", needed=True),
-                option("group.id", needed=True),
-                option(
-                    "threading.option", choices=("single.thread", "topic.wise", "partition.wise")
+        (
+            Overload(
+                (
+                    option(_SERVERS, needed=True),
+                    option("topic.list", needed=True),
+                    option("group.id", needed=True),
+                    option(
+                        "threading.option",
+                        choices=("single.thread", "topic.wise", "partition.wise"),
+                    ),
+                    option("partition.no.list"),
+                    option("seq.enabled", BOOL),
+                    option("topic.offsets.map"),
+                    option(_CONFIGURATION),
+                    *without_meaning(
+                        "is.binary.message enable.offsets.commit enable.async.commit", BOOL
+                    ),
                 ),
-                option("partition.no.list"),
-                option("seq.enabled", BOOL),
-                option("topic.offsets.map"),
-                option(_CONFIGURATION),
-                *without_meaning(
-                    "is.binary.message enable.offsets.commit enable.async.commit", BOOL
-                ),
+                check=_source,
             ),
-            check=_source,
         ),
+        doc="Records of topics, shared by all receivers as members of one group.",
     ),
-    extension(
+    ConnectorExtension(
         ExtensionKind.SINK,
         "kafka",
-        "A record per message, in one transaction with the place in the output log.",
-        Overload(
-            (
-                option(_SERVERS, needed=True),
-                dynamic("topic", needed=True),
-                dynamic("partition.no"),
-                dynamic("key"),
-                option("sequence.id"),
-                option(_CONFIGURATION),
-                *without_meaning("is.binary.message is.synchronous", BOOL),
+        (
+            Overload(
+                (
+                    option(_SERVERS, needed=True),
+                    dynamic("topic", needed=True),
+                    dynamic("partition.no"),
+                    dynamic("key"),
+                    option("sequence.id"),
+                    option(_CONFIGURATION),
+                    *without_meaning("is.binary.message is.synchronous", BOOL),
+                ),
+                check=_sink,
             ),
-            check=_sink,
+        ),
+        doc="A record per message, in one transaction with the place in the output log.",
+        shared=(
+            (_SERVERS, _CONFIGURATION),
+            "a transaction does not span two clusters or clients: write one @sink for each",
         ),
     ),
 )

@@ -1,0 +1,1 @@
+"""What each type of source, sink and store declares (extensions 12 and 14); services carry it."""

@@ -1,0 +1,116 @@
+"""@source(type='http'), @sink(type='http') (extensions 12.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue.connectors import (
+    BOOL,
+    INT,
+    ConnectorExtension,
+    dynamic,
+    option,
+    without_meaning,
+)
+
+_WEB: Final = ("http://", "https://")
+
+
+def _web_address(arguments: Sequence[Argument]) -> None:
+    for argument in arguments:
+        text = str(argument.value)
+        name = argument.attribute_name
+        if name in ("publisher.url", "receiver.url") and not text.startswith((*_WEB, "{{")):
+            raise SignatureError(f"{name!r} is {text!r}", f"{name}='http://host:port/path'")
+
+
+_HTTP_POOL = (
+    "chunk.disabled client.bootstrap.configurations max.pool.active.connections"
+    " min.pool.idle.connections max.pool.idle.connections executor.service.threads"
+    " min.evictable.idle.time time.between.eviction.runs max.wait.time test.on.borrow"
+    " test.while.idle exhausted.action"
+)
+_LOGIN: Final = "put it into 'headers', or let a proxy in front of the destination do it"
+_TRUST: Final = "certificates are those that the publisher's machine trusts: leave it out"
+_HTTP_TLS: Final = dict.fromkeys(
+    (
+        "https.truststore.file",
+        "https.truststore.password",
+        "https.keystore.file",
+        "https.keystore.password",
+        "https.keystore.key.password",
+        "ssl.protocol",
+        "ssl.verification.disabled",
+        "hostname.verification.enabled",
+        "tls.store.type",
+    ),
+    _TRUST,
+)
+_OAUTH: Final = dict.fromkeys(
+    (
+        "oauth.username",
+        "oauth.password",
+        "oauth.scope",
+        "consumer.key",
+        "consumer.secret",
+        "body.consumer.key",
+        "body.consumer.secret",
+        "token.url",
+        "refresh.token",
+    ),
+    _LOGIN,
+)
+_PROXY: Final = dict.fromkeys(
+    ("proxy.host", "proxy.port", "proxy.username", "proxy.password"),
+    "let the publisher's network lead there, or address the proxy as 'publisher.url'",
+)
+_DOOR: Final = dict.fromkeys(
+    ("ssl.verify.client", "ssl.protocol", "tls.store.type", "ssl.configurations"),
+    "the receiver's door speaks HTTP: put TLS in front of it, and leave this out",
+)
+
+
+EXTENSIONS = (
+    ConnectorExtension(
+        ExtensionKind.SOURCE,
+        "http",
+        (
+            Overload(
+                (
+                    option("receiver.url"),
+                    option("basic.auth.enabled", BOOL, choices=("false",)),
+                    *without_meaning(
+                        "worker.count socket.idle.timeout request.size.validation.configurations"
+                        " header.validation.configurations server.bootstrap.configurations"
+                        " trace.log.enabled"
+                    ),
+                ),
+                check=_web_address,
+            ),
+        ),
+        doc="Requests at the receiver's door, at the path of receiver.url and at /<app>/<stream>.",
+        retired=_DOOR,
+    ),
+    ConnectorExtension(
+        ExtensionKind.SINK,
+        "http",
+        (
+            Overload(
+                (
+                    dynamic("publisher.url", needed=True),
+                    dynamic("method"),
+                    dynamic("headers"),
+                    option("basic.auth.username"),
+                    option("basic.auth.password"),
+                    option("socket.idle.timeout", INT),
+                    *without_meaning(_HTTP_POOL),
+                ),
+                check=_web_address,
+            ),
+        ),
+        doc="A request per message.",
+        retired={**_HTTP_TLS, **_OAUTH, **_PROXY},
+    ),
+)

@@ -1,0 +1,24 @@
+"""@sink(type='log') (extensions 12.7)."""
+
+from __future__ import annotations
+
+from lockstep.siddhiql.catalogue import ExtensionKind, Overload
+from lockstep.siddhiql.catalogue.connectors import ConnectorExtension, dynamic, option
+
+EXTENSIONS = (
+    ConnectorExtension(
+        ExtensionKind.SINK,
+        "log",
+        (
+            Overload(
+                (
+                    option(
+                        "priority", choices=("INFO", "DEBUG", "WARN", "ERROR", "FATAL", "TRACE")
+                    ),
+                    dynamic("prefix"),
+                )
+            ),
+        ),
+        doc="Lines in the publisher's log.",
+    ),
+)
