@@ -89,6 +89,20 @@ class Apps:
             return f"distinctCount({self.pick('s', 'i', 'l', 'd')})"
         return f"{name}({self.pick('i', 'l', 'd', 'f', 'i * 2', 'd + 1.0')})"
 
+    def hosted(self) -> str:
+        """A call of an aggregator that has no columns of its own."""
+        return self.pick(
+            "and(b is null or b)",
+            "or(default(b, false))",
+            "str:groupConcat(s)",
+            "str:groupConcat(s, '-', true, 'DESC')",
+            "math:percentile(d, 75.0)",
+            "sizeOfSet(unionSet(createSet(i)))",
+            "list:size(list:collect(l, true))",
+            "map:toJSON(map:collect(coalesce(s, 'z'), d))",
+            "json:group(map:toJSON(map:create('s', coalesce(s, 'z'))))",
+        )
+
     def select(self, *, aggregated: bool) -> str:
         """A select list; its last item is a number called n."""
         items = [
@@ -101,6 +115,8 @@ class Apps:
             items.append(self.pick("eventTimestamp() as at", "currentTimeMillis() as at", "b"))
         calls = self._random.randint(1, 3) if aggregated else 0
         items += [f"{self.aggregate()} as c{k}" for k in range(calls)]
+        if aggregated and self._random.random() < 0.4:
+            items.append(f"{self.hosted()} as h")
         items.append(f"{'sum(i)' if aggregated else 'i * 3L'} as n")
         return ", ".join(items)
 

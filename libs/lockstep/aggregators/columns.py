@@ -46,7 +46,7 @@ def calls_in(expression: ast.Expression, functions: Any) -> Iterable[ast.Functio
 
 class Aggregates:
     """Running values of all calls; `leaves` tells how events leave, `is_siddhi_5_1` whose meaning
-    they have."""
+    they have, `grouped` whether groups that are empty are forgotten."""
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class Aggregates:
         leaves: Leaves,
         *,
         is_siddhi_5_1: bool = False,
+        grouped: bool = False,
     ) -> None:
         self._calls: list[tuple[str, int]] = []
         self._accumulators: list[Accumulator] = []
@@ -62,7 +63,7 @@ class Aggregates:
         known: dict[Any, int] = {}
         for call in calls:
             chosen = _chosen(call, compiler, leaves) or hosted(
-                call, compiler, is_siddhi_5_1=is_siddhi_5_1
+                call, compiler, is_siddhi_5_1=is_siddhi_5_1, forgets=grouped
             )
             arguments = call.arguments if chosen.reads else ()
             index = known.setdefault((chosen.share, arguments), len(self._accumulators))

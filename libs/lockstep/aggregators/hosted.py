@@ -19,16 +19,23 @@ from lockstep.columns.keys import Ids
 from lockstep.events import AttributeType
 from lockstep.operators.errors import PROCESSING_ERRORS, describe
 from lockstep.operators.expressions.calls import arguments_of
+from lockstep.operators.packed import PackedPairs
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.typing import infer
 
 
 class Hosted:
-    """See Accumulator. One aggregator for each group that is not empty."""
+    """See Accumulator. An aggregator for each group; `forgets` those that are empty, as a selector
+    does that groups."""
 
     needs_places = False
 
-    def __init__(self, make: Callable[[], Aggregator], type_: AttributeType) -> None:
+    def __init__(
+        self, make: Callable[[], Aggregator], type_: AttributeType, *, forgets: bool
+    ) -> None:
         self._make = make
+        self._forgets = forgets
+        self._fresh = make()
         self._type = type_
         self._of: dict[int, Aggregator] = {}
         self._groups = 0
@@ -56,7 +63,8 @@ class Hosted:
     def _step(self, kind: int, group: int, realm: int, given: tuple[Any, ...]) -> Any:
         if kind not in (CURRENT, EXPIRED):
             self._reset(realm)
-            return None
+            # Nobody wants it, but functions of it are called.
+            return self._fresh.value()
         aggregator = self._of.get(group)
         if aggregator is None:
             aggregator = self._of[group] = self._make()
@@ -64,7 +72,7 @@ class Hosted:
             aggregator.add(*given)
             return aggregator.value()
         aggregator.remove(*given)
-        if aggregator.is_empty():
+        if self._forgets and aggregator.is_empty():
             del self._of[group]
         return aggregator.value()
 
@@ -72,7 +80,7 @@ class Hosted:
         for group, aggregator in list(self._of.items()):
             if self.realm_of[group] == realm:
                 aggregator.reset()
-                if aggregator.is_empty():
+                if self._forgets and aggregator.is_empty():
                     del self._of[group]
 
     def result(self, name: str) -> Column:
@@ -82,7 +90,7 @@ class Hosted:
     def live(self) -> npt.NDArray[np.bool_]:
         """See Accumulator."""
         found = np.zeros(self._groups, np.bool_)
-        found[list(self._of)] = True
+        found[[group for group, own in self._of.items() if not own.is_empty()]] = True
         return found
 
     def move(self, moved: Ids, groups: int) -> None:
@@ -94,24 +102,25 @@ class Hosted:
 
     def store(self, groups: Ids) -> list[Any]:
         """See Accumulator."""
-        of, fresh = self._of, self._make()
-        return [of.get(group, fresh).snapshot() for group in groups.tolist()]
+        return [self._of.get(group, self._fresh).snapshot() for group in groups.tolist()]
 
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
         """See Accumulator."""
         for group, state in zip(groups.tolist(), states, strict=True):
             aggregator = self._of[group] = self._make()
-            aggregator.restore(state)
+            aggregator.restore(state.pairs() if isinstance(state, PackedPairs) else state)
 
     def state_of(self, held: Column) -> Any:
         """See Accumulator."""
         raise NotImplementedError
 
 
-def hosted(call: ast.FunctionCall, compiler: Compiler, *, is_siddhi_5_1: bool) -> Chosen:
+def hosted(
+    call: ast.FunctionCall, compiler: Compiler, *, is_siddhi_5_1: bool, forgets: bool
+) -> Chosen:
     """A call of any aggregator."""
     name = (call.namespace or "", call.name)
     factory = aggregators(is_siddhi_5_1=is_siddhi_5_1)[name]
     make = partial(factory, arguments_of(call, compiler.scope))
-    type_ = compiler.type_of(call)
-    return Chosen(name, lambda: Hosted(make, type_))
+    type_ = infer(call, compiler.scope)
+    return Chosen(name, lambda: Hosted(make, type_, forgets=forgets))

@@ -25,8 +25,10 @@ DTYPES: dict[AttributeType, Any] = {
     AttributeType.FLOAT: np.dtype(np.float32),
     AttributeType.DOUBLE: np.dtype(np.float64),
     AttributeType.BOOL: np.dtype(np.bool_),
+    AttributeType.OBJECT: np.dtype(np.object_),
 }
-"""NumPy's type of each attribute type but strings; `object` has no column."""
+"""NumPy's type of each attribute type but strings. Objects go from one function to another within
+an expression; no stream in columns has them."""
 
 
 class Unfit(Exception):
@@ -225,6 +227,9 @@ def from_arrow(type_: AttributeType, array: pa.Array) -> Column:
 
 def from_values(type_: AttributeType, values: Sequence[Any]) -> Column:
     """Python values as a column; Unfit where they are not of the type."""
+    if type_ is AttributeType.OBJECT:
+        nulls = np.array([value is None for value in values], np.bool_)
+        return Column(type_, np.fromiter(values, np.object_, len(values)), nulls)
     try:
         return from_arrow(type_, pa.array(values, ARROW_TYPES[type_]))
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:

@@ -16,6 +16,7 @@ from lockstep.functions.registry import FUNCTIONS
 from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.operators.expressions.calls import arguments_of
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.typing import infer
 
 if TYPE_CHECKING:
     from lockstep.columns.expressions import Compiler, Evaluate
@@ -47,8 +48,9 @@ def compile_call(compiler: Compiler, call: ast.FunctionCall) -> Evaluate:
     from lockstep.columns.expressions import NotLowerable
 
     title = f"{call.namespace}:{call.name}" if call.namespace else call.name
-    type_ = compiler.type_of(call)
+    type_ = infer(call, compiler.scope)
     if call.namespace is None and call.name == "ifThenElse":
+        compiler.type_of(call)
         return _if_then_else(compiler, call)
     if call.namespace is None and call.name in ("coalesce", "default"):
         return _first_present(compiler, call)

@@ -127,7 +127,13 @@ class SelectorOperator:
             raise NotLowerable("expired rows of aggregates over batches")
         self.groups = Groups(selector.group_by, compiler, by_realm=by_realm)
         leaves = Leaves(slides, in_order, has_places)
-        self.aggregates = Aggregates(self.calls, compiler, leaves, is_siddhi_5_1=is_siddhi_5_1)
+        self.aggregates = Aggregates(
+            self.calls,
+            compiler,
+            leaves,
+            is_siddhi_5_1=is_siddhi_5_1,
+            grouped=self.groups.is_grouped,
+        )
         self._select = [compiler.compile(expression) for expression in expressions]
         self._may_fail = compiler.may_fail
         self._having = None
