@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from lockstep.cli.client import Client
 from lockstep.cli.demo.answers import Row, expected_answers, mismatches
 from lockstep.cli.demo.feed import Fed, TimedEvent, feed
-from lockstep.cli.demo.flights import Flights, load_flights, merged
+from lockstep.cli.demo.flights import load_flights, merged
 from lockstep.cli.demo.pizza import pizza_answer, pizza_events
 from lockstep.cli.demo.published import Published, read_published
 from lockstep.cli.output import console
@@ -73,13 +73,16 @@ async def run_demo(suite: Suite, *, limit: int | None = None) -> Verdict:
             answer = await send_retrying(lambda text=text: client.deploy(text))  # type: ignore[misc]
             console.print(f"deployed {answer['app']}")
         await _all_ready(client)
+        expected = asyncio.create_task(asyncio.to_thread(expected_answers, flights))
         pizza_fed = await _replay(client, PIZZA, orders, len(orders))
         total = flights.departures.num_rows + flights.weather.num_rows
         flights_fed = await _replay(client, FLIGHTS, merged(flights), total)
         console.print("waiting until everything is published and delivered")
         await _settled(client, FLIGHTS, flights_fed.last_position)
         await _settled(client, PIZZA, pizza_fed.last_position)
-    return await _checked(suite, flights, orders, flights_fed.accepted + pizza_fed.accepted)
+    console.print("comparing with the answers of plain SQL over the whole file")
+    accepted = flights_fed.accepted + pizza_fed.accepted
+    return await _checked(suite, await expected, orders, accepted)
 
 
 async def _replay(client: Client, app: str, events: Iterable[TimedEvent], total: int) -> Fed:
@@ -110,10 +113,8 @@ async def _until(client: Client, app: str, reached: Callable[[Mapping[str, Any]]
 
 
 async def _checked(
-    suite: Suite, flights: Flights, orders: list[TimedEvent], events: int
+    suite: Suite, expected: dict[str, list[Row]], orders: list[TimedEvent], events: int
 ) -> Verdict:
-    console.print("working the answers out again with plain SQL over the whole file")
-    expected = await asyncio.to_thread(expected_answers, flights)
     world = await open_world(suite.settings, SystemClock(), SystemRandomness())
     try:
         published = {
