@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lockstep.functions import json_documents
-from lockstep.functions.json_pack import find
+from lockstep.functions.json.meaning import find
 from lockstep.functions.json_path import MissingError, compile_path
-from lockstep.functions.list_pack import items_of
-from lockstep.functions.map_pack import entries_of
+from lockstep.functions.list.meaning import items_of
+from lockstep.functions.map.meaning import entries_of
 from lockstep.operators.contract import StreamEvent
 from lockstep.stream_functions.call import (
     Multiplying,

@@ -7,7 +7,7 @@ from typing import Any
 from lockstep.operators.contract import PlainState
 from lockstep.siddhiql.catalogue import Parameter
 from lockstep.siddhiql.catalogue.aggregators import Kept
-from lockstep.siddhiql.catalogue.packs.signature import LONG, aggregator, gives
+from lockstep.siddhiql.catalogue.signatures import LONG, aggregator, gives
 
 
 class Count:

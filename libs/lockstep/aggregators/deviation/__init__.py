@@ -2,7 +2,7 @@
 
 from lockstep.aggregators.deviation.meaning import DeviationOfFloats, DeviationOfIntegers
 from lockstep.siddhiql.catalogue import Parameter
-from lockstep.siddhiql.catalogue.packs.signature import DOUBLE, INT, LONG, NUMBER, aggregator, gives
+from lockstep.siddhiql.catalogue.signatures import DOUBLE, INT, LONG, NUMBER, aggregator, gives
 
 EXTENSIONS = (
     aggregator(

@@ -8,7 +8,7 @@ from typing import Any
 from lockstep.aggregators.contract import Copies
 from lockstep.siddhiql.catalogue import Parameter
 from lockstep.siddhiql.catalogue.aggregators import Kept
-from lockstep.siddhiql.catalogue.packs.signature import LONG, NUMBER, STRING, aggregator, gives
+from lockstep.siddhiql.catalogue.signatures import LONG, NUMBER, STRING, aggregator, gives
 
 
 def identity(value: Any) -> Hashable:

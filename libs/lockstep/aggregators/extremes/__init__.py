@@ -3,7 +3,7 @@
 from lockstep.aggregators.extremes.meaning import Forever, Maximum, Minimum
 from lockstep.siddhiql.catalogue import Parameter
 from lockstep.siddhiql.catalogue.aggregators import Kept
-from lockstep.siddhiql.catalogue.packs.signature import NUMBER, aggregator, first_type, gives
+from lockstep.siddhiql.catalogue.signatures import NUMBER, aggregator, first_type, gives
 
 _TAKES = gives(first_type, Parameter("value", NUMBER))
 _COLUMNS = f"{__name__}.columns"

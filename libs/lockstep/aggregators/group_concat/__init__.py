@@ -9,7 +9,7 @@ from lockstep.aggregators.contract import Copies
 from lockstep.functions.java_text import compare
 from lockstep.operators.errors import EventError
 from lockstep.siddhiql.catalogue import Argument, Overload, Parameter, SignatureError
-from lockstep.siddhiql.catalogue.packs.signature import BOOL, STRING, aggregator, gives
+from lockstep.siddhiql.catalogue.signatures import BOOL, STRING, aggregator, gives
 
 _BY_UNITS = cmp_to_key(compare)
 

@@ -12,7 +12,7 @@ from lockstep.operators.contract import PlainState
 from lockstep.operators.errors import EventError
 from lockstep.siddhiql.catalogue import Parameter
 from lockstep.siddhiql.catalogue.aggregators import AggregatorExtension
-from lockstep.siddhiql.catalogue.packs.signature import BOOL, OBJECT, STRING, aggregator, gives
+from lockstep.siddhiql.catalogue.signatures import BOOL, OBJECT, STRING, aggregator, gives
 
 
 class JsonGroup:

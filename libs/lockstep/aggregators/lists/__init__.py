@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.functions.java_equality import contains, position
-from lockstep.functions.list_pack import items_of
+from lockstep.functions.list.meaning import items_of
 from lockstep.operators.contract import PlainState
 from lockstep.siddhiql.catalogue import Parameter
-from lockstep.siddhiql.catalogue.packs.signature import BOOL, OBJECT, aggregator, gives
+from lockstep.siddhiql.catalogue.signatures import BOOL, OBJECT, aggregator, gives
 
 
 class _Items:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.functions.map_pack import entries_of
+from lockstep.functions.map.meaning import entries_of
 from lockstep.operators.contract import PlainState
 from lockstep.siddhiql.catalogue import Parameter
-from lockstep.siddhiql.catalogue.packs.signature import OBJECT, aggregator, gives
+from lockstep.siddhiql.catalogue.signatures import OBJECT, aggregator, gives
 
 
 class _Entries:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from lockstep.operators.contract import PlainState
 from lockstep.siddhiql.catalogue import Argument, Overload, Parameter, SignatureError
-from lockstep.siddhiql.catalogue.packs.signature import DOUBLE, NUMBER, aggregator
+from lockstep.siddhiql.catalogue.signatures import DOUBLE, NUMBER, aggregator
 
 
 class Percentile:

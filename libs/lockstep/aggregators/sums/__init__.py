@@ -3,7 +3,7 @@
 from lockstep.aggregators.sums.meaning import Average, SumOfFloats, SumOfIntegers
 from lockstep.siddhiql.catalogue import Parameter
 from lockstep.siddhiql.catalogue.aggregators import Kept
-from lockstep.siddhiql.catalogue.packs.signature import (
+from lockstep.siddhiql.catalogue.signatures import (
     DOUBLE,
     FLOAT,
     INT,

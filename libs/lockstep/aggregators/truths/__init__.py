@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockstep.aggregators.contract import Fields
 from lockstep.operators.errors import EventError
 from lockstep.siddhiql.catalogue import Parameter
-from lockstep.siddhiql.catalogue.packs.signature import BOOL, aggregator, gives
+from lockstep.siddhiql.catalogue.signatures import BOOL, aggregator, gives
 
 
 class _Truths(Fields):

@@ -8,7 +8,7 @@ from typing import Any
 from lockstep.aggregators.contract import Copies
 from lockstep.operators.errors import EventError
 from lockstep.siddhiql.catalogue import Parameter
-from lockstep.siddhiql.catalogue.packs.signature import OBJECT, aggregator, gives
+from lockstep.siddhiql.catalogue.signatures import OBJECT, aggregator, gives
 
 
 class UnionSet(Copies):

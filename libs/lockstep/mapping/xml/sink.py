@@ -8,7 +8,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from lockstep.events import Event, LockstepError, StreamSchema
-from lockstep.functions.map_pack import parse_xml
+from lockstep.functions.map.meaning import parse_xml
 from lockstep.mapping.contract import MappingError
 from lockstep.mapping.options import flag, invalid, nested
 from lockstep.mapping.templates import Template, renderers

@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from lockstep.events import LockstepError, StreamSchema
-from lockstep.functions.map_pack import parse_xml
+from lockstep.functions.map.meaning import parse_xml
 from lockstep.mapping.contract import MappingError, Properties, Reading
 from lockstep.mapping.options import Column, columns, flag, invalid, text_of
 from lockstep.mapping.reading import ABSENT, read_rows, refused, row_of

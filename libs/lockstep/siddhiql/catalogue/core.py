@@ -28,7 +28,12 @@ ENTRY_POINTS = "lockstep.extensions"
 PACKS = ("lockstep.siddhiql.catalogue.packs", "lockstep.connectors")
 """Packages with a module for each thing that they declare."""
 
-CONCEPTS = ("lockstep.aggregators", "lockstep.mapping", "lockstep.windows")
+CONCEPTS = (
+    "lockstep.aggregators",
+    "lockstep.functions",
+    "lockstep.mapping",
+    "lockstep.windows",
+)
 """Packages with a folder for each thing that it declares, found by name: they stand above."""
 
 _STRING, _BOOL, _DOUBLE = AttributeType.STRING, AttributeType.BOOL, AttributeType.DOUBLE

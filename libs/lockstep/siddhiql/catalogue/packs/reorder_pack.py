@@ -6,13 +6,7 @@ from collections.abc import Sequence
 
 from lockstep.events import Attribute
 from lockstep.siddhiql.catalogue.contract import Argument, Extension, Overload, Parameter
-from lockstep.siddhiql.catalogue.packs.signature import (
-    BOOL,
-    DOUBLE,
-    LONG,
-    NUMBER,
-    stream_function,
-)
+from lockstep.siddhiql.catalogue.signatures import BOOL, DOUBLE, LONG, NUMBER, stream_function
 
 _TIMESTAMP = Parameter("timestamp", (LONG,))
 _FIELD = Parameter("correlation.field", NUMBER)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lockstep.events import Attribute
 from lockstep.siddhiql.catalogue.contract import Argument, Extension, Overload, Parameter
-from lockstep.siddhiql.catalogue.packs.signature import (
+from lockstep.siddhiql.catalogue.signatures import (
     BOOL,
     DOUBLE,
     FLOAT,

@@ -1,4 +1,4 @@
-"""Short forms for writing down signatures; the packs read like the tables of EXTENSIONS.md."""
+"""Short forms for writing down signatures; declarations read like the tables of EXTENSIONS.md."""
 
 from __future__ import annotations
 
@@ -23,9 +23,6 @@ FLOAT, DOUBLE = AttributeType.FLOAT, AttributeType.DOUBLE
 NUMBER = (INT, LONG, FLOAT, DOUBLE)
 TIME = (INT, LONG)
 """What a time parameter accepts: milliseconds; time literals are longs."""
-
-EXTENSIONS: tuple[Extension, ...] = ()
-"""None: this module holds no pack."""
 
 
 def function(

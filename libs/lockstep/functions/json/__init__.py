@@ -1,4 +1,4 @@
-"""`json:`: signatures; a `json` argument is a text or a parsed object."""
+"""`json:`: what each function takes and gives (extensions 5)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from lockstep.events import Attribute, AttributeType
 from lockstep.siddhiql.catalogue.contract import Argument, Extension, Overload, Parameter
-from lockstep.siddhiql.catalogue.packs.signature import (
+from lockstep.siddhiql.catalogue.signatures import (
     BOOL,
     DOUBLE,
     FLOAT,

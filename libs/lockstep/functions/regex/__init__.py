@@ -1,9 +1,9 @@
-"""`regex:`: signatures; the pattern comes first."""
+"""`regex:`: what each function takes and gives (extensions 8)."""
 
 from __future__ import annotations
 
 from lockstep.siddhiql.catalogue.contract import Extension, Parameter
-from lockstep.siddhiql.catalogue.packs.signature import BOOL, INT, STRING, function, gives
+from lockstep.siddhiql.catalogue.signatures import BOOL, INT, STRING, function, gives
 
 _REGEX = Parameter("regex", (STRING,))
 _TEXT = Parameter("text", (STRING,))

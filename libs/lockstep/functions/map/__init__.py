@@ -1,4 +1,4 @@
-"""`map:`: signatures; maps are objects."""
+"""`map:`: what each function takes and gives (extensions 7)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lockstep.siddhiql.catalogue.contract import (
     Parameter,
     SignatureError,
 )
-from lockstep.siddhiql.catalogue.packs.signature import (
+from lockstep.siddhiql.catalogue.signatures import (
     BOOL,
     DOUBLE,
     FLOAT,

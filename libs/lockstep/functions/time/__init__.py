@@ -1,4 +1,4 @@
-"""`time:`: signatures."""
+"""`time:`: what each function takes and gives (extensions 4)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lockstep.siddhiql.catalogue.contract import (
     Parameter,
     SignatureError,
 )
-from lockstep.siddhiql.catalogue.packs.signature import INT, LONG, STRING, function, gives
+from lockstep.siddhiql.catalogue.signatures import INT, LONG, STRING, function, gives
 
 UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
 

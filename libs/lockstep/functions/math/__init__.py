@@ -1,4 +1,4 @@
-"""`math:`: signatures."""
+"""`math:`: what each function takes and gives (extensions 3)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from lockstep.siddhiql.catalogue.contract import (
     Extension,
     Parameter,
 )
-from lockstep.siddhiql.catalogue.packs.signature import (
+from lockstep.siddhiql.catalogue.signatures import (
     BOOL,
     DOUBLE,
     FLOAT,
