@@ -1,0 +1,78 @@
+"""Plays an app on the reference and in columns, and holds what they bring side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
+from lockstep.execute.columnar import ColumnarExecutor, lowering_of
+from lockstep.execute.observe import Observation, StreamChunk
+from lockstep.plan import AppPlan, plan_of
+from lockstep.testing import VirtualApp
+from lockstep.testing.rows import coerce_row
+
+Step = tuple[int, str, Sequence[Sequence[Any]]]
+"""The clock, a stream, and the events that arrive on it together; without events the clock alone
+moves."""
+
+TICK = ""
+"""The stream of a step without events."""
+
+
+def rules(text: str) -> list[str | None]:
+    """The columnar rule of each query; None where it stays on the reference."""
+    return [choice.rule for choice in lowering_of(plan_of(text)).choices]
+
+
+def reasons(text: str) -> list[str]:
+    """Why queries stay on the reference."""
+    choices = lowering_of(plan_of(text)).choices
+    return [choice.reason or "" for choice in choices if choice.rule is None]
+
+
+def played(text: str, *steps: Step, rule: str, stream: str = "O") -> list[list[tuple[Any, ...]]]:
+    """The chunks of values that `stream` carried: the same on the reference, in columns step by
+    step, with a snapshot and a restore behind each step, and as one slice.
+
+    All queries must run in columns by `rule`, or the comparison would show nothing.
+    """
+    assert set(rules(text)) == {rule}
+    expected = _stepped(text, steps, "reference", restored=False)
+    assert _stepped(text, steps, "columnar", restored=False) == expected
+    assert _stepped(text, steps, "columnar", restored=True) == expected
+    assert _in_one_slice(plan_of(text), steps) == expected
+    return [
+        [event.data for event in seen.events]
+        for seen in expected
+        if isinstance(seen, StreamChunk) and seen.stream == stream
+    ]
+
+
+def _stepped(
+    text: str, steps: Sequence[Step], executor: str, *, restored: bool
+) -> list[Observation]:
+    seen: list[Observation] = []
+    app = VirtualApp(text, executor=executor)
+    for clock_ms, stream, rows in steps:
+        app.advance(clock_ms - app.clock_ms)
+        if rows:
+            app.send_many(stream, rows)
+        if restored:
+            seen += app.observations
+            app = VirtualApp.restore(text, app.snapshot(), executor=executor, start_ms=clock_ms)
+    assert not app.faults()
+    return seen + app.observations
+
+
+def _in_one_slice(plan: AppPlan, steps: Sequence[Step]) -> list[Observation]:
+    log = [LogEntry(1, TickRecord(0))]
+    for clock_ms, stream, rows in steps:
+        log.append(LogEntry(len(log) + 1, TickRecord(clock_ms)))
+        if rows:
+            schema = plan.checked.streams[stream]
+            chunk = tuple(InputEvent(clock_ms, coerce_row(schema, row)) for row in rows)
+            log.append(LogEntry(len(log) + 1, EventsRecord(stream, clock_ms, (chunk,))))
+    executor = ColumnarExecutor(plan, start_ms=0, observe=True)
+    executor.run_slice(log)
+    return list(executor.take_observations())
