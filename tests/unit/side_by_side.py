@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.columnar import ColumnarExecutor, lowering_of
@@ -12,6 +12,7 @@ from lockstep.plan import AppPlan, plan_of
 from lockstep.testing import VirtualApp
 from lockstep.testing.rows import coerce_row
 
+T = TypeVar("T")
 Step = tuple[int, str, Sequence[Sequence[Any]]]
 """The clock, a stream, and the events that arrive on it together; without events the clock alone
 moves."""
@@ -31,13 +32,21 @@ def reasons(text: str) -> list[str]:
     return [choice.reason or "" for choice in choices if choice.rule is None]
 
 
+def unit_of(text: str, kind: type[T]) -> T:
+    """The only part of the app of that kind, before anything came."""
+    (found,) = (unit for unit in lowering_of(plan_of(text)).units if isinstance(unit, kind))
+    return found
+
+
 def played(text: str, *steps: Step, rule: str, stream: str = "O") -> list[list[tuple[Any, ...]]]:
     """The chunks of values that `stream` carried: the same on the reference, in columns step by
     step, with a snapshot and a restore behind each step, and as one slice.
 
-    All queries must run in columns by `rule`, or the comparison would show nothing.
+    All queries must run in columns, one by `rule`, or the comparison would show nothing.
     """
-    assert set(rules(text)) == {rule}
+    found = rules(text)
+    assert rule in found
+    assert None not in found
     expected = _stepped(text, steps, "reference", restored=False)
     assert _stepped(text, steps, "columnar", restored=False) == expected
     assert _stepped(text, steps, "columnar", restored=True) == expected
