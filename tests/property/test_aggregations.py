@@ -117,4 +117,4 @@ def test_joins_find_what_the_reference_finds(seed: int) -> None:
     log = entries(random, 30)
     whole = fold(plan, [log], columnar=False)
     event(compared(plan, log, whole, random, refused=(Unfit,)))
-    event(lowering_of(plan).choices[-1].rule or "island")
+    event(lowering_of(plan).choices[-1].rule or "hosted")

@@ -82,7 +82,7 @@ def test_clocks_behind_clocks() -> None:
 
 
 def test_queries_between_what_shares_state_go_along() -> None:
-    """Columns cannot run in the middle of an island."""
+    """Columns cannot run in the middle of hosted queries."""
     found = explained(
         "define table T (s string, i int);"
         "@info(name='a') from S select s, i insert into T;"

@@ -12,7 +12,7 @@ from lockstep.columns.pool import StringPool
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.columnar.executor import lowering_of
-from lockstep.execute.columnar.hosted.island import Island
+from lockstep.execute.columnar.hosted.queries import HostedQueries
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.patterns.absences import tokens as absence_tokens
 from lockstep.plan import AppPlan, build
@@ -92,7 +92,7 @@ def test_timers_of_tokens_that_are_over_do_not_pile_up() -> None:
                 record = EventsRecord(stream, 1000 + n, (chunk,), has_timestamps=True)
                 executor.run_slice([LogEntry(at, record)])
     (unit,) = executor.lowering.units
-    assert not isinstance(unit, Island)
+    assert not isinstance(unit, HostedQueries)
     assert unit.due_ms() is None
 
 

@@ -18,7 +18,7 @@ from lockstep.columns.pool import StringPool
 from lockstep.columns.units import Started, Unit
 from lockstep.events.columns import arrow_schema
 from lockstep.events.outputs import OutputColumns
-from lockstep.execute.columnar.hosted.island import Island
+from lockstep.execute.columnar.hosted.queries import HostedQueries
 from lockstep.execute.columnar.observing import Observer
 from lockstep.execute.columnar.slices import Slice
 from lockstep.plan import AppPlan
@@ -44,7 +44,7 @@ class Folding:
     def __init__(
         self,
         plan: AppPlan,
-        units: Sequence[Unit | Island],
+        units: Sequence[Unit | HostedQueries],
         observer: Observer | None,
         shares: frozenset[str] | None = None,
     ) -> None:
@@ -54,13 +54,13 @@ class Folding:
         self._exports = [name for name in exported if shares is None or name in shares]
         self._observer = observer
         self.parts = units
-        self._units = [unit for unit in units if not isinstance(unit, Island)]
-        self._islands = [unit for unit in units if isinstance(unit, Island)]
+        self._units = [unit for unit in units if not isinstance(unit, HostedQueries)]
+        self._hosted = [unit for unit in units if isinstance(unit, HostedQueries)]
 
     def start(self, clock_ms: int) -> None:
         """The app starts with the next slice."""
         for part in self.parts:
-            if isinstance(part, Island | Started):
+            if isinstance(part, HostedQueries | Started):
                 part.start(clock_ms)
 
     def run(self, found: Slice) -> list[Exported]:
@@ -68,8 +68,8 @@ class Folding:
         streams = _Streams(found.streams, self._shares or frozenset())
         outputs: dict[str, Output] = {}
         for part in self.parts:
-            if isinstance(part, Island):
-                _run_island(part, streams, found)
+            if isinstance(part, HostedQueries):
+                _run_hosted(part, streams, found)
                 continue
             inputs = streams.whole(part.reads)
             if inputs or _is_due(part, found):
@@ -80,7 +80,7 @@ class Folding:
         return self._exported(streams.whole(self._exports), streams.operations, found)
 
     def _observe(self, observer: Observer, found: Slice, outputs: Mapping[str, Output]) -> None:
-        observed = [seen for island in self._islands for seen in island.take_observed()]
+        observed = [seen for hosted in self._hosted for seen in hosted.take_observed()]
         observer.slice(found.streams, self._units, outputs, observed, self._plan.checked.streams)
 
     def _exported(
@@ -119,7 +119,7 @@ class Folding:
 
     def due_ms(self, *, is_playback: bool) -> int | None:
         """The wall time at which a tick is due."""
-        due = [island.next_due_ms() for island in self._islands]
+        due = [hosted.next_due_ms() for hosted in self._hosted]
         due += [unit.wall_due_ms() for unit in self._units if isinstance(unit, Started)]
         if not is_playback:
             due += [unit.due_ms() for unit in self._units]
@@ -150,10 +150,10 @@ class _Streams:
         return {name: self._whole[name] for name in names if name in self._whole}
 
 
-def _run_island(island: Island, streams: _Streams, found: Slice) -> None:
-    inputs = streams.whole(island.reads)
-    if inputs or island.is_due(found):
-        for name, output in island.run(inputs, found).items():
+def _run_hosted(hosted: HostedQueries, streams: _Streams, found: Slice) -> None:
+    inputs = streams.whole(hosted.reads)
+    if inputs or hosted.is_due(found):
+        for name, output in hosted.run(inputs, found).items():
             streams.add(name, output)
 
 

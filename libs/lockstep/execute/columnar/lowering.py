@@ -13,10 +13,10 @@ from lockstep.columns.pool import StringPool
 from lockstep.columns.realms import Defaults, Realms
 from lockstep.columns.units import Unit
 from lockstep.events import AttributeType
-from lockstep.execute.columnar.hosted.island import Island
+from lockstep.execute.columnar.hosted.queries import HostedQueries
 from lockstep.execute.columnar.hosted.window_rule import HOSTED_WINDOWS
+from lockstep.execute.columnar.hosting import Hosting, Parts
 from lockstep.execute.columnar.rules import RULES, Site
-from lockstep.execute.columnar.settling import Parts, Settling
 from lockstep.execute.columnar.sharing import Item, definitions_of, touched
 from lockstep.partitions.columns import Router
 from lockstep.plan import AppPlan, PartitionNode, QueryNode
@@ -43,7 +43,7 @@ class Lowering:
     when the whole app stays on the reference, for `reasons`: of which `app_reasons` are those that
     are not a query's own. `aggregations`: what became of those."""
 
-    units: tuple[Unit | Island, ...]
+    units: tuple[Unit | HostedQueries, ...]
     choices: tuple[Choice, ...]
     reasons: tuple[str, ...]
     app_reasons: tuple[str, ...] = ()
@@ -90,13 +90,13 @@ def lower(
         refusals = tuple(reasons or refused.values())
         chosen = tuple(_aggregation(name, refused) for name in aggregations)
         return Lowering((), tuple(choices), refusals, tuple(reasons), chosen)
-    settling = Settling(plan, parts, refused, seconds, observe)
-    settled = settling.settled()
-    choices = [_chosen(choice, item, settling) for choice, item in _by_item(plan, choices)]
-    chosen = tuple(_aggregation(name, settling.refused) for name in aggregations)
+    hosting = Hosting(plan, parts, refused, seconds, observe)
+    in_order = hosting.parts_in_order()
+    choices = [_chosen(choice, item, hosting) for choice, item in _by_item(plan, choices)]
+    chosen = tuple(_aggregation(name, hosting.refused) for name in aggregations)
     if not any(item in parts for item in _working(plan)):
         return Lowering((), tuple(choices), tuple(dict.fromkeys(refused.values())), (), chosen)
-    return Lowering(tuple(settled), tuple(choices), (), (), chosen)
+    return Lowering(tuple(in_order), tuple(choices), (), (), chosen)
 
 
 def _lower_definitions(
@@ -142,13 +142,13 @@ def _by_item(plan: AppPlan, choices: Iterable[Choice]) -> Iterator[tuple[Choice,
             yield next(rest), node.path
 
 
-def _chosen(choice: Choice, item: Item, settling: Settling) -> Choice:
+def _chosen(choice: Choice, item: Item, hosting: Hosting) -> Choice:
     """What became of a query in the end."""
-    if item in settling.exchanged:
+    if item in hosting.exchanged:
         choice = Choice(choice.query, HOSTED_WINDOWS.name)
-    if choice.rule is None or item not in settling.refused:
+    if choice.rule is None or item not in hosting.refused:
         return choice
-    return Choice(choice.query, None, settling.refused[item], choice.rule)
+    return Choice(choice.query, None, hosting.refused[item], choice.rule)
 
 
 def _second(node: QueryNode, site: Site) -> Callable[[], Unit | None]:

@@ -13,13 +13,13 @@ from enum import Enum, auto
 
 from lockstep.columns.shards import Shard
 from lockstep.columns.units import Unit
-from lockstep.execute.columnar.hosted.island import Island
+from lockstep.execute.columnar.hosted.queries import HostedQueries
 from lockstep.partitions.columns import Router
 from lockstep.patterns.chains.query import ChainQuery
 from lockstep.patterns.columns.query import PatternQuery
 from lockstep.streams.columns import StreamQuery
 
-Part = Unit | Island
+Part = Unit | HostedQueries
 
 
 class NotSharded(Exception):
@@ -105,4 +105,4 @@ def _needed(parts: Sequence[Part], own: dict[int, Kind]) -> set[int]:
 
 
 def _writes(part: Part) -> tuple[str, ...]:
-    return part.writes if isinstance(part, Island) else (part.writes,)
+    return part.writes if isinstance(part, HostedQueries) else (part.writes,)

@@ -9,7 +9,7 @@ from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.flow import CURRENT
 from lockstep.columns.units import Unit
 from lockstep.execute.columnar.hosted.engine import HostedEngine
-from lockstep.execute.columnar.hosted.island import Members
+from lockstep.execute.columnar.hosted.queries import Members
 from lockstep.execute.columnar.hosted.window import HostedWindow
 from lockstep.execute.columnar.hosted.window_query import HostedWindowQuery
 from lockstep.execute.reference.context import EngineContext

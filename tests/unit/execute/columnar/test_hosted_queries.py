@@ -1,4 +1,4 @@
-"""Islands: part of an app on the reference's operators, with the place of all that it writes."""
+"""Hosted queries: on the reference's operators, with the place of all that they write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lockstep.columns.moves import Moves
 from lockstep.columns.order import BEHIND, Order, places_of
 from lockstep.columns.units import States
 from lockstep.execute.columnar.hosted.clocks import keeps_time
-from lockstep.execute.columnar.hosted.island import Island, Members
+from lockstep.execute.columnar.hosted.queries import HostedQueries, Members
 from lockstep.execute.columnar.slices import Slice
 from lockstep.plan import AppPlan, build
 from lockstep.plan.paths import query_path
@@ -20,10 +20,12 @@ from tests.unit.columns.flows import INT, STRING, chunks, longs, moves
 STREAM = "define stream S (i int);\n"
 
 
-def island(text: str, *nodes: str, observe: bool = False, **others: frozenset[str]) -> Island:
+def hosted(
+    text: str, *nodes: str, observe: bool = False, **others: frozenset[str]
+) -> HostedQueries:
     """Some queries of an app over STREAM, at its start."""
     plan = plan_of(text)
-    made = Island(plan, Members(frozenset(nodes), **others), observe=observe)
+    made = HostedQueries(plan, Members(frozenset(nodes), **others), observe=observe)
     made.start(0)
     return made
 
@@ -40,7 +42,7 @@ def slice_of(stream: Chunks, clock: Moves) -> Slice:
 
 def test_places_of_what_it_writes() -> None:
     """Below the query's place, counted; what came of it inside below that."""
-    made = island(
+    made = hosted(
         "@info(name='a') from S select i insert into A;"
         "@info(name='b') from S select i insert into B;"
         "@info(name='c') from B[i > 1] select i insert into C;",
@@ -58,7 +60,7 @@ def test_places_of_what_it_writes() -> None:
 
 def test_a_timer_of_its_own() -> None:
     """Stands at the move of the clock, below its due time and its owner's rank."""
-    made = island(
+    made = hosted(
         "@info(name='a') from S#window.timeBatch(150) select i insert into A;",
         "a",
     )
@@ -77,7 +79,7 @@ def test_its_timers_and_those_of_others_in_one_queue() -> None:
         "@info(name='a') from S#window.timeBatch(100) select count() as n insert into A;"
         "@info(name='b') from X select i insert into A2;"
     )
-    made = island(text, "a", "b", observe=True)
+    made = hosted(text, "a", "b", observe=True)
     stream = chunks([1], at=[100])
     clock = Moves(longs(0, 2), longs(100, 1000), False, 0)
     others = Chunks(
@@ -96,7 +98,7 @@ def test_its_timers_and_those_of_others_in_one_queue() -> None:
 
 def test_start_brings_what_stands_in_front_of_everything() -> None:
     """A trigger at the start."""
-    made = island(
+    made = hosted(
         "define trigger Go at 'start'; @info(name='a') from Go select 1 as n insert into A;",
         "a",
         triggers=frozenset({"Go"}),
@@ -112,8 +114,8 @@ def test_start_brings_what_stands_in_front_of_everything() -> None:
 
 
 def test_what_the_reference_would_drop_is_not_for_columns() -> None:
-    """Who else would miss the chunk is not all on the island."""
-    made = island(
+    """Who else would miss the chunk are not all hosted."""
+    made = hosted(
         "define function half[python] return int { return 1 / data[0] };"
         "@info(name='a') from S select half(i) as n insert into A;",
         "a",
@@ -125,10 +127,10 @@ def test_what_the_reference_would_drop_is_not_for_columns() -> None:
 
 @pytest.mark.parametrize("name", ["a", "a/b"])
 def test_state_goes_over(name: str) -> None:
-    """With the timers that wait, into another island of the same members."""
+    """With the timers that wait, into other hosted queries of the same members."""
     text = f"@info(name='{name}') from S#window.timeBatch(150) select i insert into A;"
     members = Members(frozenset({name}))
-    one, other = island(text, name), Island(plan_of(text), members, observe=False)
+    one, other = hosted(text, name), HostedQueries(plan_of(text), members, observe=False)
     stream = chunks([1])
     assert one.run({"S": stream}, slice_of(stream, moves(stream))) == {}
     states = States({})
@@ -144,7 +146,7 @@ def test_state_goes_over(name: str) -> None:
 
 def test_tables_tell_their_changes() -> None:
     """What is stored outside: each change by itself, with what it does."""
-    made = island(
+    made = hosted(
         "@store(type='rdbms') define table T (i int);"
         "@info(name='a') from S select i insert into T;"
         "@info(name='b') from S[i > 1] delete T on T.i == 1;",
@@ -180,7 +182,7 @@ def test_strings_and_nulls_go_through() -> None:
             "define stream S (s string, i int); @info(name='a') from S select s, i insert into A;"
         )
     )
-    made = Island(plan, Members(frozenset({"a"})), observe=False)
+    made = HostedQueries(plan, Members(frozenset({"a"})), observe=False)
     made.start(0)
     stream = Chunks(
         (from_values(STRING, ["x", None]), from_values(INT, [None, 2])),

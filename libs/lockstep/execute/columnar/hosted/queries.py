@@ -1,8 +1,8 @@
-"""An island: queries without a columnar form, and what they share, on the reference's operators in
-the midst of an app in columns.
+"""Hosted queries: those without a columnar form, and what they share, on the reference's operators
+in the midst of an app in columns.
 
-It takes the chunks that others bring in the order of the whole app's run, fires its own timers
-between them, and gives what it writes with its place in that run.
+They take the chunks that others bring in the order of the whole app's run, fire their own timers
+between them, and give what they write with its place in that run.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from lockstep.plan.paths import owner_of
 from lockstep.plan.ranks import owners_of, ranks_of
 
 _APP_WIDE = frozenset({"playback"})
-"""Operators that every engine has: their state is the app's, not the island's."""
+"""Operators that every engine has: their state is the app's, not that of hosted queries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """What lives on an island, by name: nodes of the plan, tables, named windows, aggregations and
+    """What is hosted together, by name: nodes of the plan, tables, named windows, aggregations and
     triggers."""
 
     nodes: frozenset[str]
@@ -82,7 +82,7 @@ class Arrival:
     end: int
 
 
-class Island:
+class HostedQueries:
     """Runs its members on a reference engine of their own.
 
     `reads` and `writes` are streams and, of what is written, tables whose changes are outputs.
@@ -95,7 +95,7 @@ class Island:
         written = [*_written(part), *part.checked.triggers]
         buckets = part.checked.bucket_tables
         stored = [name for name in plan.stored if name in members.tables or name in buckets]
-        self.name = f"island of {', '.join(owners_of(part))}"
+        self.name = f"hosted: {', '.join(owners_of(part))}"
         self.members = members
         self.writes = tuple(dict.fromkeys(name for name in [*written, *stored]))
         schemas = plan.checked.schemas

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lockstep.columns.units import Unit
-from lockstep.execute.columnar.hosted.island import Island, Members
+from lockstep.execute.columnar.hosted.queries import HostedQueries, Members
 from lockstep.execute.columnar.sharing import (
     Item,
     Together,
@@ -25,12 +25,12 @@ from lockstep.plan import AppPlan, QueryNode
 Parts = dict[Item, Sequence[Unit]]
 """The units of each item that has a columnar form."""
 
-Vertices = dict[str, Unit | Island]
+Vertices = dict[str, Unit | HostedQueries]
 CIRCLE = "stands in a circle of streams that feed each other"
 
 
 @dataclass(slots=True)
-class Settling:
+class Hosting:
     """Decides for a plan. `parts` are the units that rules made; `refused` tells why there are none
     for an item, and in the end why any item is hosted. `seconds` make the units of items that may
     stand behind others' timers instead, if there are such; `exchanged` tells whose were taken."""
@@ -42,9 +42,9 @@ class Settling:
     observe: bool = False
     exchanged: set[Item] = field(default_factory=set)
     _together: Together = field(default_factory=Together)
-    _islands: dict[frozenset[Item], Island] = field(default_factory=dict)
+    _hosted: dict[frozenset[Item], HostedQueries] = field(default_factory=dict)
 
-    def settled(self) -> list[Unit | Island]:
+    def parts_in_order(self) -> list[Unit | HostedQueries]:
         """The app's parts in order."""
         self._join_what_is_shared()
         self._host_circles()
@@ -57,7 +57,7 @@ class Settling:
                     {name: _writes(part) for name, part in vertices.items()},
                 )
             )
-            if not self._join_islands(order, vertices) and not self._host_clocks(order, vertices):
+            if not self._join_hosted(order, vertices) and not self._host_clocks(order, vertices):
                 return [vertices[name] for (name,) in order]
 
     # --- what is hosted --------------------------------------------------------------------------
@@ -86,8 +86,8 @@ class Settling:
         return bool(new)
 
     def _host_circles(self) -> None:
-        """Puts every circle of streams on one island, with all who read its streams: in a circle a
-        chunk overtakes the one that it comes of."""
+        """Hosts every circle of streams, with all who read its streams: in a circle a chunk
+        overtakes the one that it comes of."""
         reads: dict[str, Sequence[str]] = {}
         writes: dict[str, Sequence[str]] = {}
         items: dict[str, Item] = {}
@@ -110,9 +110,9 @@ class Settling:
                 self._host(inside, CIRCLE)
                 self._together.join(inside)
 
-    def _join_islands(self, order: Sequence[Sequence[str]], vertices: Vertices) -> bool:
-        """Makes one island of those that feed each other, with what lies between; whether there
-        were any."""
+    def _join_hosted(self, order: Sequence[Sequence[str]], vertices: Vertices) -> bool:
+        """Hosts those together that feed each other, with what lies between; whether there were
+        any."""
         circles = [circle for circle in order if len(circle) > 1]
         for circle in circles:
             items = [item for name in circle for item in self._items_of(name, vertices)]
@@ -127,7 +127,7 @@ class Settling:
         for (name,) in order:
             part = vertices[name]
             behind = next((timed[read] for read in part.reads if read in timed), None)
-            if behind is not None and not isinstance(part, Island) and hears_timers(part):
+            if behind is not None and not isinstance(part, HostedQueries) and hears_timers(part):
                 for item in self._items_of(name, vertices):
                     reason = f"goes by timers of its own behind those of {behind}"
                     changed |= self._exchange(item) or self._host([item], reason)
@@ -151,31 +151,31 @@ class Settling:
 
     def _items_of(self, name: str, vertices: Vertices) -> list[Item]:
         part = vertices[name]
-        if isinstance(part, Island):
-            return [item for item in self.refused if self._island_of(item) == name]
+        if isinstance(part, HostedQueries):
+            return [item for item in self.refused if self._vertex_of(item) == name]
         return [item for item, units in self.parts.items() if any(u is part for u in units)]
 
-    def _island_of(self, item: Item) -> str:
-        return f"island {self._together.root(item)}"
+    def _vertex_of(self, item: Item) -> str:
+        return f"hosted {self._together.root(item)}"
 
     def _vertices(self) -> Vertices:
-        """Units and islands by name, in the order of the plan."""
+        """Units and hosted queries by name, in the order of the plan."""
         vertices: Vertices = {}
         for units in self.parts.values():
             for unit in units:
                 vertices[unit.name] = unit
         hosted: dict[str, list[Item]] = {}
         for item in self.refused:
-            hosted.setdefault(self._island_of(item), []).append(item)
+            hosted.setdefault(self._vertex_of(item), []).append(item)
         for name, items in hosted.items():
-            vertices[name] = self._island(frozenset(items))
+            vertices[name] = self._made(frozenset(items))
         return vertices
 
-    def _island(self, items: frozenset[Item]) -> Island:
-        found = self._islands.get(items)
+    def _made(self, items: frozenset[Item]) -> HostedQueries:
+        found = self._hosted.get(items)
         if found is None:
-            made = Island(self.plan, members(self.plan, sorted(items)), observe=self.observe)
-            found = self._islands[items] = made
+            made = HostedQueries(self.plan, members(self.plan, sorted(items)), observe=self.observe)
+            found = self._hosted[items] = made
         return found
 
 
@@ -185,7 +185,7 @@ def hears_timers(unit: Unit) -> bool:
 
 
 def members(plan: AppPlan, items: Sequence[Item]) -> Members:
-    """The members of an island that are these items."""
+    """The items as members of hosted queries."""
     by_kind: dict[str, set[str]] = {}
     for item in items:
         kind, _, name = item.partition("/")
@@ -199,8 +199,8 @@ def members(plan: AppPlan, items: Sequence[Item]) -> Members:
     )
 
 
-def _writes(part: Unit | Island) -> tuple[str, ...]:
-    return part.writes if isinstance(part, Island) else (part.writes,)
+def _writes(part: Unit | HostedQueries) -> tuple[str, ...]:
+    return part.writes if isinstance(part, HostedQueries) else (part.writes,)
 
 
 def _followers(
