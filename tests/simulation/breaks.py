@@ -189,7 +189,7 @@ BREAKS: Final[dict[str, Break]] = {
         frozenset({"generation"}),
         patched=_put(
             ("lockstep.bus.tails.may_begin", _always),
-            (f"{_PROCESSOR}.replica.replica.standing", _recorded),
+            (f"{_PROCESSOR}.replica.leading.standing", _recorded),
         ),
     ),
     "write": Break(

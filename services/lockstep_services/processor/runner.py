@@ -21,7 +21,8 @@ from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.lead.leadership import Leadership
 from lockstep_services.processor.publish.following import FollowLoop
 from lockstep_services.processor.publish.publishing import Publishing
-from lockstep_services.processor.replica.replica import Replica, Surroundings
+from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.site import Surroundings
 from lockstep_services.processor.replica.standing import RestartReplicaError
 from lockstep_services.processor.revise.basing import BaseLoop
 from lockstep_services.processor.revise.beginning import begin
@@ -56,7 +57,8 @@ class GroupRunner:
         """The desired version and placement from now on."""
         self._view, self._nodes = view, nodes
         if self._replica is not None:
-            self._replica.target, self._replica.target_nodes = view, nodes
+            wanted = self._replica.running.wanted
+            wanted.view, wanted.nodes = view, nodes
 
     def status(self) -> GroupStatus | None:
         """For heartbeats; None while it begins."""
@@ -65,7 +67,7 @@ class GroupRunner:
     def look_at_lease(self) -> None:
         """The lease may have become free just now."""
         if self._replica is not None:
-            self._replica.lease_due.ring()
+            self._replica.lead.lease_due.set()
 
     async def run(self) -> None:
         """Until cancelled or drained; errors come out after everything was given back."""
@@ -92,11 +94,12 @@ class GroupRunner:
         replica, publishing = self._replica, self._publishing
         if replica is None or publishing is None or self._leadership is None:
             return
-        replica.draining = True
         if self._fold is not None:
+            self._fold.pause()
             await self._fold.at_rest()
-        if replica.is_active and not await publishing.flush(FLUSH_LIMIT_MS):
-            self._log.warning("not everything was published", held=len(replica.engine.outbox))
+        if replica.lead.is_active and not await publishing.flush(FLUSH_LIMIT_MS):
+            held = len(replica.running.engine.outbox)
+            self._log.warning("not everything was published", held=held)
         await self._leadership.end()
 
     async def _live(self) -> None:
@@ -109,16 +112,18 @@ class GroupRunner:
             finally:
                 self._replica = None
                 self._is_over.set()
-                await replica.engine.close()
+                await replica.running.engine.close()
         finally:
             offload.close()
 
     async def _loops(self, replica: Replica) -> None:
-        fold = FoldLoop(replica)
-        revisions = RevisionLoop(replica)
-        writes = Writes(replica)
-        answers = Answers(replica, writes, lambda command: commands.carry_out(command))
-        publishing = Publishing(replica)
+        site, running, lead = replica.site, replica.running, replica.lead
+        reach, published = replica.reach, replica.published
+        fold = FoldLoop(site, running, lead, reach, published)
+        revisions = RevisionLoop(site, running, lead, reach)
+        writes = Writes(site)
+        answers = Answers(site, running, writes, lambda command: commands.carry_out(command))
+        publishing = Publishing(site, running, lead, published.to_publish, replica.trouble)
         leadership = Leadership(
             replica,
             publishing,
@@ -127,17 +132,18 @@ class GroupRunner:
             on_end=answers.close,
         )
         upgrade = UpgradeLoop(replica, fold, publishing, revisions, leadership)
-        commands = Commands(replica, fold, publishing, leadership, revisions)
+        commands = Commands(site, running, fold, publishing, leadership, revisions)
         follow = FollowLoop(replica, leadership.tell)
-        warm = WarmLoop(replica, fold, leadership.tell)
-        basing = BaseLoop(replica)
+        warm = WarmLoop(site, running, lead, reach, published, fold, leadership.tell)
+        basing = BaseLoop(site, running)
         fold.on_writes = writes.folded
         fold.on_rows = lambda up_to: leadership.tell(facts.RowsHeld(up_to))
-        if (last := replica.engine.outbox.last_id) is not None:
+        if (last := running.engine.outbox.last_id) is not None:
             leadership.tell(facts.RowsHeld(last))
         self._replica, self._fold, self._publishing = replica, fold, publishing
         self._leadership, self._upgrade, self._warm = leadership, upgrade, warm
-        self._log.info("folding", position=replica.engine.position, version=replica.engine.version)
+        engine = running.engine
+        self._log.info("folding", position=engine.position, version=engine.version)
         try:
             await run_side_by_side(
                 fold.run, publishing.bury, follow.run, leadership.run, revisions.run, upgrade.run,

@@ -13,7 +13,7 @@ from lockstep.frame import Context, Service, ThreadOffload
 from lockstep.plan import AppPlan
 from lockstep.settings import Settings
 from lockstep_services.processor.lead.leadership import LEASE_NUDGE
-from lockstep_services.processor.replica.replica import MakeOffload, Surroundings
+from lockstep_services.processor.replica.site import MakeOffload, Surroundings
 from lockstep_services.processor.runner import GroupRunner
 from lockstep_services.processor.state.engine import Engines, MakeExecutor
 from lockstep_services.processor.state.spark import SparkExecutors

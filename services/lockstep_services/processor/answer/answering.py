@@ -20,7 +20,8 @@ from lockstep.control import (
 from lockstep.events import Fault, LockstepError
 from lockstep.siddhiql import CheckedOnDemand, SiddhiQLError, check_on_demand
 from lockstep_services.processor.answer.writing import Writes
-from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.running import Running
+from lockstep_services.processor.replica.site import Site
 
 Carry = Callable[[Command], Awaitable[CommandAnswer]]
 
@@ -28,8 +29,9 @@ Carry = Callable[[Command], Awaitable[CommandAnswer]]
 class Answers:
     """Open while this replica leads."""
 
-    def __init__(self, replica: Replica, writes: Writes, carry_out: Carry) -> None:
-        self._replica = replica
+    def __init__(self, site: Site, running: Running, writes: Writes, carry_out: Carry) -> None:
+        self._site = site
+        self._running = running
         self._writes = writes
         self._carry_out = carry_out
         self._open: list[Subscription] = []
@@ -57,7 +59,7 @@ class Answers:
             await work
 
     async def _subscribe(self) -> None:
-        topics, app = self._replica.around.world.bus.topics, self._replica.name.app
+        topics, app = self._site.world.bus.topics, self._site.name.app
         # One by one: when the second cannot be had, `close` knows of the first.
         self._open.append(await topics.respond(question_subject(app), self._question))
         self._open.append(await topics.respond(command_subject(app), self._command))
@@ -74,7 +76,7 @@ class Answers:
     async def answer(self, question: OnDemandQuestion) -> OnDemandAnswer:
         """Rows and columns of what was read, the number of rows written, or what is wrong."""
         try:
-            checked = check_on_demand(question.query, self._replica.engine.plan.checked)
+            checked = check_on_demand(question.query, self._running.engine.plan.checked)
             if checked.is_write:
                 return await self._written(question)
             return await self._found(checked, question.query)
@@ -89,12 +91,12 @@ class Answers:
             )
 
     async def _found(self, checked: CheckedOnDemand, query: str) -> OnDemandAnswer:
-        position, rows = await self._replica.engine.on_demand(query)
+        position, rows = await self._running.engine.on_demand(query)
         columns = [(one.name, str(one.type)) for one in checked.output.attributes]
         return OnDemandAnswer(rows=[list(row) for row in rows], columns=columns, position=position)
 
     async def _written(self, question: OnDemandQuestion) -> OnDemandAnswer:
-        request_id = question.request_id or self._replica.around.randomness.uuid_hex()
+        request_id = question.request_id or self._site.randomness.uuid_hex()
         outcome = await self._writes.write(question.query, request_id)
         problem = outcome.problem
         if problem is None:

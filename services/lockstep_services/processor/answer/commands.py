@@ -12,7 +12,8 @@ from lockstep.events import LockstepError, Position, UnavailableError
 from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.lead.leadership import Leadership
 from lockstep_services.processor.publish.publishing import Publishing
-from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.running import Running
+from lockstep_services.processor.replica.site import Site
 from lockstep_services.processor.replica.standby import HOT, candidates, takers
 from lockstep_services.processor.revise.revisions import REFUSED, RevisionLoop
 
@@ -29,19 +30,21 @@ class Commands:
 
     def __init__(
         self,
-        replica: Replica,
+        site: Site,
+        running: Running,
         fold: FoldLoop,
         publishing: Publishing,
         leadership: Leadership,
         revisions: RevisionLoop,
     ) -> None:
-        self._replica = replica
+        self._site = site
+        self._running = running
         self._fold = fold
         self._publishing = publishing
         self._leadership = leadership
         self._revisions = revisions
-        self._clock = replica.around.clock
-        self._topics = replica.around.world.bus.topics
+        self._clock = self._site.clock
+        self._topics = self._site.world.bus.topics
 
     async def carry_out(self, command: Command) -> CommandAnswer:
         """What came of it."""
@@ -53,7 +56,7 @@ class Commands:
 
     async def run(self) -> None:
         """Until cancelled."""
-        subject = snapshot_subject(self._replica.name.app, self._replica.around.node)
+        subject = snapshot_subject(self._site.name.app, self._site.node)
         answering = await self._topics.respond(subject, self._asked_by_leader)
         try:
             await asyncio.Event().wait()
@@ -62,11 +65,10 @@ class Commands:
 
     async def _snapshot(self) -> CommandAnswer:
         """By a standby if there is one, so that nothing pauses here."""
-        replica = self._replica
-        standbys = takers(replica.others(), replica.engine.version)
+        standbys = takers(self._site.others(), self._running.engine.version)
         if standbys:
-            wish = Command("snapshot", position=replica.engine.position)
-            subject = snapshot_subject(replica.name.app, standbys[0])
+            wish = Command("snapshot", position=self._running.engine.position)
+            subject = snapshot_subject(self._site.name.app, standbys[0])
             try:
                 raw = await self._topics.request(
                     subject, msgspec.json.encode(wish), timeout_ms=STANDBY_LIMIT_MS
@@ -99,14 +101,14 @@ class Commands:
     async def _has_folded(self, position: Position) -> bool:
         """What the leader had folded when it was asked, its revision shall hold as well."""
         deadline_ms = self._clock.monotonic_ms() + STANDBY_LIMIT_MS // 2
-        while self._replica.engine.position < position:
+        while self._running.engine.position < position:
             if self._clock.monotonic_ms() > deadline_ms:
                 return False
             await self._clock.sleep_ms(POLL_MS)
         return True
 
     async def _hand_over(self, node: str | None) -> CommandAnswer:
-        ready = candidates(self._replica.others())
+        ready = candidates(self._site.others())
         if node is not None and node not in ready:
             return CommandAnswer(False, f"'{node}' is no ready standby")
         if not ready:
@@ -127,15 +129,15 @@ class Commands:
         """What the standby still has to fold, users would wait for: so it is waited for before,
         while this replica goes on. For a while; then the lead moves as things are.
         """
-        replica, clock = self._replica, self._clock
-        hot = [beat.node for beat, one in replica.others() if one.standby == HOT]
+        clock = self._clock
+        hot = [beat.node for beat, one in self._site.others() if one.standby == HOT]
         if node not in hot:
             return  # it folds nothing before it leads
-        near_ms = NEAR_GATHERINGS * replica.around.settings.processor.standby_gather_ms
+        near_ms = NEAR_GATHERINGS * self._site.settings.processor.standby_gather_ms
         deadline_ms = clock.monotonic_ms() + CATCH_UP_LIMIT_MS
-        subject = snapshot_subject(replica.name.app, node)
+        subject = snapshot_subject(self._site.name.app, node)
         while (asked_ms := clock.monotonic_ms()) < deadline_ms:
-            wish = Command("reach", position=replica.engine.position)
+            wish = Command("reach", position=self._running.engine.position)
             try:
                 await self._topics.request(
                     subject, msgspec.json.encode(wish), timeout_ms=STANDBY_LIMIT_MS

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from lockstep.events import UnavailableError, WriteRecord
 from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
-from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.site import Site
 
 ASK_AGAIN = "ask again with the same request id: what was applied is not applied twice"
 
@@ -30,8 +30,8 @@ class _Caller:
 class Writes:
     """The writes that somebody waits for. `folded` hears of every outcome."""
 
-    def __init__(self, replica: Replica) -> None:
-        self._replica = replica
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self._waiting: dict[str, list[_Caller]] = {}
         self._count = 0
 
@@ -41,7 +41,7 @@ class Writes:
         Raises UnavailableError when too many wait, when the log cannot take it, and when it is not
         applied in time: then the outcome is not known yet.
         """
-        settings, clock = self._replica.around.settings.processor, self._replica.around.clock
+        settings, clock = self._site.settings.processor, self._site.clock
         if self._count >= settings.max_waiting_writes:
             raise UnavailableError(
                 f"{self._count} writes are waiting already", hint="ask again in a second"
@@ -50,7 +50,7 @@ class Writes:
         self._waiting.setdefault(request_id, []).append(caller)
         self._count += 1
         try:
-            await self._replica.input.append(WriteRecord(text, request_id, clock.now_ms()))
+            await self._site.input.append(WriteRecord(text, request_id, clock.now_ms()))
             await wait_set(caller.told, clock, settings.write_timeout_ms)
         finally:
             self._forget(request_id, caller)

@@ -15,7 +15,9 @@ from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
 from lockstep_services.processor.fold.slicing import SliceSize, gather_ms
-from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.leading import Lead, Published, Reach
+from lockstep_services.processor.replica.running import Running
+from lockstep_services.processor.replica.site import Site
 
 IDLE_WAIT_MS: Final = 500
 FULL_WAIT_MS: Final = 200
@@ -34,10 +36,16 @@ class TrimmedAwayError(LockstepError):
 class FoldLoop:
     """`run` in one task. `pause` makes it stand still between slices."""
 
-    def __init__(self, replica: Replica) -> None:
-        self._replica = replica
-        self._settings = replica.around.settings.processor
-        self._clock = replica.around.clock
+    def __init__(
+        self, site: Site, running: Running, lead: Lead, reach: Reach, published: Published
+    ) -> None:
+        self._site = site
+        self._running = running
+        self._lead = lead
+        self._reach = reach
+        self._published = published
+        self._settings = site.settings.processor
+        self._clock = site.clock
         self._size = SliceSize(
             limit=self._settings.slice_max_events, target_ms=self._settings.slice_target_ms
         )
@@ -54,7 +62,7 @@ class FoldLoop:
         self._pauses += 1
 
     async def at_rest(self) -> None:
-        """Paused or draining: returns when the slice under way has ended."""
+        """Paused: returns when the slice under way has ended."""
         async with self._busy:
             pass
 
@@ -64,13 +72,12 @@ class FoldLoop:
 
     async def run(self) -> None:
         """Until cancelled; errors of the executor come out."""
-        replica = self._replica
         while True:
-            if self._pauses or replica.draining or not replica.may_fold:
+            if self._pauses or not self._reach.may_fold:
                 await self._clock.sleep_ms(FULL_WAIT_MS // 4)
-            elif len(replica.engine.outbox) >= self._settings.hold_back_max_outputs:
-                replica.space.clear()
-                await wait_set(replica.space.event, self._clock, FULL_WAIT_MS)
+            elif len(self._running.engine.outbox) >= self._settings.hold_back_max_outputs:
+                self._published.space.clear()
+                await wait_set(self._published.space, self._clock, FULL_WAIT_MS)
             else:
                 await self.step()
             await self.touch()
@@ -80,39 +87,37 @@ class FoldLoop:
         if self._clock.monotonic_ms() - self._touched_ms < TOUCH_EVERY_MS:
             return
         async with self._busy:
-            if not self._pauses and self._replica.may_fold:
+            if not self._pauses and self._reach.may_fold:
                 self._touched_ms = self._clock.monotonic_ms()
-                await self._replica.engine.touch()
+                await self._running.engine.touch()
 
     async def step(self) -> None:
         """One slice, or one tick that is due, or a wait for either."""
-        replica = self._replica
-        position = replica.engine.position
+        position = self._running.engine.position
         if not self._ahead or self._behind != position:
-            self._ahead, self._behind = await self._read(replica.input, position), position
+            self._ahead, self._behind = await self._read(self._site.input, position), position
         async with self._busy:
-            if self._pauses or replica.draining or not replica.may_fold:
+            if self._pauses or not self._reach.may_fold:
                 return
-            if replica.engine.position != position:
+            if self._running.engine.position != position:
                 return  # a revision was restored meanwhile
             if not self._ahead:
-                if replica.is_active:
+                if self._lead.is_active:
                     await self._keep_time()
                 return
             taken = self._size.fit(map(_events_in, self._ahead))
             entries, self._ahead = self._ahead[:taken], self._ahead[taken:]
             await self._fold(entries, has_more=bool(self._ahead))
-            self._behind = replica.engine.position
+            self._behind = self._running.engine.position
         pause_ms = gather_ms(
-            is_active=replica.is_active,
+            is_active=self._lead.is_active,
             has_more=bool(self._ahead),
             standby_gather_ms=self._settings.standby_gather_ms,
         )
         if pause_ms:
-            await wait_set(replica.promoted.event, self._clock, pause_ms)
+            await wait_set(self._lead.promoted, self._clock, pause_ms)
 
     async def _read(self, log: InputLog, position: Position) -> Sequence[EncodedEntry]:
-        replica = self._replica
         entries = await log.read_encoded(
             position,
             max_records=min(self._size.records_to_read, READ_MAX_RECORDS),
@@ -124,53 +129,53 @@ class FoldLoop:
             first, _ = await log.bounds()
             if first > position + 1:
                 raise TrimmedAwayError(
-                    f"the log begins at {first}", where=f"{replica.name.app} at {position}"
+                    f"the log begins at {first}", where=f"{self._site.name.app} at {position}"
                 )
         return entries
 
     async def _fold(self, entries: Sequence[EncodedEntry], *, has_more: bool) -> None:
-        replica, labels = self._replica, self._replica.labels
+        labels = self._site.labels
         started_ms = self._clock.monotonic_ms()
-        replica.folding_since_ms = started_ms
-        folded = await replica.engine.fold(entries)
-        replica.folding_since_ms = None
+        self._reach.folding_since_ms = started_ms
+        folded = await self._running.engine.fold(entries)
+        self._reach.folding_since_ms = None
         self._touched_ms = self._clock.monotonic_ms()
         result, events = folded.result, folded.events
         took_ms = self._clock.monotonic_ms() - started_ms
         self._size.took(took_ms, max(events, len(entries)), has_more=has_more)
-        replica.log_end = max(replica.log_end, result.position)
+        self._reach.log_end = max(self._reach.log_end, result.position)
         if result.writes:
             self.on_writes(result.writes)
         if result.rows:
             self.on_rows(result.rows[-1].id)
-        if result.faults or not replica.engine.outbox.is_empty:
-            replica.to_publish.ring()
-        metrics = replica.around.metrics
-        replica.count("lockstep_processor_events_total", events)
+        if result.faults or not self._running.engine.outbox.is_empty:
+            self._published.to_publish.set()
+        metrics = self._site.metrics
+        self._site.count("lockstep_processor_events_total", events)
         if folded.repeated:
-            replica.count("lockstep_processor_repeated_events_total", folded.repeated)
+            self._site.count("lockstep_processor_repeated_events_total", folded.repeated)
         metrics.observe("lockstep_processor_slice_events", events, **labels)
         metrics.observe("lockstep_processor_slice_ms", took_ms, **labels)
-        replica.gauge("lockstep_processor_input_position", result.position)
-        replica.gauge("lockstep_processor_lag_positions", replica.lag)
-        replica.gauge("lockstep_processor_held_back_outputs", len(replica.engine.outbox))
-        replica.gauge("lockstep_processor_state_rows", replica.engine.state_rows)
+        self._site.gauge("lockstep_processor_input_position", result.position)
+        self._site.gauge("lockstep_processor_lag_positions", self._reach.progress.lag)
+        self._site.gauge("lockstep_processor_held_back_outputs", len(self._running.engine.outbox))
+        self._site.gauge("lockstep_processor_state_rows", self._running.engine.state_rows)
 
     async def _keep_time(self) -> None:
         """A tick when a timer is due and nothing came; also the very first record of a new log."""
-        replica, engine = self._replica, self._replica.engine
+        engine = self._running.engine
         due_ms = engine.next_due_ms
         now_ms = self._clock.now_ms()
         begins = not engine.has_started and engine.position == 0
         if not begins and (due_ms is None or due_ms > now_ms):
             return
         # Equal ids keep a leader that is not sure of its first try from ticking twice.
-        dedup_id = f"tick/{replica.epoch}/{engine.position}/{due_ms}"
-        await replica.input.append(TickRecord(now_ms), dedup_id=dedup_id)
+        dedup_id = f"tick/{self._lead.epoch}/{engine.position}/{due_ms}"
+        await self._site.input.append(TickRecord(now_ms), dedup_id=dedup_id)
 
     def _patience_ms(self) -> int:
-        due_ms = self._replica.engine.next_due_ms
-        if due_ms is None or not self._replica.is_active:
+        due_ms = self._running.engine.next_due_ms
+        if due_ms is None or not self._lead.is_active:
             return IDLE_WAIT_MS
         return min(IDLE_WAIT_MS, max(1, due_ms - self._clock.now_ms()))
 

@@ -7,7 +7,9 @@ from enum import Enum
 from lockstep.bus import Accepted, OutputTail
 from lockstep.events import ClaimRecord, Generation, UnavailableError
 from lockstep.leader.protocol import Permit, facts
-from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.leading import Published
+from lockstep_services.processor.replica.running import Running
+from lockstep_services.processor.replica.site import Site
 
 
 class Begun(Enum):
@@ -22,39 +24,41 @@ class Begun(Enum):
 class Claims:
     """Of one replica. RestartReplicaError where the log goes on with another state than its own."""
 
-    def __init__(self, replica: Replica) -> None:
-        self._replica = replica
-        self._log = replica.around.log.bind(**replica.labels)
+    def __init__(self, site: Site, running: Running, published: Published) -> None:
+        self._site = site
+        self._running = running
+        self._published = published
+        self._log = site.log
 
     async def read_tail(self) -> facts.Fact:
         """Where the output log ends."""
         try:
-            tail = await self._replica.output.tail()
+            tail = await self._site.output.tail()
         except UnavailableError as error:
             self._log.warning("output log away", error=str(error))
             return facts.TailUnavailable()
-        self._replica.saw(tail)
+        self._published.saw(tail)
         return facts.TailRead(as_fact(tail))
 
     async def claim(self, epoch: int, expected_sequence: int) -> facts.Fact:
         """Claims the log for the state that runs here."""
-        claim = self._claim_of(epoch, self._replica.generation)
+        claim = self._claim_of(epoch, self._running.generation)
         try:
-            outcome = await self._replica.output.append(claim, expected_sequence=expected_sequence)
+            outcome = await self._site.output.append(claim, expected_sequence=expected_sequence)
         except UnavailableError as error:
             self._log.warning("claim without an answer", error=str(error))
             return facts.ClaimUnknown()
         if isinstance(outcome, Accepted):
-            self._replica.record()
+            self._running.record()
             return facts.ClaimAccepted(epoch, outcome.sequence)
-        self._replica.saw(outcome.tail)
+        self._published.saw(outcome.tail)
         return facts.ClaimRefused(as_fact(outcome.tail))
 
     async def begin(self, permit: Permit, generation: Generation) -> tuple[facts.Fact, Begun]:
         """Claims the log for a state that this replica goes over to when the claim stands."""
         claim = self._claim_of(permit.epoch, generation)
         try:
-            outcome = await self._replica.output.append(
+            outcome = await self._site.output.append(
                 claim, expected_sequence=permit.expected_sequence
             )
         except UnavailableError as error:
@@ -65,8 +69,7 @@ class Claims:
         return facts.AppendRefused(as_fact(outcome.tail)), Begun.REFUSED
 
     def _claim_of(self, epoch: int, generation: Generation) -> ClaimRecord:
-        around = self._replica.around
-        return ClaimRecord(epoch, around.node, around.clock.now_ms(), generation)
+        return ClaimRecord(epoch, self._site.node, self._site.clock.now_ms(), generation)
 
 
 def as_fact(tail: OutputTail) -> facts.Tail:

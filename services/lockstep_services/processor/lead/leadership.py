@@ -58,14 +58,15 @@ class Leadership:
         on_begin: Hook,
         on_end: Hook,
     ) -> None:
-        self._replica = replica
+        self._site, self._running = replica.site, replica.running
+        self._lead, self._reach = replica.lead, replica.reach
+        self._published, self._trouble = replica.published, replica.trouble
         self._publishing = publishing
-        self._claims = Claims(replica)
-        self._around = replica.around
-        self._leases = replica.around.world.leases
-        self._clock = replica.around.clock
-        self._leader = replica.around.settings.leader
-        self._log = replica.around.log.bind(**replica.labels)
+        self._claims = Claims(self._site, self._running, self._published)
+        self._leases = self._site.world.leases
+        self._clock = self._site.clock
+        self._leader = self._site.settings.leader
+        self._log = self._site.log
         self._before_claim = before_claim
         self._on_begin = on_begin
         self._on_end = on_end
@@ -77,10 +78,12 @@ class Leadership:
             retry_every_ms=self._leader.retry_ms,
         )
         self._hearing = LogHearing(
-            replica.around.world.bus.healthy,
+            self._site.world.bus.healthy,
             self._clock,
             ask_after_ms=self._leader.lease_ttl_ms,
-            patience_ms=lambda: patience_ms(replica.standby, self._leader.lease_ttl_ms),
+            patience_ms=lambda: patience_ms(
+                self._running.wanted.standby, self._leader.lease_ttl_ms
+            ),
         )
         self._beginning: tuple[Generation, asyncio.Future[Begun]]
         self._lease: Lease | None = None
@@ -89,24 +92,24 @@ class Leadership:
         self._term_lane: asyncio.Queue[_AboutTerm] = asyncio.Queue()
         self._ready: bool | None = None
         self._deferring = False
-        self._turn = Turn(replica)
+        self._turn = Turn(self._site, self._running.wanted, self._lead)
         self._contact_ms = self._clock.monotonic_ms()
 
     @property
     def resource(self) -> str:
         """What the lease is about."""
-        name = self._replica.name
+        name = self._site.name
         return f"processor/{name.app}/{name.group}/{name.partition}"
 
     def tell(self, fact: facts.Fact) -> None:
         """A fact for the protocol; what follows from it is put on its way."""
         self._state, instructions = advance(self._state, fact, self._rules)
-        self._replica.permit = self._state.permit if isinstance(self._state, Leading) else None
-        self._replica.promote(isinstance(self._state, Candidate | Claiming | Leading))
+        self._lead.permit = self._state.permit if isinstance(self._state, Leading) else None
+        self._lead.promote(isinstance(self._state, Candidate | Claiming | Leading))
         for instruction in instructions:
             match instruction:
                 case todo.TrimHeld(up_to):
-                    self._replica.know(up_to)
+                    self._published.know(up_to)
                 case todo.TermBegan() | todo.TermEnded():
                     self._term_lane.put_nowait(instruction)
                 case todo.ReadTail() | todo.AppendClaim() | todo.Publish() | todo.AppendBeginning():
@@ -130,7 +133,7 @@ class Leadership:
 
     async def hand_over(self, to: str) -> bool:
         """Gives the lead to `to`, a listening standby; False when there was no lead to give."""
-        if not self._replica.is_active:
+        if not self._lead.is_active:
             return False
         self.tell(facts.HandOverRequested(to))
         await self._until(Standby, Stopped)
@@ -149,7 +152,7 @@ class Leadership:
 
     async def abandon(self) -> None:
         """After a failure: the lease goes back if that is possible, wherever the protocol was."""
-        self._replica.permit = None
+        self._lead.permit = None
         lease, self._lease = self._lease, None
         if lease is not None:
             try:
@@ -165,7 +168,6 @@ class Leadership:
     # --- time and readiness ----------------------------------------------------------------------
 
     async def _tick(self) -> None:
-        replica = self._replica
         while True:
             if (defers := self._turn.defers()) != self._deferring:
                 self._deferring = defers
@@ -173,26 +175,26 @@ class Leadership:
             # Who cannot reach the log leaves the lease to others: time stands still for it.
             if self._turn.has_come() and not self._hearing.is_deaf:
                 self.tell(facts.TimePassed(self._clock.monotonic_ms()))
-            if replica.is_ready != self._ready:
-                self._ready = replica.is_ready
+            if self._reach.is_ready != self._ready:
+                self._ready = self._reach.is_ready
                 self.tell(facts.ReadinessChanged(self._ready))
-            if replica.lease_due.event.is_set():
-                replica.lease_due.clear()
+            if self._lead.lease_due.is_set():
+                self._lead.lease_due.clear()
                 self.tell(facts.LeadOffered())
             self._mind_isolation()
-            await wait_set(replica.lease_due.event, self._clock, TICK_MS)
+            await wait_set(self._lead.lease_due, self._clock, TICK_MS)
 
     def _mind_isolation(self) -> None:
-        replica, now_ms = self._replica, self._clock.monotonic_ms()
-        if self._hearing.is_deaf and replica.is_promoted:
-            replica.trouble = f"the bus has not answered for {self._hearing.silent_ms} ms"
+        now_ms = self._clock.monotonic_ms()
+        if self._hearing.is_deaf and self._lead.promoted.is_set():
+            self._trouble.text = f"the bus has not answered for {self._hearing.silent_ms} ms"
             self._log.error("isolated from the bus", silent_ms=self._hearing.silent_ms)
             self.tell(facts.Isolated())
-        if self._around.watch.alive("coordinator"):
+        if self._site.watch.alive("coordinator"):
             self._contact_ms = now_ms
         silent_ms = now_ms - self._contact_ms
-        if replica.is_active and silent_ms > self._around.settings.processor.isolation_timeout_ms:
-            replica.trouble = f"cut off from lease server and coordinators for {silent_ms} ms"
+        if self._lead.is_active and silent_ms > self._site.settings.processor.isolation_timeout_ms:
+            self._trouble.text = f"cut off from lease server and coordinators for {silent_ms} ms"
             self._log.error("isolated", silent_ms=silent_ms)
             self.tell(facts.Isolated())
 
@@ -215,14 +217,14 @@ class Leadership:
         match instruction:
             case todo.AcquireLease():
                 self._lease = await self._leases.acquire(
-                    self.resource, self._around.node, ttl_ms=self._leader.lease_ttl_ms
+                    self.resource, self._site.node, ttl_ms=self._leader.lease_ttl_ms
                 )
                 return facts.LeaseAcquired() if self._lease else facts.LeaseRefused()
             case todo.RenewLease():
                 self._lease = None if lease is None else await self._leases.renew(lease)
                 if self._lease is not None:
                     return facts.LeaseRenewed()
-                self._around.metrics.count("lockstep_lease_lost_total", resource=self.resource)
+                self._site.metrics.count("lockstep_lease_lost_total", resource=self.resource)
                 return facts.LeaseLost()
             case todo.ReleaseLease():
                 self._lease = None
@@ -232,7 +234,7 @@ class Leadership:
                 self._lease = None
                 handed = lease is not None and await self._leases.hand_over(lease, to)
                 self._log.info("handed over", to=to, handed=handed)
-                topics, app = self._around.world.bus.topics, self._replica.name.app
+                topics, app = self._site.world.bus.topics, self._site.name.app
                 await topics.publish(LEASE_NUDGE, app.encode())
         return facts.LeaseGivenBack()
 
@@ -266,18 +268,17 @@ class Leadership:
     # --- terms -----------------------------------------------------------------------------------
 
     async def _mind_terms(self) -> None:
-        replica = self._replica
         while True:
             instruction = await self._term_lane.get()
             if isinstance(instruction, todo.TermBegan):
-                replica.epoch = max(replica.epoch, instruction.epoch)
-                held = len(replica.engine.outbox)
+                self._lead.epoch = max(self._lead.epoch, instruction.epoch)
+                held = len(self._running.engine.outbox)
                 self._log.info("leading", epoch=instruction.epoch, held_rows=held)
-                replica.count("lockstep_processor_takeovers_total")
-                replica.gauge("lockstep_processor_epoch", instruction.epoch)
-                replica.to_publish.ring()
+                self._site.count("lockstep_processor_takeovers_total")
+                self._site.gauge("lockstep_processor_epoch", instruction.epoch)
+                self._published.to_publish.set()
                 await self._on_begin()
             else:
-                self._log.warning("stepped down", epoch=replica.epoch, reason=instruction.reason)
+                self._log.warning("stepped down", epoch=self._lead.epoch, reason=instruction.reason)
                 await self._on_end()
-            await self._around.beating.say()
+            await self._site.beating.say()

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.leading import Lead
+from lockstep_services.processor.replica.running import Wanted
+from lockstep_services.processor.replica.site import Site
 from lockstep_services.processor.replica.standby import ACTIVE, defers
 
 PATIENCE_TTLS: Final = 3
@@ -16,10 +18,12 @@ PATIENCE_TTLS: Final = 3
 class Turn:
     """Of one replica, from its beginning on."""
 
-    def __init__(self, replica: Replica) -> None:
-        self._replica = replica
-        self._clock = replica.around.clock
-        self._ttl_ms = replica.around.settings.leader.lease_ttl_ms
+    def __init__(self, site: Site, wanted: Wanted, lead: Lead) -> None:
+        self._site = site
+        self._wanted = wanted
+        self._lead = lead
+        self._clock = site.clock
+        self._ttl_ms = site.settings.leader.lease_ttl_ms
         self._began_ms = self._led_ms = self._clock.monotonic_ms()
         self._has_come = False
 
@@ -35,7 +39,7 @@ class Turn:
 
     def defers(self) -> bool:
         """Whether a ready replica lives that the lead is to be left to by one that is not."""
-        others = [group for _, group in self._replica.others()]
+        others = [group for _, group in self._site.others()]
         now_ms = self._clock.monotonic_ms()
         if any(group.role == ACTIVE for group in others):
             self._led_ms = now_ms
@@ -43,9 +47,9 @@ class Turn:
         return defers(others, leaderless_ms=leaderless_ms, patience_ms=self.patience_ms)
 
     def _comes(self) -> bool:
-        replica, others = self._replica, self._replica.others()
-        preferred = replica.target_nodes[:1]
-        first_ever = replica.epoch == 0 and not any(group.role == ACTIVE for _, group in others)
+        others = self._site.others()
+        preferred = self._wanted.nodes[:1]
+        first_ever = self._lead.epoch == 0 and not any(group.role == ACTIVE for _, group in others)
         if first_ever and preferred and preferred[0] in [beat.node for beat, _ in others]:
             return self._clock.monotonic_ms() - self._began_ms > self._ttl_ms
         return True

@@ -17,7 +17,10 @@ from lockstep.events import OutputRecord, OutputRow, UnavailableError
 from lockstep.execute.contract import EventFault
 from lockstep.frame import wait_set
 from lockstep.leader.protocol import Permit, facts
-from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.leading import Lead
+from lockstep_services.processor.replica.replica import Trouble
+from lockstep_services.processor.replica.running import Running
+from lockstep_services.processor.replica.site import Site
 
 MAX_ROWS: Final = 32_768
 BURY_EVERY_MS: Final = 500
@@ -28,76 +31,78 @@ FLUSH_POLL_MS: Final = 5
 class Publishing:
     """`publish` answers one instruction of the protocol; `bury` runs in a task of its own."""
 
-    def __init__(self, replica: Replica) -> None:
-        self._replica = replica
-        self._clock = replica.around.clock
-        self._log = replica.around.log.bind(**replica.labels)
+    def __init__(
+        self, site: Site, running: Running, lead: Lead, to_publish: asyncio.Event, trouble: Trouble
+    ) -> None:
+        self._site = site
+        self._running = running
+        self._lead = lead
+        self._to_publish = to_publish
+        self._trouble = trouble
+        self._clock = site.clock
+        self._log = site.log
         self._max_rows = MAX_ROWS
         self._burying = asyncio.Lock()
 
     async def publish(self, permit: Permit) -> facts.Fact:
         """Appends the first held rows; gives what came of it."""
-        replica = self._replica
         try:
             await self.bury_due()
-            return await self._append(permit, replica.engine.outbox.next_rows(self._max_rows))
+            return await self._append(permit, self._running.engine.outbox.next_rows(self._max_rows))
         except UnavailableError as error:
-            replica.trouble = str(error)
+            self._trouble.text = str(error)
             self._log.warning("cannot publish", error=str(error))
             await self._clock.sleep_ms(PAUSE_MS)
             return facts.AppendUnknown()
 
     async def bury(self) -> None:
         """Until cancelled: dead letters that no row waits for become durable while this leads."""
-        replica = self._replica
         while True:
-            await wait_set(replica.to_publish.event, self._clock, BURY_EVERY_MS)
-            replica.to_publish.clear()
+            await wait_set(self._to_publish, self._clock, BURY_EVERY_MS)
+            self._to_publish.clear()
             try:
-                if replica.is_active:
+                if self._lead.is_active:
                     await self.bury_due()
             except UnavailableError as error:
-                replica.trouble = str(error)
+                self._trouble.text = str(error)
                 await self._clock.sleep_ms(PAUSE_MS)
 
     async def bury_due(self) -> None:
         """Dead letters that stand in front of the next rows."""
         async with self._burying:
-            outbox = self._replica.engine.outbox
+            outbox = self._running.engine.outbox
             while faults := outbox.next_faults():
                 await self._bury_all(faults)
                 outbox.faults_done(faults)
 
     async def flush(self, limit_ms: int) -> bool:
         """Waits until nothing is held back; False when the time is up or the lead is gone."""
-        replica = self._replica
         deadline_ms = self._clock.monotonic_ms() + limit_ms
-        while replica.is_active and self._clock.monotonic_ms() < deadline_ms:
-            if replica.engine.outbox.is_empty:
+        while self._lead.is_active and self._clock.monotonic_ms() < deadline_ms:
+            if self._running.engine.outbox.is_empty:
                 return True
-            replica.to_publish.ring()
+            self._to_publish.set()
             await self._clock.sleep_ms(FLUSH_POLL_MS)
-        return replica.engine.outbox.is_empty and replica.is_active
+        return self._running.engine.outbox.is_empty and self._lead.is_active
 
     async def _append(self, permit: Permit, rows: Sequence[OutputRow]) -> facts.Fact:
-        replica = self._replica
         if not rows:
             # Trimmed meanwhile: the log knows more than we were told, so let it be read.
             return facts.AppendUnknown()
         record = OutputRecord(permit.epoch, rows)
         try:
-            outcome = await replica.output.append(
+            outcome = await self._site.output.append(
                 record, expected_sequence=permit.expected_sequence
             )
         except RecordTooLargeError as error:
             return await self._too_large(permit, rows, error)
         if isinstance(outcome, Accepted):
-            replica.trouble = None
-            replica.count("lockstep_processor_outputs_total", len(rows))
+            self._trouble.text = None
+            self._site.count("lockstep_processor_outputs_total", len(rows))
             return facts.AppendAccepted(outcome.sequence, rows[-1].id)
         tail = outcome.tail
         if tail.epoch != permit.epoch:
-            replica.count("lockstep_processor_fenced_total")
+            self._site.count("lockstep_processor_fenced_total")
         return facts.AppendRefused(facts.Tail(tail.sequence, tail.epoch, tail.last_id))
 
     async def _too_large(
@@ -112,24 +117,23 @@ class Publishing:
         rest = [(row.timestamp_ms, row.data)]
         letter = self._letter(row.stream, row.id.position, str(error), rest)
         dedup_id = f"{self._place}/{row.id.position}.{row.id.ordinal}/large"
-        await self._replica.around.world.bus.dead_letters.append(letter, dedup_id=dedup_id)
+        await self._site.world.bus.dead_letters.append(letter, dedup_id=dedup_id)
         self._max_rows = MAX_ROWS
         return facts.AppendRefused(facts.Tail(permit.expected_sequence, permit.epoch, row.id))
 
     async def _bury_all(self, faults: Sequence[EventFault]) -> None:
-        replica = self._replica
         counts: dict[int, int] = {}
         for fault in faults:
             ordinal = counts[fault.position] = counts.get(fault.position, -1) + 1
             reason = fault.reason if fault.query is None else f"query {fault.query}: {fault.reason}"
             rows = [(event.timestamp_ms, event.data) for event in fault.events]
             letter = self._letter(fault.stream, fault.position, reason, rows)
-            await replica.around.world.bus.dead_letters.append(
+            await self._site.world.bus.dead_letters.append(
                 letter, dedup_id=f"{self._place}/{fault.position}/{ordinal}"
             )
-            replica.around.metrics.count(
+            self._site.metrics.count(
                 "lockstep_dead_letters_total",
-                app=replica.name.app,
+                app=self._site.name.app,
                 stream=fault.stream,
                 reason="query",
             )
@@ -142,8 +146,7 @@ class Publishing:
         rows: Sequence[tuple[int, tuple[Any, ...]]],
     ) -> DeadLetter:
         """The events as a receiver would take them again: one chunk of JSON objects."""
-        replica = self._replica
-        schema = replica.engine.plan.schemas.get(stream)
+        schema = self._running.engine.plan.schemas.get(stream)
         events: list[Any] = []
         for timestamp_ms, data in rows:
             if schema is not None and len(schema.names) == len(data):
@@ -152,17 +155,17 @@ class Publishing:
             else:
                 events.append(list(data))
         return DeadLetter(
-            app=replica.name.app,
+            app=self._site.name.app,
             stream=stream,
             reason=reason,
             payload=msgspec.json.encode(events, enc_hook=str),
             content_type="application/json",
             clock_ms=self._clock.now_ms(),
-            origin=f"processor/{replica.around.node}",
+            origin=f"processor/{self._site.node}",
             position=position,
         )
 
     @property
     def _place(self) -> str:
-        name = self._replica.name
+        name = self._site.name
         return f"{name.app}/{name.group}/{name.partition}"

@@ -8,7 +8,8 @@ from typing import Final
 
 from lockstep.events import UnavailableError
 from lockstep.store import Revision
-from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.running import Running
+from lockstep_services.processor.replica.site import Site
 from lockstep_services.processor.state.envelope import EnvelopeError, unseal
 
 WORTH_IT: Final = 4
@@ -19,16 +20,17 @@ every few seconds, a quiet one's hardly ever."""
 class BaseLoop:
     """`run` in one task."""
 
-    def __init__(self, replica: Replica) -> None:
-        self._replica = replica
-        self._settings = replica.around.settings.processor
-        self._revisions = replica.around.world.store.revisions
-        self._log = replica.around.log.bind(**replica.labels)
+    def __init__(self, site: Site, running: Running) -> None:
+        self._site = site
+        self._running = running
+        self._settings = site.settings.processor
+        self._revisions = site.world.store.revisions
+        self._log = site.log
         self._last_id = ""
 
     async def run(self) -> None:
         """Until cancelled; a store that is away is waited for."""
-        clock = self._replica.around.clock
+        clock = self._site.clock
         while True:
             await clock.sleep_ms(self._settings.snapshot_interval_ms)
             try:
@@ -38,8 +40,8 @@ class BaseLoop:
 
     async def give(self) -> None:
         """The newest revision, if it is small enough to be kept and the base is long."""
-        replica, limit_bytes = self._replica, self._settings.rebuild_max_bytes
-        engine, name = replica.engine, replica.name
+        limit_bytes = self._settings.rebuild_max_bytes
+        engine, name = self._running.engine, self._site.name
         if engine.base_bytes <= limit_bytes // WORTH_IT:
             return
         found = await self._revisions.list(*name.key)
@@ -51,15 +53,14 @@ class BaseLoop:
         if newest.size_bytes > limit_bytes:
             return
         contents = unseal(await self._revisions.load(newest.id))
-        if replica.engine is engine and self._is_ours(newest):
+        if self._running.engine is engine and self._is_ours(newest):
             await engine.rebase(contents)
 
     def _is_ours(self, revision: Revision) -> bool:
         """It is of the very state that this replica folds on."""
-        replica = self._replica
         return (
             revision.verified
-            and revision.version == replica.engine.version
-            and revision.life == replica.generation.life
-            and revision.position >= replica.generation.position
+            and revision.version == self._running.engine.version
+            and revision.life == self._running.generation.life
+            and revision.position >= self._running.generation.position
         )

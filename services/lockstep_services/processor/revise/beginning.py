@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lockstep.bus import LogName, OutputTail
 from lockstep.control import AppView
@@ -10,13 +11,16 @@ from lockstep.events import Generation, LockstepError, Position
 from lockstep.frame import Offload
 from lockstep.operators.errors import SnapshotError
 from lockstep.store import Revision
+from lockstep_services.processor.replica.leading import Lead, Published, Reach
 from lockstep_services.processor.replica.origin import (
     Fresh,
     choose,
     counting,
     generation_at,
 )
-from lockstep_services.processor.replica.replica import Beginning, Replica, Surroundings
+from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.running import Beginning, Running, Wanted
+from lockstep_services.processor.replica.site import Site, Surroundings
 from lockstep_services.processor.replica.standing import Standing, standing
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import EnvelopeError, unseal
@@ -48,15 +52,17 @@ async def begin(
                 f"the log begins at {first}, the newest usable revision is at {engine.position}",
                 where=name.app,
             )
-        wanted = view.deployment
-        engine = await around.engines.make(wanted.text, wanted.version, offload, origin=first - 1)
-    replica = Replica(
-        around, name, input_log, output_log, engine, view, nodes, generation, log_end=last
-    )
+        one = view.deployment
+        engine = await around.engines.make(one.text, one.version, offload, origin=first - 1)
+    site = Site(**vars(around), name=name, input=input_log, output=output_log)
+    site = replace(site, log=around.log.bind(**site.labels))
+    wanted = Wanted(view, nodes, around.settings.processor)
+    running, lead = Running(engine, generation, wanted), Lead()
     if is_empty:
-        replica.unrecorded = Beginning(*await engine.contents())
-    replica.saw(tail)
-    return replica
+        running.unrecorded = Beginning(*await engine.contents())
+    published = Published(site, running, lead)
+    published.saw(tail)
+    return Replica(site, running, lead, Reach(site, running, lead, last, last), published)
 
 
 async def _engine(

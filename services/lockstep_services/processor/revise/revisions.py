@@ -15,8 +15,10 @@ from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators.state import Bytes, Pieces, Sink
 from lockstep.plan import AppPlan, Plans
 from lockstep.store import Revision, Stale, revision_id
+from lockstep_services.processor.replica.leading import Lead, Reach
 from lockstep_services.processor.replica.origin import forgettable
-from lockstep_services.processor.replica.replica import MakeOffload, Replica
+from lockstep_services.processor.replica.running import Running
+from lockstep_services.processor.replica.site import MakeOffload, Site
 from lockstep_services.processor.replica.standby import HOT, takers
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import Contents, seal, unseal
@@ -37,12 +39,15 @@ class UnverifiedError(LockstepError):
 class RevisionLoop:
     """`run` in one task; `take` at any time."""
 
-    def __init__(self, replica: Replica) -> None:
-        self._replica = replica
-        self._clock = replica.around.clock
-        self._settings = replica.around.settings.processor
-        self._revisions = replica.around.world.store.revisions
-        self._log = replica.around.log.bind(**replica.labels)
+    def __init__(self, site: Site, running: Running, lead: Lead, reach: Reach) -> None:
+        self._site = site
+        self._running = running
+        self._lead = lead
+        self._reach = reach
+        self._clock = site.clock
+        self._settings = site.settings.processor
+        self._revisions = site.world.store.revisions
+        self._log = site.log
         self._last: tuple[Position, Generation] | None = None
         self._last_id = ""
 
@@ -50,8 +55,7 @@ class RevisionLoop:
         """Until cancelled; a store that is away is waited for."""
         while True:
             await self._clock.sleep_ms(self._settings.snapshot_interval_ms)
-            replica = self._replica
-            if not self._is_taker() or not replica.is_settled:
+            if not self._is_taker() or not self._running.is_settled:
                 continue
             try:
                 await self.take()
@@ -60,24 +64,23 @@ class RevisionLoop:
 
     async def take(self) -> str:
         """The id of a verified revision of the present position, or `REFUSED` and why."""
-        replica = self._replica
-        if replica.is_old:
+        if self._running.is_old:
             return f"{REFUSED}the app is just going over to another state"
         if not await self._has_begun():
             return f"{REFUSED}the app is just beginning"
-        taken = (replica.engine.position, replica.generation)
+        taken = (self._running.engine.position, self._running.generation)
         if taken == self._last:
             return self._last_id
         started_ms = self._clock.monotonic_ms()
-        saved = await self.save(replica.engine, replica.generation.life)
+        saved = await self.save(self._running.engine, self._running.generation.life)
         if saved is None:
             return f"{REFUSED}a newer leader has written"
         await self._revisions.mark_verified(saved.id)
         self._last, self._last_id = (saved.position, taken[1]), saved.id
         took_ms = self._clock.monotonic_ms() - started_ms
-        metrics = replica.around.metrics
-        metrics.observe("lockstep_processor_snapshot_ms", took_ms, **replica.labels)
-        metrics.observe("lockstep_processor_snapshot_bytes", saved.size_bytes, **replica.labels)
+        metrics = self._site.metrics
+        metrics.observe("lockstep_processor_snapshot_ms", took_ms, **self._site.labels)
+        metrics.observe("lockstep_processor_snapshot_bytes", saved.size_bytes, **self._site.labels)
         self._log.info("revision", position=saved.position, size_bytes=saved.size_bytes)
         await self._forget()
         return saved.id
@@ -85,9 +88,9 @@ class RevisionLoop:
     async def _has_begun(self) -> bool:
         """Once the output log bears this state, which each replica sees soon."""
         deadline_ms = self._clock.monotonic_ms() + BEGINNING_LIMIT_MS
-        while not self._replica.is_recorded and self._clock.monotonic_ms() < deadline_ms:
+        while not self._running.is_recorded and self._clock.monotonic_ms() < deadline_ms:
             await self._clock.sleep_ms(BEGINNING_POLL_MS)
-        return self._replica.is_recorded
+        return self._running.is_recorded
 
     async def save(self, engine: AppEngine, life: Life) -> Revision | None:
         """Stores and checks a revision, not yet counting; None when a newer epoch has written, or
@@ -106,7 +109,7 @@ class RevisionLoop:
 
     async def _sealed(self, position: Position, contents: Contents) -> tuple[Position, bytes]:
         # Leases are renewed on this thread: what takes long for a large state is done on another.
-        offload = self._replica.around.make_offload("seal")
+        offload = self._site.make_offload("seal")
         try:
             return position, await offload.run(lambda: seal(contents))
         finally:
@@ -115,10 +118,9 @@ class RevisionLoop:
     async def _kept(
         self, sealed: Awaitable[tuple[Position, bytes]], version: str, life: Life
     ) -> Revision | None:
-        replica, around = self._replica, self._replica.around
-        app, group, partition = replica.name.key
+        app, group, partition = self._site.name.key
         position, payload = await sealed
-        unique = around.randomness.uuid_hex()[:12]
+        unique = self._site.randomness.uuid_hex()[:12]
         revision = Revision(
             id=revision_id(app, life, position, unique),
             app=app,
@@ -129,41 +131,40 @@ class RevisionLoop:
             created_ms=self._clock.now_ms(),
             size_bytes=len(payload),
             verified=False,
-            epoch=replica.epoch,
+            epoch=self._lead.epoch,
         )
         outcome = await self._revisions.save(revision, payload)
         # What the store has is checked: a large state need not be here twice meanwhile.
         del payload
         if isinstance(outcome, Stale):
-            self._log.warning("revision refused", epoch=replica.epoch, current=outcome.current)
+            self._log.warning("revision refused", epoch=self._lead.epoch, current=outcome.current)
             return None
         try:
             payload = await self._revisions.load(revision.id)
-            await verify(payload, around.engines.plans, around.make_offload)
+            await verify(payload, self._site.engines.plans, self._site.make_offload)
         except LookupError:
             self._log.warning("revision removed as soon as it was stored", revision=revision.id)
             return None
         return revision
 
     async def _forget(self) -> None:
-        where = self._replica.name.key
-        life = self._replica.generation.life
+        where = self._site.name.key
+        life = self._running.generation.life
         if any(one.life > life for one in await self._revisions.list(*where)):
             # A later state is about to begin: until it has, those of this one are not to spare.
             return
         await self._revisions.purge(*where, keep=self._settings.revisions_to_keep)
         up_to = forgettable(await self._revisions.list(*where))
         if up_to > 0:
-            await self._replica.input.trim(up_to)
+            await self._site.input.trim(up_to)
 
     def _is_taker(self) -> bool:
         """The first ready hot standby by name; the leader when there is none, however far it is."""
-        replica = self._replica
-        standbys = takers(replica.others(), replica.engine.version)
-        if replica.is_active:
+        standbys = takers(self._site.others(), self._running.engine.version)
+        if self._lead.is_active:
             return not standbys
-        is_candidate = replica.is_ready and replica.standby == HOT
-        return is_candidate and all(replica.around.node < other for other in standbys)
+        is_candidate = self._reach.is_ready and self._running.wanted.standby == HOT
+        return is_candidate and all(self._site.node < other for other in standbys)
 
 
 async def verify(payload: bytes, plans: Plans, make_offload: MakeOffload) -> None:

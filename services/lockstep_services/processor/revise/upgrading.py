@@ -42,22 +42,24 @@ class UpgradeLoop:
         revisions: RevisionLoop,
         leadership: Leadership,
     ) -> None:
-        self._replica = replica
+        self._site, self._running = replica.site, replica.running
+        self._lead, self._published = replica.lead, replica.published
+        self._trouble = replica.trouble
         self._fold = fold
         self._publishing = publishing
         self._revisions = revisions
         self._leadership = leadership
-        self._clock = replica.around.clock
-        self._log = replica.around.log.bind(**replica.labels)
+        self._clock = self._site.clock
+        self._log = self._site.log
 
     async def run(self) -> None:
         """Until cancelled; RestartReplicaError when only beginning again tells what runs."""
         while True:
             await self._clock.sleep_ms(LOOK_EVERY_MS)
-            if self._replica.is_settled:
+            if self._running.is_settled:
                 continue
             try:
-                if self._replica.is_old and self._replica.is_active:
+                if self._running.is_old and self._lead.is_active:
                     await self._cut_over()
             except UnavailableError as error:
                 self._log.warning("upgrade waits", error=str(error))
@@ -68,21 +70,23 @@ class UpgradeLoop:
 
         So whoever starts during an upgrade, however early, finds the version that the others run.
         """
-        beginning = self._replica.unrecorded
+        beginning = self._running.unrecorded
         if beginning is None:
             return
-        replica = self._replica
         saved = await self._revisions.store(
-            beginning.position, beginning.contents, replica.engine.version, replica.generation.life
+            beginning.position,
+            beginning.contents,
+            self._running.engine.version,
+            self._running.generation.life,
         )
         if saved is None:
             raise UnavailableError("somebody has led since: to be looked at again")
-        await replica.around.world.store.revisions.mark_verified(saved.id)
-        replica.unrecorded = None
+        await self._site.world.store.revisions.mark_verified(saved.id)
+        self._running.unrecorded = None
 
     async def _cut_over(self) -> None:
         # What takes long and needs no rest comes first: nobody publishes while folding is paused.
-        wanted = self._replica.target.deployment
+        wanted = self._running.wanted.view.deployment
         begun = await self._fresh(wanted)
         is_ending = False
         self._fold.pause()
@@ -91,13 +95,13 @@ class UpgradeLoop:
             await self._fold.at_rest()
             if not self._has_folded_what_is_published():
                 return
-            if self._replica.permit is None or not await self._publishing.flush(FLUSH_LIMIT_MS):
+            if self._lead.permit is None or not await self._publishing.flush(FLUSH_LIMIT_MS):
                 return
-            _, contents = await self._replica.engine.contents()
+            _, contents = await self._running.engine.contents()
             begun, lost = await self._begin(wanted, begun, contents)
             generation = Generation(wanted.life, begun.position)
             if await self._made_count(begun, generation):
-                await self._replica.change(begun, generation, began_empty=lost)
+                await self._running.change(begun, generation, began_empty=lost)
                 paused_for_ms = self._clock.monotonic_ms() - paused_ms
                 self._log.info("begun", version=begun.version[:12], position=begun.position,
                                paused_ms=paused_for_ms)  # fmt: skip
@@ -107,27 +111,27 @@ class UpgradeLoop:
         finally:
             if not is_ending:
                 self._fold.resume()
-            if begun is not self._replica.engine:
+            if begun is not self._running.engine:
                 await begun.close()
 
     def _has_folded_what_is_published(self) -> bool:
         """The old version has to be left behind its last row: a new leader may be before it still,
         with nothing held back."""
-        last = self._replica.last_id
-        return last is None or self._replica.engine.position >= last.position
+        last = self._published.last_id
+        return last is None or self._running.engine.position >= last.position
 
     async def _made_count(self, begun: AppEngine, generation: Generation) -> bool:
         """Stores the beginning as a verified revision; then the output log goes over to it if this
         replica still leads. The log's word decides: only from then on the revision counts.
         """
-        replica, revisions = self._replica, self._replica.around.world.store.revisions
-        if replica.permit is None:
+        revisions = self._site.world.store.revisions
+        if self._lead.permit is None:
             return False
         saved = await self._revisions.save(begun, generation.life)
         if saved is None:
             return False
         await revisions.mark_verified(saved.id)
-        there = await revisions.list(*replica.name.key)
+        there = await revisions.list(*self._site.name.key)
         if not any(one.id == saved.id and one.verified for one in there):
             return False  # somebody who has not heard of it has made room meanwhile
         match await self._leadership.begin(generation):
@@ -148,7 +152,7 @@ class UpgradeLoop:
         async for found in self._states(wanted, contents):
             carried = Contents(found.text, found.snapshot, (), (), contents.sends)
             try:
-                lost = await begun.take_over(self._replica.engine, carried)
+                lost = await begun.take_over(self._running.engine, carried)
             except (SnapshotError, SiddhiQLError) as error:
                 lost = (f"everything ({error.message})",)
                 self._log.warning("a state does not fit", reason=error.message)
@@ -164,21 +168,20 @@ class UpgradeLoop:
 
     async def _states(self, wanted: Deployment, contents: Contents) -> AsyncIterator[Contents]:
         """Of the revision that is to be restored, if one is, then what is there now."""
-        replica = self._replica
         restoration = wanted.origin.restoration
-        if restoration is not None and replica.generation.life < restoration.life:
+        if restoration is not None and self._running.generation.life < restoration.life:
             try:
-                store = replica.around.world.store
+                store = self._site.world.store
                 found = unseal(await store.revisions.load(restoration.revision))
                 self._log.warning("restoring", revision=restoration.revision)
                 yield found
             except (LookupError, EnvelopeError) as error:
-                replica.trouble = f"revision {restoration.revision} cannot be restored: {error}"
+                self._trouble.text = f"revision {restoration.revision} cannot be restored: {error}"
                 self._log.error("not restored", revision=restoration.revision, error=str(error))
         yield contents
 
     async def _fresh(self, wanted: Deployment) -> AppEngine:
-        engine, around = self._replica.engine, self._replica.around
+        engine, around = self._running.engine, self._site
         beside = around.make_offload(f"begin-{wanted.app}")
         try:
             return await engine.successor(wanted.text, wanted.version, beside)

@@ -56,17 +56,16 @@ class Scene:
     def loop(self) -> BaseLoop:
         """Made anew: it remembers what it gave last."""
         settings = load_settings({"LOCKSTEP_PROCESSOR__REBUILD_MAX_BYTES": str(LIMIT_BYTES)})
-        around = SimpleNamespace(
+        site: Any = SimpleNamespace(
             settings=settings,
             world=SimpleNamespace(store=self.store),
             clock=VirtualClock(),
             log=Quiet(),
+            name=LogName("App"),
+            labels={},
         )
-        replica: Any = SimpleNamespace(
-            around=around, name=LogName("App"), labels={}, engine=self.engine,
-            generation=Generation(OURS, 10),
-        )  # fmt: skip
-        return BaseLoop(replica)
+        running: Any = SimpleNamespace(engine=self.engine, generation=Generation(OURS, 10))
+        return BaseLoop(site, running)
 
     async def save(self, position: int, snapshot: bytes, life: Life = OURS, **changes: Any) -> None:
         """A revision in the store."""

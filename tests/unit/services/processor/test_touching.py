@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from lockstep.clock import VirtualClock
 from lockstep.settings import load_settings
 from lockstep_services.processor.fold.folding import TOUCH_EVERY_MS, FoldLoop
-from lockstep_services.processor.replica.replica import Replica
 
 
 class Engine:
@@ -24,9 +23,11 @@ class Engine:
 
 def fold_loop(clock: VirtualClock, engine: Engine, *, may_fold: bool = True) -> FoldLoop:
     """Of a replica that has nothing else."""
-    around = SimpleNamespace(settings=load_settings({}), clock=clock)
-    replica: Any = SimpleNamespace(around=around, engine=engine, may_fold=may_fold)
-    return FoldLoop(cast("Replica", replica))
+    nothing: Any = None
+    site: Any = SimpleNamespace(settings=load_settings({}), clock=clock)
+    running: Any = SimpleNamespace(engine=engine)
+    reach: Any = SimpleNamespace(may_fold=may_fold)
+    return FoldLoop(site, running, nothing, reach, nothing)
 
 
 async def test_an_idle_state_is_touched_again_and_again() -> None:

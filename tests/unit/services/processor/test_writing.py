@@ -12,7 +12,7 @@ from lockstep.clock import VirtualClock
 from lockstep.events import InputRecord, UnavailableError, WriteRecord
 from lockstep.execute.contract import WriteOutcome
 from lockstep_services.processor.answer.writing import Writes
-from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.site import Site
 
 
 class Log:
@@ -31,12 +31,13 @@ def writes(
 ) -> tuple[Writes, Log]:
     """Writes of a replica that has a log and a clock, and nothing else."""
     processor = SimpleNamespace(max_waiting_writes=max_waiting_writes, write_timeout_ms=1000)
-    around = SimpleNamespace(
-        settings=SimpleNamespace(processor=processor), clock=clock or VirtualClock(start_ms=17)
-    )
     log = Log()
-    replica: Any = SimpleNamespace(around=around, input=log)
-    return Writes(cast(Replica, replica)), log
+    site: Any = SimpleNamespace(
+        settings=SimpleNamespace(processor=processor),
+        clock=clock or VirtualClock(start_ms=17),
+        input=log,
+    )
+    return Writes(cast(Site, site)), log
 
 
 async def test_everybody_who_waits_for_a_request_is_told() -> None:

@@ -1,0 +1,104 @@
+"""Whether a replica leads, how far it has folded, and what of it is published."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from lockstep.bus import OutputTail
+from lockstep.events import OutputId, Position
+from lockstep.leader.protocol import Permit
+from lockstep_services.processor.replica.running import Running
+from lockstep_services.processor.replica.site import Site
+from lockstep_services.processor.replica.standby import Behind, Progress, is_ready
+from lockstep_services.processor.replica.standing import (
+    RestartReplicaError,
+    Standing,
+    standing,
+    why_overtaken,
+)
+
+
+@dataclass
+class Lead:
+    """The permit to publish, if it is held, and the way there."""
+
+    permit: Permit | None = None
+    epoch: int = 0
+    promoted: asyncio.Event = field(default_factory=asyncio.Event)
+    lease_due: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_active(self) -> bool:
+        """A permit is held."""
+        return self.permit is not None
+
+    def promote(self, is_promoted: bool) -> None:
+        """It has the lease, and leads or is about to."""
+        if is_promoted:
+            self.promoted.set()
+        else:
+            self.promoted.clear()
+
+
+@dataclass
+class Reach:
+    """Where a replica stands in the input log; `goal` is the log's end when it began."""
+
+    site: Site
+    running: Running
+    lead: Lead
+    goal: Position
+    log_end: Position
+    behind: Behind = field(default_factory=Behind)
+    folding_since_ms: int | None = None
+
+    @property
+    def progress(self) -> Progress:
+        """As of now."""
+        position = self.running.engine.position
+        behind_ms = self.behind.ms(position, self.site.clock.monotonic_ms())
+        return Progress(position, self.log_end, self.goal, behind_ms)
+
+    @property
+    def is_ready(self) -> bool:
+        """It could take over soon."""
+        wanted = self.running.wanted
+        return is_ready(wanted.standby, self.progress, wanted.settings)
+
+    @property
+    def may_fold(self) -> bool:
+        """A warm standby waits until it is promoted."""
+        return self.lead.promoted.is_set() or self.running.wanted.is_hot
+
+
+@dataclass
+class Published:
+    """What the output log has. `to_publish` rings for what is held back, `space` for room."""
+
+    site: Site
+    running: Running
+    lead: Lead
+    last_id: OutputId | None = None
+    to_publish: asyncio.Event = field(default_factory=asyncio.Event)
+    space: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def saw(self, tail: OutputTail) -> None:
+        """The output log's end. RestartReplicaError when it goes on with another state."""
+        running = self.running
+        match standing(running.generation, tail):
+            case Standing.OVERTAKEN:
+                raise RestartReplicaError(why_overtaken(running.generation, tail))
+            case Standing.RECORDED if tail.generation is not None or running.unrecorded is None:
+                running.record()
+        self.lead.epoch = max(self.lead.epoch, tail.epoch)
+        self.know(tail.last_id)
+
+    def know(self, last: OutputId | None) -> None:
+        """The output log holds every row up to `last`."""
+        if last is not None and (self.last_id is None or last > self.last_id):
+            self.last_id = last
+        name, generation = self.site.name, self.running.generation
+        settled = self.site.watch.settled(name.app, name.group, name.partition, generation)
+        self.running.engine.outbox.published(last, settled=settled)
+        self.space.set()

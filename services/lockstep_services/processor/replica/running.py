@@ -1,0 +1,81 @@
+"""Which state a replica runs, and which one is wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lockstep.control import AppView
+from lockstep.events import Generation, Position
+from lockstep.settings import ProcessorSettings
+from lockstep_services.processor.replica.origin import has_to_give_way
+from lockstep_services.processor.replica.standby import HOT, standby_of
+from lockstep_services.processor.state.engine import AppEngine
+from lockstep_services.processor.state.envelope import Contents
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """An empty state, as a revision would hold it."""
+
+    position: Position
+    contents: Contents
+
+
+@dataclass
+class Wanted:
+    """The desired state, and the nodes that shall carry it."""
+
+    view: AppView
+    nodes: tuple[str, ...]
+    settings: ProcessorSettings
+
+    @property
+    def standby(self) -> str:
+        """How a replica stands by: hot or warm."""
+        return standby_of(self.view, self.settings)
+
+    @property
+    def is_hot(self) -> bool:
+        """A standby folds, too."""
+        return self.standby == HOT
+
+
+@dataclass
+class Running:
+    """The state that runs, which may be older than the one wanted (upgrade, restore).
+
+    `is_recorded`: the output log bears its generation. `unrecorded`: it began empty, and the log
+    does not say so yet. `began_empty`: what did not fit of the state before.
+    """
+
+    engine: AppEngine
+    generation: Generation
+    wanted: Wanted
+    is_recorded: bool = False
+    unrecorded: Beginning | None = None
+    began_empty: tuple[str, ...] = ()
+
+    @property
+    def is_old(self) -> bool:
+        """Another version is wanted, or the state of a revision."""
+        deployment = self.wanted.view.deployment
+        return has_to_give_way(self.engine.version, self.generation.life, deployment)
+
+    @property
+    def is_settled(self) -> bool:
+        """It is the one wanted, and recorded: neither going over nor just beginning."""
+        return not self.is_old and self.is_recorded
+
+    async def change(
+        self, engine: AppEngine, generation: Generation, *, began_empty: tuple[str, ...]
+    ) -> None:
+        """Goes on with another engine that stands at the same position, whose generation the log
+        bears now; the old one is closed."""
+        old, self.engine, self.generation = self.engine, engine, generation
+        self.began_empty = began_empty
+        self.record()
+        await old.close()
+
+    def record(self) -> None:
+        """The output log bears its generation."""
+        self.is_recorded, self.unrecorded = True, None

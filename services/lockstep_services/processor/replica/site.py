@@ -1,0 +1,66 @@
+"""What surrounds a replica and never changes while it lives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lockstep.bus import InputLog, LogName, OutputLog
+from lockstep.clock import Clock, Randomness
+from lockstep.control import Beating, GroupStatus, Heartbeat, HeartbeatWatch
+from lockstep.frame import Offload, World
+from lockstep.settings import Settings
+from lockstep.telemetry import Logger, MetricName, Metrics
+from lockstep_services.processor.state.engine import Engines
+
+MakeOffload = Callable[[str], Offload]
+"""A thread of the given name for blocking work, or what stands in for one."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What every replica of this process uses."""
+
+    node: str
+    world: World
+    settings: Settings
+    clock: Clock
+    randomness: Randomness
+    metrics: Metrics
+    log: Logger
+    watch: HeartbeatWatch
+    beating: Beating
+    engines: Engines
+    make_offload: MakeOffload
+
+
+@dataclass(frozen=True)
+class Site(Surroundings):
+    """Where one replica of (app, group, partition) runs: its process, and its logs."""
+
+    name: LogName
+    input: InputLog
+    output: OutputLog
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """For metrics and logs."""
+        name = self.name
+        return {"app": name.app, "group": name.group, "partition": str(name.partition)}
+
+    def count(self, name: MetricName, amount: float = 1) -> None:
+        """Adds to a counter of this replica."""
+        self.metrics.count(name, amount, **self.labels)
+
+    def gauge(self, name: MetricName, value: float) -> None:
+        """Sets a gauge of this replica."""
+        self.metrics.set(name, value, **self.labels)
+
+    def others(self) -> list[tuple[Heartbeat, GroupStatus]]:
+        """What the living replicas of this app on other nodes say."""
+        place = (self.name.group, self.name.partition)
+        return [
+            (beat, group)
+            for beat, group in self.watch.groups(self.name.app)
+            if beat.node != self.node and (group.group, group.partition) == place
+        ]
