@@ -62,32 +62,16 @@ class ColumnarWindow(Protocol):
 
     `slides`: events leave one by one. `in_order`: in the order in which they came. `resets`:
     batches end with a RESET mark. `shows_timers`: what its timers emit is seen. `hears_timers`: it
-    makes a difference what comes first, its own timers or what those of others bring.
+    makes a difference what comes first, its own timers or what those of others bring. `held`: the
+    rows that it keeps; their first extra is their group.
     """
 
-    @property
-    def slides(self) -> bool:
-        """See the class."""
-
-    @property
-    def in_order(self) -> bool:
-        """See the class."""
-
-    @property
-    def resets(self) -> bool:
-        """See the class."""
-
-    @property
-    def shows_timers(self) -> bool:
-        """See the class."""
-
-    @property
-    def hears_timers(self) -> bool:
-        """See the class."""
-
-    @property
-    def held(self) -> HeldRows:
-        """The rows that it keeps; their first extra is their group."""
+    slides: bool
+    in_order: bool
+    resets: bool
+    shows_timers: bool
+    hears_timers: bool
+    held: HeldRows
 
     def flow(self, step: Step) -> Flow:
         """What enters and leaves."""

@@ -87,7 +87,7 @@ def not_negative(arguments: Sequence[Argument]) -> None:
             raise SignatureError(f"{argument.value} is negative", "sizes and times count from 0")
 
 
-def counted(*parameters: Parameter) -> Overload:
+def sized(*parameters: Parameter) -> Overload:
     """An overload whose numbers are sizes and times."""
     return Overload(parameters, check=not_negative)
 

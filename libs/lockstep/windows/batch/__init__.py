@@ -1,13 +1,11 @@
 """batch([n]) (semantics 7.12)."""
 
-from __future__ import annotations
-
-from lockstep.siddhiql.catalogue.windows import SIZE, Leaves, Timers, WindowExtension, counted
+from lockstep.siddhiql.catalogue.windows import SIZE, Leaves, Timers, WindowExtension, sized
 
 EXTENSIONS = (
     WindowExtension(
         "batch",
-        (counted(), counted(SIZE)),
+        (sized(), sized(SIZE)),
         doc="Each arriving chunk is a batch.",
         semantics="7.12",
         meaning=f"{__name__}.meaning:BatchWindow",

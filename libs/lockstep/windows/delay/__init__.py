@@ -1,13 +1,11 @@
 """delay(t) (semantics 7.6)."""
 
-from __future__ import annotations
-
-from lockstep.siddhiql.catalogue.windows import SPAN, Leaves, WindowExtension, counted
+from lockstep.siddhiql.catalogue.windows import SPAN, Leaves, WindowExtension, sized
 
 EXTENSIONS = (
     WindowExtension(
         "delay",
-        (counted(SPAN),),
+        (sized(SPAN),),
         doc="Events come out t later, as current events of that time.",
         semantics="7.6",
         meaning=f"{__name__}.meaning:DelayWindow",

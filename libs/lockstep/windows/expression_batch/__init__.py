@@ -1,7 +1,5 @@
 """expressionBatch('condition' …) (semantics 7.15)."""
 
-from __future__ import annotations
-
 from lockstep.events import AttributeType
 from lockstep.siddhiql.catalogue import Parameter
 from lockstep.siddhiql.catalogue.windows import (
@@ -10,14 +8,14 @@ from lockstep.siddhiql.catalogue.windows import (
     Timers,
     WindowExtension,
     attribute,
-    counted,
+    sized,
 )
 
 EXTENSIONS = (
     WindowExtension(
         "expressionBatch",
         tuple(
-            counted(
+            sized(
                 first,
                 Parameter("include.triggering.event", (AttributeType.BOOL,), optional=True),
                 STREAM_CURRENT,

@@ -1,7 +1,5 @@
 """externalTime(attribute, t) (semantics 7.7)."""
 
-from __future__ import annotations
-
 from lockstep.events import AttributeType
 from lockstep.siddhiql.catalogue.windows import (
     SPAN,
@@ -10,13 +8,13 @@ from lockstep.siddhiql.catalogue.windows import (
     Timers,
     WindowExtension,
     attribute,
-    counted,
+    sized,
 )
 
 EXTENSIONS = (
     WindowExtension(
         "externalTime",
-        (counted(attribute("timestamp", AttributeType.LONG), SPAN),),
+        (sized(attribute("timestamp", AttributeType.LONG), SPAN),),
         doc="The events of the last t, where an attribute is the clock.",
         semantics="7.7",
         meaning=f"{__name__}.meaning:ExternalTimeWindow",

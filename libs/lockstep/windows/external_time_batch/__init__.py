@@ -1,7 +1,5 @@
 """externalTimeBatch(attribute, t …) (semantics 7.8)."""
 
-from __future__ import annotations
-
 from lockstep.events import AttributeType
 from lockstep.siddhiql.catalogue.windows import (
     PERIOD,
@@ -11,7 +9,7 @@ from lockstep.siddhiql.catalogue.windows import (
     WindowExtension,
     attribute,
     constant,
-    counted,
+    sized,
 )
 
 _TIMESTAMP = attribute("timestamp", AttributeType.LONG)
@@ -24,9 +22,9 @@ EXTENSIONS = (
     WindowExtension(
         "externalTimeBatch",
         (
-            counted(_TIMESTAMP, PERIOD),
-            counted(_TIMESTAMP, PERIOD, constant("start.time", *TIME), *_MORE),
-            counted(_TIMESTAMP, PERIOD, attribute("start.time", AttributeType.LONG), *_MORE),
+            sized(_TIMESTAMP, PERIOD),
+            sized(_TIMESTAMP, PERIOD, constant("start.time", *TIME), *_MORE),
+            sized(_TIMESTAMP, PERIOD, attribute("start.time", AttributeType.LONG), *_MORE),
         ),
         doc="Batches of t, where an attribute is the clock.",
         semantics="7.8",

@@ -1,15 +1,13 @@
 """frequent(n [, attribute …]) (semantics 7.11)."""
 
-from __future__ import annotations
-
 from lockstep.siddhiql.catalogue import Parameter
-from lockstep.siddhiql.catalogue.windows import SIZE, Leaves, Timers, WindowExtension, counted
+from lockstep.siddhiql.catalogue.windows import SIZE, Leaves, Timers, WindowExtension, sized
 
 EXTENSIONS = (
     WindowExtension(
         "frequent",
-        (counted(SIZE, Parameter("attribute", attribute=True, repeat=True)),),
-        doc="The events of the n most frequent keys, counted by Misra and Gries.",
+        (sized(SIZE, Parameter("attribute", attribute=True, repeat=True)),),
+        doc="The events of the n most frequent keys, sized by Misra and Gries.",
         semantics="7.11",
         meaning=f"{__name__}.meaning:FrequentWindow",
         examples=("frequent(2, k)",),

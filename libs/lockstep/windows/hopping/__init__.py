@@ -1,7 +1,5 @@
 """hopping(t, hop) (semantics 7.16)."""
 
-from __future__ import annotations
-
 from lockstep.siddhiql.catalogue import Overload
 from lockstep.siddhiql.catalogue.windows import TIME, Leaves, WindowExtension, constant
 

@@ -1,20 +1,11 @@
 """length(n) (semantics 7.1)."""
 
-from __future__ import annotations
-
-from lockstep.siddhiql.catalogue.windows import (
-    SIZE,
-    Leaves,
-    Reach,
-    Timers,
-    WindowExtension,
-    counted,
-)
+from lockstep.siddhiql.catalogue.windows import SIZE, Leaves, Reach, Timers, WindowExtension, sized
 
 EXTENSIONS = (
     WindowExtension(
         "length",
-        (counted(SIZE),),
+        (sized(SIZE),),
         doc="The last n events.",
         semantics="7.1",
         meaning=f"{__name__}.meaning:LengthWindow",

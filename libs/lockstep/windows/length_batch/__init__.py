@@ -1,20 +1,18 @@
 """lengthBatch(n …) (semantics 7.2)."""
 
-from __future__ import annotations
-
 from lockstep.siddhiql.catalogue.windows import (
     SIZE,
     STREAM_CURRENT,
     Leaves,
     Timers,
     WindowExtension,
-    counted,
+    sized,
 )
 
 EXTENSIONS = (
     WindowExtension(
         "lengthBatch",
-        (counted(SIZE, STREAM_CURRENT),),
+        (sized(SIZE, STREAM_CURRENT),),
         doc="Batches of n events.",
         semantics="7.2",
         meaning=f"{__name__}.meaning:length_batch",

@@ -1,10 +1,8 @@
 """lossyFrequent(support [, error [, attribute …]]) (semantics 7.11)."""
 
-from __future__ import annotations
-
 from lockstep.events import AttributeType
 from lockstep.siddhiql.catalogue import Parameter
-from lockstep.siddhiql.catalogue.windows import Leaves, Timers, WindowExtension, constant, counted
+from lockstep.siddhiql.catalogue.windows import Leaves, Timers, WindowExtension, constant, sized
 
 _SUPPORT = constant("support", AttributeType.DOUBLE, positive=True)
 
@@ -12,14 +10,14 @@ EXTENSIONS = (
     WindowExtension(
         "lossyFrequent",
         (
-            counted(_SUPPORT),
-            counted(
+            sized(_SUPPORT),
+            sized(
                 _SUPPORT,
                 constant("error", AttributeType.DOUBLE, positive=True),
                 Parameter("attribute", attribute=True, repeat=True),
             ),
         ),
-        doc="The events of frequent keys, counted with an error.",
+        doc="The events of frequent keys, sized with an error.",
         semantics="7.11",
         meaning=f"{__name__}.meaning:LossyFrequentWindow",
         examples=("lossyFrequent(0.3, 0.1, k)",),

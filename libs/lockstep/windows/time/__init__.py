@@ -1,20 +1,11 @@
 """time(t) (semantics 7.3)."""
 
-from __future__ import annotations
-
-from lockstep.siddhiql.catalogue.windows import (
-    SPAN,
-    Leaves,
-    Reach,
-    Timers,
-    WindowExtension,
-    counted,
-)
+from lockstep.siddhiql.catalogue.windows import SPAN, Leaves, Reach, Timers, WindowExtension, sized
 
 EXTENSIONS = (
     WindowExtension(
         "time",
-        (counted(SPAN),),
+        (sized(SPAN),),
         doc="The events of the last t by the clock.",
         semantics="7.3",
         meaning=f"{__name__}.meaning:TimeWindow",

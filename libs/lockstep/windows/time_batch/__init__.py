@@ -1,7 +1,5 @@
 """timeBatch(t …) (semantics 7.4)."""
 
-from __future__ import annotations
-
 from lockstep.events import AttributeType
 from lockstep.siddhiql.catalogue.windows import (
     PERIOD,
@@ -10,16 +8,16 @@ from lockstep.siddhiql.catalogue.windows import (
     Leaves,
     WindowExtension,
     constant,
-    counted,
+    sized,
 )
 
 EXTENSIONS = (
     WindowExtension(
         "timeBatch",
         (
-            counted(PERIOD),
-            counted(PERIOD, constant("start.time", *TIME), STREAM_CURRENT),
-            counted(PERIOD, constant("stream.current.event", AttributeType.BOOL)),
+            sized(PERIOD),
+            sized(PERIOD, constant("start.time", *TIME), STREAM_CURRENT),
+            sized(PERIOD, constant("stream.current.event", AttributeType.BOOL)),
         ),
         doc="Batches of t by the clock.",
         semantics="7.4",

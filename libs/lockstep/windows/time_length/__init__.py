@@ -1,13 +1,11 @@
 """timeLength(t, n) (semantics 7.5)."""
 
-from __future__ import annotations
-
-from lockstep.siddhiql.catalogue.windows import SIZE, SPAN, Leaves, Timers, WindowExtension, counted
+from lockstep.siddhiql.catalogue.windows import SIZE, SPAN, Leaves, Timers, WindowExtension, sized
 
 EXTENSIONS = (
     WindowExtension(
         "timeLength",
-        (counted(SPAN, SIZE),),
+        (sized(SPAN, SIZE),),
         doc="The events of the last t by the clock, n at most.",
         semantics="7.5",
         meaning=f"{__name__}.meaning:TimeLengthWindow",
