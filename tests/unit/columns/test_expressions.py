@@ -63,4 +63,4 @@ def test_values(text: str, expected: list[Any]) -> None:
 def test_what_has_no_columnar_form_is_refused_beforehand() -> None:
     """Never while events go through."""
     with pytest.raises(NotLowerable):
-        value("createSet(s)")
+        value("math:rand()")
