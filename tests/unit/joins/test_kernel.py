@@ -1,0 +1,151 @@
+"""Who is inside the windows of a join, and whom an event meets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lockstep.joins.columns.aggregating_kernel import (
+    ask_with_number,
+    grown_lines,
+    meet,
+    next_side,
+    wake,
+)
+from lockstep.joins.columns.kernel import (
+    EXTERNAL,
+    LENGTH,
+    NONE,
+    TIME,
+    drop_oldest,
+    join_windows,
+    take_in,
+)
+from tests.unit.columns.flows import longs
+
+
+class Windows:
+    """Two sides with room for eight rows and three keys."""
+
+    def __init__(self) -> None:
+        self.times = np.zeros((2, 8), np.int64)
+        self.ends = np.array([[-1, -1, 0], [-1, -1, 0]], np.int64)
+        self.newer, self.same, self.keys = (np.full((2, 8), -1, np.int64) for _ in range(3))
+        self.heads, self.tails = (np.full((2, 3), -1, np.int64) for _ in range(2))
+
+    @property
+    def chains(self) -> tuple[Any, ...]:
+        """As kernels take them."""
+        return self.ends, self.newer, self.same, self.keys, self.heads, self.tails
+
+    def of_key(self, side: int, key: int) -> list[int]:
+        """The places of a side's rows with a key, oldest first."""
+        found, place = [], int(self.heads[side, key])
+        while place != -1:
+            found.append(place)
+            place = int(self.same[side, place])
+        return found
+
+
+def test_rows_leave_in_the_order_in_which_they_came() -> None:
+    """Each side by itself; a key without rows is as it was at first, a row without key meets
+    nobody."""
+    windows = Windows()
+    for place, key in ((0, 1), (1, -1), (2, 1)):
+        take_in(0, place, key, *windows.chains)
+    take_in(1, 5, 1, *windows.chains)
+    assert windows.of_key(0, 1) == [0, 2]
+    assert [drop_oldest(0, *windows.chains) for _ in range(2)] == [0, 1]
+    assert windows.of_key(0, 1) == [2]
+    assert drop_oldest(0, *windows.chains) == 2
+    assert windows.ends.tolist() == [[-1, -1, 0], [5, 5, 1]]
+    assert (windows.heads[0, 1], windows.tails[0, 1]) == (-1, -1)
+    take_in(0, 3, 1, *windows.chains)
+    assert windows.of_key(0, 1) == [3]
+
+
+def joined(kinds: tuple[int, int], lengths: tuple[int, int], **given: Any) -> tuple[Any, ...]:
+    """Events 0 … 4 of sides 0, 1, 0, 1, 1, keys 0 but the last (1), at 100, 200, …; both sides
+    trigger unless `given` says otherwise."""
+    windows = Windows()
+    windows.times[:] = 100 * (np.arange(8) + 1)
+    made = join_windows(
+        longs(0, 1, 0, 1, 1),
+        longs(0, 0, 0, 0, 1),
+        longs(0, 1, 2, 3, 4),
+        longs(100, 200, 300, 400, 500),
+        longs(100, 200, 300, 400, 500),
+        given.get("moved", longs(0, 0, 0, 0, 0)),
+        given.get("clock", longs()),
+        np.zeros(2, np.int64),
+        longs(*kinds),
+        longs(*lengths),
+        np.array(given.get("triggers", (True, True))),
+        windows.times,
+        *windows.chains,
+        10,
+    )
+    return tuple(each.tolist() for each in made)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "lengths", "pairs", "left"),
+    [
+        ((LENGTH, LENGTH), (9, 9), [(1, 0), (2, 1), (3, 0), (3, 2)], []),
+        ((LENGTH, LENGTH), (1, 1), [(1, 0), (2, 1), (3, 2)], [(0, 0), (1, 1), (1, 3)]),
+        ((NONE, LENGTH), (0, 9), [(2, 1)], []),
+        ((TIME, LENGTH), (200, 9), [(1, 0), (2, 1), (3, 2)], [(0, 0)]),
+        ((EXTERNAL, EXTERNAL), (150, 150), [(1, 0), (2, 1), (3, 2)], [(0, 0), (1, 1)]),
+    ],
+)
+def test_pairs(
+    kinds: tuple[int, int],
+    lengths: tuple[int, int],
+    pairs: list[tuple[int, int]],
+    left: list[tuple[int, int]],
+) -> None:
+    """By length, by the clock, by an attribute, and against a side without a window."""
+    trigger, met, left_side, left_place = joined(kinds, lengths)
+    found = list(zip(trigger, met, strict=True))
+    gone = list(zip(left_side, left_place, strict=True))
+    assert (found, gone) == (pairs, left)
+
+
+def test_a_timer_drops_rows_in_front_of_the_other_sides_event() -> None:
+    """A move of the clock looks at both sides."""
+    trigger, met, _, left = joined(
+        (TIME, LENGTH), (200, 9), moved=longs(0, 0, 0, 1, 1), clock=longs(350)
+    )
+    assert list(zip(trigger, met, strict=True)) == [(1, 0), (2, 1), (3, 2)]
+    assert left == [0]
+
+
+def test_a_side_that_does_not_trigger_is_met_only() -> None:
+    """Unidirectional joins."""
+    trigger, met, *_ = joined((LENGTH, LENGTH), (9, 9), triggers=(True, False))
+    assert list(zip(trigger, met, strict=True)) == [(2, 1)]
+
+
+def test_timers_of_the_sides() -> None:
+    """One per due time; of those due at once the one that was asked for first."""
+    waiting, counts = np.zeros((2, 3, 2), np.int64), np.zeros(3, np.int64)
+    for due, side in ((300, 0), (100, 0), (300, 0), (100, 1), (50, 1)):
+        ask_with_number(due, side, waiting, counts)
+    assert counts.tolist() == [2, 2, 4]
+    fired = []
+    while (side := next_side(299, waiting, counts)) != -1:
+        fired.append((side, wake(side, waiting, counts)))
+    assert fired == [(1, 50), (0, 100), (1, 100)]
+    assert next_side(300, waiting, counts) == 0
+
+
+def test_lines_grow_and_keep_what_they_have() -> None:
+    """Pairs of a long chain."""
+    lines = np.zeros((1, 2), np.int64)
+    pairs, count = meet(7, 0, longs(1, 2, -1), lines, 0)
+    assert (pairs[:count].tolist(), len(pairs)) == ([[7, 0], [7, 1], [7, 2]], 4)
+    assert meet(7, -1, longs(), pairs, count)[1] == 3
+    assert len(grown_lines(pairs, 4)) == 8
+    assert grown_lines(pairs, 3) is not None
