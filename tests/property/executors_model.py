@@ -162,6 +162,24 @@ def _plain(apps: Apps) -> str:
     )
 
 
+def _function(apps: Apps) -> str:
+    function, values = apps.pick(
+        "#str:tokenize(s, 'b')|token",
+        "#unique:deduplicate(i, 200)|s, i",
+        "#pol2Cart(d, d)[x > 0.0]|x, y",
+        "#unique:deduplicate(s, 100)[i > 0]#str:tokenize(s, '[ac]', true)|token, s",
+        "#json:tokenize(map:toJSON(map:create('s', s)), '$.s')|jsonElement",
+    ).split("|")
+    window = apps.pick("", "", "#window.length(3)", "#window.time(200)", "#window.lengthBatch(2)")
+    more = apps.pick("", f", sum(i) as n, {apps.hosted()} as h")
+    by = apps.pick("", " group by s") if more else ""
+    query = (
+        f"from S[not (s is null) and not (i is null) and not (d is null)]{function}{window}"
+        f" select {values}{more}{by} insert into {apps.name()};"
+    )
+    return f"partition with (s of S) begin {query} end;" if apps.pick("", "", "in") else query
+
+
 def _partition(apps: Apps) -> str:
     key = apps.pick("s", "i", "d", "b")
     out, other = apps.name(), apps.name()
@@ -260,6 +278,7 @@ APART: tuple[Callable[[Apps], str], ...] = (
     _plain,
     _plain,
     _plain,
+    _function,
     _partition,
     _pattern,
     pattern,

@@ -86,7 +86,8 @@ class Compiler:
 
     def _variable(self, variable: ast.Variable) -> Evaluate:
         ref = self.scope.resolve(variable)
-        if ref.type is AttributeType.OBJECT:
+        # Those of one stream are what stream functions have added; what comes in has none.
+        if ref.type is AttributeType.OBJECT and self.scope.shape is not Shape.STREAM:
             raise NotLowerable("an attribute of type object")
         slot, attribute = number_of(ref), ref.attribute
         return lambda frame: frame.column(slot, attribute)

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from lockstep.columns.expressions import Compiler, Evaluate
 
 
-class _Probe:
+class Probe:
     """The context of functions without state: whoever asks for more has no columnar form."""
 
-    def now_ms(self) -> NoReturn:
+    def now_ms(self) -> int:
         """A function that reads the clock at each call."""
         raise Unfit("a function that reads the clock")
 
     wall_ms = now_ms
 
-    def register(self, name: str, operator: Any) -> NoReturn:
+    def register(self, name: str, operator: Any) -> None:
         """A function with state."""
         from lockstep.columns.expressions import NotLowerable
 
@@ -57,7 +57,7 @@ def compile_call(compiler: Compiler, call: ast.FunctionCall) -> Evaluate:
     factory = FUNCTIONS.get((call.namespace or "", call.name))
     if factory is None or call.name in compiler.scope.functions:
         raise NotLowerable(f"{title}() is the app's own")
-    context: Any = _Probe()
+    context: Any = Probe()
     compiler.may_fail = True
     function = factory(arguments_of(call, compiler.scope), context)
     arguments = [compiler.compile(argument) for argument in call.arguments]

@@ -22,13 +22,15 @@ from lockstep.plan import QueryNode
 from lockstep.rates.contract import Limiter
 from lockstep.selection.columns import SelectorOperator
 from lockstep.selection.state import SelectorState
+from lockstep.stream_functions.columns import HostedFunction
 from lockstep.windows.contract import ColumnarWindow, RecallsTimers, Step
 
 Condition = Callable[[Frame], Mask]
 
 
 class StreamQuery:
-    """See Unit. `before` and `behind` are the conditions in front of the window and behind it."""
+    """See Unit. `before` and `behind` are the conditions in front of the window and behind it, with
+    stream functions in front."""
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class StreamQuery:
         reads: str,
         realms: Realms,
         types: Sequence[AttributeType],
-        before: Sequence[Condition],
+        before: Sequence[Condition | HostedFunction],
         window: tuple[str, ColumnarWindow] | None,
         behind: Sequence[Condition],
         selector: SelectorOperator,
@@ -51,6 +53,7 @@ class StreamQuery:
         self._realms = realms
         self._types = types
         self._before = before
+        self._functions = [each for each in before if isinstance(each, HostedFunction)]
         self._window = None if window is None else window[1]
         self._window_path = "" if window is None else window[0]
         self._behind = behind
@@ -67,7 +70,11 @@ class StreamQuery:
         self._keeps_realms = not realms.is_partition or node.writes.startswith("#")
         self._grouped = selector.groups.is_grouped
         self.is_stateless = not (
-            self._window or self._grouped or selector.calls or self._limiter is not None
+            self._window
+            or self._grouped
+            or selector.calls
+            or self._limiter is not None
+            or any(each.has_state for each in self._functions)
         )
 
     # --- folding ---------------------------------------------------------------------------------
@@ -77,8 +84,11 @@ class StreamQuery:
         chunks = inputs.get(self.reads[0])
         if chunks is None:
             chunks = empty(self._types, keyed=self._realms.is_partition)
-        for condition in self._before:
-            chunks = chunks.keep(condition(chunks.rows()))
+        for each in self._before:
+            if isinstance(each, HostedFunction):
+                chunks = each.run(chunks)
+            else:
+                chunks = chunks.keep(each(chunks.rows()))
         flow, group = self._flow(chunks, moves)
         for condition in self._behind:
             mask = condition(flow.frame())
@@ -160,6 +170,8 @@ class StreamQuery:
     def store(self, states: States) -> None:
         """See Unit."""
         self._selecting.prepare()
+        for function in self._functions:
+            states.operators.update(function.store(self._realms.paths(self.name)))
         for realm, path in self._realms.paths(self.name):
             if self._window is not None:
                 window_path = f"{path}/{self._window_path}"
@@ -205,6 +217,8 @@ class StreamQuery:
 
     def load(self, states: States) -> None:
         """See Unit."""
+        for function in self._functions:
+            function.load(self._realms.paths(self.name), states.operators)
         for realm, path in self._realms.paths(self.name):
             self._selecting.load(realm, states.operators[f"{path}/selector"])
             if self._window is not None:

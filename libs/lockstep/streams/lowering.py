@@ -9,12 +9,13 @@ from typing import Any
 from lockstep.columns.expressions import Compiler, NotLowerable
 from lockstep.columns.flow import CURRENT
 from lockstep.columns.realms import Realms
-from lockstep.events import AttributeType
+from lockstep.events import AttributeType, StreamSchema
 from lockstep.plan import QueryNode
 from lockstep.rates.columns import Limiter, limiter_of
 from lockstep.selection.columns import SelectorOperator, wanted_kind
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedHandler, CheckedQuery, CheckedStream, SourceKind
+from lockstep.stream_functions.columns import HostedFunction
 from lockstep.streams.columns import Condition
 from lockstep.streams.contract import Site
 from lockstep.windows.contract import (
@@ -96,7 +97,7 @@ class Parts:
     reads: str
     realms: Realms
     types: Sequence[AttributeType]
-    before: Sequence[Condition]
+    before: Sequence[Condition | HostedFunction]
     window: tuple[str, ColumnarWindow] | None
     behind: Sequence[Condition]
     selector: SelectorOperator
@@ -147,18 +148,19 @@ def parts_of(
 
 
 class _Handlers:
-    """A stream's filters in front of its window and behind it, and the window if it is not
-    `hosted`. `changes`: what passes behind the window hangs on the time."""
+    """A stream's filters and functions in front of its window, its filters behind it, and the
+    window if it is not `hosted`. `changes`: what passes behind the window hangs on the time."""
 
     def __init__(
         self, query: CheckedQuery, stream: CheckedStream, site: Site, *, hosted: bool
     ) -> None:
-        self.before: list[Condition] = []
+        self.before: list[Condition | HostedFunction] = []
         self.behind: list[Condition] = []
         self.changes = False
         self.window: tuple[str, ColumnarWindow] | None = None
         passed = False
         for index, checked in enumerate(stream.handlers):
+            before = stream.handlers[index - 1].schema if index else stream.source_schema
             match checked.handler:
                 case ast.Filter(condition=condition):
                     compiler, compiled = condition_of(checked, condition)
@@ -166,13 +168,18 @@ class _Handlers:
                     self.changes |= passed and compiler.reads_time
                 case ast.WindowHandler(call=call):
                     passed = True
+                    if AttributeType.OBJECT in before.types:
+                        raise NotLowerable("an attribute of type object in a window")
                     if not hosted:
-                        made = columnar_window(
-                            ColumnarCall(checked, call), _setup(query, stream, site)
-                        )
-                        self.window = (f"handler_{index}/window", made)
-                case _:
-                    raise NotLowerable("a stream function")
+                        setup = _setup(query, before, site)
+                        window = columnar_window(ColumnarCall(checked, call), setup)
+                        self.window = (f"handler_{index}/window", window)
+                case ast.StreamFunction():
+                    if passed:
+                        raise NotLowerable("a stream function behind a window")
+                    old = site.is_siddhi_5_1
+                    made = HostedFunction(checked, before, index, is_siddhi_5_1=old)
+                    self.before.append(made)
 
 
 def _target(node: QueryNode, site: Site) -> str:
@@ -203,10 +210,10 @@ def condition_of(checked: CheckedHandler, expression: ast.Expression) -> tuple[C
     return compiler, compiler.condition(expression)
 
 
-def _setup(query: CheckedQuery, stream: CheckedStream, site: Site) -> Setup:
+def _setup(query: CheckedQuery, before: StreamSchema, site: Site) -> Setup:
     wants_expired = wanted_kind(query.query.action) != CURRENT
     return Setup(
-        stream.source_schema.types,
+        before.types,
         site.pool,
         wants_expired=wants_expired,
         aggregates=query.uses_aggregators,
