@@ -3,7 +3,7 @@ used."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,10 +56,6 @@ class KeySpace:
         self.keys = [self.keys[i] for i in kept.tolist()]
         self._ids = {key: i for i, key in enumerate(self.keys)}
         return moved
-
-
-Naming = Callable[[Column], tuple[Array, list[Any]]]
-"""Rows' codes, and the key that each code stands for."""
 
 
 def group_names(column: Column) -> tuple[Array, list[Any]]:

@@ -69,10 +69,6 @@ _SERVER: Final = dict.fromkeys(
     ),
     _OWN_BUS,
 )
-_OF_SOURCES: Final = {
-    **_SERVER,
-    "subscription.sequence": "a durable source goes on where it stopped: leave it out",
-}
 
 
 EXTENSIONS = (

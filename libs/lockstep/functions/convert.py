@@ -79,11 +79,6 @@ def to_long(value: float) -> int:
     return truncate(value, java.LONG_MIN, java.LONG_MAX)
 
 
-def to_text(value: Any) -> str:
-    """A value as text; collections as Java prints them."""
-    return object_text(value)
-
-
 def float_to_text(value: float) -> str:
     """A 32-bit float as text."""
     return java.float_text(value, single=True)

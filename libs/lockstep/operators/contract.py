@@ -75,7 +75,6 @@ class MatchedEvent:
         self.kind = kind
 
 
-AnyEvent = StreamEvent | JoinedEvent | MatchedEvent
 Emit = Callable[[list[Any]], None]
 """Takes a non-empty chunk."""
 

@@ -1,6 +1,6 @@
 """How the suite speaks about itself: one shape of log line, one list of metrics."""
 
-from lockstep.telemetry.logs import Logger, bind_context, configure_logging, get_logger
+from lockstep.telemetry.logs import Logger, configure_logging, get_logger
 from lockstep.telemetry.metrics import CONTENT_TYPE, Metrics
 from lockstep.telemetry.names import METRICS, Metric, MetricKind, MetricName
 
@@ -12,7 +12,6 @@ __all__ = [
     "MetricKind",
     "MetricName",
     "Metrics",
-    "bind_context",
     "configure_logging",
     "get_logger",
 ]

@@ -39,7 +39,6 @@ def configure_logging(
     """
     target = sys.stderr if stream is None else stream
     shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         _stamp(clock or SystemClock(), service),
         structlog.processors.StackInfoRenderer(),
@@ -68,11 +67,6 @@ def get_logger(**context: object) -> Logger:
     """A logger that carries `context` on every line, for example app, group and partition."""
     logger: Logger = structlog.get_logger().bind(**context)
     return logger
-
-
-def bind_context(**context: object) -> None:
-    """Adds `context` to every line that the current task writes from now on."""
-    structlog.contextvars.bind_contextvars(**context)
 
 
 def _stamp(clock: Clock, service: str) -> structlog.typing.Processor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from typing import Final
 
 import aiohttp
 import pytest
@@ -33,6 +34,7 @@ SETTINGS = {
     "LOCKSTEP_COORDINATOR__HEARTBEAT_INTERVAL_MS": "50",
     "LOCKSTEP_SERVER__CATALOGUE_POLL_MS": "100",
 }
+MOST_CHECKS: Final = 1
 WIRES = {
     "coordinator": coordinator,
     "processor": processor,
@@ -66,7 +68,7 @@ async def test_an_app_is_read_once_by_all_services(monkeypatch: pytest.MonkeyPat
     finally:
         await process.stop()
         await world.close()
-    assert read[TEXT] == 1
+    assert 0 < read[TEXT] <= MOST_CHECKS
     assert set(read.values()) == {1}
 
 

@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from lockstep.clock import VirtualClock
-from lockstep.telemetry import bind_context, configure_logging, get_logger
+from lockstep.telemetry import configure_logging, get_logger
 
 
 @pytest.fixture
@@ -23,7 +23,6 @@ def stream() -> Iterator[io.StringIO]:
     configure_logging(service="receiver", clock=VirtualClock(5), stream=captured)
     yield captured
     root.handlers[:], root.level = handlers, level
-    structlog.contextvars.clear_contextvars()
     structlog.reset_defaults()
 
 
@@ -32,9 +31,8 @@ def _lines(stream: io.StringIO) -> list[dict[str, object]]:
 
 
 def test_a_line_has_time_level_message_and_context(stream: io.StringIO) -> None:
-    """Bound words and those of the call stand beside each other."""
-    bind_context(epoch=3)
-    get_logger(app="a", partition=1).info("started", position=9)
+    """The logger's own words and those of the call stand beside each other."""
+    get_logger(app="a", partition=1).info("started", position=9, epoch=3)
     assert _lines(stream) == [
         {
             "at_ms": 5,

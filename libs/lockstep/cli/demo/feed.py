@@ -14,7 +14,6 @@ from lockstep.cli.client import Client
 from lockstep.cli.replay import TIMESTAMP_FIELD, send_retrying
 
 BATCH_EVENTS = 4_000
-REQUESTS_AHEAD = 2
 
 TimedEvent = tuple[str, int, dict[str, Any]]
 """(stream, event time in ms, values by attribute name)."""

@@ -14,12 +14,6 @@ from lockstep.siddhiql.typing import positioned
 ERROR_ATTRIBUTE = Attribute("_error", AttributeType.OBJECT)
 TRIGGER_ATTRIBUTES = (Attribute("triggered_time", AttributeType.LONG),)
 
-_SETS = {
-    SourceKind.TABLE: "table",
-    SourceKind.WINDOW: "window",
-    SourceKind.AGGREGATION: "aggregation",
-}
-
 
 def schema_of(name: str, attributes: tuple[ast.AttributeDefinition, ...]) -> StreamSchema:
     """The schema of a definition's attributes, which must have different names."""
