@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from lockstep.operators.contract import EXPIRED, RESET, Emit, PlainState, StreamEvent
+from lockstep.windows.contents import Contents
 from lockstep.windows.registry import WindowCall
 
 
@@ -66,6 +67,29 @@ class HoldingWindow(WindowBase):
         held = self._held
         while held and held[0].timestamp_ms <= until_ms:
             out.append(StreamEvent(now, held.popleft().data, EXPIRED))
+
+
+class BatchingWindow(WindowBase):
+    """A window that collects a batch and findably keeps the last one that it emitted."""
+
+    def __init__(self, call: WindowCall, contents: Contents) -> None:
+        super().__init__(call)
+        self._open = contents
+        self._last: list[StreamEvent] = []
+
+    def content(self) -> Iterable[StreamEvent]:
+        """The last emitted batch."""
+        return self._last
+
+    def snapshot(self) -> PlainState:
+        """The last batch and the open one."""
+        return (list(self._last), self._open.held())
+
+    def restore(self, state: PlainState) -> None:
+        """See snapshot."""
+        last, collected = state
+        self._last = list(last)
+        self._open.restore(collected)
 
 
 def expired(event: StreamEvent, timestamp_ms: int) -> StreamEvent:

@@ -5,29 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from lockstep.operators.contract import PlainState, StreamEvent
 
 KeyOf = Callable[[StreamEvent], Any]
-
-
-class Contents(Protocol):
-    """An open batch."""
-
-    def add(self, event: StreamEvent) -> None:
-        """Takes an event."""
-
-    def take(self) -> list[StreamEvent]:
-        """The batch in order; the next one starts empty."""
-
-    def held(self) -> list[StreamEvent]:
-        """The batch in order."""
-
-    def __len__(self) -> int: ...
-
-    def restore(self, events: PlainState) -> None:
-        """Takes over what `held` gave."""
 
 
 class EveryEvent:
@@ -37,23 +19,23 @@ class EveryEvent:
         self._events: list[StreamEvent] = []
 
     def add(self, event: StreamEvent) -> None:
-        """See Contents."""
+        """Takes an event."""
         self._events.append(event)
 
     def take(self) -> list[StreamEvent]:
-        """See Contents."""
+        """The batch in order; the next one starts empty."""
         taken, self._events = self._events, []
         return taken
 
     def held(self) -> list[StreamEvent]:
-        """See Contents."""
+        """The batch in order."""
         return list(self._events)
 
     def __len__(self) -> int:
         return len(self._events)
 
     def restore(self, events: PlainState) -> None:
-        """See Contents."""
+        """Takes over what `held` gave."""
         self._events[:] = events
 
 
@@ -65,24 +47,24 @@ class LatestOfKey:
         self._events: dict[Any, StreamEvent] = {}
 
     def add(self, event: StreamEvent) -> None:
-        """See Contents."""
+        """Takes an event."""
         self._events[self._key_of(event)] = event
 
     def take(self) -> list[StreamEvent]:
-        """See Contents."""
+        """The batch in order; the next one starts empty."""
         taken = list(self._events.values())
         self._events = {}
         return taken
 
     def held(self) -> list[StreamEvent]:
-        """See Contents."""
+        """The batch in order."""
         return list(self._events.values())
 
     def __len__(self) -> int:
         return len(self._events)
 
     def restore(self, events: PlainState) -> None:
-        """See Contents."""
+        """Takes over what `held` gave."""
         self._events = {self._key_of(event): event for event in events}
 
 
@@ -90,5 +72,9 @@ class FirstOfKey(LatestOfKey):
     """The first event of each key."""
 
     def add(self, event: StreamEvent) -> None:
-        """See Contents."""
+        """Takes an event."""
         self._events.setdefault(self._key_of(event), event)
+
+
+Contents = EveryEvent | LatestOfKey
+"""An open batch."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from lockstep.columns import timer_kernel as timers
 from lockstep.columns.column import Longs
-from lockstep.windows.batches import grown_lines
+from lockstep.windows.batches import Batches, grown_lines
+from lockstep.windows.batching_kernel import UNKNOWN
+from lockstep.windows.contract import Setup
 
 
 class Timers:
@@ -46,3 +50,46 @@ class Timers:
     def due_ms(self) -> int | None:
         """When the next one fires, or None."""
         return int(self.heap[0, 0]) if self.counts[0] else None
+
+
+class TimedBatches(Batches):
+    """Batches that close by timers at the boundaries of a grid, one for each realm. Per realm
+    `_state` holds the next boundary, and in its last column the number of the timer's request."""
+
+    shows_timers = True
+    hears_timers = True
+    columns = 2
+
+    def __init__(self, setup: Setup, period_ms: int) -> None:
+        super().__init__(setup)
+        self._period_ms = period_ms
+        self._state = np.zeros((0, self.columns), np.int64)
+        self._timers = Timers()
+
+    def reserve(self, realms: int) -> None:
+        """See Batches."""
+        super().reserve(realms)
+        known = len(self._state)
+        self._state = grown_lines(self._state, realms)
+        self._state[known:, 0] = UNKNOWN
+
+    def boundary(self, realm: int) -> int | None:
+        """The next one, as it is stored."""
+        next_ms = int(self._state[realm, 0])
+        return None if next_ms == UNKNOWN else next_ms
+
+    def due_ms(self) -> int | None:
+        """See ColumnarWindow."""
+        return self._timers.due_ms
+
+    def timers(self, realm: int) -> list[tuple[int, int]]:
+        """See ColumnarWindow."""
+        if realm >= len(self._state) or not self._state[realm, -1]:
+            return []
+        return [(int(self._state[realm, 0]), int(self._state[realm, -1]))]
+
+    def load_timers(self, realm: int, timers: Sequence[tuple[int, int]]) -> None:
+        """See RecallsTimers."""
+        for due_ms, number in timers:
+            self._timers.ask(due_ms, number, realm)
+            self._state[realm, -1] = number

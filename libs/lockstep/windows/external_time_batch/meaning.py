@@ -4,16 +4,16 @@ attribute (semantics 7.8)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from lockstep.operators.contract import PlainState, StreamEvent
-from lockstep.windows.chunks import WindowBase, batch_chunk
+from lockstep.windows.chunks import BatchingWindow, WindowBase, batch_chunk
 from lockstep.windows.contents import Contents, EveryEvent
 from lockstep.windows.registry import WindowCall
 
 
-class AttributeBatches(WindowBase):
+class AttributeBatches(BatchingWindow):
     """An event at or behind the end closes the batch and opens the one that contains it.
 
     With a timeout the open batch is flushed when nothing comes for that long by the clock; later
@@ -21,7 +21,7 @@ class AttributeBatches(WindowBase):
     """
 
     def __init__(self, call: WindowCall, contents: Contents, first: int = 0) -> None:
-        super().__init__(call)
+        super().__init__(call, contents)
         self._attribute = call.attribute(first)
         self._period_ms = int(call.constant(first + 1))
         self._start_of: Callable[[Any], Any] | None = None
@@ -29,8 +29,6 @@ class AttributeBatches(WindowBase):
             self._start_of = call.value(first + 2)
         self._timeout_ms = int(call.constant(first + 3, 0))
         self._replaces = bool(call.constant(first + 4, False))
-        self._open = contents
-        self._last: list[StreamEvent] = []
         self._start_ms = 0
         self._end_ms: int | None = None
         self._latest_ms = 0
@@ -92,21 +90,16 @@ class AttributeBatches(WindowBase):
         if out:
             self.emit(out)
 
-    def content(self) -> Iterable[StreamEvent]:
-        """The last emitted batch."""
-        return self._last
-
     def snapshot(self) -> PlainState:
         """The period, the batches, and what the timeout needs."""
         period = (self._start_ms, self._end_ms, self._latest_ms, self._due_ms, self._flushed)
-        return (period, list(self._last), self._open.held())
+        return (period, *super().snapshot())
 
     def restore(self, state: PlainState) -> None:
         """See snapshot."""
-        period, last, collected = state
+        period, *batches = state
+        super().restore(batches)
         self._start_ms, self._end_ms, self._latest_ms, self._due_ms, self._flushed = period
-        self._last = list(last)
-        self._open.restore(collected)
 
 
 def external_time_batch(call: WindowCall) -> WindowBase:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,40 +12,26 @@ from lockstep.columns.compiled import plain
 from lockstep.columns.flow import Flow
 from lockstep.columns.growing import GrowingArray
 from lockstep.columns.order import Order
-from lockstep.windows.batches import Batches, grown_lines
 from lockstep.windows.batching_kernel import UNKNOWN
 from lockstep.windows.contract import ColumnarCall, Setup, Step
 from lockstep.windows.hopping import kernel
-from lockstep.windows.timers import Timers
+from lockstep.windows.timers import TimedBatches
 
 
-class HoppingWindow(Batches):
+class HoppingWindow(TimedBatches):
     """At each hop the events of the last t are a batch; until they are too old they wait for the
     next."""
 
-    shows_timers = True
-    hears_timers = True
-
     def __init__(self, setup: Setup, length_ms: int, period_ms: int) -> None:
-        super().__init__(setup)
+        super().__init__(setup, period_ms)
         self._length_ms = length_ms
-        self._period_ms = period_ms
         self._later = GrowingArray(np.int64)
         self._uses = GrowingArray(np.int64)
-        self._state = np.zeros((0, 2), np.int64)
-        self._timers = Timers()
 
     @property
     def links(self) -> tuple[Longs, Longs]:
         """See Batches: a row may be in both chains."""
         return self._later.values, self._newer.values
-
-    def reserve(self, realms: int) -> None:
-        """See Batches."""
-        super().reserve(realms)
-        known = len(self._state)
-        self._state = grown_lines(self._state, realms)
-        self._state[known:, 0] = UNKNOWN
 
     def make_room(self) -> None:
         """See Batches."""
@@ -87,17 +73,12 @@ class HoppingWindow(Batches):
         order = Order(moment, (due, self.setup.rank, firing, 0))
         return self.left(step, (kind, place, offsets), order, clock, clock, realms)
 
-    def due_ms(self) -> int | None:
-        """See ColumnarWindow."""
-        return self._timers.due_ms
-
     # --- state -----------------------------------------------------------------------------------
 
     def store(self, realm: int) -> Any:
         """See ColumnarWindow."""
         last, waiting = super().store(realm)
-        next_ms = int(self._state[realm, 0])
-        return (None if next_ms == UNKNOWN else next_ms, waiting, last)
+        return (self.boundary(realm), waiting, last)
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
         """See ColumnarWindow."""
@@ -107,18 +88,6 @@ class HoppingWindow(Batches):
         self._uses.values[self.inside(realm)] = 2
         self._uses.values[self.waiting(realm)] = 1
         self._state[realm] = UNKNOWN if next_ms is None else next_ms, 0
-
-    def timers(self, realm: int) -> list[tuple[int, int]]:
-        """See ColumnarWindow."""
-        if realm >= len(self._state) or not self._state[realm, 1]:
-            return []
-        return [(int(self._state[realm, 0]), int(self._state[realm, 1]))]
-
-    def load_timers(self, realm: int, timers: Sequence[tuple[int, int]]) -> None:
-        """See RecallsTimers."""
-        for due_ms, number in timers:
-            self._timers.ask(due_ms, number, realm)
-            self._state[realm, 1] = number
 
 
 def hopping(call: ColumnarCall, setup: Setup) -> HoppingWindow:

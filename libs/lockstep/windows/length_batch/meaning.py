@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from lockstep.operators.contract import PlainState, StreamEvent
-from lockstep.windows.chunks import HoldingWindow, WindowBase, batch_chunk, expired, reset
+from lockstep.operators.contract import StreamEvent
+from lockstep.windows.chunks import (
+    BatchingWindow,
+    HoldingWindow,
+    WindowBase,
+    batch_chunk,
+    expired,
+    reset,
+)
 from lockstep.windows.contents import Contents, EveryEvent
 from lockstep.windows.registry import WindowCall
 
 
-class CountedBatches(WindowBase):
+class CountedBatches(BatchingWindow):
     """A batch closes when its contents count n; each complete batch is a chunk of its own."""
 
     def __init__(self, call: WindowCall, length: int, contents: Contents) -> None:
-        super().__init__(call)
+        super().__init__(call, contents)
         self._length = length
-        self._open = contents
-        self._last: list[StreamEvent] = []
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """Collects; emits `[X previous][RESET][C batch]` for every batch that is complete."""
@@ -30,20 +33,6 @@ class CountedBatches(WindowBase):
     def _close(self) -> None:
         previous, self._last = self._last, self._open.take()
         self.emit(batch_chunk(previous, self._last, self.context.now_ms()))
-
-    def content(self) -> Iterable[StreamEvent]:
-        """The previous complete batch."""
-        return self._last
-
-    def snapshot(self) -> PlainState:
-        """The last batch and the open one."""
-        return (list(self._last), self._open.held())
-
-    def restore(self, state: PlainState) -> None:
-        """See snapshot."""
-        last, collected = state
-        self._last = list(last)
-        self._open.restore(collected)
 
 
 class StreamingLengthBatch(HoldingWindow):

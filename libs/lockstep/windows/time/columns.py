@@ -59,11 +59,15 @@ class TimeWindow(Chained):
     def store(self, realm: int) -> Any:
         """See ColumnarWindow."""
         events = super().store(realm)
-        return events if self._most is None else (events, bool(len(self.inside(realm))))
+        return events if self._most is None else (events, self.is_armed(realm))
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
         """See ColumnarWindow."""
         super().load(realm, state if self._most is None else state[0], groups)
+
+    def is_armed(self, realm: int) -> bool:
+        """Whether the reference's window would have a timer pending."""
+        return bool(len(self.inside(realm)))
 
     def due_ms(self) -> int | None:
         """See ColumnarWindow. No sooner than the next sweep: a tick that does nothing would be due
@@ -112,16 +116,14 @@ def ended(
     )
 
 
-class TimerTimeWindow(Chained):
+class TimerTimeWindow(TimeWindow):
     """The same where what timers expire is seen; one realm."""
 
     shows_timers = True
     hears_timers = True
 
     def __init__(self, setup: Setup, length_ms: int, most: int | None = None) -> None:
-        super().__init__(setup)
-        self._length_ms = length_ms
-        self._most = most
+        super().__init__(setup, length_ms, most)
         self._pending = np.zeros(0, np.int64)
 
     def flow(self, step: Step) -> Flow:
@@ -156,14 +158,9 @@ class TimerTimeWindow(Chained):
         order = timed_order(chunks.order, source, moment, due, (self.setup.rank, 0), step.place)
         return Flow(chunks, offsets, order, clock, row, kind, place, time, self.held)
 
-    def store(self, realm: int) -> Any:
-        """See ColumnarWindow."""
-        events = super().store(realm)
-        return events if self._most is None else (events, bool(len(self._pending)))
-
-    def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
-        """See ColumnarWindow."""
-        super().load(realm, state if self._most is None else state[0], groups)
+    def is_armed(self, realm: int) -> bool:
+        """See TimeWindow."""
+        return bool(len(self._pending))
 
     def due_ms(self) -> int | None:
         """See ColumnarWindow."""

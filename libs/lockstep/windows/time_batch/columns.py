@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,31 +12,20 @@ from lockstep.columns.compiled import plain
 from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.order import Order
 from lockstep.windows import batching_kernel as batching
-from lockstep.windows.batches import Batches, Closings, grown_lines
+from lockstep.windows.batches import Closings
 from lockstep.windows.batching_kernel import UNKNOWN
 from lockstep.windows.contract import ColumnarCall, Setup, Step
-from lockstep.windows.timers import Timers
+from lockstep.windows.timers import TimedBatches
 
 
-class TimeBatchWindow(Batches):
+class TimeBatchWindow(TimedBatches):
     """Batches close by timers at the boundaries of a grid, one for each realm."""
 
-    shows_timers = True
-    hears_timers = True
+    columns = 4
 
     def __init__(self, setup: Setup, period_ms: int, start_ms: int | None) -> None:
-        super().__init__(setup)
-        self._period_ms = period_ms
+        super().__init__(setup, period_ms)
         self._start_ms = start_ms
-        self._state = np.zeros((0, 4), np.int64)
-        self._timers = Timers()
-
-    def reserve(self, realms: int) -> None:
-        """See Batches."""
-        super().reserve(realms)
-        known = len(self._state)
-        self._state = grown_lines(self._state, realms)
-        self._state[known:, 0] = UNKNOWN
 
     def closings(self, step: Step, keys: Longs) -> Closings:
         """See Batches."""
@@ -62,15 +51,10 @@ class TimeBatchWindow(Batches):
         order = Order(moment, (due, self.setup.rank, firing, 0))
         return Closings(at, realms, order, clock, clock)
 
-    def due_ms(self) -> int | None:
-        """See ColumnarWindow."""
-        return self._timers.due_ms
-
     def store(self, realm: int) -> Any:
         """See ColumnarWindow."""
         batches = super().store(realm)
-        next_ms = int(self._state[realm, 0])
-        return (None if next_ms == UNKNOWN else next_ms, *batches)
+        return (self.boundary(realm), *batches)
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
         """See ColumnarWindow."""
@@ -79,18 +63,6 @@ class TimeBatchWindow(Batches):
         had = int(self.last[realm, 2] > 0)
         boundary = UNKNOWN if next_ms is None else next_ms
         self._state[realm] = boundary, self.collecting[realm, 2], had, 0
-
-    def timers(self, realm: int) -> list[tuple[int, int]]:
-        """See ColumnarWindow."""
-        if realm >= len(self._state) or not self._state[realm, 3]:
-            return []
-        return [(int(self._state[realm, 0]), int(self._state[realm, 3]))]
-
-    def load_timers(self, realm: int, timers: Sequence[tuple[int, int]]) -> None:
-        """See RecallsTimers."""
-        for due_ms, number in timers:
-            self._timers.ask(due_ms, number, realm)
-            self._state[realm, 3] = number
 
 
 def time_batch(call: ColumnarCall, setup: Setup) -> TimeBatchWindow:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 
 from lockstep.events import AttributeType
 from lockstep.operators.contract import PlainState, StreamEvent
-from lockstep.windows.chunks import HoldingWindow, WindowBase, batch_chunk
+from lockstep.windows.chunks import BatchingWindow, HoldingWindow, WindowBase, batch_chunk
 from lockstep.windows.contents import Contents, EveryEvent
 from lockstep.windows.registry import WindowCall
 
@@ -34,7 +33,7 @@ class Grid:
         return self.next_ms
 
 
-class ClockedBatches(WindowBase):
+class ClockedBatches(BatchingWindow):
     """A batch closes at each boundary of the grid; an event exactly at one belongs to the next
     batch.
 
@@ -51,10 +50,8 @@ class ClockedBatches(WindowBase):
         stamped: bool = False,
         length: int | None = None,
     ) -> None:
-        super().__init__(call)
+        super().__init__(call, contents)
         self._grid = grid
-        self._open = contents
-        self._last: list[StreamEvent] = []
         self._stamped = stamped
         self._length = length
 
@@ -85,19 +82,14 @@ class ClockedBatches(WindowBase):
         if out:
             self.emit(out)
 
-    def content(self) -> Iterable[StreamEvent]:
-        """The last emitted batch."""
-        return self._last
-
     def snapshot(self) -> PlainState:
         """The next boundary, the last batch and the open one."""
-        return (self._grid.next_ms, list(self._last), self._open.held())
+        return (self._grid.next_ms, *super().snapshot())
 
     def restore(self, state: PlainState) -> None:
         """See snapshot."""
-        self._grid.next_ms, last, collected = state
-        self._last = list(last)
-        self._open.restore(collected)
+        self._grid.next_ms, *batches = state
+        super().restore(batches)
 
 
 class StreamingTimeBatch(HoldingWindow):
