@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 
 from lockstep.bus.tails import generation_of_text, generation_text
-from lockstep.events import ClaimRecord, Generation, Life
-from lockstep.events.codec import decode_output, encode_record
+from lockstep.events import ClaimRecord, EventsRecord, Generation, Life
+from lockstep.events.codec import decode_input, decode_output, encode_record
 from lockstep.store import Deployment, Origin, Removed, Restoration, StoredDeployment
 from lockstep.store.filesystem import FileStore
 
@@ -79,6 +79,15 @@ def test_claims_are_read_and_written_as_ever() -> None:
     assert decode_output(bytes.fromhex(OLDER_CLAIM)) == ClaimRecord(4, "node", 17)
     assert generation_of_text("1700000000001.2.40") == claim.generation
     assert generation_text(claim.generation) == "1700000000001.2.40"
+
+
+def test_events_are_read_and_written_as_ever() -> None:
+    """Their header with the id of the send, their chunks and columns."""
+    payload = (FOLDER / "events").read_bytes()
+    record = decode_input(payload)
+    assert isinstance(record, EventsRecord)
+    assert [chunk[0].data for chunk in record.chunks] == [("k1", 1.0), ("k0", 2.0), ("k1", 3.0)]
+    assert encode_record(record, send_id=b"0123456789abcdef") == payload
 
 
 def test_a_file_is_written_as_ever() -> None:
