@@ -11,7 +11,7 @@ import pytest
 from hypothesis import event, given, note, settings
 from hypothesis import strategies as st
 
-from lockstep.columns.expressions import NotLowerable
+from lockstep.columns.rule import NotLowerable
 from lockstep.columns.units import Unit
 from lockstep.execute.columnar import Unfit, lowering
 from lockstep.execute.columnar.rules import RULES, Rule, Site

@@ -6,14 +6,15 @@ from lockstep.aggregations.columns.join import AggregationJoin, Reach, Reading
 from lockstep.aggregations.columns.unit import AggregationUnit
 from lockstep.aggregations.meaning.aggregation import selected
 from lockstep.aggregations.meaning.columns import Columns
-from lockstep.columns.expressions import Compiler, Evaluate, NotLowerable
 from lockstep.columns.flow import CURRENT
+from lockstep.columns.frame import Evaluate
+from lockstep.columns.rule import NotLowerable, Rule, Site
 from lockstep.columns.units import Unit
+from lockstep.expressions.columns import Compiler
 from lockstep.plan import QueryNode
 from lockstep.selection.columns import SelectorOperator
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedAggregation, CheckedJoin, SourceKind
-from lockstep.streams.contract import Rule, Site
 from lockstep.streams.lowering import check_stream, check_target, filters_of
 from lockstep.tables.meaning.conditions import equalities
 from lockstep.tables.rule import OUTER_LEFT, OUTER_RIGHT
@@ -39,9 +40,8 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     selector = SelectorOperator(node.query, orders=True)
     if selector.calls or selector.groups.is_grouped or selector.wanted != CURRENT:
         raise NotLowerable("aggregates, groups or expired rows of a join with an aggregation")
-    unit = site.aggregations[row.input.source]
-    if isinstance(unit, str):
-        raise NotLowerable(unit)
+    unit = site.aggregation(row.input.source)
+    assert isinstance(unit, AggregationUnit)
     outer = OUTER_LEFT if row_slot else OUTER_RIGHT
     made = AggregationJoin(
         node,

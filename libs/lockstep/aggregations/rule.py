@@ -14,10 +14,11 @@ from lockstep.aggregations.meaning.aggregation import selected
 from lockstep.aggregations.meaning.columns import Columns
 from lockstep.aggregations.meaning.ranges import time_ms
 from lockstep.columns.column import Column, Strings, Unfit
-from lockstep.columns.expressions import Compiler, NotLowerable
 from lockstep.columns.frame import Frame
 from lockstep.columns.pool import StringPool
+from lockstep.columns.rule import NotLowerable
 from lockstep.events import AttributeType
+from lockstep.expressions.columns import Compiler
 from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.plan import AppPlan
 from lockstep.plan.ranks import ranks_of

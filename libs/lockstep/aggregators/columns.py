@@ -12,9 +12,9 @@ import numpy.typing as npt
 from lockstep.aggregators.accumulators import Accumulator, Choose, Chosen, Feed, Leaves
 from lockstep.aggregators.hosted import hosted
 from lockstep.columns.column import Column
-from lockstep.columns.expressions import Compiler, Evaluate
-from lockstep.columns.frame import Frame
+from lockstep.columns.frame import Evaluate, Frame
 from lockstep.columns.keys import Ids
+from lockstep.expressions.columns import Compiler
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.aggregators import AggregatorExtension

@@ -13,15 +13,14 @@ from lockstep.aggregators.accumulators import Chosen, Feed, grown
 from lockstep.aggregators.contract import Aggregator
 from lockstep.aggregators.registry import aggregators
 from lockstep.columns.column import Column, Unfit, from_values
-from lockstep.columns.expressions import Compiler
 from lockstep.columns.flow import CURRENT, EXPIRED
 from lockstep.columns.keys import Ids
 from lockstep.events import AttributeType
+from lockstep.expressions.columns import Compiler
 from lockstep.operators.errors import PROCESSING_ERRORS, describe
-from lockstep.operators.expressions.calls import arguments_of
 from lockstep.operators.packed import PackedPairs
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.typing import infer
+from lockstep.siddhiql.typing import arguments_of, infer
 
 
 class Hosted:

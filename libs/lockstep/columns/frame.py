@@ -35,6 +35,8 @@ class Frame(Protocol):
 
 
 Find = Callable[[int, int], Column]
+Evaluate = Callable[[Frame], Column]
+"""An expression."""
 
 
 class Rows:

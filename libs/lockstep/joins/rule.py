@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lockstep.columns.expressions import Compiler, NotLowerable
 from lockstep.columns.flow import CURRENT
+from lockstep.columns.rule import NotLowerable, Rule, Site
 from lockstep.columns.units import Unit
 from lockstep.events import AttributeType
+from lockstep.expressions.columns import Compiler
 from lockstep.joins.columns import kernel as joining
 from lockstep.joins.columns.aggregating import AggregatingJoin
 from lockstep.joins.columns.join import WindowJoin
@@ -20,7 +21,6 @@ from lockstep.siddhiql.catalogue.core import declared_window
 from lockstep.siddhiql.catalogue.windows import Reach
 from lockstep.siddhiql.checked import CheckedJoin, CheckedStream
 from lockstep.streams.columns import Condition
-from lockstep.streams.contract import Rule, Site
 from lockstep.streams.lowering import check_stream, check_target, condition_of
 from lockstep.tables.meaning.conditions import Equality, equalities
 from lockstep.tables.rule import OUTER_LEFT, OUTER_RIGHT

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lockstep.events import StreamSchema
-from lockstep.operators.contract import CURRENT, EXPIRED, Context, Emit, StreamEvent
+from lockstep.operators.contract import CURRENT, EXPIRED, Context, Emit, StreamEvent, nowhere
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope, Shape, Source
-from lockstep.windows.chunks import nowhere
 from lockstep.windows.registry import build_window
 
 

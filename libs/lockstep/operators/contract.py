@@ -78,6 +78,11 @@ class MatchedEvent:
 Emit = Callable[[list[Any]], None]
 """Takes a non-empty chunk."""
 
+
+def nowhere(chunk: list[Any]) -> None:
+    """The `emit` of a link that nobody has connected yet."""
+
+
 PlainState = Any
 """None, bool, int, float, str, bytes, list, tuple, dict, set, StreamEvent: what `state` can
 encode.

@@ -10,11 +10,12 @@ import numpy as np
 
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Array
-from lockstep.columns.expressions import Evaluate
+from lockstep.columns.frame import Evaluate
 from lockstep.columns.keys import Ids, partition_names
 from lockstep.columns.moves import Moves
 from lockstep.columns.output import Output
 from lockstep.columns.realms import Realms
+from lockstep.columns.rule import routed
 from lockstep.columns.shards import Shard
 from lockstep.columns.units import States
 
@@ -87,8 +88,3 @@ class Router:
     def text_columns(self) -> list[Any]:
         """See Unit."""
         return []
-
-
-def routed(partition: str, source: str) -> str:
-    """The name of a stream as the partition's inner queries see it."""
-    return f"{partition}/{source}"

@@ -9,6 +9,7 @@ from lockstep.operators.contract import Context, StreamEvent
 from lockstep.plan import java
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
+from lockstep.siddhiql.typing import infer
 
 Parts = Iterator[tuple[str, list[StreamEvent]]]
 
@@ -25,8 +26,6 @@ def build_router(
 def _by_value(
     key: ast.ValueKey, scope: Scope, context: Context
 ) -> Callable[[list[StreamEvent]], Parts]:
-    from lockstep.siddhiql.typing import infer
-
     value_of = context.compile(key.expression, scope)
     single = infer(key.expression, scope) is AttributeType.FLOAT
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lockstep.columns.bound import Bound, bounds_in
-from lockstep.columns.expressions import Compiler, Evaluate, NotLowerable
+from lockstep.columns.frame import Evaluate
+from lockstep.columns.rule import NotLowerable
 from lockstep.events import AttributeType
+from lockstep.expressions.columns import Compiler
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedState
 from lockstep.siddhiql.scope import Scope

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.flow import CURRENT
+from lockstep.columns.rule import NotLowerable, Site
 from lockstep.patterns.columns.rows import State
 from lockstep.patterns.columns.unit import PatternParts
 from lockstep.patterns.conditions import Comparison, take_apart
 from lockstep.plan import QueryNode
 from lockstep.selection.columns import SelectorOperator
 from lockstep.siddhiql.checked import CheckedPattern, SourceKind
-from lockstep.streams.contract import Site
 from lockstep.streams.lowering import check_stream, check_target
 
 

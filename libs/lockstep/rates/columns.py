@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from lockstep.columns.expressions import NotLowerable
+from lockstep.columns.rule import NotLowerable
 from lockstep.rates.by_number.columns import AllByNumber, FirstByNumber, LastByNumber
 from lockstep.rates.by_time.columns import AllByTime, FirstByTime, LastByTime
 from lockstep.rates.contract import Limiter, Rated

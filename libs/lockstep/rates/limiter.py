@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.operators.contract import Context, Emit, PlainState
+from lockstep.operators.contract import Context, Emit, PlainState, nowhere
 from lockstep.selection.meaning import Row
-from lockstep.windows.chunks import nowhere
 
 
 class RateBase:

@@ -15,7 +15,6 @@ from lockstep.aggregators.columns import Aggregates, calls_in
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Index, Mask
 from lockstep.columns.compiled import plain
-from lockstep.columns.expressions import Compiler, NotLowerable
 from lockstep.columns.flow import CURRENT, EXPIRED, RESET, Flow, Kinds
 from lockstep.columns.frame import Frame, Rows
 from lockstep.columns.keys import Ids, KeySpace, combined, group_names
@@ -23,6 +22,8 @@ from lockstep.columns.order import Order
 from lockstep.columns.output import Output
 from lockstep.columns.pairs import PairFlow
 from lockstep.columns.played import Played
+from lockstep.columns.rule import NotLowerable
+from lockstep.expressions.columns import Compiler
 from lockstep.selection import kernel as selecting
 from lockstep.selection.ordering import Ordering
 from lockstep.siddhiql import ast

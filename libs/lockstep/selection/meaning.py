@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from lockstep.aggregators.contract import growing
+from lockstep.aggregators.rows import compile_output_condition, compile_selection
+from lockstep.expressions.compiler import compile_key
 from lockstep.operators.contract import (
     CURRENT,
     EXPIRED,
@@ -19,12 +21,11 @@ from lockstep.operators.contract import (
     Emit,
     PlainState,
     StreamEvent,
+    nowhere,
 )
-from lockstep.operators.expressions import compile_key, compile_output_condition, compile_selection
 from lockstep.selection.ordering_meaning import Ordering
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedPattern, CheckedQuery, CheckedStream, SourceKind
-from lockstep.windows.chunks import nowhere
 
 
 class Row(StreamEvent):

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.columns.column import Column, Index, Strings, Unfit
-from lockstep.columns.expressions import Compiler
 from lockstep.columns.flow import EXPIRED, Kinds
 from lockstep.columns.frame import Frame
+from lockstep.expressions.columns import Compiler
 from lockstep.siddhiql import ast
 
 Ranks = npt.NDArray[np.int64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
+from lockstep.expressions.compiler import compile_output_value
 from lockstep.operators.contract import EXPIRED, Context
-from lockstep.operators.expressions import compile_output_value
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
 

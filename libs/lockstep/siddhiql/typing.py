@@ -10,8 +10,7 @@ from lockstep.siddhiql.catalogue import Argument, Extension, ExtensionKind, Sign
 from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.siddhiql.catalogue.matching import match
 from lockstep.siddhiql.errors import SiddhiQLError
-from lockstep.siddhiql.resolution import row_scope
-from lockstep.siddhiql.scope import Scope
+from lockstep.siddhiql.scope import Scope, row_scope
 from lockstep.siddhiql.suggestions import did_you_mean, pack_hint
 
 _BOOL = AttributeType.BOOL
@@ -260,6 +259,11 @@ def described(argument: ast.Expression, type_: AttributeType) -> Argument:
     if isinstance(argument, ast.Variable):
         return Argument(type_, is_attribute=True, attribute_name=argument.name)
     return Argument(type_)
+
+
+def arguments_of(call: ast.FunctionCall, scope: Scope) -> list[Argument]:
+    """The arguments of a checked call as implementations see them."""
+    return [described(argument, infer(argument, scope)) for argument in call.arguments]
 
 
 def all_arguments(call: ast.FunctionCall, scope: Scope) -> tuple[ast.Expression, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lockstep.events import AttributeType, StreamSchema
-from lockstep.operators.contract import EXPIRED, Context, Emit, StreamEvent
+from lockstep.operators.contract import EXPIRED, Context, Emit, StreamEvent, nowhere
 from lockstep.siddhiql.catalogue import Argument
 
 
@@ -47,10 +47,6 @@ class StreamLink(Protocol):
 
 
 StreamFunctionFactory = Callable[[StreamCall], StreamLink]
-
-
-def nowhere(chunk: list[Any]) -> None:
-    """The `emit` of a link that nobody has connected yet."""
 
 
 class Appending:

@@ -8,8 +8,8 @@ from typing import Any
 
 from lockstep.events import AttributeType
 from lockstep.functions.convert import object_text
-from lockstep.operators.contract import EXPIRED, Emit, StreamEvent
-from lockstep.stream_functions.call import Appending, StreamCall, StreamLink, nowhere
+from lockstep.operators.contract import EXPIRED, Emit, StreamEvent, nowhere
+from lockstep.stream_functions.call import Appending, StreamCall, StreamLink
 from lockstep.telemetry.logs import Logger, get_logger
 
 _LEVELS = {

@@ -9,6 +9,7 @@ from lockstep.operators.errors import EventError
 from lockstep.operators.placing import placed
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
+from lockstep.siddhiql.typing import arguments_of
 from lockstep.stream_functions import (
     collections,
     core,
@@ -36,8 +37,6 @@ def build_stream_function(
     call: ast.FunctionCall, scope: Scope, schema: StreamSchema, context: Context
 ) -> StreamLink:
     """The link of a `#ns:name(…)` handler; `scope` and `schema` are what its arguments see."""
-    from lockstep.operators.expressions.calls import arguments_of
-
     factory = STREAM_FUNCTIONS.get((call.namespace or "", call.name))
     if factory is None:
         raise EventError(f"there is no stream function {call.name!r}")

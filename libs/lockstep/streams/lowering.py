@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lockstep.columns.expressions import Compiler, NotLowerable
+from lockstep.aggregators.columns import calls_in
 from lockstep.columns.flow import CURRENT
 from lockstep.columns.realms import Realms
+from lockstep.columns.rule import NotLowerable, Site
 from lockstep.events import AttributeType, StreamSchema
+from lockstep.expressions.columns import Compiler
 from lockstep.plan import QueryNode
 from lockstep.rates.columns import Limiter, limiter_of
 from lockstep.selection.columns import SelectorOperator, wanted_kind
@@ -17,7 +19,6 @@ from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedHandler, CheckedQuery, CheckedStream, SourceKind
 from lockstep.stream_functions.columns import HostedFunction
 from lockstep.streams.columns import Condition
-from lockstep.streams.contract import Site
 from lockstep.windows.contract import (
     ColumnarCall,
     ColumnarWindow,
@@ -184,9 +185,7 @@ class _Handlers:
 
 def _target(node: QueryNode, site: Site) -> str:
     if node.query.target_kind is SourceKind.TABLE:
-        from lockstep.tables.rule import add_writer
-
-        return add_writer(node, site)
+        return site.table(node.query.output.name).add_writer(node)
     check_target(node.query)
     return site.target(node.writes)
 
@@ -202,8 +201,6 @@ def _limiter(query: CheckedQuery, site: Site, *, shows_timers: bool) -> Limiter 
 
 def condition_of(checked: CheckedHandler, expression: ast.Expression) -> tuple[Compiler, Condition]:
     """A filter's condition with its compiler; NotLowerable when it aggregates."""
-    from lockstep.aggregators.columns import calls_in
-
     if any(True for _ in calls_in(expression, checked.scope.functions)):
         raise NotLowerable("an aggregator in a filter")
     compiler = Compiler(checked.scope)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lockstep.operators.contract import Context, Emit, PlainState, StreamEvent
-from lockstep.operators.expressions import compile_output_condition
+from lockstep.aggregators.rows import compile_output_condition
+from lockstep.operators.contract import Context, Emit, PlainState, StreamEvent, nowhere
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedHandler, CheckedStream
 from lockstep.siddhiql.scope import Scope
-from lockstep.windows.chunks import nowhere
+from lockstep.stream_functions.build import build_stream_function
 from lockstep.windows.registry import build_window
 
 
@@ -77,8 +77,6 @@ class Chain:
                 self.window = build_window(call, handler.scope, before, context)
                 return self.window
             case ast.StreamFunction(call=call):
-                from lockstep.stream_functions.build import build_stream_function
-
                 return build_stream_function(call, handler, before, context)
 
     def connect(self, emit: Emit) -> Emit:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.flow import CURRENT
+from lockstep.columns.rule import NotLowerable, Site
 from lockstep.plan import PartitionNode, QueryNode
 from lockstep.selection.columns import wanted_kind
 from lockstep.siddhiql import ast
@@ -11,7 +11,6 @@ from lockstep.siddhiql.catalogue.core import declared_window
 from lockstep.siddhiql.catalogue.windows import Timers
 from lockstep.siddhiql.checked import CheckedPattern, CheckedStream
 from lockstep.siddhiql.trees import below
-from lockstep.streams.contract import Site
 
 
 def check_timers(node: QueryNode, site: Site) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+from lockstep.columns.rule import Rule, Site
 from lockstep.columns.units import Unit
 from lockstep.plan import QueryNode
 from lockstep.siddhiql.catalogue.core import declared_window
 from lockstep.siddhiql.catalogue.windows import Leaves, Timers
 from lockstep.streams.columns import StreamQuery
-from lockstep.streams.contract import Rule, Site
 from lockstep.streams.lowering import parts_of, stream_of, window_of
 from lockstep.streams.partition_timers import check_timers
 

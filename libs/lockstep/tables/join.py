@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.columns.chunks import Chunks
-from lockstep.columns.expressions import Evaluate
+from lockstep.columns.frame import Evaluate
 from lockstep.columns.moves import Moves
 from lockstep.columns.output import Output
 from lockstep.columns.pairs import PairFlow, Side, beside
@@ -16,7 +16,7 @@ from lockstep.columns.units import States
 from lockstep.plan import QueryNode
 from lockstep.selection.columns import SelectorOperator
 from lockstep.streams.columns import Condition
-from lockstep.tables.columns import TableStore
+from lockstep.tables.store import TableStore
 
 
 class TableJoin:

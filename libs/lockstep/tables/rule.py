@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lockstep.columns.expressions import Compiler, NotLowerable
 from lockstep.columns.flow import CURRENT
+from lockstep.columns.rule import NotLowerable, Rule, Site
 from lockstep.columns.units import Unit
+from lockstep.expressions.columns import Compiler
 from lockstep.plan import AppPlan, QueryNode
-from lockstep.selection.columns import SelectorOperator, wanted_kind
+from lockstep.selection.columns import SelectorOperator
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import CheckedJoin, CheckedQuery, SourceKind
-from lockstep.streams.contract import Rule, Site
+from lockstep.siddhiql.checked import CheckedJoin, SourceKind
 from lockstep.streams.lowering import check_stream, check_target, filters_of
-from lockstep.tables import kernel as operations
-from lockstep.tables.columns import TableStore, TableUnit, Writer
+from lockstep.tables.columns import TableUnit
 from lockstep.tables.join import TableJoin
 from lockstep.tables.meaning.conditions import equalities
+from lockstep.tables.store import TableStore
 
 OUTER_LEFT = (ast.JoinType.LEFT_OUTER, ast.JoinType.FULL_OUTER)
 OUTER_RIGHT = (ast.JoinType.RIGHT_OUTER, ast.JoinType.FULL_OUTER)
@@ -42,107 +42,6 @@ def table_units(plan: AppPlan, site: Site) -> dict[str, TableUnit | str]:
     return found
 
 
-def _table(name: str, site: Site) -> TableUnit:
-    found = site.tables[name]
-    if isinstance(found, str):
-        raise NotLowerable(found)
-    return found
-
-
-# --- writing -------------------------------------------------------------------------------------
-
-
-def add_writer(node: QueryNode, site: Site) -> str:
-    """Makes the query a writer of its table; gives the name under which it writes."""
-    query = node.query
-    unit = _table(query.output.name, site)
-    if wanted_kind(query.query.action) != CURRENT:
-        raise NotLowerable("expired rows written into a table")
-    name = f"{query.output.name}<-{node.name}"
-    unit.writers[name] = _writer(query, unit.state)
-    return name
-
-
-def _writer(query: CheckedQuery, table: TableStore) -> Writer:
-    action = query.query.action
-    if isinstance(action, ast.InsertInto):
-        return Writer(operations.INSERT, table.primary, tuple(range(len(table.schema.names))))
-    assert isinstance(action, ast.UpdateTable | ast.UpdateOrInsert | ast.DeleteFrom)
-    key = _key_places(query, table, action.on)
-    if isinstance(action, ast.DeleteFrom):
-        return Writer(operations.DELETE, key)
-    values = _set_places(query, table)
-    inserted = _insert_places(query, table)
-    for attribute, type_ in enumerate(table.schema.types):
-        for place in (values[attribute], inserted[attribute]):
-            if place is not None and query.output.types[place] is not type_:
-                raise NotLowerable("an update with values of another type")
-    for attribute, place in zip(table.primary, key, strict=True):
-        if values[attribute] not in (None, place):
-            raise NotLowerable("an update that may change the primary key")
-    keeps = tuple(value is None for value in values)
-    if isinstance(action, ast.UpdateTable):
-        return Writer(operations.UPDATE, key, tuple(values), keeps)
-    if tuple(inserted[attribute] for attribute in table.primary) != key:
-        raise NotLowerable("an insert of another primary key than was looked for")
-    if any(value not in (None, new) for value, new in zip(values, inserted, strict=True)):
-        raise NotLowerable("an update that sets other values than it inserts")
-    return Writer(operations.UPSERT, key, tuple(inserted), keeps)
-
-
-def _set_places(query: CheckedQuery, table: TableStore) -> list[int | None]:
-    """For each attribute of the table, where the output has what an update gives it; None: it
-    stays (tables.meaning.actions)."""
-    action = query.query.action
-    assert isinstance(action, ast.UpdateTable | ast.UpdateOrInsert)
-    if action.set is None:
-        return [query.output.index_of(name) for name in table.schema.names]
-    places: list[int | None] = [None] * len(table.schema.names)
-    assert query.action_scope is not None
-    for item in action.set:
-        attribute = table.schema.index_of(item.attribute.name)
-        assert attribute is not None
-        if not isinstance(item.value, ast.Variable):
-            raise NotLowerable("a set that is computed")
-        ref = query.action_scope.resolve(item.value)
-        if ref.slot != 0 or ref.type is not table.schema.types[attribute]:
-            raise NotLowerable("a set of the table's own values, or of another type")
-        places[attribute] = ref.attribute
-    return places
-
-
-def _insert_places(query: CheckedQuery, table: TableStore) -> list[int | None]:
-    """For each attribute of a row that is inserted, where the output has it; None: null."""
-    places = [query.output.index_of(name) for name in table.schema.names]
-    if len(query.output.names) == len(places) and None in places:
-        return list(range(len(places)))
-    return places
-
-
-def _key_places(
-    query: CheckedQuery, table: TableStore, on: ast.Expression | None
-) -> tuple[int, ...]:
-    """Which outputs are compared with the primary key, if that is the whole condition."""
-    assert query.action_scope is not None
-    found, exact = equalities(on, query.action_scope, 1)
-    values = {equality.attribute: equality.value for equality in found}
-    if not exact or set(values) != set(table.primary):
-        raise NotLowerable("a condition that is not exactly the primary key")
-    places = []
-    for attribute in table.primary:
-        value = values[attribute]
-        if not isinstance(value, ast.Variable):
-            raise NotLowerable("a key that is computed")
-        ref = query.action_scope.resolve(value)
-        if ref.type is not table.schema.types[attribute]:
-            raise NotLowerable("a key of another type")
-        places.append(ref.attribute)
-    return tuple(places)
-
-
-# --- reading -------------------------------------------------------------------------------------
-
-
 def _lower(node: QueryNode, site: Site) -> Unit | None:
     join = node.query.input
     if not isinstance(join, CheckedJoin):
@@ -161,7 +60,8 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     selector = SelectorOperator(node.query)
     if selector.calls or selector.groups.is_grouped or selector.wanted != CURRENT:
         raise NotLowerable("aggregates, groups or expired rows of a table join")
-    unit = _table(table_side.input.source, site)
+    unit = site.table(table_side.input.source)
+    assert isinstance(unit, TableUnit)
     key, rest = _lookup(join, table_slot, unit.state)
     outer = OUTER_LEFT if table_slot else OUTER_RIGHT
     return TableJoin(

@@ -6,15 +6,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
 
-from lockstep.operators.contract import EXPIRED, RESET, Emit, PlainState, StreamEvent
+from lockstep.operators.contract import EXPIRED, RESET, Emit, PlainState, StreamEvent, nowhere
 from lockstep.windows.contents import Contents
 from lockstep.windows.registry import WindowCall
-
-
-def nowhere(chunk: list[Any]) -> None:
-    """The `emit` of a link that nobody has connected yet."""
 
 
 class WindowBase:

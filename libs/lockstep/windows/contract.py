@@ -9,12 +9,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Longs
-from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.flow import Flow
 from lockstep.columns.held import HeldRows
 from lockstep.columns.keys import Ids
 from lockstep.columns.moves import Moves
 from lockstep.columns.pool import StringPool
+from lockstep.columns.rule import NotLowerable
 from lockstep.events import AttributeType
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue.core import declared_window

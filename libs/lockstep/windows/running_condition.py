@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lockstep.aggregators.rows import compile_running_condition
 from lockstep.events import AttributeType
 from lockstep.operators.contract import (
     CURRENT,
@@ -17,7 +18,6 @@ from lockstep.operators.contract import (
     StreamEvent,
 )
 from lockstep.operators.errors import EventError
-from lockstep.operators.expressions import compile_running_condition
 from lockstep.siddhiql import parse
 from lockstep.siddhiql.checking.expressions import condition
 from lockstep.siddhiql.checking.window_expressions import window_scope

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from lockstep.columns.column import from_values
-from lockstep.columns.expressions import Compiler, NotLowerable
 from lockstep.columns.frame import Rows
+from lockstep.columns.rule import NotLowerable
+from lockstep.expressions.columns import Compiler
 from lockstep.plan import build
 from lockstep.siddhiql import check
 from lockstep.siddhiql.checked import CheckedQuery

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lockstep.events import Attribute, AttributeType, StreamSchema
+from lockstep.expressions.compiler import compile_condition, compile_expression
 from lockstep.operators.contract import Context, Stateful, TimerTarget
-from lockstep.operators.expressions import compile_condition, compile_expression
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope, Shape, Source
 

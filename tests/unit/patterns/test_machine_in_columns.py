@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lockstep.columns.expressions import NotLowerable
+from lockstep.columns.rule import NotLowerable
 from lockstep.patterns.columns import token_kernel as machine
 from lockstep.patterns.columns.comparing import _ordered
 from lockstep.patterns.columns.kernel import waiting

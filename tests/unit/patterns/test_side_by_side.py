@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lockstep.columns.rule import Rule
 from lockstep.patterns.absences.query import AbsenceQuery
 from lockstep.patterns.absences.rule import PATTERN_ABSENCES
 from lockstep.patterns.chains.query import ChainQuery
@@ -11,7 +12,6 @@ from lockstep.patterns.chains.rule import PATTERN_CHAINS
 from lockstep.patterns.columns.query import PatternQuery
 from lockstep.patterns.columns.rule import PATTERNS, SEQUENCES
 from lockstep.patterns.columns.unit import PatternUnit
-from lockstep.streams.contract import Rule
 from tests.unit.side_by_side import TICK, Step, played, unit_of
 
 STREAMS = (

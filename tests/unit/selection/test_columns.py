@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep.columns.expressions import Compiler
 from lockstep.columns.flow import CURRENT, EXPIRED
+from lockstep.expressions.columns import Compiler
 from lockstep.plan import plan_of
 from lockstep.selection.columns import ALL_KINDS, Groups, SelectorOperator, wanted_kind
 from lockstep.siddhiql.checked import CheckedQuery

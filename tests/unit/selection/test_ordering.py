@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lockstep.columns.column import Column, Unfit, from_values
-from lockstep.columns.expressions import Compiler
 from lockstep.columns.flow import CURRENT, EXPIRED
 from lockstep.columns.frame import Rows
 from lockstep.events import AttributeType
+from lockstep.expressions.columns import Compiler
 from lockstep.plan import build
 from lockstep.selection.ordering import Ordering, ranks_of
 from lockstep.siddhiql import check

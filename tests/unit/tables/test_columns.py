@@ -14,9 +14,10 @@ from lockstep.columns.pool import StringPool
 from lockstep.columns.units import States
 from lockstep.events import Attribute, StreamSchema
 from lockstep.tables import kernel
-from lockstep.tables.columns import PassiveTable, TableStore, key_ids
+from lockstep.tables.columns import PassiveTable
 from lockstep.tables.join import TableJoin
 from lockstep.tables.rule import TABLE_JOIN
+from lockstep.tables.store import TableStore, key_ids
 from tests.unit.columns.flows import DOUBLE, INT, STRING, chunks, longs
 from tests.unit.side_by_side import Step, played, reasons, unit_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep.columns.expressions import NotLowerable
+from lockstep.columns.rule import NotLowerable
 from lockstep.events import AttributeType
 from lockstep.windows.contract import ColumnarCall, columnar_window
 from lockstep.windows.length.columns import LengthWindow

@@ -16,8 +16,7 @@ from lockstep.aggregations.meaning.ranges import RangeReader
 from lockstep.columns.arithmetic import as_type, compute
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Unfit, concat
-from lockstep.columns.expressions import Evaluate
-from lockstep.columns.frame import Frame
+from lockstep.columns.frame import Evaluate, Frame
 from lockstep.columns.moves import Moves
 from lockstep.columns.output import Output
 from lockstep.columns.pairs import PairFlow, Side, beside

@@ -18,8 +18,7 @@ from lockstep.aggregations.meaning.calendar import Bucketing, is_gmt
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Unfit
 from lockstep.columns.compiled import plain
-from lockstep.columns.expressions import Evaluate
-from lockstep.columns.frame import Frame
+from lockstep.columns.frame import Evaluate, Frame
 from lockstep.columns.keys import KeySpace, combined, value_names
 from lockstep.columns.moves import Moves
 from lockstep.columns.order import Order, counts_before

@@ -13,10 +13,10 @@ from lockstep.aggregations.meaning.calendar import Bucketing
 from lockstep.aggregations.meaning.columns import Columns
 from lockstep.aggregations.meaning.export import BucketExport, BucketRow
 from lockstep.aggregations.meaning.ranges import time_ms
+from lockstep.aggregators.rows import compile_row
 from lockstep.events import Attribute, StreamSchema
 from lockstep.operators.contract import CURRENT, Context, Emit, PlainState, StreamEvent
 from lockstep.operators.errors import EventError
-from lockstep.operators.expressions import compile_row
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.ast import Granularity
 from lockstep.siddhiql.checked import CheckedAggregation

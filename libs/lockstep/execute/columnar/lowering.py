@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from lockstep.aggregations.columns.unit import AggregationUnit
 from lockstep.aggregations.rule import aggregation_units
-from lockstep.columns.expressions import Compiler, NotLowerable
 from lockstep.columns.pool import StringPool
 from lockstep.columns.realms import Defaults, Realms
+from lockstep.columns.rule import NotLowerable
 from lockstep.columns.units import Unit
 from lockstep.events import AttributeType
 from lockstep.execute.columnar.hosted.queries import HostedQueries
@@ -18,6 +18,7 @@ from lockstep.execute.columnar.hosted.window_rule import HOSTED_WINDOWS
 from lockstep.execute.columnar.hosting import Hosting, Parts
 from lockstep.execute.columnar.rules import RULES, Site
 from lockstep.execute.columnar.sharing import Item, definitions_of, touched
+from lockstep.expressions.columns import Compiler
 from lockstep.partitions.columns import Router
 from lockstep.plan import AppPlan, PartitionNode, QueryNode
 from lockstep.siddhiql import ast

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockstep.aggregations.join_rule import AGGREGATION_JOIN
+from lockstep.columns.rule import Rule, Site
 from lockstep.execute.columnar.hosted.window_rule import HOSTED_WINDOWS
 from lockstep.joins.rule import WINDOW_JOINS
 from lockstep.patterns.absences.rule import PATTERN_ABSENCES
 from lockstep.patterns.chains.rule import PATTERN_CHAINS
 from lockstep.patterns.columns.rule import PATTERNS, SEQUENCES
-from lockstep.streams.contract import Rule, Site
 from lockstep.streams.rule import RUNNING, SLIDING_WINDOWS, TUMBLING_WINDOWS
 from lockstep.tables.rule import TABLE_JOIN
 

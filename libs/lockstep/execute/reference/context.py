@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from lockstep.execute.reference.engine import Engine
 from lockstep.execute.reference.junction import Junction
+from lockstep.expressions.compiler import compile_condition, compile_expression
 from lockstep.functions.script import compile_script
 from lockstep.operators.contract import Stateful, TimerTarget
 from lockstep.operators.errors import EventError
-from lockstep.operators.expressions import compile_condition, compile_expression
 from lockstep.siddhiql.scope import Scope
 
 COMPILED_MAX = 20_000

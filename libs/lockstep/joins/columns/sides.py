@@ -12,8 +12,7 @@ from lockstep.aggregators.accumulators import grown
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Longs
 from lockstep.columns.compiled import plain
-from lockstep.columns.expressions import Evaluate
-from lockstep.columns.frame import Rows
+from lockstep.columns.frame import Evaluate, Rows
 from lockstep.columns.held import HeldRows
 from lockstep.columns.keys import Ids, KeySpace, combined, value_names
 from lockstep.columns.moves import Moves

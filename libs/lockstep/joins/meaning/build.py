@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lockstep.aggregations.meaning import FoundInAggregation
 from lockstep.joins.meaning.contents import (
     Condition,
     Findable,
@@ -99,8 +100,6 @@ class _JoinBuilder:
         if stream.kind is SourceKind.TABLE:
             table = self._context.table(name)
             return FoundInTable(table, self._match(slot), self._keeps(stream))
-        from lockstep.aggregations.meaning import FoundInAggregation
-
         assert self._join.input.range is not None
         return FoundInAggregation(
             self._context.aggregation(name),

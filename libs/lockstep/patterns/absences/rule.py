@@ -4,7 +4,7 @@ conditions compare an event with one bound before, also in value partitions."""
 from __future__ import annotations
 
 from lockstep.columns.bound import SLOTS_MAX
-from lockstep.columns.expressions import NotLowerable
+from lockstep.columns.rule import NotLowerable, Rule, Site
 from lockstep.columns.units import Unit
 from lockstep.patterns.absences.query import AbsenceQuery
 from lockstep.patterns.chains.rule import begins_with_every
@@ -12,7 +12,6 @@ from lockstep.patterns.parts import looks_back_alone, pattern_parts
 from lockstep.plan import QueryNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedPattern
-from lockstep.streams.contract import Rule, Site
 from lockstep.streams.partition_timers import check_timers
 
 

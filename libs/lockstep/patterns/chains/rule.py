@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockstep.columns.bound import SLOTS_MAX
+from lockstep.columns.rule import Rule, Site
 from lockstep.columns.units import Unit
 from lockstep.patterns.chains.query import ChainQuery
 from lockstep.patterns.parts import looks_back_alone, pattern_parts
 from lockstep.plan import QueryNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedPattern
-from lockstep.streams.contract import Rule, Site
 
 
 def _lower(node: QueryNode, site: Site) -> Unit | None:

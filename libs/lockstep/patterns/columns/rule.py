@@ -5,6 +5,7 @@ partitions."""
 from __future__ import annotations
 
 from lockstep.columns.bound import Bound, bounds_in
+from lockstep.columns.rule import Rule, Site
 from lockstep.columns.units import Unit
 from lockstep.patterns.columns.machine import PatternMachine
 from lockstep.patterns.columns.memory import Program
@@ -14,7 +15,6 @@ from lockstep.patterns.parts import pattern_parts
 from lockstep.plan import QueryNode
 from lockstep.siddhiql.checked import CheckedPattern, CheckedQuery
 from lockstep.siddhiql.scope import OUTPUT_SLOT
-from lockstep.streams.contract import Rule, Site
 
 
 def _lower(node: QueryNode, site: Site, *, is_sequence: bool) -> Unit | None:

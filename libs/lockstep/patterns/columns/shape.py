@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.columns.bound import SLOTS_MAX
-from lockstep.columns.expressions import NotLowerable
+from lockstep.columns.rule import NotLowerable
 from lockstep.patterns.columns import token_kernel as machine
 from lockstep.patterns.meaning.spans import Span, settle_spans
 from lockstep.siddhiql import ast

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lockstep.aggregators.registry import aggregators
 from lockstep.operators.contract import CURRENT, EXPIRED, Context, JoinedEvent, PlainState
 from lockstep.rates.by_time.meaning import PeriodicRate
 from lockstep.rates.limiter import RateBase, loaded, saved
@@ -34,8 +35,6 @@ def build_snapshot_rate(query: CheckedQuery, every_ms: int, context: Context) ->
 
 def has_aggregator(expression: ast.Expression) -> bool:
     """Whether an aggregator is called somewhere in the expression."""
-    from lockstep.aggregators.registry import aggregators
-
     match expression:
         case ast.FunctionCall():
             if (expression.namespace or "", expression.name) in aggregators():

@@ -8,8 +8,7 @@ from dataclasses import replace
 from lockstep.events import AttributeType
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.errors import SiddhiQLError
-from lockstep.siddhiql.resolution import row_scope, slots_named
-from lockstep.siddhiql.scope import Scope, Shape
+from lockstep.siddhiql.scope import Scope, Shape, row_scope, slots_named
 from lockstep.siddhiql.typing import all_arguments, infer, is_aggregator, positioned, takes_event
 
 

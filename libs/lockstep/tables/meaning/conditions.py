@@ -11,6 +11,7 @@ from lockstep.events import AttributeType
 from lockstep.operators.contract import Context, JoinedEvent, MatchedEvent, StreamEvent
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope, Shape
+from lockstep.siddhiql.typing import infer
 
 _INT, _LONG = AttributeType.INT, AttributeType.LONG
 _FLOAT, _DOUBLE = AttributeType.FLOAT, AttributeType.DOUBLE
@@ -62,8 +63,6 @@ def _reads_row(expression: ast.Expression, scope: Scope, slot: int) -> bool:
 
 
 def _type_of(expression: ast.Expression, scope: Scope) -> AttributeType:
-    from lockstep.siddhiql.typing import infer
-
     type_: AttributeType = infer(expression, scope)
     return type_
 

@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from lockstep.events import Operation, StreamSchema
-from lockstep.operators.contract import PlainState
+from lockstep.operators.contract import Context, PlainState
 from lockstep.operators.errors import EventError
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.scope import Scope, row_scope
 from lockstep.tables.meaning.conditions import Match
 from lockstep.tables.meaning.find import Finder
 from lockstep.tables.meaning.hash_index import Row
@@ -53,6 +55,14 @@ class Table:
     def finder(self, match: Match, *, may_index: bool = True) -> Finder:
         """What finds the rows of a condition; `may_index` false if it is used only once."""
         return Finder(self.rows, match, may_index)
+
+    def membership(
+        self, condition: ast.Expression, scope: Scope, context: Context
+    ) -> Callable[[Any], bool]:
+        """`condition in Table` as a test of an event of the scope's shape: whether some row makes
+        the condition true."""
+        match = Match(condition, row_scope(scope, self.schema), len(scope.sources), context)
+        return self.finder(match).contains
 
     def insert(self, timestamp_ms: int, data: tuple[Any, ...]) -> bool:
         """Adds a row. False when its primary key is taken: the row is dropped and logged.

@@ -9,7 +9,7 @@ import numpy as np
 
 from lockstep.columns.column import Longs
 from lockstep.columns.compiled import plain
-from lockstep.columns.expressions import NotLowerable
+from lockstep.columns.rule import NotLowerable
 from lockstep.events import AttributeType
 from lockstep.windows import batching_kernel as batching
 from lockstep.windows.batches import Batches, Closings, grown_lines

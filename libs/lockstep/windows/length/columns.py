@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lockstep.columns.compiled import plain
-from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.flow import Flow
+from lockstep.columns.rule import NotLowerable
 from lockstep.windows import sliding_kernel as sliding
 from lockstep.windows.chained import Chained
 from lockstep.windows.contract import ColumnarCall, Setup, Step

@@ -10,7 +10,7 @@ import numpy as np
 from lockstep.aggregators.accumulators import grown
 from lockstep.columns.column import Longs
 from lockstep.columns.compiled import plain
-from lockstep.columns.expressions import NotLowerable
+from lockstep.columns.rule import NotLowerable
 from lockstep.windows import batching_kernel as batching
 from lockstep.windows.batches import Batches, Closings
 from lockstep.windows.contract import ColumnarCall, Setup, Step

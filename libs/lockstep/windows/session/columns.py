@@ -10,11 +10,11 @@ import numpy as np
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Longs
 from lockstep.columns.compiled import plain
-from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.flow import EXPIRED, Flow
 from lockstep.columns.growing import GrowingArray
 from lockstep.columns.held import HeldRows
 from lockstep.columns.keys import KeySpace, value_names
+from lockstep.columns.rule import NotLowerable
 from lockstep.columns.stored import columns_of, events_of
 from lockstep.events import AttributeType
 from lockstep.windows import sliding_kernel as sliding

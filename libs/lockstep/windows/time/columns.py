@@ -14,9 +14,9 @@ import numpy as np
 
 from lockstep.columns.column import Longs
 from lockstep.columns.compiled import plain
-from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.flow import Flow
 from lockstep.columns.order import BEHIND, Level, Order
+from lockstep.columns.rule import NotLowerable
 from lockstep.windows import sliding_kernel as sliding
 from lockstep.windows.chained import Chained
 from lockstep.windows.contract import ColumnarCall, Setup, Step

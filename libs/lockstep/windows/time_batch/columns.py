@@ -9,8 +9,8 @@ import numpy as np
 
 from lockstep.columns.column import Longs
 from lockstep.columns.compiled import plain
-from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.order import Order
+from lockstep.columns.rule import NotLowerable
 from lockstep.windows import batching_kernel as batching
 from lockstep.windows.batches import Closings
 from lockstep.windows.batching_kernel import UNKNOWN

@@ -5,8 +5,8 @@ Also for windows by time that stand behind others' timers, which the columnar on
 
 from __future__ import annotations
 
-from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.flow import CURRENT
+from lockstep.columns.rule import NotLowerable, Rule, Site
 from lockstep.columns.units import Unit
 from lockstep.execute.columnar.hosted.engine import HostedEngine
 from lockstep.execute.columnar.hosted.queries import Members
@@ -19,7 +19,6 @@ from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue.core import declared_window
 from lockstep.siddhiql.catalogue.windows import Leaves
 from lockstep.siddhiql.checked import CheckedStream
-from lockstep.streams.contract import Rule, Site
 from lockstep.streams.lowering import Leaving, Parts, parts_of, stream_of, window_of
 from lockstep.windows.registry import build_window
 

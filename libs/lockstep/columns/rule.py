@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
-from lockstep.aggregations.columns.unit import AggregationUnit
 from lockstep.columns.pool import StringPool
 from lockstep.columns.realms import Realms
 from lockstep.columns.units import Unit
-from lockstep.partitions.columns import routed
 from lockstep.plan import AppPlan, QueryNode
-from lockstep.tables.columns import TableUnit
+
+_Unit = TypeVar("_Unit", bound=Unit)
+
+
+class NotLowerable(Exception):
+    """Why a query has no columnar form."""
+
+
+class WrittenTable(Unit, Protocol):
+    """A table that queries write."""
+
+    def add_writer(self, node: QueryNode) -> str:
+        """Makes the query a writer of the table; gives the name under which it writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +33,9 @@ class Site:
     place: int
     realms: Realms
     pool: StringPool
-    tables: Mapping[str, TableUnit | str] = field(default_factory=dict)
+    tables: Mapping[str, WrittenTable | str] = field(default_factory=dict)
     """Each table's unit, or why it has none."""
-    aggregations: Mapping[str, AggregationUnit | str] = field(default_factory=dict)
+    aggregations: Mapping[str, Unit | str] = field(default_factory=dict)
     """The same of each aggregation."""
     partition: str | None = None
     partition_place: int = 0
@@ -40,6 +51,14 @@ class Site:
         """Whether the app asks for the old engine's defects (@app:compat)."""
         return "compat" in self.plan.checked.annotations
 
+    def table(self, name: str) -> WrittenTable:
+        """The table's unit; NotLowerable where it has none."""
+        return _present(self.tables[name])
+
+    def aggregation(self, name: str) -> Unit:
+        """The same of an aggregation."""
+        return _present(self.aggregations[name])
+
     def stream(self, name: str) -> str:
         """The name under which units know a stream that is read here, or an inner one."""
         return name if self.partition is None else routed(self.partition, name)
@@ -47,6 +66,17 @@ class Site:
     def target(self, name: str) -> str:
         """The name under which units know what is written here."""
         return self.stream(name) if name.startswith("#") else name
+
+
+def _present(found: _Unit | str) -> _Unit:
+    if isinstance(found, str):
+        raise NotLowerable(found)
+    return found
+
+
+def routed(partition: str, source: str) -> str:
+    """The name of a stream as the partition's inner queries see it."""
+    return f"{partition}/{source}"
 
 
 @dataclass(frozen=True, slots=True)

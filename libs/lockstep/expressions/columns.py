@@ -8,21 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.columns.arithmetic import compare, compute
+from lockstep.columns.arithmetic import compare, compute, joined
 from lockstep.columns.bound import number_of
 from lockstep.columns.column import Column, Mask, constant, truth
-from lockstep.columns.frame import Frame
+from lockstep.columns.frame import Evaluate, Frame
+from lockstep.columns.rule import NotLowerable
 from lockstep.events import AttributeType
+from lockstep.functions.columns import Probe, mapped
+from lockstep.functions.registry import FUNCTIONS
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope, Shape
-from lockstep.siddhiql.typing import infer
+from lockstep.siddhiql.typing import arguments_of, infer
 
 BOOL, LONG = AttributeType.BOOL, AttributeType.LONG
-Evaluate = Callable[[Frame], Column]
-
-
-class NotLowerable(Exception):
-    """Why a query has no columnar form."""
 
 
 class Compiler:
@@ -133,9 +131,48 @@ class Compiler:
         if call.namespace is None and call.name == "currentTimeMillis":
             self.reads_time = True
             return lambda frame: Column(LONG, frame.now())
-        from lockstep.functions.columns import compile_call
+        if call.namespace is None and call.name == "ifThenElse":
+            self.type_of(call)
+            return self._if_then_else(call)
+        if call.namespace is None and call.name in ("coalesce", "default"):
+            return self._first_present(call)
+        return self._function(call)
 
-        return compile_call(self, call)
+    def _function(self, call: ast.FunctionCall) -> Evaluate:
+        """A call of a registered function that keeps no state."""
+        type_ = infer(call, self.scope)
+        factory = FUNCTIONS.get((call.namespace or "", call.name))
+        if factory is None or call.name in self.scope.functions:
+            title = f"{call.namespace}:{call.name}" if call.namespace else call.name
+            raise NotLowerable(f"{title}() is the app's own")
+        context: Any = Probe()
+        self.may_fail = True
+        function = factory(arguments_of(call, self.scope), context)
+        arguments = [self.compile(argument) for argument in call.arguments]
+        fixed = [
+            argument if isinstance(argument, ast.Constant) else None for argument in call.arguments
+        ]
+        return lambda frame: mapped(function, arguments, fixed, type_, frame)
+
+    def _if_then_else(self, call: ast.FunctionCall) -> Evaluate:
+        condition = self.condition(call.arguments[0])
+        then, otherwise = map(self.compile, call.arguments[1:])
+        return lambda frame: joined(then(frame), otherwise(frame), condition(frame))
+
+    def _first_present(self, call: ast.FunctionCall) -> Evaluate:
+        choices = [self.compile(argument) for argument in call.arguments]
+        if len({self.type_of(argument) for argument in call.arguments}) > 1:
+            raise NotLowerable(f"{call.name}() of several types")
+
+        def evaluate(frame: Frame) -> Column:
+            value = choices[0](frame)
+            for choice in choices[1:]:
+                if value.nulls is None:
+                    break
+                value = joined(value, choice(frame), ~value.nulls)
+            return value
+
+        return evaluate
 
 
 def _nulls_of(mask: Mask | None, length: int) -> Column:

@@ -4,70 +4,23 @@ last. Null rules are grammar 13.4; every sub-expression knows its type and wheth
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from lockstep.events import AttributeType
+from lockstep.expressions import code
+from lockstep.expressions.code import BOOL, LONG, OBJECT, Code
+from lockstep.expressions.slots import Locals
+from lockstep.functions.registry import FUNCTIONS
 from lockstep.operators.contract import Context
-from lockstep.operators.expressions import code
-from lockstep.operators.expressions.calls import call_function, event_timestamp, make_aggregator
-from lockstep.operators.expressions.code import BOOL, LONG, OBJECT, Code
-from lockstep.operators.expressions.slots import bind_attribute, bind_event
+from lockstep.operators.placing import placed
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
+from lockstep.siddhiql.typing import arguments_of, infer
 
-AggregatorMaker = Callable[[], Any]
 
+class Writer(Locals):
+    """Writes expressions without aggregators."""
 
-class Writer:
-    """Collects the statements and constants of one generated function."""
-
-    def __init__(
-        self,
-        scope: Scope,
-        context: Context,
-        *,
-        first_aggregator: int = 0,
-        with_aggregators: bool = False,
-        feeds: bool = True,
-    ) -> None:
-        self.scope = scope
+    def __init__(self, scope: Scope, context: Context) -> None:
+        super().__init__(scope)
         self.context = context
-        self.namespace: dict[str, Any] = dict(code.HELPERS)
-        self.makers: list[AggregatorMaker] = []
-        self.with_aggregators = with_aggregators
-        self.calls: list[ast.FunctionCall] = []
-        self._feeds = feeds
-        self._first_aggregator = first_aggregator
-        self._bound: dict[str, str] = {}
-        self._statements: list[str] = []
-        self._temps = 0
-
-    # --- building blocks ---------------------------------------------------------------------
-
-    def function_source(self, parameters: str, result: str) -> str:
-        """The whole function as text."""
-        lines = [f"    {line}" for line in self._statements]
-        return "\n".join([f"def function({parameters}):", *lines, f"    return {result}", ""])
-
-    def temp(self) -> str:
-        """A fresh local name."""
-        self._temps += 1
-        return f"t{self._temps}"
-
-    def bind(self, source: str) -> str:
-        """The local that holds `source`, evaluated once at the function's head."""
-        name = self._bound.get(source)
-        if name is None:
-            name = self._bound[source] = f"a{len(self._bound)}"
-            self._statements.append(f"{name} = {source}")
-        return name
-
-    def constant(self, value: Any) -> str:
-        """The global name of a Python object."""
-        name = f"c{len(self.namespace)}"
-        self.namespace[name] = value
-        return name
 
     def _atom(self, value: Code) -> tuple[str, str]:
         """(source to evaluate first, name to use again)."""
@@ -84,9 +37,9 @@ class Writer:
             case ast.Constant():
                 return self._constant(expression)
             case ast.Variable():
-                return bind_attribute(self, expression)
+                return self.bind_attribute(expression)
             case ast.EventReference():
-                return Code(bind_event(self, expression), OBJECT)
+                return Code(self.bind_event(expression), OBJECT)
             case ast.Arithmetic():
                 return self._arithmetic(expression)
             case ast.Compare():
@@ -102,7 +55,7 @@ class Writer:
             case ast.InTable():
                 return self._in_table(expression)
             case ast.FunctionCall():
-                return self._call(expression)
+                return self.call(expression)
 
     def truth(self, expression: ast.Expression) -> str:
         """Source that is truthy only when the expression is exactly true."""
@@ -170,46 +123,48 @@ class Writer:
     def _is_null(self, expression: ast.IsNull) -> Code:
         operand = expression.operand
         if isinstance(operand, ast.EventReference):
-            return Code(f"({bind_event(self, operand)} is None)", BOOL, nullable=False)
+            return Code(f"({self.bind_event(operand)} is None)", BOOL, nullable=False)
         return Code(f"({self.write(operand).source} is None)", BOOL, nullable=False)
 
     def _in_table(self, expression: ast.InTable) -> Code:
-        from lockstep.operators.expressions.membership import compile_membership
-
-        contains = compile_membership(expression, self.scope, self.context)
+        table = self.context.table(expression.table)
+        contains = table.membership(expression.condition, self.scope, self.context)
         return Code(f"{self.constant(contains)}(e)", BOOL, nullable=False)
 
-    def _call(self, call: ast.FunctionCall) -> Code:
-        if self.with_aggregators:
-            maker = make_aggregator(call, self.scope, self.context)
-            if maker is not None:
-                return self._aggregate(call, maker)
-        if call.namespace is None and call.name == "eventTimestamp":
-            return event_timestamp(self, call)
-        if call.namespace is None and call.name == "currentTimeMillis":
-            return Code(f"{self.constant(self.context.now_ms)}()", LONG, nullable=False)
-        return call_function(self, call)
+    def call(self, call: ast.FunctionCall) -> Code:
+        """The value of a call of a function: a registered one, or the app's own."""
+        if call.namespace is None:
+            match call.name:
+                case "eventTimestamp":
+                    return self._event_timestamp(call)
+                case "currentTimeMillis":
+                    return Code(f"{self.constant(self.context.now_ms)}()", LONG, nullable=False)
+                case "ifThenElse":
+                    return self._if_then_else(call)
+        factory = FUNCTIONS.get((call.namespace or "", call.name))
+        arguments = arguments_of(call, self.scope)
+        if factory is None:
+            function = self.context.function(call.name, arguments)
+        else:
+            with placed(call.at):
+                function = factory(arguments, self.context)
+        values = ", ".join(self.write(argument).source for argument in call.arguments)
+        return Code(f"{self.constant(function)}({values})", infer(call, self.scope))
 
-    def _aggregate(
-        self, call: ast.FunctionCall, made: tuple[AggregatorMaker, AttributeType]
-    ) -> Code:
-        maker, type_ = made
-        index = self._first_aggregator + len(self.makers)
-        if not self._feeds:
-            self.makers.append(maker)
-            self.calls.append(call)
-            return Code(f"g[{index}].value()", type_)
-        values = [self.write(argument).source for argument in call.arguments]
-        arguments = ", ".join(values)
-        index = self._first_aggregator + len(self.makers)
-        self.makers.append(maker)
-        aggregator, result = self.temp(), self.temp()
-        self._statements += [
-            f"{aggregator} = g[{index}]",
-            "if e.kind == 0:",
-            f"    {aggregator}.add({arguments})",
-            "else:",
-            f"    {aggregator}.remove({arguments})",
-            f"{result} = {aggregator}.value()",
-        ]
-        return Code(result, type_, atom=True)
+    def _event_timestamp(self, call: ast.FunctionCall) -> Code:
+        """That of this event, or of the event that the call refers to."""
+        if not call.arguments:
+            return Code("e.timestamp_ms", LONG, nullable=False, atom=True)
+        argument = call.arguments[0]
+        if isinstance(argument, ast.Variable):
+            argument = ast.EventReference(argument.name, argument.index, argument.at)
+        assert isinstance(argument, ast.EventReference)
+        event = self.bind_event(argument)
+        return Code(f"(None if {event} is None else {event}.timestamp_ms)", LONG)
+
+    def _if_then_else(self, call: ast.FunctionCall) -> Code:
+        condition, first, second = call.arguments
+        truth = self.truth(condition)
+        chosen, other = self.write(first), self.write(second)
+        source = f"({chosen.source} if {truth} else {other.source})"
+        return Code(source, infer(call, self.scope), nullable=chosen.nullable or other.nullable)
