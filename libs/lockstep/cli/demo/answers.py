@@ -96,7 +96,7 @@ def mismatches(expected: list[Row], actual: list[Row]) -> list[str]:
     found = [
         f"row {i}: expected {e}, got {a}"
         for i, (e, a) in enumerate(zip(expected, actual, strict=False))
-        if not _equal(e, a)
+        if e != a and not _equal(e, a)
     ]
     if len(expected) != len(actual):
         found.append(f"expected {len(expected)} rows, got {len(actual)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,7 @@ class Published:
 async def read_published(log: OutputLog) -> Published:
     """Reads an output log from its first record to its present end."""
     published = Published()
-    seen: Counter[OutputId] = Counter()
+    seen: set[OutputId] = set()
     end = (await log.tail()).sequence
     at, last_id = 0, OutputId(0, -1)
     while at < end:
@@ -39,10 +39,10 @@ async def read_published(log: OutputLog) -> Published:
             if not isinstance(entry.record, OutputRecord):
                 continue
             for row in entry.record.rows:
-                seen[row.id] += 1
+                seen.add(row.id)
+                published.total += 1
                 published.out_of_order += row.id <= last_id
                 last_id = max(last_id, row.id)
                 published.rows[row.stream].append((row.timestamp_ms, *row.data))
-    published.total = seen.total()
     published.duplicated = published.total - len(seen)
     return published
