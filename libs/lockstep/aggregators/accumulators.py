@@ -114,7 +114,6 @@ class Grouped:
         self.groups = 0
 
     def reserve(self, groups: int, realms: int, places: int) -> None:
-        """See Accumulator."""
         self.groups = groups
         self.epochs = grown(self.epochs, max(realms, 1))
         self.emptied = grown(self.emptied, max(groups, 1))
@@ -133,12 +132,10 @@ class Grouped:
         return found
 
     def live(self) -> npt.NDArray[np.bool_]:
-        """See Accumulator."""
         filled: npt.NDArray[np.bool_] = self.arrays["count"][: self.groups] != 0
         return self.fresh() & filled
 
     def move(self, moved: Ids, groups: int) -> None:
-        """See Accumulator."""
         kept = np.flatnonzero(moved >= 0)
         to = moved[kept]
         for name, values in self.arrays.items():
@@ -170,16 +167,13 @@ class Grouped:
         self.emptied[groups] = self.epochs[self.realm_of[groups]]
 
     def store(self, groups: Ids) -> list[Any]:
-        """See Accumulator."""
         return list(zip(*self._at(groups, *self.arrays), strict=True))
 
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
-        """See Accumulator."""
         parts = ([state[i] for state in states] for i in range(len(self.arrays)))
         self._put(groups, **dict(zip(self.arrays, parts, strict=True)))
 
     def state_of(self, held: Column) -> Any:
-        """See Accumulator."""
         raise NotImplementedError
 
 

@@ -46,19 +46,15 @@ class Fields:
         self.reset()
 
     def reset(self) -> None:
-        """See Aggregator."""
         self.restore(tuple(value for _, value in self.fields))
 
     def is_empty(self) -> bool:
-        """See Aggregator."""
         return self.count == 0
 
     def snapshot(self) -> PlainState:
-        """See Aggregator."""
         return tuple(getattr(self, name) for name, _ in self.fields)
 
     def restore(self, state: PlainState) -> None:
-        """See Aggregator."""
         for (name, _), value in zip(self.fields, state, strict=True):
             setattr(self, name, value)
 
@@ -84,19 +80,15 @@ class Copies:
             self.counts.pop(value, None)
 
     def reset(self) -> None:
-        """See Aggregator."""
         self.counts.clear()
 
     def is_empty(self) -> bool:
-        """See Aggregator."""
         return not self.counts
 
     def snapshot(self) -> PlainState:
-        """See Aggregator."""
         return list(self.counts.items())
 
     def restore(self, state: PlainState) -> None:
-        """See Aggregator."""
         self.counts = dict(state)
 
 

@@ -41,12 +41,10 @@ class Hosted:
         self.realm_of = np.zeros(0, np.int64)
 
     def reserve(self, groups: int, realms: int, places: int) -> None:
-        """See Accumulator."""
         self._groups = groups
         self.realm_of = grown(self.realm_of, max(groups, 1))
 
     def run(self, feed: Feed, arguments: Sequence[Column]) -> None:
-        """See Accumulator."""
         self.realm_of[feed.group] = feed.realm
         rows = zip(*(each.to_pylist() for each in arguments), strict=True)
         given = rows if arguments else [()] * len(feed.kind)
@@ -83,34 +81,28 @@ class Hosted:
                     del self._of[group]
 
     def result(self, name: str) -> Column:
-        """See Accumulator."""
         return self._out
 
     def live(self) -> npt.NDArray[np.bool_]:
-        """See Accumulator."""
         found = np.zeros(self._groups, np.bool_)
         found[[group for group, own in self._of.items() if not own.is_empty()]] = True
         return found
 
     def move(self, moved: Ids, groups: int) -> None:
-        """See Accumulator."""
         kept = np.flatnonzero(moved >= 0)
         self.realm_of[moved[kept]] = self.realm_of[kept]
         self._of = {int(moved[group]): own for group, own in self._of.items() if moved[group] >= 0}
         self._groups = groups
 
     def store(self, groups: Ids) -> list[Any]:
-        """See Accumulator."""
         return [self._of.get(group, self._fresh).snapshot() for group in groups.tolist()]
 
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
-        """See Accumulator."""
         for group, state in zip(groups.tolist(), states, strict=True):
             aggregator = self._of[group] = self._make()
             aggregator.restore(state.pairs() if isinstance(state, PackedPairs) else state)
 
     def state_of(self, held: Column) -> Any:
-        """See Accumulator."""
         raise NotImplementedError
 
 

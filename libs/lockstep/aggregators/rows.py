@@ -42,7 +42,6 @@ class _Feeding(Writer):
         self._first = first_aggregator
 
     def call(self, call: ast.FunctionCall) -> Code:
-        """See Writer."""
         make = maker_of(call, self.scope, self.context)
         if make is None:
             return super().call(call)
@@ -70,7 +69,6 @@ class _Reading(_Feeding):
     """Writes aggregator calls that only read what others feed."""
 
     def aggregate(self, call: ast.FunctionCall, make: AggregatorMaker, index: int) -> Code:
-        """See _Feeding."""
         self.makers.append(make)
         return Code(f"g[{index}].value()", infer(call, self.scope))
 

@@ -164,7 +164,6 @@ class Strings(Column):
         return len(self._codes) if self._codes is not None else len(self._arrow)  # type: ignore[arg-type]
 
     def take(self, index: Index) -> Column:
-        """See Column."""
         gone = _missing(index)
         if not len(self):
             return Strings(codes=np.zeros(len(index), np.int32), words=Words([""]), nulls=gone)
@@ -177,7 +176,6 @@ class Strings(Column):
         return Strings(codes=self.values[index], words=self._words, nulls=nulls)
 
     def keep(self, mask: Mask) -> Column:
-        """See Column."""
         nulls = None if self.nulls is None else self.nulls[mask]
         if self._codes is None:
             assert self._arrow is not None
@@ -185,7 +183,6 @@ class Strings(Column):
         return Strings(codes=self._codes[mask], words=self._words, nulls=nulls)
 
     def to_arrow(self) -> pa.Array:
-        """See Column."""
         if self._arrow is not None:
             return self._arrow
         assert self._words is not None
@@ -194,7 +191,6 @@ class Strings(Column):
         return self._words.arrow.take(codes)
 
     def to_pylist(self) -> list[Any]:
-        """See Column."""
         if self._codes is None:
             assert self._arrow is not None
             return self._arrow.to_pylist()  # type: ignore[no-any-return]

@@ -62,7 +62,6 @@ class Rows:
         return self._length
 
     def column(self, slot: int, attribute: int) -> Column:
-        """See Frame."""
         key = (slot, attribute)
         found = self._columns.get(key)
         if found is None:
@@ -70,19 +69,15 @@ class Rows:
         return found
 
     def result(self, index: int) -> Column:
-        """See Frame."""
         return self.results[index]
 
     def times(self) -> Times:
-        """See Frame."""
         return self._times()
 
     def now(self) -> Times:
-        """See Frame."""
         return self._now()
 
     def absent(self, slot: int) -> Mask | None:
-        """See Frame."""
         return None if self._absent is None else self._absent(slot)
 
     def put(self, slot: int, attribute: int, column: Column) -> None:

@@ -51,7 +51,6 @@ class Draws:
         return self._drawn
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._drawn = state
 
 

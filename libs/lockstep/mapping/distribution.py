@@ -42,7 +42,6 @@ class RoundRobin:
         self.turn = 0
 
     def route(self, events: Sequence[Event], active: Sequence[bool]) -> list[Parcel]:
-        """See Distribution."""
         for _ in active:
             at = self.turn % len(active)
             self.turn += 1
@@ -62,7 +61,6 @@ class Partitioned:
         self._text = renderers(schema)[position]
 
     def route(self, events: Sequence[Event], active: Sequence[bool]) -> list[Parcel]:
-        """See Distribution."""
         parts: dict[int, list[Event]] = {}
         for event in events:
             at = abs(hash_code(self._text(event.data[self._position]))) % len(active)
@@ -79,7 +77,6 @@ class Broadcast:
         self.turn = 0
 
     def route(self, events: Sequence[Event], active: Sequence[bool]) -> list[Parcel]:
-        """See Distribution."""
         reached: list[Parcel] = [(at, list(events)) for at, can in enumerate(active) if can]
         return reached or [(None, list(events))]
 

@@ -226,7 +226,6 @@ class Pieces:
         self._pieces: list[Any] = []
 
     def write(self, data: Any, /) -> None:
-        """See Sink."""
         self._pieces.append(data)
 
     def joined(self) -> bytes:

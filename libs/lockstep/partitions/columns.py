@@ -39,7 +39,6 @@ class Router:
         self.shard: Shard | None = None
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
-        """See Unit."""
         chunks = inputs[self.reads[0]]
         column = self._key(chunks.rows())
         if column.nulls is not None and column.nulls.any():
@@ -68,7 +67,6 @@ class Router:
         """See Unit."""
 
     def due_ms(self) -> int | None:
-        """See Unit."""
         return None
 
     def store(self, states: States) -> None:
@@ -80,11 +78,9 @@ class Router:
             states.operators.setdefault(path, state)
 
     def load(self, states: States) -> None:
-        """See Unit."""
         for key, _ in states.operators[self._realms.instances_path]:
             if self.shard is None or self.shard.owns(key):
                 self._realms.keys.id_of(key)
 
     def text_columns(self) -> list[Any]:
-        """See Unit."""
         return []

@@ -53,7 +53,6 @@ class AllOfInstances(Instances):
     """Collects N rows of an instance and lets them out together."""
 
     def run(self, rows: Limited, moves: Moves) -> Output:
-        """See Limiter."""
         whole, realms = self.with_held(rows)
         by_realm = np.argsort(realms, kind="stable")
         sorted_realms = realms[by_realm]
@@ -86,11 +85,9 @@ class AllOfInstances(Instances):
         return since, until
 
     def store(self, realm: int) -> Any:
-        """See Limiter."""
         return self.held_of(realm)
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
-        """See Limiter."""
         self.add_held(realm, state)
 
 
@@ -102,7 +99,6 @@ class LastOfInstances(Instances):
         self._counts = np.zeros(0, np.int64)
 
     def run(self, rows: Limited, moves: Moves) -> Output:
-        """See Limiter."""
         whole, realms = self.with_held(rows)
         self._counts = grown(self._counts, int(realms.max()) + 1 if len(realms) else 1)
         waited = len(self._held)
@@ -137,12 +133,10 @@ class LastOfInstances(Instances):
         return np.where(names[arranged][found] == wanted, rows[arranged][found], -1)
 
     def store(self, realm: int) -> Any:
-        """See Limiter."""
         count = int(self._counts[realm]) if realm < len(self._counts) else 0
         return (count, self.held_of(realm))
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
-        """See Limiter."""
         count, saved = state
         self._counts = grown(self._counts, realm + 1)
         self._counts[realm] = count

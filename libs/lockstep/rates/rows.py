@@ -142,7 +142,6 @@ class Keys:
         return list(zip(times, data, kinds, keys, strict=True))
 
     def loaded(self, rows: Sequence[Any], types: Sequence[AttributeType], realm: int = 0) -> Block:
-        """See `saved`."""
         return Block(
             tuple(from_values(type_, [row[1][i] for row in rows]) for i, type_ in enumerate(types)),
             np.array([row[0] for row in rows], np.int64),

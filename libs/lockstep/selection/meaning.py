@@ -287,7 +287,6 @@ class Selector:
         )
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         alone, groups = state
         self._alone[:] = _restored(self._makers, alone)
         self._groups = {key: _restored(self._makers, states) for key, states in groups}

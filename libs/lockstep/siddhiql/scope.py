@@ -219,7 +219,6 @@ class RowScope(Scope):
     table: StreamSchema
 
     def resolve(self, variable: ast.Variable) -> AttributeRef:
-        """See Scope."""
         if variable.source != self.table.name:
             try:
                 return self.outer.resolve(variable)

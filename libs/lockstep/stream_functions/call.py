@@ -59,7 +59,6 @@ class Appending:
         self.emit: Emit = nowhere
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See StreamLink."""
         append = self._append
         self.emit(
             [
@@ -81,7 +80,6 @@ class Multiplying:
         self.emit: Emit = nowhere
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See StreamLink."""
         out: list[StreamEvent] = []
         for event in chunk:
             if event.kind > EXPIRED:
@@ -104,7 +102,6 @@ class Buffering:
         call.context.register("stream_function", self)
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See StreamLink."""
         raise NotImplementedError
 
     def on_timer(self, due_ms: int) -> None:

@@ -48,11 +48,9 @@ class _Site(Probe):
         raise Unfit("a stream function that asks for a timer")
 
     def compile(self, expression: ast.Expression, scope: Scope) -> Callable[[Any], Any]:
-        """See Context."""
         return compile_expression(expression, scope, self)
 
     def compile_condition(self, expression: ast.Expression, scope: Scope) -> Callable[[Any], bool]:
-        """See Context."""
         return compile_condition(expression, scope, self)
 
 

@@ -43,7 +43,6 @@ class Log:
         self._with_event: Callable[[Any], Any] = flags[0] if flags else lambda _: True
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See StreamLink."""
         for event in chunk:
             if event.kind <= EXPIRED:
                 self._write(event)

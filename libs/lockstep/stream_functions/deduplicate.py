@@ -19,7 +19,6 @@ class Deduplicate(Buffering):
         self._passed: dict[Any, int] = {}
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See StreamLink."""
         out = [event for event in chunk if event.kind > EXPIRED or self._passes(event)]
         if out:
             self.emit(out)
@@ -47,7 +46,6 @@ class Deduplicate(Buffering):
         return list(self._passed.items())
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._passed = dict(state)
 
 

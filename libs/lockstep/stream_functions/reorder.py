@@ -55,7 +55,6 @@ class TimeBuffer:
         return [(time_ms, list(self._events[time_ms])) for time_ms in sorted(self._events)]
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._events = {time_ms: list(events) for time_ms, events in state}
         self._times = sorted(self._events)
 
@@ -81,7 +80,6 @@ class KSlack(Buffering):
         self._is_due = False
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See StreamLink."""
         out: list[StreamEvent] = []
         for event in chunk:
             if event.kind > EXPIRED:
@@ -168,7 +166,6 @@ class KSlack(Buffering):
         )
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         arriving, waiting, numbers = state
         self._arriving.restore(arriving)
         self._waiting.restore(waiting)

@@ -134,7 +134,6 @@ class AdaptiveKSlack(KSlack):
         return (super().snapshot(), controller, list(self._fields), list(self._timestamps))
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         buffers, controller, fields, timestamps = state
         super().restore(buffers)
         self._counter, self._allowance, self._alpha, *previous = controller

@@ -80,7 +80,6 @@ class StreamQuery:
     # --- folding ---------------------------------------------------------------------------------
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
-        """See Unit."""
         chunks = inputs.get(self.reads[0])
         if chunks is None:
             chunks = empty(self._types, keyed=self._realms.is_partition)
@@ -124,7 +123,6 @@ class StreamQuery:
         return flow, self._window.held.extra(0)[flow.place]
 
     def settle(self) -> None:
-        """See Unit."""
         if self._window is not None:
             self._window.settle()
         groups = self._selector.groups
@@ -149,26 +147,21 @@ class StreamQuery:
         return self._window.keeps(realm)
 
     def due_ms(self) -> int | None:
-        """See Unit."""
         return None if self._window is None else self._window.due_ms()
 
     def start(self, clock_ms: int) -> None:
-        """See Started."""
         if self._limiter is not None:
             self._limiter.start(clock_ms)
 
     def wall_due_ms(self) -> int | None:
-        """See Started."""
         return None if self._limiter is None else self._limiter.due_ms()
 
     # --- state -----------------------------------------------------------------------------------
 
     def text_columns(self) -> list[Any]:
-        """See Unit."""
         return [] if self._window is None else self._window.held.text_columns()
 
     def store(self, states: States) -> None:
-        """See Unit."""
         self._selecting.prepare()
         for function in self._functions:
             states.operators.update(function.store(self._realms.paths(self.name)))
@@ -216,7 +209,6 @@ class StreamQuery:
         return places
 
     def load(self, states: States) -> None:
-        """See Unit."""
         for function in self._functions:
             function.load(self._realms.paths(self.name), states.operators)
         for realm, path in self._realms.paths(self.name):

@@ -24,7 +24,6 @@ class FilterLink:
         self.emit: Emit = nowhere
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See operators.contract."""
         condition = self._condition
         kept = [event for event in chunk if event.kind > 1 or condition(event)]
         if kept:
@@ -42,7 +41,6 @@ class _FilterAggregates:
         return [aggregator.snapshot() for aggregator in self.aggregators]
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         for aggregator, saved in zip(self.aggregators, state, strict=True):
             aggregator.restore(saved)
 
@@ -102,7 +100,6 @@ class StreamInput:
         return self._chain.window
 
     def receivers(self) -> list[tuple[str, Emit]]:
-        """See operators.contract.InputRuntime."""
         return [(self._source, self._chain.connect(self.emit))]
 
     def start(self) -> None:

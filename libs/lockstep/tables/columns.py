@@ -46,7 +46,6 @@ class TableUnit:
         return tuple(self.writers)
 
     def add_writer(self, node: QueryNode) -> str:
-        """See WrittenTable."""
         name = f"{self.table}<-{node.name}"
         self.writers[name] = writer_of(node.query, self.state)
         return name
@@ -98,23 +97,18 @@ class TableUnit:
         return Output(chunks, None, operations)
 
     def settle(self) -> None:
-        """See Unit."""
         self.state.settle()
 
     def due_ms(self) -> int | None:
-        """See Unit."""
         return None
 
     def store(self, states: States) -> None:
-        """See Unit."""
         states.operators[f"table/{self.table}/rows"] = self.state.store()
 
     def load(self, states: States) -> None:
-        """See Unit."""
         self.state.load(states.operators[f"table/{self.table}/rows"])
 
     def text_columns(self) -> list[Any]:
-        """See Unit."""
         return self.state.held.text_columns()
 
 
@@ -133,14 +127,11 @@ class PassiveTable(TableUnit):
         """Nothing to forget."""
 
     def store(self, states: States) -> None:
-        """See Unit."""
         if self._held is not None:
             states.operators[f"table/{self.table}/rows"] = self._held
 
     def load(self, states: States) -> None:
-        """See Unit."""
         self._held = states.operators[f"table/{self.table}/rows"]
 
     def text_columns(self) -> list[Any]:
-        """See Unit."""
         return []

@@ -52,7 +52,6 @@ class TableJoin:
         self._is_outer = is_outer
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
-        """See Unit."""
         chunks = inputs.get(self.reads[0])
         if chunks is None:
             return Output.nothing(self._selector.types)
@@ -80,7 +79,6 @@ class TableJoin:
         """See Unit."""
 
     def due_ms(self) -> int | None:
-        """See Unit."""
         return None
 
     def store(self, states: States) -> None:
@@ -90,5 +88,4 @@ class TableJoin:
         """See Unit."""
 
     def text_columns(self) -> list[Any]:
-        """See Unit."""
         return []

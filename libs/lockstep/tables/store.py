@@ -171,7 +171,6 @@ class TableStore:
         return (self._peak_rows, [(event.timestamp_ms, event.data) for event in events])
 
     def load(self, state: Any) -> None:
-        """See `store`."""
         self._peak_rows, rows = state
         events = [StreamEvent(time, tuple(data)) for time, data in rows]
         times, columns = columns_of(events, self.schema.types)

@@ -76,7 +76,6 @@ class Batches:
         return plain(keys, np.int64), inside, places
 
     def flow(self, step: Step) -> Flow:
-        """See ColumnarWindow."""
         keys, inside, places = self.enter(step)
         closed = self.closings(step, keys)
         *made, self._free = batching.batches(
@@ -103,12 +102,10 @@ class Batches:
         return Flow(step.chunks, offsets, order, now, row, kind, place, times, self.held, keys)
 
     def settle(self) -> None:
-        """See ColumnarWindow."""
         self.held.places.give_back(self._free)
         self._free = np.zeros(0, np.int64)
 
     def due_ms(self) -> int | None:
-        """See ColumnarWindow."""
         return None
 
     # --- state -----------------------------------------------------------------------------------
@@ -127,18 +124,15 @@ class Batches:
         return _followed(self.collecting, self.links[1], realm)
 
     def keeps(self, realm: int) -> Longs:
-        """See ColumnarWindow."""
         return np.concatenate([self.inside(realm), self.waiting(realm)])
 
     def store(self, realm: int) -> Any:
-        """See ColumnarWindow."""
         self.reserve(realm + 1)
         return tuple(
             events_of(self.held, each) for each in (self.inside(realm), self.waiting(realm))
         )
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
-        """See ColumnarWindow."""
         self.reserve(realm + 1)
         for number, (chains, events) in enumerate(
             zip((self.last, self.collecting), state, strict=True)
@@ -150,7 +144,6 @@ class Batches:
                     _append(chains[realm], self.links[number], places)
 
     def timers(self, realm: int) -> list[tuple[int, int]]:
-        """See ColumnarWindow."""
         return []
 
 

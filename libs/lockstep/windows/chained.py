@@ -74,34 +74,28 @@ class Chained:
         )
 
     def settle(self) -> None:
-        """See ColumnarWindow."""
         for places in self._left:
             self.held.places.give_back(places)
         self._left.clear()
 
     def due_ms(self) -> int | None:
-        """See ColumnarWindow."""
         return None
 
     # --- state -----------------------------------------------------------------------------------
 
     def inside(self, realm: int) -> Longs:
-        """See ColumnarWindow."""
         if realm >= len(self.head):
             return np.zeros(0, np.int64)
         found: Longs = sliding.follow(self.head[realm], self.newer, self.count[realm])
         return found
 
     def keeps(self, realm: int) -> Longs:
-        """See ColumnarWindow."""
         return self.inside(realm)
 
     def store(self, realm: int) -> Any:
-        """See ColumnarWindow."""
         return events_of(self.held, self.inside(realm))
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
-        """See ColumnarWindow."""
         self._reserve(realm + 1)
         for times, columns in parts_of(state, self.setup.types):
             if len(times):
@@ -120,5 +114,4 @@ class Chained:
         self.count[realm] += len(places)
 
     def timers(self, realm: int) -> list[tuple[int, int]]:
-        """See ColumnarWindow."""
         return []

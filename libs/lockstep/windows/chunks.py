@@ -20,7 +20,6 @@ class WindowBase:
         self.emit: Emit = nowhere
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See operators.contract.Window."""
         raise NotImplementedError
 
     def on_timer(self, due_ms: int) -> None:
@@ -54,7 +53,6 @@ class HoldingWindow(WindowBase):
         return list(self._held)
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._held = deque(state)
 
     def expire(self, until_ms: int, now: int, out: list[StreamEvent]) -> None:
@@ -81,7 +79,6 @@ class BatchingWindow(WindowBase):
         return (list(self._last), self._open.held())
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         last, collected = state
         self._last = list(last)
         self._open.restore(collected)

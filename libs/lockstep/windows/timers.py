@@ -67,7 +67,6 @@ class TimedBatches(Batches):
         self._timers = Timers()
 
     def reserve(self, realms: int) -> None:
-        """See Batches."""
         super().reserve(realms)
         known = len(self._state)
         self._state = grown_lines(self._state, realms)
@@ -79,17 +78,14 @@ class TimedBatches(Batches):
         return None if next_ms == UNKNOWN else next_ms
 
     def due_ms(self) -> int | None:
-        """See ColumnarWindow."""
         return self._timers.due_ms
 
     def timers(self, realm: int) -> list[tuple[int, int]]:
-        """See ColumnarWindow."""
         if realm >= len(self._state) or not self._state[realm, -1]:
             return []
         return [(int(self._state[realm, 0]), int(self._state[realm, -1]))]
 
     def load_timers(self, realm: int, timers: Sequence[tuple[int, int]]) -> None:
-        """See RecallsTimers."""
         for due_ms, number in timers:
             self._timers.ask(due_ms, number, realm)
             self._state[realm, -1] = number

@@ -36,7 +36,6 @@ class RowsDraft:
     chunks: Sequence[Chunk]
 
     def encoded(self, clock_ms: int, send_id: bytes = b"") -> bytes:
-        """See Draft."""
         stamped = any(event.timestamp_ms is not None for chunk in self.chunks for event in chunk)
         ready = tuple(
             tuple(
@@ -53,7 +52,6 @@ class RowsDraft:
         return encode_record(record, {self.schema.name: self.schema}, send_id=send_id)
 
     def halves(self) -> tuple[Draft, Draft] | None:
-        """See Draft."""
         if len(self.chunks) < 2:
             return None
         middle = len(self.chunks) // 2
@@ -72,7 +70,6 @@ class BatchDraft:
     event_ids: pa.Array | None = None
 
     def encoded(self, clock_ms: int, send_id: bytes = b"") -> bytes:
-        """See Draft."""
         stamps = self.timestamps_ms
         if stamps is not None and stamps.null_count:
             stamps = stamps.fill_null(clock_ms)
@@ -87,7 +84,6 @@ class BatchDraft:
         )
 
     def halves(self) -> tuple[BatchDraft, BatchDraft] | None:
-        """See Draft."""
         if len(self.chunk_lengths) < 2:
             return None
         middle = len(self.chunk_lengths) // 2

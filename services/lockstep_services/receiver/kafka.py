@@ -58,7 +58,6 @@ class KafkaMailbox:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafka")
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Mail]:
-        """See Mailbox."""
         return await self._on_thread(partial(self._read, max_messages, wait_ms / 1000))
 
     async def close(self) -> Sequence[Mail]:

@@ -55,7 +55,6 @@ class NamedJsonReader:
         self._absent = dict.fromkeys(schema.names) if fills_missing else {}
 
     def read(self, body: bytes, properties: Mapping[str, Any]) -> Decoded:
-        """See MessageReader."""
         document = parse_json(body)
         if self._enclosing is not None:
             try:
@@ -96,7 +95,6 @@ class MappedReader:
         self._mapper = source_mapper(schema, _carried(mapping, kind))
 
     def read(self, body: bytes, properties: Mapping[str, Any]) -> Decoded:
-        """See MessageReader."""
         if not body.strip():
             raise MalformedBodyError("the body is empty")
         try:

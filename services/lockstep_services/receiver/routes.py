@@ -34,7 +34,6 @@ class ClaimedPaths(web_urldispatcher.DynamicResource):
         self._is_claimed = is_claimed
 
     async def resolve(self, request: web.Request) -> Resolved:
-        """See Resource."""
         if request.method != "POST" or not self._is_claimed(request.path):
             return None, set()
         return await super().resolve(request)

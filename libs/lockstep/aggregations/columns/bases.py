@@ -79,45 +79,37 @@ class Number:
         self.settle()
 
     def reserve(self, slots: int) -> None:
-        """See Base."""
         self._values, self._has = grown(self._values, slots), grown(self._has, slots)
 
     def fold(self, feed: Feed, argument: Any) -> None:
-        """See Base."""
         value, valid = argument
         self._before = np.empty(feed.traced, self._dtype), np.empty(feed.traced, np.bool_)
         self._kernel(feed.slots, value, valid, self._values, self._has, *self._before)
 
     def at(self, slots: Longs, events: Longs) -> Column:
-        """See Base."""
         values = _chosen(self._before[0], self._values, slots, events)
         has = _chosen(self._before[1], self._has, slots, events)
         type_ = AttributeType.LONG if self._dtype is np.int64 else AttributeType.DOUBLE
         return Column(type_, values, ~has)
 
     def settle(self) -> None:
-        """See Base."""
         self._before = np.zeros(0, self._dtype), _NO_FLAGS
 
     def keep(self, kept: Longs) -> None:
-        """See Base."""
         self._values, self._has = _kept(self._values, kept), _kept(self._has, kept)
 
     def store(self, slots: Longs) -> list[Any]:
-        """See Base."""
         values: list[Any] = self._values[slots].tolist()
         for i in np.flatnonzero(~self._has[slots]).tolist():
             values[i] = None
         return values
 
     def load(self, values: Sequence[Any]) -> None:
-        """See Base."""
         self.reserve(len(values))
         self._has[: len(values)] = [value is not None for value in values]
         self._values[: len(values)] = [0 if value is None else value for value in values]
 
     def text_columns(self) -> list[Array]:
-        """See Base."""
         return []
 
 
@@ -129,37 +121,29 @@ class Count:
         self._before = NO_LONGS
 
     def reserve(self, slots: int) -> None:
-        """See Base."""
         self._counts = grown(self._counts, slots)
 
     def fold(self, feed: Feed, argument: Any) -> None:
-        """See Base."""
         self._before = np.empty(feed.traced, np.int64)
         buckets.count(feed.slots, self._counts, self._before)
 
     def at(self, slots: Longs, events: Longs) -> Column:
-        """See Base."""
         return Column(AttributeType.LONG, _chosen(self._before, self._counts, slots, events))
 
     def settle(self) -> None:
-        """See Base."""
         self._before = NO_LONGS
 
     def keep(self, kept: Longs) -> None:
-        """See Base."""
         self._counts = _kept(self._counts, kept)
 
     def store(self, slots: Longs) -> list[Any]:
-        """See Base."""
         return list(self._counts[slots].tolist())
 
     def load(self, values: Sequence[Any]) -> None:
-        """See Base."""
         self.reserve(len(values))
         self._counts[: len(values)] = values
 
     def text_columns(self) -> list[Array]:
-        """See Base."""
         return []
 
 
@@ -174,26 +158,21 @@ class Distinct:
         self._before = NO_LONGS
 
     def reserve(self, slots: int) -> None:
-        """See Base."""
         self._sizes = grown(self._sizes, slots)
 
     def fold(self, feed: Feed, argument: Any) -> None:
-        """See Base."""
         known = len(self._pairs)
         pair = self._pairs.claim(feed.slots, argument)
         self._before = np.empty(feed.traced, np.int64)
         buckets.count_pairs(feed.slots, pair, known, self._sizes, self._before)
 
     def at(self, slots: Longs, events: Longs) -> Column:
-        """See Base."""
         return Column(AttributeType.LONG, _chosen(self._before, self._sizes, slots, events))
 
     def settle(self) -> None:
-        """See Base."""
         self._before = NO_LONGS
 
     def keep(self, kept: Longs) -> None:
-        """See Base."""
         moved = np.full(max(len(self._sizes), 1), -1, np.int64)
         moved[kept] = np.arange(len(kept))
         slots = moved[self._pairs.first[: len(self._pairs)]]
@@ -210,7 +189,6 @@ class Distinct:
         self._pairs.rename_second(moved)
 
     def store(self, slots: Longs) -> list[Any]:
-        """See Base."""
         found: list[set[Any]] = [set() for _ in range(len(self._sizes))]
         count, keys = len(self._pairs), self._space.keys
         pairs = self._pairs.first[:count].tolist(), self._pairs.second[:count].tolist()
@@ -219,7 +197,6 @@ class Distinct:
         return [found[slot] for slot in slots.tolist()]
 
     def load(self, values: Sequence[Any]) -> None:
-        """See Base."""
         self.reserve(len(values))
         number = self._space.id_of
         slots = np.repeat(np.arange(len(values)), [len(each) for each in values])
@@ -228,7 +205,6 @@ class Distinct:
         self._sizes[: len(values)] = [len(each) for each in values]
 
     def text_columns(self) -> list[Array]:
-        """See Base."""
         return []
 
 
@@ -244,17 +220,14 @@ class Latest:
         self._trace: tuple[Feed, Column, Column] | None = None
 
     def reserve(self, slots: int) -> None:
-        """See Base."""
         self._values, self._null = grown(self._values, slots), grown(self._null, slots)
 
     def fold(self, feed: Feed, argument: Any) -> None:
-        """See Base."""
         if feed.traced:
             self._trace = feed, argument, self.column(feed.won)
         self._put(feed.won, argument.take(feed.winner))
 
     def at(self, slots: Longs, events: Longs) -> Column:
-        """See Base."""
         now = self.column(slots)
         if self._trace is None or not len(slots):
             return now
@@ -274,7 +247,6 @@ class Latest:
         return concat([now, arguments, was]).take(index)
 
     def settle(self) -> None:
-        """See Base."""
         self._trace = None
 
     def _put(self, slots: Any, column: Column) -> None:
@@ -284,7 +256,6 @@ class Latest:
         self._null[slots] = False if column.nulls is None else column.nulls
 
     def keep(self, kept: Longs) -> None:
-        """See Base."""
         self._values, self._null = _kept(self._values, kept), _kept(self._null, kept)
 
     def column(self, slots: Longs) -> Column:
@@ -295,17 +266,14 @@ class Latest:
         return Column(self._type, self._values[slots], nulls)
 
     def store(self, slots: Longs) -> list[Any]:
-        """See Base."""
         return self.column(slots).to_pylist()
 
     def load(self, values: Sequence[Any]) -> None:
-        """See Base."""
         self.reserve(len(values))
         if values:
             self._put(np.arange(len(values)), from_values(self._type, values))
 
     def text_columns(self) -> list[Array]:
-        """See Base."""
         return [self._values] if self._type is AttributeType.STRING else []
 
 

@@ -132,7 +132,6 @@ class AggregationJoin:
         self._is_outer = is_outer
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
-        """See Unit."""
         chunks = inputs.get(self.reads[0])
         if chunks is None:
             return Output.nothing(self._selector.types)
@@ -195,7 +194,6 @@ class AggregationJoin:
         """See Unit."""
 
     def due_ms(self) -> int | None:
-        """See Unit."""
         return None
 
     def store(self, states: States) -> None:
@@ -205,5 +203,4 @@ class AggregationJoin:
         """See Unit."""
 
     def text_columns(self) -> list[Any]:
-        """See Unit."""
         return []

@@ -169,16 +169,13 @@ class AggregationUnit:
     # --- folding ---------------------------------------------------------------------------------
 
     def start(self, clock_ms: int) -> None:
-        """See Started."""
         if self._periods is not None:
             self._periods.start(clock_ms)
 
     def wall_due_ms(self) -> int | None:
-        """See Started."""
         return None if self._periods is None else self._periods.next_ms
 
     def due_ms(self) -> int | None:
-        """See Unit."""
         return None
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
@@ -248,7 +245,6 @@ class AggregationUnit:
             self.levels[granularity].purge(due_ms - kept_ms, number)
 
     def settle(self) -> None:
-        """See Unit."""
         self._catch_up()
         self._past = None
         for level in self.levels.values():
@@ -262,7 +258,6 @@ class AggregationUnit:
         return f"aggregation/{self.aggregation}/buckets"
 
     def store(self, states: States) -> None:
-        """See Unit."""
         keys = self.incoming.space.keys
         states.operators[self._path] = [
             (granularity.value, level.store(keys), []) for granularity, level in self.levels.items()
@@ -272,7 +267,6 @@ class AggregationUnit:
             states.timers.append(Timer(due_ms, self._path, wall=True))
 
     def load(self, states: States) -> None:
-        """See Unit."""
         for name, saved, *_ in states.operators[self._path]:
             self.levels[Granularity(name)].load(saved, self.incoming.space.id_of)
         for timer in states.timers:
@@ -280,7 +274,6 @@ class AggregationUnit:
                 self._periods.next_ms = timer.due_ms
 
     def text_columns(self) -> list[Any]:
-        """See Unit."""
         return [
             codes
             for level in self.levels.values()

@@ -58,7 +58,6 @@ class Aggregation:
     # --- in --------------------------------------------------------------------------------------
 
     def receivers(self) -> Sequence[tuple[str, Emit]]:
-        """See operators.contract.InputRuntime."""
         return [(self._source, self._chain.connect(self.process))]
 
     def process(self, chunk: list[StreamEvent]) -> None:
@@ -122,7 +121,6 @@ class Aggregation:
         return [] if export is None else export.snapshot()
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         for name, saved, *unwritten in state:
             self._buckets[Granularity(name)].restore(saved)
             export = self.exports.get(Granularity(name))

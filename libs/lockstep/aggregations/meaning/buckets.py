@@ -70,7 +70,6 @@ class Buckets:
         ]
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._starts = [start for start, _ in state]
         self._groups = {
             start: {group: _copied(saved) for group, saved in groups} for start, groups in state

@@ -134,7 +134,6 @@ class BucketExport:
         return [(start_ms, list(groups)) for start_ms, groups in self._changed.items()]
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._changed = {
             start_ms: dict.fromkeys(tuple(group) for group in groups) for start_ms, groups in state
         }

@@ -19,31 +19,24 @@ class Count:
         self._count = 0
 
     def add(self, *values: Any) -> None:
-        """See Aggregator."""
         self._count += 1
 
     def remove(self, *values: Any) -> None:
-        """See Aggregator."""
         self._count -= 1
 
     def reset(self) -> None:
-        """See Aggregator."""
         self._count = 0
 
     def value(self) -> int:
-        """See Aggregator."""
         return self._count
 
     def is_empty(self) -> bool:
-        """See Aggregator."""
         return self._count == 0
 
     def snapshot(self) -> PlainState:
-        """See Aggregator."""
         return self._count
 
     def restore(self, state: PlainState) -> None:
-        """See Aggregator."""
         self._count = state
 
 

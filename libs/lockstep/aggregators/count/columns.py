@@ -20,20 +20,16 @@ class Counts(Grouped):
     names = (("count", np.int64),)
 
     def run(self, feed: Feed, arguments: Sequence[Column]) -> None:
-        """See Accumulator."""
         self._out = np.empty(len(feed.kind), np.int64)
         kernel.run_counts(*self._marked(feed), self.arrays["count"], self._out)
 
     def result(self, name: str) -> Column:
-        """See Accumulator."""
         return Column(LONG, self._out)
 
     def store(self, groups: Ids) -> list[Any]:
-        """See Accumulator."""
         return self._at(groups, "count")[0]
 
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
-        """See Accumulator."""
         self._put(groups, count=states)
 
 

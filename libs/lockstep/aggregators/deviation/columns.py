@@ -30,7 +30,6 @@ class FloatDeviations(Grouped):
     names = (("count", np.int64), ("mean", np.float64), ("spread", np.float64))
 
     def run(self, feed: Feed, arguments: Sequence[Column]) -> None:
-        """See Accumulator."""
         (argument,) = arguments
         value, valid = numbers(argument, np.float64)
         self._spread = np.empty(len(value), np.float64)
@@ -41,7 +40,6 @@ class FloatDeviations(Grouped):
         )
 
     def result(self, name: str) -> Column:
-        """See Accumulator."""
         with np.errstate(all="ignore"):
             return Column(DOUBLE, np.sqrt(self._spread / self._count), self._count == 0)
 
@@ -52,7 +50,6 @@ class IntegerDeviations(Grouped):
     names = (("count", np.int64), ("total", np.int64), ("squares", np.int64))
 
     def run(self, feed: Feed, arguments: Sequence[Column]) -> None:
-        """See Accumulator."""
         (argument,) = arguments
         value, valid = numbers(argument, np.int64)
         self._outs = [np.zeros(len(value), np.int64) for _ in range(3)]
@@ -61,7 +58,6 @@ class IntegerDeviations(Grouped):
             raise Unfit("squares beyond 2^62")
 
     def result(self, name: str) -> Column:
-        """See Accumulator."""
         count, total, squares = self._outs
         nulls = count == 0
         scaled = count.astype(np.float64)
@@ -75,7 +71,6 @@ class IntegerDeviations(Grouped):
         return Column(DOUBLE, found, nulls)
 
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
-        """See Accumulator."""
         if any(max(abs(total), squares) > 2**62 for _, total, squares in states):
             raise Unfit("squares beyond 2^62")
         super().load(groups, states)

@@ -16,21 +16,18 @@ class DeviationOfIntegers(Fields):
     squares: int
 
     def add(self, value: int | None) -> None:
-        """See Aggregator."""
         if value is not None:
             self.count += 1
             self.total += value
             self.squares += value * value
 
     def remove(self, value: int | None) -> None:
-        """See Aggregator."""
         if value is not None:
             self.count -= 1
             self.total -= value
             self.squares -= value * value
 
     def value(self) -> float | None:
-        """See Aggregator."""
         count = self.count
         if count == 0:
             return None
@@ -46,7 +43,6 @@ class DeviationOfFloats(Fields):
     spread: float
 
     def add(self, value: float | None) -> None:
-        """See Aggregator."""
         if value is None:
             return
         self.count += 1
@@ -55,7 +51,6 @@ class DeviationOfFloats(Fields):
         self.spread += distance * (value - self.mean)
 
     def remove(self, value: float | None) -> None:
-        """See Aggregator."""
         if value is None:
             return
         self.count -= 1
@@ -69,5 +64,4 @@ class DeviationOfFloats(Fields):
             self.spread = 0.0  # what rounding left: a spread is never negative, nor of one value
 
     def value(self) -> float | None:
-        """See Aggregator."""
         return math.sqrt(self.spread / self.count) if self.count else None

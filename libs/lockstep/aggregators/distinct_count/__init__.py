@@ -24,15 +24,12 @@ class DistinctCount(Copies):
     __slots__ = ()
 
     def add(self, value: Any) -> None:
-        """See Aggregator."""
         self.take(identity(value))
 
     def remove(self, value: Any) -> None:
-        """See Aggregator."""
         self.drop(identity(value))
 
     def value(self) -> int:
-        """See Aggregator."""
         return len(self.counts)
 
 

@@ -36,7 +36,6 @@ class DistinctCounts(Grouped):
         self._pair_emptied = np.zeros(0, np.int64)
 
     def run(self, feed: Feed, arguments: Sequence[Column]) -> None:
-        """See Accumulator."""
         (argument,) = arguments
         codes, values = value_names(argument)
         groups = (feed.group, range(max(self.groups, 1)))
@@ -84,11 +83,9 @@ class DistinctCounts(Grouped):
             setattr(self, name, new)
 
     def result(self, name: str) -> Column:
-        """See Accumulator."""
         return Column(LONG, self._out)
 
     def move(self, moved: Ids, groups: int) -> None:
-        """See Accumulator."""
         live = self._live_pairs()
         for i, (group, _) in enumerate(self._pairs.pairs):
             live[i] &= bool(moved[group] >= 0)
@@ -109,12 +106,10 @@ class DistinctCounts(Grouped):
         return found
 
     def store(self, groups: Ids) -> list[Any]:
-        """See Accumulator."""
         found = self.by_group()
         return [found.get(group, []) for group in groups.tolist()]
 
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
-        """See Accumulator."""
         for group, state in zip(groups.tolist(), states, strict=True):
             for value, copies in state:
                 pair = self._pairs.id_of((group, value))

@@ -39,7 +39,6 @@ class Extremes(Grouped):
         super().__init__()
 
     def run(self, feed: Feed, arguments: Sequence[Column]) -> None:
-        """See Accumulator."""
         (argument,) = arguments
         _refuse_negative_zero(argument)
         value, valid = numbers(argument, self._dtype)
@@ -58,11 +57,9 @@ class Extremes(Grouped):
         )
 
     def result(self, name: str) -> Column:
-        """See Accumulator."""
         return Column(self._type, self._out.astype(DTYPES[self._type]), ~self._present)
 
     def live(self) -> npt.NDArray[np.bool_]:
-        """See Accumulator."""
         present = self.arrays["present"][: self.groups]
         return present if self._forever else present & self.fresh()
 
@@ -80,7 +77,6 @@ class Extremes(Grouped):
         ]
 
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
-        """See Accumulator."""
         if self._forever:
             best = [state or 0 for state in states]
             self._put(groups, present=[state is not None for state in states], best=best)
@@ -109,7 +105,6 @@ class SlidingExtremes(Grouped):
         self._held = GrowingArray(self._dtype)
 
     def reserve(self, groups: int, realms: int, places: int) -> None:
-        """See Accumulator."""
         super().reserve(groups, realms, places)
         self.head = grown(self.head, max(groups, 1), -1)
         self.tail = grown(self.tail, max(groups, 1), -1)
@@ -126,7 +121,6 @@ class SlidingExtremes(Grouped):
         )
 
     def run(self, feed: Feed, arguments: Sequence[Column]) -> None:
-        """See Accumulator."""
         (argument,) = arguments
         assert feed.place is not None
         _refuse_negative_zero(argument)
@@ -136,16 +130,13 @@ class SlidingExtremes(Grouped):
         self._feed(feed.kind, feed.group, feed.place, value, valid, self.sign)
 
     def result(self, name: str) -> Column:
-        """See Accumulator."""
         return Column(self._type, self._out.astype(DTYPES[self._type]), ~self._present)
 
     def live(self) -> npt.NDArray[np.bool_]:
-        """See Accumulator."""
         found: npt.NDArray[np.bool_] = self.head[: self.groups] != -1
         return found
 
     def move(self, moved: Ids, groups: int) -> None:
-        """See Accumulator."""
         kept = np.flatnonzero(moved >= 0)
         for name in ("head", "tail"):
             values = getattr(self, name)

@@ -27,7 +27,6 @@ class Minimum:
         self._heap: list[float] = []
 
     def add(self, value: float | None) -> None:
-        """See Aggregator."""
         if value is None or value != value:  # NaN has no place in an order
             return
         value *= self._sign
@@ -49,7 +48,6 @@ class Minimum:
         self._only_grows = True
 
     def remove(self, value: float | None) -> None:
-        """See Aggregator."""
         if value is None or value != value:
             return
         value *= self._sign
@@ -63,24 +61,19 @@ class Minimum:
             heapq.heappop(heap)
 
     def reset(self) -> None:
-        """See Aggregator."""
         self._copies.clear()
         self._heap.clear()
 
     def value(self) -> float | None:
-        """See Aggregator."""
         return self._heap[0] * self._sign if self._heap else None
 
     def is_empty(self) -> bool:
-        """See Aggregator."""
         return not self._copies
 
     def snapshot(self) -> PlainState:
-        """See Aggregator."""
         return sorted(self._copies.items())
 
     def restore(self, state: PlainState) -> None:
-        """See Aggregator."""
         self._copies = dict(state)
         self._heap = sorted(self._copies)
 
@@ -102,7 +95,6 @@ class Forever:
         self._value: float | None = None
 
     def add(self, value: float | None) -> None:
-        """See Aggregator."""
         if value is not None:
             self._value = value if self._value is None else self._choose(self._value, value)
 
@@ -114,17 +106,13 @@ class Forever:
         """For ever is for ever."""
 
     def value(self) -> float | None:
-        """See Aggregator."""
         return self._value
 
     def is_empty(self) -> bool:
-        """See Aggregator."""
         return self._value is None
 
     def snapshot(self) -> PlainState:
-        """See Aggregator."""
         return self._value
 
     def restore(self, state: PlainState) -> None:
-        """See Aggregator."""
         self._value = state

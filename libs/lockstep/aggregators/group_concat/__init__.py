@@ -29,19 +29,16 @@ class GroupConcat(Copies):
         self._separator = ","
 
     def add(self, key: str | None, separator: str | None = ",", *_constants: object) -> None:
-        """See Aggregator."""
         self._separator = "null" if separator is None else separator
         if key is not None:
             self.take(key)
 
     def remove(self, key: str | None, separator: str | None = ",", *_constants: object) -> None:
-        """See Aggregator."""
         self._separator = "null" if separator is None else separator
         if key is not None:
             self.drop(key)
 
     def value(self) -> str:
-        """See Aggregator."""
         keys = [str(key) for key in self.counts]
         if self._order is not None:
             keys.sort(key=_BY_UNITS, reverse=self._order == "DESC")
@@ -50,11 +47,9 @@ class GroupConcat(Copies):
         return self._separator.join(keys)
 
     def snapshot(self) -> object:
-        """See Aggregator."""
         return (list(self.counts.items()), self._separator)
 
     def restore(self, state: object) -> None:
-        """See Aggregator."""
         assert isinstance(state, tuple)
         counts, self._separator = state
         super().restore(counts)
@@ -66,7 +61,6 @@ class OldGroupConcat(GroupConcat):
     __slots__ = ()
 
     def remove(self, key: str | None, separator: str | None = ",", *_constants: object) -> None:
-        """See Aggregator."""
         raise EventError("str:groupConcat(x) fails when an event expires in Siddhi 5.1", hint=_HINT)
 
 

@@ -28,7 +28,6 @@ class JsonGroup:
         self._distinct = False
 
     def add(self, json: Any, *options: Any) -> None:
-        """See Aggregator."""
         self._take_options(options)
         element = _element(json)
         key = json_documents.text(element)
@@ -36,7 +35,6 @@ class JsonGroup:
         self._counts[key] = self._counts.get(key, 0) + 1
 
     def remove(self, json: Any, *options: Any) -> None:
-        """See Aggregator."""
         self._take_options(options)
         key = json_documents.text(_element(json))
         left = self._counts.get(key, 0) - 1
@@ -54,12 +52,10 @@ class JsonGroup:
                 self._enclosing = str(option)
 
     def reset(self) -> None:
-        """See Aggregator."""
         self._elements.clear()
         self._counts.clear()
 
     def value(self) -> Any:
-        """See Aggregator."""
         array = [
             element
             for key, element in self._elements.items()
@@ -69,16 +65,13 @@ class JsonGroup:
         return whole if self._as_object else json_documents.text(whole)
 
     def is_empty(self) -> bool:
-        """See Aggregator."""
         return not self._elements
 
     def snapshot(self) -> PlainState:
-        """See Aggregator."""
         counted = [(key, count) for key, count in self._counts.items()]
         return (counted, self._enclosing, self._distinct)
 
     def restore(self, state: PlainState) -> None:
-        """See Aggregator."""
         counted, self._enclosing, self._distinct = state
         self._counts = dict(counted)
         self._elements = {key: json_documents.parse(key) for key, _ in counted}

@@ -28,23 +28,18 @@ class _Items:
             self.items.append(value)
 
     def reset(self) -> None:
-        """See Aggregator."""
         self.items.clear()
 
     def value(self) -> list[Any]:
-        """See Aggregator."""
         return list(self.items)
 
     def is_empty(self) -> bool:
-        """See Aggregator."""
         return not self.items
 
     def snapshot(self) -> PlainState:
-        """See Aggregator."""
         return list(self.items)
 
     def restore(self, state: PlainState) -> None:
-        """See Aggregator."""
         self.items = list(state)
 
 
@@ -54,11 +49,9 @@ class ListCollect(_Items):
     __slots__ = ()
 
     def add(self, value: Any, distinct: Any = False) -> None:
-        """See Aggregator."""
         self.take(value, distinct)
 
     def remove(self, value: Any, distinct: Any = False) -> None:
-        """See Aggregator."""
         at = position(self.items, value)
         if at >= 0:
             del self.items[at]
@@ -70,12 +63,10 @@ class ListMerge(_Items):
     __slots__ = ()
 
     def add(self, values: Any, distinct: Any = False) -> None:
-        """See Aggregator."""
         for value in items_of(values, "list:merge"):
             self.take(value, distinct)
 
     def remove(self, values: Any, distinct: Any = False) -> None:
-        """See Aggregator."""
         gone = items_of(values, "list:merge")
         self.items = [value for value in self.items if not contains(gone, value)]
 

@@ -37,24 +37,19 @@ class _Entries:
             self.entries.pop(key, None)
 
     def reset(self) -> None:
-        """See Aggregator."""
         self.entries.clear()
         self.counts.clear()
 
     def value(self) -> dict[Any, Any]:
-        """See Aggregator."""
         return dict(self.entries)
 
     def is_empty(self) -> bool:
-        """See Aggregator."""
         return not self.entries
 
     def snapshot(self) -> PlainState:
-        """See Aggregator."""
         return [(key, value, self.counts[key]) for key, value in self.entries.items()]
 
     def restore(self, state: PlainState) -> None:
-        """See Aggregator."""
         self.entries = {key: value for key, value, _ in state}
         self.counts = {key: count for key, _, count in state}
 
@@ -65,11 +60,9 @@ class MapCollect(_Entries):
     __slots__ = ()
 
     def add(self, key: Any, value: Any) -> None:
-        """See Aggregator."""
         self.put(key, value)
 
     def remove(self, key: Any, value: Any) -> None:
-        """See Aggregator."""
         self.drop(key)
 
 
@@ -79,12 +72,10 @@ class MapMerge(_Entries):
     __slots__ = ()
 
     def add(self, entries: Any) -> None:
-        """See Aggregator."""
         for key, value in entries_of(entries, "map:merge").items():
             self.put(key, value)
 
     def remove(self, entries: Any) -> None:
-        """See Aggregator."""
         for key in entries_of(entries, "map:merge"):
             self.drop(key)
 

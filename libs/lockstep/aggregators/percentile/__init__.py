@@ -24,12 +24,10 @@ class Percentile:
         self._values: list[float] = []
 
     def add(self, value: float | None, _percentile: float | None = None) -> None:
-        """See Aggregator."""
         if value is not None:
             bisect.insort(self._values, float(value))
 
     def remove(self, value: float | None, _percentile: float | None = None) -> None:
-        """See Aggregator."""
         if value is None:
             return
         at = bisect.bisect_left(self._values, value)
@@ -37,11 +35,9 @@ class Percentile:
             del self._values[at]
 
     def reset(self) -> None:
-        """See Aggregator."""
         self._values.clear()
 
     def value(self) -> float | None:
-        """See Aggregator."""
         values = self._values
         if not values:
             return None
@@ -55,15 +51,12 @@ class Percentile:
         return values[max(nearest - 1, 0)]
 
     def is_empty(self) -> bool:
-        """See Aggregator."""
         return not self._values
 
     def snapshot(self) -> PlainState:
-        """See Aggregator."""
         return list(self._values)
 
     def restore(self, state: PlainState) -> None:
-        """See Aggregator."""
         self._values = list(state)
 
 

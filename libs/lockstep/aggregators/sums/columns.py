@@ -34,7 +34,6 @@ class Totals(Grouped):
         super().__init__()
 
     def run(self, feed: Feed, arguments: Sequence[Column]) -> None:
-        """See Accumulator."""
         (argument,) = arguments
         value, valid = numbers(argument, self._dtype)
         self._total = np.empty(len(value), self._dtype)
@@ -45,7 +44,6 @@ class Totals(Grouped):
             raise Unfit("a total beyond 2^62")
 
     def result(self, name: str) -> Column:
-        """See Accumulator."""
         nulls = self._count == 0
         if name == "sum":
             return Column(LONG if self.whole else DOUBLE, self._total, nulls)
@@ -58,7 +56,6 @@ class Totals(Grouped):
         return Column(DOUBLE, mean, nulls)
 
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
-        """See Accumulator."""
         if self.whole and any(abs(total) > 2**62 for total, _ in states):
             raise Unfit("a total beyond 2^62")
         super().load(groups, states)

@@ -12,7 +12,6 @@ class _Total(Fields):
     total: float
 
     def add(self, value: float | None) -> None:
-        """See Aggregator."""
         if value is not None:
             self.total += value
             self.count += 1
@@ -30,7 +29,6 @@ class SumOfIntegers(_Total):
     __slots__ = ()
 
     def value(self) -> int | None:
-        """See Aggregator."""
         if self.count == 0:
             return None
         total = int(self.total)
@@ -43,7 +41,6 @@ class SumOfFloats(_Total):
     __slots__ = ()
 
     def value(self) -> float | None:
-        """See Aggregator."""
         return float(self.total) if self.count else None
 
 
@@ -53,5 +50,4 @@ class Average(_Total):
     __slots__ = ()
 
     def value(self) -> float | None:
-        """See Aggregator."""
         return self.total / self.count if self.count else None

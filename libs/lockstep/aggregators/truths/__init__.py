@@ -17,11 +17,9 @@ class _Truths(Fields):
     falses: int
 
     def add(self, value: bool | None) -> None:
-        """See Aggregator."""
         self._count(value, 1)
 
     def remove(self, value: bool | None) -> None:
-        """See Aggregator."""
         self._count(value, -1)
 
     def _count(self, value: bool | None, step: int) -> None:
@@ -33,7 +31,6 @@ class _Truths(Fields):
             self.falses += step
 
     def is_empty(self) -> bool:
-        """See Aggregator."""
         return self.trues == 0 and self.falses == 0
 
 
@@ -43,7 +40,6 @@ class AllTrue(_Truths):
     __slots__ = ()
 
     def value(self) -> bool:
-        """See Aggregator."""
         return self.trues > 0 and self.falses == 0
 
 
@@ -53,7 +49,6 @@ class AnyTrue(_Truths):
     __slots__ = ()
 
     def value(self) -> bool:
-        """See Aggregator."""
         return self.trues > 0
 
 

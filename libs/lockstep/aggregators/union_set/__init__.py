@@ -17,17 +17,14 @@ class UnionSet(Copies):
     __slots__ = ()
 
     def add(self, members: Iterable[Any] | None) -> None:
-        """See Aggregator."""
         for member in _members(members):
             self.take(member)
 
     def remove(self, members: Iterable[Any] | None) -> None:
-        """See Aggregator."""
         for member in _members(members):
             self.drop(member)
 
     def value(self) -> frozenset[Any]:
-        """See Aggregator."""
         return frozenset(self.counts)
 
 

@@ -19,14 +19,12 @@ class WeightedAverage(Fields):
     weight: float
 
     def add(self, value: float | None, weight: float | None) -> None:
-        """See Aggregator."""
         if value is not None and weight is not None:
             self.weighted += value * weight
             self.weight += weight
             self.count += 1
 
     def remove(self, value: float | None, weight: float | None) -> None:
-        """See Aggregator."""
         if value is not None and weight is not None:
             self.weighted -= value * weight
             self.weight -= weight
@@ -35,7 +33,6 @@ class WeightedAverage(Fields):
                 self.reset()
 
     def value(self) -> float | None:
-        """See Aggregator."""
         return self.weighted / self.weight if self.weight else None
 
 

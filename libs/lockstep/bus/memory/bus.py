@@ -45,7 +45,6 @@ class MemoryBus:
         self._topics = MemoryTopics(carrier, self.link, self._ingress)
 
     async def input_log(self, name: LogName, *, make: bool = True) -> InputLog:
-        """See the contract."""
         self.link.send()
         subject = input_subject(name)
         if not make and not self._carrier.has(subject):
@@ -54,47 +53,38 @@ class MemoryBus:
         return MemoryInputLog(log, self.link, self._carrier.limits.max_message_bytes)
 
     async def output_log(self, name: LogName) -> OutputLog:
-        """See the contract."""
         self.link.send()
         log = self._carrier.log(output_subject(name))
         return MemoryOutputLog(log, self.link, self._carrier.limits.max_message_bytes)
 
     async def logs(self, app: str) -> Sequence[LogName]:
-        """See the contract."""
         self.link.send()
         found = (self._carrier.subjects(pattern) for pattern in log_patterns(app))
         return sorted({log_name(subject) for subjects in found for subject in subjects})
 
     async def remove_logs(self, name: LogName) -> None:
-        """See the contract."""
         self.link.send()
         self._carrier.remove(input_subject(name))
         self._carrier.remove(output_subject(name))
 
     async def mailbox(self, pattern: str, name: str) -> Mailbox:
-        """See the contract."""
         return self._topics.open_mailbox(pattern, name)
 
     @property
     def dead_letters(self) -> DeadLetters:
-        """See the contract."""
         return self._dead_letters
 
     @property
     def ingress(self) -> Ingress:
-        """See the contract."""
         return self._ingress
 
     @property
     def topics(self) -> Topics:
-        """See the contract."""
         return self._topics
 
     async def healthy(self) -> bool:
-        """See the contract."""
         return self.link.reachable
 
     async def close(self) -> None:
-        """See the contract."""
         self._topics.close()
         self.link.reachable = False

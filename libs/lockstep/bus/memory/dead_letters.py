@@ -20,7 +20,6 @@ class MemoryDeadLetters:
         self._link = link
 
     async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> int:
-        """See the contract."""
         self._link.send()
         subject = dead_subject(letter.app, letter.stream)
         appended = self._log.append(subject, encode_letter(letter), dedup_id)
@@ -30,7 +29,6 @@ class MemoryDeadLetters:
     async def read(
         self, app: str, stream: str | None = None, *, after: int = 0, max_records: int = 100
     ) -> Sequence[StoredDeadLetter]:
-        """See the contract."""
         self._link.send()
         pattern = dead_pattern(app, stream)
         found = self._log.behind(after, max_records=sys.maxsize, max_bytes=sys.maxsize)
@@ -41,6 +39,5 @@ class MemoryDeadLetters:
         ][:max_records]
 
     async def remove(self, sequences: Sequence[int]) -> int:
-        """See the contract."""
         self._link.send()
         return sum(self._log.remove(sequence) for sequence in sequences)

@@ -28,7 +28,6 @@ class MemoryIngress:
     async def publish(
         self, app: str, stream: str, payload: bytes, *, headers: Mapping[str, str] | None = None
     ) -> None:
-        """See the contract."""
         limit_bytes = self._carrier.limits.max_message_bytes
         subject = ingress_subject(app, stream)
         if len(payload) > limit_bytes:
@@ -39,7 +38,6 @@ class MemoryIngress:
         self._link.answer()
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[IngressMessage]:
-        """See the contract."""
         clock, due = self._carrier.clock, self._carrier.ingress_due
         deadline_ms = clock.monotonic_ms() + wait_ms
         while True:

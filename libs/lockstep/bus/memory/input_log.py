@@ -21,11 +21,9 @@ class MemoryInputLog:
         self._max_message_bytes = max_message_bytes
 
     async def append(self, record: InputRecord, *, dedup_id: str | None = None) -> Appended:
-        """See the contract."""
         return await self.append_encoded(encode_record(record), dedup_id=dedup_id)
 
     async def append_encoded(self, payload: bytes, *, dedup_id: str | None = None) -> Appended:
-        """See the contract."""
         if len(payload) > self._max_message_bytes:
             raise RecordTooLargeError(len(payload), self._max_message_bytes, where=self._log.name)
         self._link.send()
@@ -36,7 +34,6 @@ class MemoryInputLog:
     async def read(
         self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int
     ) -> Sequence[LogEntry]:
-        """See the contract."""
         entries = await self.read_encoded(
             after, max_records=max_records, max_bytes=max_bytes, wait_ms=wait_ms
         )
@@ -45,7 +42,6 @@ class MemoryInputLog:
     async def read_encoded(
         self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int
     ) -> Sequence[EncodedEntry]:
-        """See the contract."""
         self._link.send()
         found = await self._log.read(
             after, max_records=max_records, max_bytes=max_bytes, wait_ms=wait_ms
@@ -54,12 +50,10 @@ class MemoryInputLog:
         return [EncodedEntry(stored.position, stored.payload) for stored in found]
 
     async def bounds(self) -> tuple[Position, Position]:
-        """See the contract."""
         self._link.send()
         entries = self._log.entries
         return (entries[0].position if entries else self._log.last + 1), self._log.last
 
     async def trim(self, up_to: Position) -> None:
-        """See the contract."""
         self._link.send()
         self._log.trim(up_to)

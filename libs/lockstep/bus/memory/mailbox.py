@@ -29,7 +29,6 @@ class MemoryMailbox:
             self._arrived.set()
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Mail]:
-        """See the contract."""
         if not self._waiting:
             self._arrived.clear()
             arriving = asyncio.ensure_future(self._arrived.wait())
@@ -43,7 +42,6 @@ class MemoryMailbox:
         return [self._waiting.popleft() for _ in range(count)]
 
     async def close(self) -> Sequence[Mail]:
-        """See the contract."""
         self._on_close()
         left = list(self._waiting)
         self._waiting.clear()

@@ -21,14 +21,12 @@ class MemoryOutputLog:
         self._max_message_bytes = max_message_bytes
 
     async def tail(self) -> OutputTail:
-        """See the contract."""
         self._link.send()
         return self._log.tail
 
     async def append(
         self, record: OutputRecord | ClaimRecord, *, expected_sequence: int
     ) -> Accepted | Refused:
-        """See the contract."""
         parts = list(pieces(record, self._max_message_bytes, self._log.name))
         for part, payload in parts:
             self._link.send()
@@ -43,7 +41,6 @@ class MemoryOutputLog:
     async def read(
         self, after: int, *, max_records: int, max_bytes: int, wait_ms: int
     ) -> Sequence[OutputEntry]:
-        """See the contract."""
         self._link.send()
         found = await self._log.read(
             after, max_records=max_records, max_bytes=max_bytes, wait_ms=wait_ms
@@ -52,11 +49,9 @@ class MemoryOutputLog:
         return [OutputEntry(stored.position, decode_output(stored.payload)) for stored in found]
 
     async def held(self) -> Held:
-        """See the contract."""
         self._link.send()
         return Held(len(self._log.entries), self._log.size_bytes)
 
     async def trim(self, up_to: int) -> None:
-        """See the contract."""
         self._link.send()
         self._log.trim(min(up_to, self._log.last - 1))

@@ -50,7 +50,6 @@ class MemoryTopics:
     async def publish(
         self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
     ) -> None:
-        """See the contract."""
         self._link.send()
         for listener in list(self._carrier.listeners.values()):
             if (
@@ -73,7 +72,6 @@ class MemoryTopics:
                 self._carrier.listeners[key] = self._carrier.listeners.pop(key)
 
     def open_mailbox(self, pattern: str, name: str) -> MemoryMailbox:
-        """See the contract of Bus.mailbox."""
         self._link.send()
         key = self._carrier.next_key()
         mailbox = MemoryMailbox(
@@ -100,12 +98,10 @@ class MemoryTopics:
         return False
 
     async def subscribe(self, pattern: str) -> Subscription:
-        """See the contract."""
         self._link.send()
         return self._add(lambda subscription: _Listener(pattern, self._link, subscription))
 
     async def request(self, subject: str, payload: bytes, *, timeout_ms: int) -> bytes:
-        """See the contract."""
         self._link.send()
         for responder in list(self._carrier.listeners.values()):
             if (
@@ -123,7 +119,6 @@ class MemoryTopics:
         *,
         queue: str | None = None,
     ) -> Subscription:
-        """See the contract."""
         self._link.send()
         return self._add(lambda _: _Responder(subject, self._link, handler))
 

@@ -76,7 +76,6 @@ class NatsBus:
         return bus
 
     async def input_log(self, name: LogName, *, make: bool = True) -> InputLog:
-        """See the contract."""
         subject = input_subject(name)
         stream = stream_name(subject)
         if make:
@@ -86,47 +85,38 @@ class NatsBus:
         return NatsInputLog(self._jetstream, subject, stream, self._randomness, self._in_flight)
 
     async def output_log(self, name: LogName) -> OutputLog:
-        """See the contract."""
         subject = output_subject(name)
         stream = stream_name(subject)
         await self._ensure_log(stream, subject, forgets=False)
         return NatsOutputLog(self._jetstream, subject, stream, self._randomness)
 
     async def logs(self, app: str) -> Sequence[LogName]:
-        """See the contract."""
         found = [await self._jetstream.streams(pattern) for pattern in log_patterns(app)]
         return sorted({log_name(subject_of(name)) for names in found for name in names})
 
     async def remove_logs(self, name: LogName) -> None:
-        """See the contract."""
         await self._jetstream.delete_stream(stream_name(input_subject(name)))
         await self._jetstream.delete_stream(stream_name(output_subject(name)))
 
     async def mailbox(self, pattern: str, name: str) -> Mailbox:
-        """See the contract."""
         return await open_mailbox(self._jetstream, pattern, name)
 
     @property
     def dead_letters(self) -> DeadLetters:
-        """See the contract."""
         return self._dead_letters
 
     @property
     def ingress(self) -> Ingress:
-        """See the contract."""
         return self._ingress
 
     @property
     def topics(self) -> Topics:
-        """See the contract."""
         return self._topics
 
     async def healthy(self) -> bool:
-        """See the contract."""
         return await self._connection.healthy()
 
     async def close(self) -> None:
-        """See the contract."""
         await self._ingress.release()
         await self._connection.close()
 

@@ -21,7 +21,6 @@ class NatsDeadLetters:
         self._randomness = randomness
 
     async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> int:
-        """See the contract."""
         subject = dead_subject(letter.app, letter.stream)
         payload = encode_letter(letter)
         # The server's own limit, as what was refused may be what was too large for a log.
@@ -44,7 +43,6 @@ class NatsDeadLetters:
     async def read(
         self, app: str, stream: str | None = None, *, after: int = 0, max_records: int = 100
     ) -> Sequence[StoredDeadLetter]:
-        """See the contract."""
         pattern = dead_pattern(app, stream)
         found: list[StoredDeadLetter] = []
         while len(found) < max_records:
@@ -57,7 +55,6 @@ class NatsDeadLetters:
         return found
 
     async def remove(self, sequences: Sequence[int]) -> int:
-        """See the contract."""
         removed = 0
         for sequence in sequences:
             removed += await self._jetstream.delete_message(DEAD_STREAM, sequence)

@@ -50,7 +50,6 @@ class NatsIngress:
     async def publish(
         self, app: str, stream: str, payload: bytes, *, headers: Mapping[str, str] | None = None
     ) -> None:
-        """See the contract."""
         limits = self._jetstream.limits
         subject = ingress_subject(app, stream)
         limit_bytes = min(limits.max_message_bytes, self._jetstream.connection.max_payload_bytes)
@@ -66,7 +65,6 @@ class NatsIngress:
         )
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[IngressMessage]:
-        """See the contract."""
         found = await self._consumer.read(max_messages=max_messages, wait_ms=wait_ms)
         return [_message(message, self._jetstream.connection) for message in found]
 

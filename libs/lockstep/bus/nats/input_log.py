@@ -39,11 +39,9 @@ class NatsInputLog:
         self._room = Room(jetstream, stream, subject)
 
     async def append(self, record: InputRecord, *, dedup_id: str | None = None) -> Appended:
-        """See the contract."""
         return await self.append_encoded(encode_record(record), dedup_id=dedup_id)
 
     async def append_encoded(self, payload: bytes, *, dedup_id: str | None = None) -> Appended:
-        """See the contract."""
         limits = self._jetstream.limits
         limit_bytes = min(limits.max_message_bytes, self._jetstream.connection.max_payload_bytes)
         if len(payload) > limit_bytes:
@@ -70,7 +68,6 @@ class NatsInputLog:
     async def read(
         self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int
     ) -> Sequence[LogEntry]:
-        """See the contract."""
         entries = await self._reader.read(
             after, max_records=max_records, max_bytes=max_bytes, wait_ms=wait_ms
         )
@@ -79,20 +76,17 @@ class NatsInputLog:
     async def read_encoded(
         self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int
     ) -> Sequence[EncodedEntry]:
-        """See the contract."""
         entries = await self._reader.read(
             after, max_records=max_records, max_bytes=max_bytes, wait_ms=wait_ms
         )
         return [EncodedEntry(each.sequence, each.payload) for each in entries]
 
     async def bounds(self) -> tuple[Position, Position]:
-        """See the contract."""
         state = await self._jetstream.state(self._stream)
         last = int(state["last_seq"])
         return (int(state["first_seq"]) if state["messages"] else last + 1), last
 
     async def trim(self, up_to: Position) -> None:
-        """See the contract."""
         _, last = await self.bounds()
         # Purging beyond the end would move the end.
         await self._jetstream.purge(self._stream, min(up_to, last) + 1)

@@ -58,7 +58,6 @@ class KeptMailbox:
         self._shared = shared
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Mail]:
-        """See the contract."""
         found = await self._shared.read(max_messages=max_messages, wait_ms=wait_ms)
         connection = self._jetstream.connection
         return [
@@ -73,7 +72,6 @@ class KeptMailbox:
         ]
 
     async def close(self) -> Sequence[Mail]:
-        """See the contract."""
         await self._shared.release()
         return ()
 
@@ -93,7 +91,6 @@ class LiveMailbox:
         self._key = await self._connection.subscribe(pattern, self._take, queue=queue)
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Mail]:
-        """See the contract."""
         if not self._waiting:
             self._arrived.clear()
             try:
@@ -105,7 +102,6 @@ class LiveMailbox:
         return [_mail(self._waiting.popleft()) for _ in range(count)]
 
     async def close(self) -> Sequence[Mail]:
-        """See the contract."""
         key, self._key = self._key, None
         if key is not None:
             await self._connection.drain(key)

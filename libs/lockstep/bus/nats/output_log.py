@@ -49,7 +49,6 @@ class NatsOutputLog:
         self._known = _EMPTY  # the tail when we last saw it; only used where the log checks it
 
     async def tail(self) -> OutputTail:
-        """See the contract."""
         message = await self._last_message()
         self._known = _EMPTY if message is None else _tail_of(message)
         return self._known
@@ -57,7 +56,6 @@ class NatsOutputLog:
     async def append(
         self, record: OutputRecord | ClaimRecord, *, expected_sequence: int
     ) -> Accepted | Refused:
-        """See the contract."""
         limits = self._jetstream.limits
         limit_bytes = min(limits.max_message_bytes, self._jetstream.connection.max_payload_bytes)
         parts = list(pieces(record, limit_bytes, self._subject))
@@ -78,19 +76,16 @@ class NatsOutputLog:
     async def read(
         self, after: int, *, max_records: int, max_bytes: int, wait_ms: int
     ) -> Sequence[OutputEntry]:
-        """See the contract."""
         entries = await self._reader.read(
             after, max_records=max_records, max_bytes=max_bytes, wait_ms=wait_ms
         )
         return [OutputEntry(each.sequence, decode_output(each.payload)) for each in entries]
 
     async def held(self) -> Held:
-        """See the contract."""
         state = await self._jetstream.state(self._stream)
         return Held(int(state["messages"]), int(state["bytes"]))
 
     async def trim(self, up_to: int) -> None:
-        """See the contract."""
         last = int((await self._jetstream.state(self._stream))["last_seq"])
         await self._jetstream.purge(self._stream, min(up_to, last - 1) + 1)
 

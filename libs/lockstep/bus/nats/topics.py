@@ -35,13 +35,11 @@ class NatsTopics:
     async def publish(
         self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
     ) -> None:
-        """See the contract."""
         await self._connection.publish(subject, payload, headers=headers)
 
     async def publish_kept(
         self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
     ) -> bool:
-        """See the contract."""
         limits = self._connection.limits
         limit_bytes = min(limits.max_message_bytes, self._connection.max_payload_bytes)
         if len(payload) > limit_bytes:
@@ -65,7 +63,6 @@ class NatsTopics:
         return True
 
     async def subscribe(self, pattern: str) -> Subscription:
-        """See the contract."""
         key: int | None = None
 
         async def forget() -> None:
@@ -82,7 +79,6 @@ class NatsTopics:
         return subscription
 
     async def request(self, subject: str, payload: bytes, *, timeout_ms: int) -> bytes:
-        """See the contract."""
         answer = await self._connection.request(subject, payload, timeout_ms=timeout_ms)
         return answer.data
 
@@ -93,7 +89,6 @@ class NatsTopics:
         *,
         queue: str | None = None,
     ) -> Subscription:
-        """See the contract."""
         key: int | None = None
 
         async def forget() -> None:

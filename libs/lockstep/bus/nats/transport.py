@@ -30,7 +30,6 @@ class WatchedTransport(TcpTransport):
         return True
 
     async def connect(self, uri: ParseResult, buffer_size: int, connect_timeout: int) -> None:
-        """See TcpTransport."""
         await super().connect(uri, buffer_size, connect_timeout)
         connected = None if self._io_writer is None else self._io_writer.get_extra_info("socket")
         if connected is not None:

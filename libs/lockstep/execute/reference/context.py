@@ -42,15 +42,12 @@ class EngineContext:
         return self.engine.wall
 
     def schedule(self, target: TimerTarget, due_ms: int, *, wall: bool = False) -> None:
-        """See Context."""
         (self.engine.wall_timers if wall else self.engine.app_timers).add(target, due_ms)
 
     def register(self, name: str, operator: Stateful) -> None:
-        """See Context."""
         self.engine.register(f"{self.path}/{name}", operator)
 
     def child(self, name: str) -> EngineContext:
-        """See Context."""
         return EngineContext(self.engine, f"{self.path}/{name}", self.inner)
 
     def junction(self, name: str) -> Junction:
@@ -60,15 +57,12 @@ class EngineContext:
         return self.engine.junction(name)
 
     def table(self, name: str) -> Any:
-        """See Context."""
         return self.engine.tables[name]
 
     def window(self, name: str) -> Any:
-        """See Context."""
         return self.engine.windows[name]
 
     def aggregation(self, name: str) -> Any:
-        """See Context."""
         return self.engine.aggregations[name]
 
     def function(self, name: str, arguments: Sequence[Any]) -> Callable[..., Any]:
@@ -83,7 +77,6 @@ class EngineContext:
     def shared(
         self, compiler: Callable[..., _Made], what: Any, scope: Scope, **options: Any
     ) -> _Made:
-        """See Context."""
         kept, operators = self.engine.compiled, self.engine.operators
         key = (compiler, id(what), id(scope))
         found = kept.get(key)
@@ -98,11 +91,9 @@ class EngineContext:
         return shared
 
     def compile(self, expression: Any, scope: Scope) -> Callable[[Any], Any]:
-        """See Context."""
         return self.shared(compile_expression, expression, scope)
 
     def compile_condition(self, expression: Any, scope: Scope) -> Callable[[Any], bool]:
-        """See Context."""
         return self.shared(compile_condition, expression, scope)
 
 
@@ -113,7 +104,6 @@ class OnDemandContext(EngineContext):
     __slots__ = ()
 
     def child(self, name: str) -> OnDemandContext:
-        """See Context."""
         return self
 
     def register(self, name: str, operator: Stateful) -> None:

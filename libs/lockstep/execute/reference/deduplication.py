@@ -24,5 +24,4 @@ class SeenIds:
         return list(self._ids)
 
     def restore(self, ids: list[str]) -> None:
-        """See snapshot."""
         self._ids = dict.fromkeys(ids)

@@ -232,5 +232,4 @@ class Playback:
         return (self._idle_ms, self._increment_ms, self._due_ms)
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._idle_ms, self._increment_ms, self._due_ms = state

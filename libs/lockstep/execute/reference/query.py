@@ -126,15 +126,12 @@ class Instance:
         self._paths = list(engine.operators)[before:]
 
     def start(self) -> None:
-        """See partitions.meaning.Instance."""
         for query in self._queries:
             query.start()
 
     def deliver(self, source: str, chunk: list[StreamEvent]) -> None:
-        """See partitions.meaning.Instance."""
         for receive in self._sources.get(source, ()):
             receive(chunk)
 
     def close(self) -> None:
-        """See partitions.meaning.Instance."""
         self._engine.forget(self._paths)

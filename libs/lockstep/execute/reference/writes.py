@@ -42,7 +42,6 @@ class AppliedWrites:
         return plain
 
     def restore(self, outcomes: list[Any]) -> None:
-        """See snapshot."""
         known = msgspec.convert(outcomes, list[WriteOutcome])
         self._outcomes = {outcome.request_id: outcome for outcome in known}
 

@@ -52,7 +52,6 @@ class _Shard:
 
     @property
     def preference(self) -> str | None:
-        """See Location."""
         return None if self.location is None else self.location.preference
 
 

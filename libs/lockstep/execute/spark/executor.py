@@ -104,7 +104,6 @@ class SparkExecutor:
 
     @property
     def state_rows(self) -> int:
-        """See CountsRows."""
         return sum(shard.state_rows for shard in self._workers.shards)
 
     def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
@@ -149,11 +148,9 @@ class SparkExecutor:
 
     @property
     def base_bytes(self) -> int:
-        """See TakesBases."""
         return self._workers.base.size_bytes
 
     def rebase(self, snapshot: bytes | memoryview) -> None:
-        """See TakesBases."""
         self._workers.base.rebase(snapshot, state.position_of(snapshot))
 
     def _snapshots(self) -> list[bytes]:

@@ -207,7 +207,6 @@ class _SeededDraws:
         return self._state
 
     def restore(self, state: int) -> None:
-        """See snapshot."""
         self._state = state
 
 

@@ -134,7 +134,6 @@ class AggregatingJoin:
     # --- folding ---------------------------------------------------------------------------------
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
-        """See Unit."""
         filtered: dict[str, Chunks] = {}
         for side in self._sides:
             chunks = inputs.get(side.stream)
@@ -188,7 +187,6 @@ class AggregatingJoin:
         return Changes(changes.triggers, trigger[arranged], met[arranged])
 
     def settle(self) -> None:
-        """See Unit."""
         self._windows.settle()
         groups, aggregates = self._selector.groups, self._selector.aggregates
         if groups.is_grouped and groups.is_due:
@@ -196,18 +194,15 @@ class AggregatingJoin:
             aggregates.move(moved, len(groups))
 
     def due_ms(self) -> int | None:
-        """See Unit."""
         due = [due_ms for number in range(2) for due_ms, _ in self._windows.timers(number)]
         return min(due, default=None)
 
     # --- state -----------------------------------------------------------------------------------
 
     def text_columns(self) -> list[Any]:
-        """See Unit."""
         return [column for held in self._windows.held for column in held.text_columns()]
 
     def store(self, states: States) -> None:
-        """See Unit."""
         self._selecting.prepare()
         states.operators[f"{query_path(self.name)}/selector"] = self._selecting.stored(0)
         for number, path in self._paths():
@@ -216,7 +211,6 @@ class AggregatingJoin:
             states.timers += [Timer(due_ms, path, sequence) for due_ms, sequence in timers]
 
     def load(self, states: States) -> None:
-        """See Unit."""
         self._selecting.load(0, states.operators[f"{query_path(self.name)}/selector"])
         timers: list[list[tuple[int, int]]] = [[], []]
         for number, path in self._paths():

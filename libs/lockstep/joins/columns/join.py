@@ -51,7 +51,6 @@ class WindowJoin:
     # --- folding ---------------------------------------------------------------------------------
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
-        """See Unit."""
         filtered = {
             side.stream: side.passed(inputs[side.stream])
             for side in self._sides
@@ -128,22 +127,18 @@ class WindowJoin:
         return np.array(tells)[arrivals.side_of[firsts]]
 
     def settle(self) -> None:
-        """See Unit."""
         self._windows.settle()
 
     def due_ms(self) -> int | None:
-        """See Unit."""
         due = [self._windows.due_ms(number) for number in range(2)]
         return min((each for each in due if each is not None), default=None)
 
     # --- state -----------------------------------------------------------------------------------
 
     def text_columns(self) -> list[Any]:
-        """See Unit."""
         return [column for held in self._windows.held for column in held.text_columns()]
 
     def store(self, states: States) -> None:
-        """See Unit."""
         for number, side in enumerate(self._sides):
             if side.window == joining.NONE:
                 continue
@@ -154,7 +149,6 @@ class WindowJoin:
                 states.timers.append(Timer(due_ms, path))
 
     def load(self, states: States) -> None:
-        """See Unit."""
         for number, side in enumerate(self._sides):
             if side.window != joining.NONE:
                 self._windows.load(number, states.operators[f"{query_path(self.name)}/{side.path}"])

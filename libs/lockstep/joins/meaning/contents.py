@@ -57,7 +57,6 @@ class Scanned(Nothing):
         self._keeps = keeps
 
     def find(self, event: Any) -> list[Any]:
-        """See Findable."""
         return self._match.rows(event, kept(self._content(), self._keeps))
 
 
@@ -69,7 +68,6 @@ class FoundInTable(Nothing):
         self._keeps = keeps
 
     def find(self, event: Any) -> list[Any]:
-        """See Findable."""
         return list(kept(self._find(event), self._keeps))
 
 
@@ -119,7 +117,6 @@ class Keyed:
             del buckets[key]
 
     def find(self, event: Any) -> list[Any]:
-        """See Findable."""
         key = self._match.key(event, self._attributes)
         for value in key:
             if value is None or value != value:
@@ -139,7 +136,6 @@ class Keyed:
         return buckets
 
     def invalidate(self) -> None:
-        """See Findable."""
         self._buckets = None
 
 

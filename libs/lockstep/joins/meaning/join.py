@@ -114,7 +114,6 @@ class JoinInput:
             self.emit(chunk)
 
     def receivers(self) -> Sequence[tuple[str, Emit]]:
-        """See operators.contract.InputRuntime."""
         return self._receivers
 
     def start(self) -> None:

@@ -47,7 +47,6 @@ class MemoryLeases:
         self.answers_to_lose = 0
 
     async def acquire(self, resource: str, holder: str, *, ttl_ms: int) -> Lease | None:
-        """See the contract."""
         self._send()
         started_ms = self._clock.monotonic_ms()
         held = self._table.present(resource)
@@ -60,7 +59,6 @@ class MemoryLeases:
         return lease
 
     async def renew(self, lease: Lease) -> Lease | None:
-        """See the contract."""
         self._send()
         started_ms = self._clock.monotonic_ms()
         ours = self._is_ours(lease)
@@ -71,7 +69,6 @@ class MemoryLeases:
         return replace(lease, expires_at_monotonic_ms=expires_ms) if ours else None
 
     async def release(self, lease: Lease) -> bool:
-        """See the contract."""
         self._send()
         ours = self._is_ours(lease)
         if ours:
@@ -80,13 +77,11 @@ class MemoryLeases:
         return ours
 
     async def holder(self, resource: str) -> str | None:
-        """See the contract."""
         self._send()
         held = self._table.present(resource)
         return None if held is None else held.holder
 
     async def hand_over(self, lease: Lease, to: str) -> bool:
-        """See the contract."""
         self._send()
         ours = self._is_ours(lease)
         if ours:
@@ -96,11 +91,9 @@ class MemoryLeases:
         return ours
 
     async def healthy(self) -> bool:
-        """See the contract."""
         return self.reachable
 
     async def close(self) -> None:
-        """See the contract."""
         self.reachable = False
 
     def _hold(self, resource: str, holder: str, token: str, ttl_ms: int) -> None:

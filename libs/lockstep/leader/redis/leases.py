@@ -52,7 +52,6 @@ class RedisLeases:
         )
 
     async def acquire(self, resource: str, holder: str, *, ttl_ms: int) -> Lease | None:
-        """See the contract."""
         lease = Lease(resource, holder, self._randomness.uuid_hex(), ttl_ms, 0)
         started_ms = self._clock.monotonic_ms()
         taken = await self._run(ACQUIRE, resource, _held(lease), _reserved(holder), ttl_ms)
@@ -60,28 +59,23 @@ class RedisLeases:
         return replace(lease, expires_at_monotonic_ms=started_ms + ttl_ms) if taken else None
 
     async def renew(self, lease: Lease) -> Lease | None:
-        """See the contract."""
         started_ms = self._clock.monotonic_ms()
         renewed = await self._run(RENEW, lease.resource, _held(lease), lease.ttl_ms)
         expires_ms = started_ms + lease.ttl_ms
         return replace(lease, expires_at_monotonic_ms=expires_ms) if renewed else None
 
     async def release(self, lease: Lease) -> bool:
-        """See the contract."""
         return await self._run(RELEASE, lease.resource, _held(lease))
 
     async def holder(self, resource: str) -> str | None:
-        """See the contract."""
         with self._translated():
             held = await self._redis.get(_PREFIX + resource)
         return None if held is None else str(held).partition("\n")[0]
 
     async def hand_over(self, lease: Lease, to: str) -> bool:
-        """See the contract."""
         return await self._run(HAND_OVER, lease.resource, _held(lease), _reserved(to))
 
     async def healthy(self) -> bool:
-        """See the contract."""
         try:
             with self._translated():
                 return bool(await self._redis.ping())
@@ -89,7 +83,6 @@ class RedisLeases:
             return False
 
     async def close(self) -> None:
-        """See the contract."""
         with contextlib.suppress(RedisError, OSError):
             await self._redis.aclose()
 

@@ -31,7 +31,6 @@ class CsvSink:
         self._shown = renderers(schema)
 
     def write(self, events: Sequence[Event]) -> list[Any]:
-        """See SinkMapper."""
         messages = []
         if self.owes_header:
             self.owes_header = False

@@ -45,7 +45,6 @@ class CsvSource:
                 raise invalid(annotation, f"{column.path!r} is no number of a column")
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        """See SourceMapper."""
         try:
             lines = self._lines(text_of(payload))
         except LockstepError as error:

@@ -41,7 +41,6 @@ class JsonSink:
             self._template = Template(text, schema, payload, null=null)
 
     def write(self, events: Sequence[Event]) -> list[Any]:
-        """See SinkMapper."""
         texts = [self._event(event) for event in events]
         if self._groups and len(texts) > 1:
             separator = "," if self._template is None else ",\n"

@@ -37,7 +37,6 @@ class JsonSource:
         self._groups = flag(annotation, "event.grouping.enabled", True)
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        """See SourceMapper."""
         try:
             elements = self._elements(payload)
         except LockstepError as error:

@@ -24,7 +24,6 @@ class KeyValueSource:
         self._convert = lenient if flag(annotation, "implicit.cast.enable", False) else exact
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        """See SourceMapper."""
         items = payload if isinstance(payload, (list, tuple)) else [payload]
         return read_rows(items, lambda m: self._row(m, properties), now_ms, as_one_chunk=True)
 
@@ -56,7 +55,6 @@ class KeyValueSink:
             ]
 
     def write(self, events: Sequence[Event]) -> list[Any]:
-        """See SinkMapper."""
         return [self._entries(event) for event in events]
 
     def _entries(self, event: Event) -> dict[str, Any]:

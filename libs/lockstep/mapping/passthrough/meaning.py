@@ -17,7 +17,6 @@ class PassThroughSource:
         self._schema = schema
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        """See SourceMapper."""
         items = payload if self._is_group(payload) else [payload]
         reading = Reading()
         chunk = []
@@ -47,5 +46,4 @@ class PassThroughSink:
         self._schema = schema
 
     def write(self, events: Sequence[Event]) -> list[Any]:
-        """See SinkMapper."""
         return [events[0]] if len(events) == 1 else [list(events)]

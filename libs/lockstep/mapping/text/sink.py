@@ -31,7 +31,6 @@ class TextSink:
             self._template = Template(text, schema, payload)
 
     def write(self, events: Sequence[Event]) -> list[Any]:
-        """See SinkMapper."""
         texts = [self._event(event) for event in events]
         if self._groups:
             return [f"{self._newline}{self._delimiter}{self._newline}".join(texts)]

@@ -53,7 +53,6 @@ class TextSource:
         return match[1], int(match[2] or 1)
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        """See SourceMapper."""
         try:
             text = text_of(payload)
         except LockstepError as error:

@@ -37,7 +37,6 @@ class XmlSink:
         self._enclosing = _enclosing(annotation.get("enclosing.element") or default, annotation)
 
     def write(self, events: Sequence[Event]) -> list[Any]:
-        """See SinkMapper."""
         inside = "".join(map(self._event, events))
         if self._enclosing is not None:
             name, attributes = self._enclosing

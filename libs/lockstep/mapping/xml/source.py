@@ -43,7 +43,6 @@ class XmlSource:
             raise invalid(annotation, f"{path!r} is no path: {error}") from error
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        """See SourceMapper."""
         try:
             elements = self._events(parse_xml(text_of(payload)))
         except LockstepError as error:

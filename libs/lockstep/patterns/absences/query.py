@@ -39,7 +39,6 @@ class AbsenceQuery(ChainUnit):
     # --- folding ---------------------------------------------------------------------------------
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
-        """See Unit."""
         played = play(present(inputs, self.reads) or [self._nothing], self.place)
         allowed = eligible(self._states, inputs, played)
         keys = played.instances()
@@ -73,7 +72,6 @@ class AbsenceQuery(ChainUnit):
         return self._selector.run_each(frame, Chunks((), due, starts, order, clock, keys), keys)
 
     def settle(self) -> None:
-        """See Unit."""
         super().settle()
         self._tokens.forget()
 
@@ -84,14 +82,12 @@ class AbsenceQuery(ChainUnit):
     # --- state -----------------------------------------------------------------------------------
 
     def store(self, states: States) -> None:
-        """See Unit."""
         super().store(states)
         for realm, path in self._realms.paths(self.name):
             asked = self._tokens.asked(realm)
             states.timers += [Timer(due_ms, f"{path}/pattern", n) for due_ms, n in asked]
 
     def load(self, states: States) -> None:
-        """See Unit."""
         super().load(states)
         asked = {
             realm: [(t.due_ms, t.sequence) for t in states.timers_of(f"{path}/pattern")]

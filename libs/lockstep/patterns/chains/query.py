@@ -33,7 +33,6 @@ class ChainQuery(ChainUnit):
     # --- folding ---------------------------------------------------------------------------------
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
-        """See Unit."""
         played = play(present(inputs, self.reads), self.place)
         allowed = eligible(self._states, inputs, played)
         tokens = self._tokens
@@ -83,5 +82,4 @@ class ChainQuery(ChainUnit):
         return Rows(len(completing), find, lambda: times, lambda: now)
 
     def due_ms(self) -> int | None:
-        """See Unit."""
         return None

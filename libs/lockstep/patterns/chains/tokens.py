@@ -90,12 +90,10 @@ class Tokens(TokenValues):
 
     @property
     def alive(self) -> Any:
-        """See TokenValues."""
         return self._alive
 
     @property
     def first(self) -> Longs:
-        """See TokenValues."""
         return self._first
 
     def reserve(self, new: int, realms: int) -> None:
@@ -153,7 +151,6 @@ class Tokens(TokenValues):
         return matched, completing, gone
 
     def add(self, state: int, realm: int) -> int:
-        """See TokenValues."""
         self.reserve(1, realm + 1)
         self.free_count -= 1
         token = int(self.free[self.free_count])
@@ -168,13 +165,11 @@ class Tokens(TokenValues):
         return token
 
     def begun(self, token: int, realm: int, first_ms: int) -> None:
-        """See TokenValues."""
         self._first[token] = first_ms
         self.oldest[realm] = min(self.oldest[realm], first_ms)
         self.youngest[realm] = max(self.youngest[realm], first_ms)
 
     def waiting(self, state: int, realm: int) -> Longs:
-        """See TokenValues."""
         if realm >= self.head.shape[1]:
             return np.zeros(0, np.int64)
         found: Longs = matching.waiting(self.head[state, realm], self.following)

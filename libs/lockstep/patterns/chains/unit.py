@@ -74,7 +74,6 @@ class ChainUnit(PatternUnit):
             refs[here] = -places[of_event] - 2
 
     def settle(self) -> None:
-        """See Unit."""
         for held, places in self._left:
             held.places.give_back(places)
         self._left.clear()
@@ -99,11 +98,9 @@ class ChainUnit(PatternUnit):
     # --- state ------------------------------------------------------------------------------------
 
     def text_columns(self) -> list[Any]:
-        """See Unit."""
         columns = [column for held in self._held for column in held.text_columns()]
         return columns + [self._waiting.held_i[c] for c in self._waiting.texts]
 
     def store(self, states: States) -> None:
-        """See Unit."""
         self._partial.prepare()
         super().store(states)

@@ -46,7 +46,6 @@ class PatternQuery(PatternUnit):
     # --- folding ---------------------------------------------------------------------------------
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
-        """See Unit."""
         played = play(present(inputs, self.reads), self.place)
         keys = played.instances()
         tokens = self._tokens
@@ -113,24 +112,20 @@ class PatternQuery(PatternUnit):
             self._left.append((stream, places[streams == stream]))
 
     def settle(self) -> None:
-        """See Unit."""
         for stream, places in self._left:
             self._held[stream].places.give_back(places)
         self._left.clear()
 
     def due_ms(self) -> int | None:
-        """See Unit."""
         return None
 
     # --- state -----------------------------------------------------------------------------------
 
     def text_columns(self) -> list[Any]:
-        """See Unit."""
         columns = [column for held in self._held for column in held.text_columns()]
         return columns + self._compared.text_columns()
 
     def store(self, states: States) -> None:
-        """See Unit."""
         self._partial.prepare(len(self._realms.keys) if self._realms.is_partition else 1)
         self._leave()
         self.settle()

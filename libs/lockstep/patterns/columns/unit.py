@@ -66,14 +66,12 @@ class PatternUnit:
         return output if self._keeps_realms else output.without_realms()
 
     def store(self, states: States) -> None:
-        """See Unit."""
         self._selecting.prepare()
         for realm, path in self._realms.paths(self.name):
             states.operators[f"{path}/pattern"] = self._partial.stored(realm)
             states.operators[f"{path}/selector"] = self._selecting.stored(realm)
 
     def load(self, states: States) -> None:
-        """See Unit."""
         for realm, path in self._realms.paths(self.name):
             self._selecting.load(realm, states.operators[f"{path}/selector"])
             self._partial.load(realm, states.operators[f"{path}/pattern"])

@@ -85,7 +85,6 @@ class AbsentNode(Node):
         self._waits.begin(token)
 
     def take(self, side: int, event: StreamEvent) -> None:
-        """See Node."""
         staying = []
         for token in self.pending:
             if not token.alive or token.where != self.index:
@@ -116,13 +115,11 @@ class AbsentNode(Node):
             self.sweep()
 
     def sweep(self) -> None:
-        """See Node."""
         self._passed = 0
         self.settle()
         self.pending = [t for t in self.pending if t.alive and t.where == self.index]
 
     def close(self) -> None:
-        """See Node."""
         before = self.pending
         super().close()
         for token in before:
@@ -130,7 +127,6 @@ class AbsentNode(Node):
                 token.where = NOWHERE
 
     def restore(self, state: PlainState) -> None:
-        """See Node."""
         self._waits.refill([t for t in self.tokens() if t.where == self.index])
 
 
@@ -146,7 +142,6 @@ class LeadingAbsentNode(Node):
         self._due_ms: int | None = None
 
     def start(self) -> None:
-        """See Node."""
         self._wait_until(self.machine.now_ms() + self._wait_ms)
 
     def _wait_until(self, due_ms: int) -> None:
@@ -171,7 +166,6 @@ class LeadingAbsentNode(Node):
         self._wait_until(max(event.timestamp_ms + self._wait_ms, self._due_ms or 0))
 
     def on_timer(self, due_ms: int) -> None:
-        """See Node."""
         self.settle()
         if self._due_ms is None or self._due_ms > due_ms or not self.pending:
             return
@@ -188,9 +182,7 @@ class LeadingAbsentNode(Node):
         super().close()
 
     def snapshot(self) -> PlainState:
-        """See Node."""
         return self._due_ms
 
     def restore(self, state: PlainState) -> None:
-        """See Node."""
         self._due_ms = state

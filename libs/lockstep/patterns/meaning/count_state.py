@@ -33,7 +33,6 @@ class CountNode(Node):
 
     @property
     def is_optional(self) -> bool:
-        """See Node."""
         return self.minimum == 0
 
     def arrive(self, token: Token) -> None:
@@ -48,7 +47,6 @@ class CountNode(Node):
         return super().is_taken() or bool(self.kept and self.exclusive)
 
     def take(self, side: int, event: StreamEvent) -> None:
-        """See Node."""
         if not self.pending:
             return
         staying: list[Token] = []

@@ -35,16 +35,13 @@ class InattentiveAbsentNode(LeadingAbsentNode):
             self._timer_ms, self._is_deaf = timer_ms, True
 
     def on_timer(self, due_ms: int) -> None:
-        """See Node."""
         if self._timer_ms is None or self._timer_ms > due_ms:
             return
         self._is_deaf, self._timer_ms = False, self._due_ms
         super().on_timer(due_ms)
 
     def snapshot(self) -> PlainState:
-        """See Node."""
         return (self._due_ms, self._timer_ms, self._is_deaf)
 
     def restore(self, state: PlainState) -> None:
-        """See Node."""
         self._due_ms, self._timer_ms, self._is_deaf = state

@@ -49,7 +49,6 @@ class LogicalNode(Node):
         ]
 
     def arrive(self, token: Token) -> None:
-        """See Node."""
         if token.where != self.index and self.is_taken():
             return
         if token.where != self.index:
@@ -129,7 +128,6 @@ class LogicalNode(Node):
     # --- time ------------------------------------------------------------------------------------
 
     def on_timer(self, due_ms: int) -> None:
-        """See Node."""
         for side, waits in enumerate(self._waits):
             if waits is None:
                 continue
@@ -153,13 +151,11 @@ class LogicalNode(Node):
             self._pass(token)
 
     def sweep(self) -> None:
-        """See Node."""
         self._passed = 0
         self.settle()
         self.pending = [t for t in self.pending if t.alive and t.where == self.index]
 
     def close(self) -> None:
-        """See Node."""
         before = self.pending
         super().close()
         for token in before:
@@ -171,7 +167,6 @@ class LogicalNode(Node):
         return all(token.first_ms is not None for token in self.pending)
 
     def restore(self, state: PlainState) -> None:
-        """See Node."""
         waiting = [token for token in self.tokens() if token.where == self.index]
         for waits in self._waits:
             if waits is not None:
@@ -197,7 +192,6 @@ class LeadingLogicalNode(LogicalNode):
         self._dues: list[int | None] = [None, None]
 
     def start(self) -> None:
-        """See Node."""
         for side, part in enumerate(self.sides):
             if part.wait_ms is not None:
                 self._wait_until(side, self.machine.now_ms() + part.wait_ms)
@@ -215,7 +209,6 @@ class LeadingLogicalNode(LogicalNode):
         return True
 
     def on_timer(self, due_ms: int) -> None:
-        """See Node."""
         for side, part in enumerate(self.sides):
             end_ms = self._dues[side]
             if end_ms is None or end_ms > due_ms or part.wait_ms is None:
@@ -241,9 +234,7 @@ class LeadingLogicalNode(LogicalNode):
         super().close()
 
     def snapshot(self) -> PlainState:
-        """See Node."""
         return list(self._dues)
 
     def restore(self, state: PlainState) -> None:
-        """See Node."""
         self._dues = list(state)

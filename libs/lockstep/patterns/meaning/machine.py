@@ -69,7 +69,6 @@ class PatternMachine:
         return receive
 
     def start(self) -> None:
-        """See operators.contract.InputRuntime."""
         for node in self._nodes:
             node.start()
         self._nodes[0].arrive(self._progress.fresh())
@@ -169,7 +168,6 @@ class PatternMachine:
         return ([encode_token(token) for token in tokens.values()], places)
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         encoded, places = state
         tokens = [decode_token(token) for token in encoded]
         for node, (pending, arriving, own) in zip(self._nodes, places, strict=True):

@@ -33,7 +33,6 @@ class Progress:
         }
 
     def bound(self, token: Token, index: int, timestamp_ms: int) -> None:
-        """See node.Machine."""
         token.stage = index
         token.timestamp_ms = timestamp_ms
         if token.first_ms is None and any(token.slots):
@@ -44,7 +43,6 @@ class Progress:
             self._restart(token, self._spans[token.owes])
 
     def complete(self, token: Token, index: int, *, silently: bool = False) -> None:
-        """See node.Machine."""
         span = self._closes.get(index)
         if span is not None and token.owes != NOWHERE:
             self._restart(token, span)
@@ -56,7 +54,6 @@ class Progress:
             self._matches.append(MatchedEvent(token.timestamp_ms, token.slots))
 
     def extended(self, token: Token, index: int) -> None:
-        """See node.Machine."""
         if token.where == index + 1:
             self.nodes[index + 1].again(token)
 
@@ -68,36 +65,29 @@ class Progress:
         return matches
 
     def repeats(self, index: int) -> bool:
-        """See node.Machine."""
         return index in self._opens
 
     def abandon(self, token: Token) -> None:
-        """See node.Machine."""
         token.alive = False
         if token.owes != NOWHERE and self._spans[token.owes].first == 0:
             self._restart(token, self._spans[token.owes])
 
     def fresh(self) -> Token:
-        """See node.Machine."""
         slots: list[Slot] = [None] * self._slots
         token = Token(slots)
         token.owes = self._opens.get(0, NOWHERE)
         return token
 
     def waits_for_one_event(self, index: int) -> bool:
-        """See node.Machine."""
         return index + 1 < len(self.nodes) and isinstance(self.nodes[index + 1], StreamNode)
 
     def is_expired(self, token: Token, now_ms: int) -> bool:
-        """See node.Machine."""
         return self.ageing is not None and self.ageing.is_expired(token, now_ms)
 
     def schedule(self, due_ms: int) -> None:
-        """See node.Machine."""
         self._context.schedule(self._target, due_ms)
 
     def now_ms(self) -> int:
-        """See node.Machine."""
         return self._context.now_ms()
 
     def _enter(self, token: Token, index: int) -> None:

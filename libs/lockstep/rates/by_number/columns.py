@@ -28,7 +28,6 @@ class ByNumber:
         """See Limiter."""
 
     def due_ms(self) -> int | None:
-        """See Limiter."""
         return None
 
 
@@ -40,7 +39,6 @@ class AllByNumber(ByNumber):
         self._held = nothing(rated.types)
 
     def run(self, rows: Limited, moves: Moves) -> Output:
-        """See Limiter."""
         whole = rows.block.behind(self._held)
         ends = len(self._held) + np.cumsum(rows.lengths)
         until = ends // self.every * self.every
@@ -53,11 +51,9 @@ class AllByNumber(ByNumber):
         return out.output(starts, order, now)
 
     def store(self, realm: int) -> Any:
-        """See Limiter."""
         return self.keys.saved(self._held)
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
-        """See Limiter."""
         self._held = self.keys.loaded(state, self.rated.types)
 
 
@@ -69,7 +65,6 @@ class FirstByNumber(ByNumber):
         self._counts = np.zeros(0, np.int64)
 
     def run(self, rows: Limited, moves: Moves) -> Output:
-        """See Limiter."""
         groups = rows.block.groups
         self._counts = grown(self._counts, len(self.keys))
         number = self._counts[groups] + occurrence(groups)
@@ -78,12 +73,10 @@ class FirstByNumber(ByNumber):
         return rows.kept(number % self.every == 0)
 
     def store(self, realm: int) -> Any:
-        """See Limiter."""
         counts = self._counts.tolist()
         return [(self.keys.named(group), counts[group]) for group in self.keys.groups_of(realm)]
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
-        """See Limiter."""
         for key, count in state:
             group = self.keys.id_of(realm, key)
             self._counts = grown(self._counts, group + 1)
@@ -108,7 +101,6 @@ class LastByNumber(ByNumber):
         self._held = nothing(rated.types)
 
     def run(self, rows: Limited, moves: Moves) -> Output:
-        """See Limiter."""
         whole = rows.block.behind(self._held)
         counted = self._count + np.arange(len(rows.block), dtype=np.int64)
         span = np.append(np.zeros(len(self._held), np.int64), counted // self.every)
@@ -126,10 +118,8 @@ class LastByNumber(ByNumber):
         return whole.take(index[leaves]).output(starts, order, now)
 
     def store(self, realm: int) -> Any:
-        """See Limiter."""
         return (self._count, self.keys.saved(self._held))
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
-        """See Limiter."""
         self._count, rows = state
         self._held = self.keys.loaded(rows, self.rated.types)

@@ -29,7 +29,6 @@ class AllByNumber(RateBase):
         return [saved(row) for row in self._collected]
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._collected = [loaded(row) for row in state]
 
 
@@ -60,7 +59,6 @@ class FirstByNumber(RateBase):
         return list(self._counts.items())
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._counts = dict(state)
 
 
@@ -90,6 +88,5 @@ class LastByNumber(RateBase):
         return (self._count, [saved(row) for row in self._last.values()])
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._count, rows = state
         self._last = {row.key: row for row in map(loaded, rows)}

@@ -75,11 +75,9 @@ class Periodic:
         self.held = nothing(rated.types)
 
     def start(self, clock_ms: int) -> None:
-        """See Limiter."""
         self.periods.start(clock_ms)
 
     def due_ms(self) -> int | None:
-        """See Limiter."""
         return self.periods.next_ms
 
     def chosen(self, period: Index, rows: Block) -> tuple[Index, Index]:
@@ -87,7 +85,6 @@ class Periodic:
         return np.arange(len(rows), dtype=np.int64), period
 
     def run(self, rows: Limited, moves: Moves) -> Output:
-        """See Limiter."""
         own = self.periods.before(rows.chunks.order.moments, moves)
         whole = rows.block.behind(self.held)
         held = np.zeros(len(self.held), np.int64)
@@ -103,11 +100,9 @@ class Periodic:
         return out.output(starts, order, now)
 
     def store(self, realm: int) -> Any:
-        """See Limiter."""
         return self.keys.saved(self.held)
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
-        """See Limiter."""
         self.held = self.keys.loaded(state, self.rated.types)
         self.periods.next_ms = due_ms
 
@@ -120,7 +115,6 @@ class LastByTime(Periodic):
     """The last row of a period, by group."""
 
     def chosen(self, period: Index, rows: Block) -> tuple[Index, Index]:
-        """See Periodic."""
         return last_by_group(period, rows.groups)
 
 
@@ -139,11 +133,9 @@ class FirstByTime:
         """See Limiter."""
 
     def due_ms(self) -> int | None:
-        """See Limiter."""
         return None
 
     def run(self, rows: Limited, moves: Moves) -> Output:
-        """See Limiter."""
         self._reserve(len(self.keys))
         now = plain(rows.chunks.per_event(rows.chunks.now), np.int64)
         groups = plain(rows.block.groups, np.int64)
@@ -155,12 +147,10 @@ class FirstByTime:
         self._passed, self._known = grown(self._passed, groups), grown(self._known, groups)
 
     def store(self, realm: int) -> Any:
-        """See Limiter."""
         passed = self._passed.tolist()
         return [(self.keys.named(group), passed[group]) for group in self.keys.groups_of(realm)]
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
-        """See Limiter."""
         for key, passed_ms in state:
             group = self.keys.id_of(realm, key)
             self._reserve(group + 1)

@@ -48,7 +48,6 @@ class AllByTime(PeriodicRate):
         return [saved(row) for row in self._collected]
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._collected = [loaded(row) for row in state]
 
 
@@ -75,7 +74,6 @@ class LastByTime(PeriodicRate):
         return [saved(row) for row in self._last.values()]
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._last = {row.key: row for row in map(loaded, state)}
 
 
@@ -105,5 +103,4 @@ class FirstByTime(RateBase):
         return list(self._passed_ms.items())
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._passed_ms = dict(state)

@@ -27,15 +27,12 @@ class LastRows:
         self._held = nothing(rated.types)
 
     def start(self, clock_ms: int) -> None:
-        """See Limiter."""
         self._periods.start(clock_ms)
 
     def due_ms(self) -> int | None:
-        """See Limiter."""
         return self._periods.next_ms
 
     def run(self, rows: Limited, moves: Moves) -> Output:
-        """See Limiter."""
         own = self._periods.before(rows.chunks.order.moments, moves)
         held = np.zeros(len(self._held), np.int64)
         period = np.append(held, rows.chunks.per_event(own))
@@ -52,11 +49,9 @@ class LastRows:
         return out.output(starts, order, now)
 
     def store(self, realm: int) -> Any:
-        """See Limiter."""
         return self.keys.saved(self._held)
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
-        """See Limiter."""
         self._held = self.keys.loaded(state, self._rated.types)
         self._periods.next_ms = due_ms
 

@@ -103,7 +103,6 @@ class LastRows(PeriodicRate):
         return [saved(row) for row in self._last.values()]
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._last = {row.key: row for row in map(loaded, state)}
 
 
@@ -158,7 +157,6 @@ class WindowContent(PeriodicRate):
         return (inside, list(self._latest.items()))
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         inside, latest = state
         self._inside = [(identity, loaded(row)) for identity, row in inside]
         self._latest = dict(latest)

@@ -83,7 +83,6 @@ class ChunkAction:
         self._kinds = kinds
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See TableAction."""
         kinds, apply = self._kinds, self.action.apply
         for event in chunk:
             if event.kind in kinds:

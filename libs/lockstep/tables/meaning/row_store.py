@@ -139,7 +139,6 @@ class RowStore:
         return (self._peak_rows, [(row.timestamp_ms, row.data) for row in self._rows.values()])
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         peak_rows, rows = state
         self._rows, self._by_key, self._hashes, self._order = {}, {}, {}, None
         self._indexes = {key: HashIndex(key, ()) for key in self._indexes}

@@ -158,5 +158,4 @@ class Table:
         return self.rows.snapshot()
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self.rows.restore(state)

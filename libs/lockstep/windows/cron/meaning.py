@@ -40,6 +40,5 @@ class CronWindow(WindowBase):
         return (list(self._last), list(self._open))
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         last, collected = state
         self._last, self._open = list(last), list(collected)

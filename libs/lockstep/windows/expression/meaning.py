@@ -22,7 +22,6 @@ class ExpressionWindow(ConditionedWindow):
         self._held: deque[StreamEvent] = deque()
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See the class."""
         now = self.context.now_ms()
         out: list[StreamEvent] = []
         for event in chunk:
@@ -61,7 +60,6 @@ class ExpressionWindow(ConditionedWindow):
         return (list(self._held), self._saved_condition())
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         held, condition = state
         self._held = deque(held)
         self._load_condition(condition)

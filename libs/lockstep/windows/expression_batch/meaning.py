@@ -31,7 +31,6 @@ class ExpressionBatchWindow(ConditionedWindow):
         self._flag_of = call.value(0) if has_flag else None
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See the class."""
         for event in chunk:
             if self._text_of is not None and self._changes(self._text_of(event)):
                 assert self._condition is not None
@@ -97,7 +96,6 @@ class ExpressionBatchWindow(ConditionedWindow):
         return (list(self._open), list(self._last), self._is_spoilt, self._saved_condition())
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         collected, last, self._is_spoilt, condition = state
         self._open, self._last = list(collected), list(last)
         self._load_condition(condition)

@@ -22,7 +22,6 @@ class ExternalTimeWindow(Chained):
         self._length_ms = length_ms
 
     def flow(self, step: Step) -> Flow:
-        """See ColumnarWindow."""
         value = clock_values(step, self._attribute)
         inside = int(self.count.sum())
         places, starts, keys = self.enter(step)

@@ -30,14 +30,12 @@ class ExternalTimeBatchWindow(Batches):
         self._state = np.zeros((0, 3), np.int64)
 
     def reserve(self, realms: int) -> None:
-        """See Batches."""
         super().reserve(realms)
         known = len(self._state)
         self._state = grown_lines(self._state, realms)
         self._state[known:, 1] = UNKNOWN
 
     def closings(self, step: Step, keys: Longs) -> Closings:
-        """See Batches."""
         value = clock_values(step, self._attribute)
         events, realms, time = batching.close_by_attribute(
             plain(step.chunks.per_event(keys), np.int64),
@@ -57,7 +55,6 @@ class ExternalTimeBatchWindow(Batches):
         return (period, *batches)
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
-        """See ColumnarWindow."""
         (start, end, latest, _, _), last, collected = state
         super().load(realm, (last, collected), groups)
         self._state[realm] = start, UNKNOWN if end is None else end, latest

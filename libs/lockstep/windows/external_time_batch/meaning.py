@@ -36,7 +36,6 @@ class AttributeBatches(BatchingWindow):
         self._flushed = False
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See the class."""
         for event in chunk:
             value = event.data[self._attribute]
             if self._end_ms is None:
@@ -96,7 +95,6 @@ class AttributeBatches(BatchingWindow):
         return (period, *super().snapshot())
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         period, *batches = state
         super().restore(batches)
         self._start_ms, self._end_ms, self._latest_ms, self._due_ms, self._flushed = period

@@ -62,6 +62,5 @@ class FrequentWindow(WindowBase):
         return [(key, count, self._latest[key]) for key, count in self._counts.items()]
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._counts = {key: count for key, count, _ in state}
         self._latest = {key: event for key, _, event in state}

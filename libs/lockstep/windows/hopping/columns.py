@@ -34,13 +34,11 @@ class HoppingWindow(TimedBatches):
         return self._later.values, self._newer.values
 
     def make_room(self) -> None:
-        """See Batches."""
         super().make_room()
         self._later.reserve(len(self.held.times))
         self._uses.reserve(len(self.held.times))
 
     def flow(self, step: Step) -> Flow:
-        """See ColumnarWindow."""
         chunks, moves = step.chunks, step.moves
         keys, inside, places = self.enter(step)
         self._timers.reserve(len(self._state))
@@ -76,12 +74,10 @@ class HoppingWindow(TimedBatches):
     # --- state -----------------------------------------------------------------------------------
 
     def store(self, realm: int) -> Any:
-        """See ColumnarWindow."""
         last, waiting = super().store(realm)
         return (self.boundary(realm), waiting, last)
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
-        """See ColumnarWindow."""
         next_ms, waiting, last = state
         super().load(realm, (last, waiting), groups)
         # An event that waits and is in the batch as well has two places from now on.

@@ -52,6 +52,5 @@ class HoppingWindow(WindowBase):
         return (self._grid.next_ms, list(self._held), list(self._last))
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._grid.next_ms, held, last = state
         self._held, self._last = list(held), list(last)

@@ -18,7 +18,6 @@ class LengthWindow(Chained):
         self._length = length
 
     def flow(self, step: Step) -> Flow:
-        """See ColumnarWindow."""
         places, starts, keys = self.enter(step)
         now = plain(step.chunks.now, "int64")
         out = sliding.slide_by_length(starts, now, keys, places, self._length, *self.chain())

@@ -25,18 +25,15 @@ class LengthBatchWindow(Batches):
         self._collected = np.zeros(0, np.int64)
 
     def reserve(self, realms: int) -> None:
-        """See Batches."""
         super().reserve(realms)
         self._collected = grown(self._collected, realms)
 
     def closings(self, step: Step, keys: Longs) -> Closings:
-        """See Batches."""
         of_event = plain(step.chunks.per_event(keys), np.int64)
         events, realms = batching.close_by_length(of_event, self._length, self._collected)
         return closed_in(step, events, realms, at=events + 1)
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
-        """See ColumnarWindow."""
         super().load(realm, state, groups)
         self._collected[realm] = self.collecting[realm, 2]
 

@@ -43,7 +43,6 @@ class StreamingLengthBatch(HoldingWindow):
         self._length = length
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See the class."""
         now = self.context.now_ms()
         out: list[StreamEvent] = []
         for event in chunk:

@@ -39,7 +39,6 @@ class LengthHoppingWindow(WindowBase):
         return (self._since, list(self._held), list(self._last))
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._since, held, last = state
         self._held.extend(held)
         self._last = list(last)

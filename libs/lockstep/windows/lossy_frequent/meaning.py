@@ -68,7 +68,6 @@ class LossyFrequentWindow(WindowBase):
         return (self._total, counted)
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._total, counted = state
         self._counts = {key: (count, first) for key, count, first, _ in counted}
         self._latest = {key: event for key, _, _, event in counted}

@@ -53,7 +53,6 @@ class SessionWindow:
         self._free: list[Longs] = []
 
     def flow(self, step: Step) -> Flow:
-        """See ColumnarWindow."""
         chunks, moves = step.chunks, step.moves
         keys = _keys_of(step.chunks, self._key, self._space)
         self._reserve(max(len(self._space), int(keys.max()) + 1 if len(keys) else 1))
@@ -100,7 +99,6 @@ class SessionWindow:
         self._sessions = grown_lines(self._sessions, 2 * len(self._lines))
 
     def settle(self) -> None:
-        """See ColumnarWindow."""
         for places in self._free:
             self.held.places.give_back(places)
         self._free.clear()
@@ -148,16 +146,13 @@ class SessionWindow:
         return found
 
     def keeps(self, realm: int) -> Longs:
-        """See ColumnarWindow."""
         lines = [line for which in range(2) for _, line in self._ordered(which, realm)]
         return np.concatenate([_NONE, *map(self._places, lines)])
 
     def inside(self, realm: int) -> Longs:
-        """See ColumnarWindow."""
         return self.keeps(realm)
 
     def store(self, realm: int) -> Any:
-        """See ColumnarWindow."""
         return tuple(
             [
                 (None if self._key is None else self._space.keys[key], self._saved(line))
@@ -172,7 +167,6 @@ class SessionWindow:
         return (events, *(int(own[i]) for i in (sessions.LATE, sessions.START, sessions.END)))
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
-        """See ColumnarWindow."""
         for which in (sessions.ASIDE, sessions.OPEN):
             for name, saved in state[which]:
                 self._load(realm if self._key is None else self._space.id_of(name), which, saved)
@@ -203,7 +197,6 @@ class SessionWindow:
             _ask(self._timers, due, number, 2 * key + at)
 
     def timers(self, realm: int) -> list[tuple[int, int]]:
-        """See ColumnarWindow."""
         due: dict[int, int] = {}
         for which, more in ((sessions.OPEN, 0), (sessions.ASIDE, self._latency_ms)):
             for _, line in self._ordered(which, realm):

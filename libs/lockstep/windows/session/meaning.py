@@ -151,7 +151,6 @@ class SessionWindow(WindowBase):
         )
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         opened, aside = state
         self._open = {key: Session.loaded(saved) for key, saved in opened}
         self._aside = {key: Session.loaded(saved) for key, saved in aside}

@@ -46,7 +46,6 @@ class SortWindow(HoldingWindow):
         self._sort_key: Any = cmp_to_key(compare)
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See the class."""
         now = self.context.now_ms()
         out: list[StreamEvent] = []
         for event in chunk:

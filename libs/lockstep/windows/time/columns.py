@@ -33,7 +33,6 @@ class TimeWindow(Chained):
         self._swept_ms = 0
 
     def flow(self, step: Step) -> Flow:
-        """See ColumnarWindow."""
         inside = int(self.count.sum())
         places, starts, keys = self.enter(step)
         now = plain(step.chunks.now, np.int64)
@@ -57,12 +56,10 @@ class TimeWindow(Chained):
         return ended(self.made(step, out), step, places, keys, clock, self._left)
 
     def store(self, realm: int) -> Any:
-        """See ColumnarWindow."""
         events = super().store(realm)
         return events if self._most is None else (events, self.is_armed(realm))
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
-        """See ColumnarWindow."""
         super().load(realm, state if self._most is None else state[0], groups)
 
     def is_armed(self, realm: int) -> bool:
@@ -79,7 +76,6 @@ class TimeWindow(Chained):
         return (max(first_ms, self._swept_ms) if len(self.head) > 1 else first_ms) + self._length_ms
 
     def timers(self, realm: int) -> list[tuple[int, int]]:
-        """See ColumnarWindow."""
         head = int(self.head[realm]) if realm < len(self.head) else -1
         return [] if head == -1 else [(int(self.held.times[head]) + self._length_ms, 0)]
 
@@ -127,7 +123,6 @@ class TimerTimeWindow(TimeWindow):
         self._pending = np.zeros(0, np.int64)
 
     def flow(self, step: Step) -> Flow:
-        """See ColumnarWindow."""
         inside = int(self.count[0])
         places, starts, _ = self.enter(step)
         pending = np.append(self._pending, np.zeros(len(places) + 1, np.int64))
@@ -159,19 +154,15 @@ class TimerTimeWindow(TimeWindow):
         return Flow(chunks, offsets, order, clock, row, kind, place, time, self.held)
 
     def is_armed(self, realm: int) -> bool:
-        """See TimeWindow."""
         return bool(len(self._pending))
 
     def due_ms(self) -> int | None:
-        """See ColumnarWindow."""
         return int(self._pending[0]) if len(self._pending) else None
 
     def timers(self, realm: int) -> list[tuple[int, int]]:
-        """See ColumnarWindow."""
         return [(due_ms, 0) for due_ms in self._pending.tolist()]
 
     def load_timers(self, realm: int, timers: Sequence[tuple[int, int]]) -> None:
-        """See RecallsTimers."""
         self._pending = np.array(sorted(due_ms for due_ms, _ in timers), np.int64)
 
 

@@ -28,7 +28,6 @@ class TimeBatchWindow(TimedBatches):
         self._start_ms = start_ms
 
     def closings(self, step: Step, keys: Longs) -> Closings:
-        """See Batches."""
         chunks, moves = step.chunks, step.moves
         self._timers.reserve(len(self._state))
         closed = batching.close_by_time(
@@ -52,12 +51,10 @@ class TimeBatchWindow(TimedBatches):
         return Closings(at, realms, order, clock, clock)
 
     def store(self, realm: int) -> Any:
-        """See ColumnarWindow."""
         batches = super().store(realm)
         return (self.boundary(realm), *batches)
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
-        """See ColumnarWindow."""
         next_ms, last, collected = state
         super().load(realm, (last, collected), groups)
         had = int(self.last[realm, 2] > 0)

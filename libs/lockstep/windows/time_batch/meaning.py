@@ -87,7 +87,6 @@ class ClockedBatches(BatchingWindow):
         return (self._grid.next_ms, *super().snapshot())
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._grid.next_ms, *batches = state
         super().restore(batches)
 
@@ -100,7 +99,6 @@ class StreamingTimeBatch(HoldingWindow):
         self._grid = grid
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See the class."""
         if not self._held:
             self.context.schedule(self, self._grid.advance(self.context.now_ms()))
         self._held += chunk
@@ -119,7 +117,6 @@ class StreamingTimeBatch(HoldingWindow):
         return (self._grid.next_ms, super().snapshot())
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._grid.next_ms, held = state
         super().restore(held)
 

@@ -17,7 +17,6 @@ class TimeLengthWindow(HoldingWindow):
         self._armed = False
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See the class."""
         now = self.context.now_ms()
         out: list[StreamEvent] = []
         held = self._held
@@ -50,6 +49,5 @@ class TimeLengthWindow(HoldingWindow):
         return (super().snapshot(), self._armed)
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         held, self._armed = state
         super().restore(held)

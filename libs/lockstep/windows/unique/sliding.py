@@ -57,7 +57,6 @@ class UniqueSliding(WindowBase):
         return list(self._held.items())
 
     def restore(self, state: PlainState) -> None:
-        """See snapshot."""
         self._held = dict(state)
 
 
@@ -112,7 +111,6 @@ class UniqueFirst(UniqueSliding):
         super().__init__(call, len(call))
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See the class."""
         out: list[StreamEvent] = []
         for event in chunk:
             key = self._key_of(event)

@@ -219,7 +219,6 @@ class Compared:
         return self._same and not len(self._rest)
 
     def write(self, data: Any, /) -> None:
-        """See Sink."""
         piece = memoryview(data).cast("B")
         self._same = self._same and bytes(self._rest[: len(piece)]) == bytes(piece)
         self._rest = self._rest[len(piece) :]

@@ -73,7 +73,6 @@ class StoredCursorSink:
             await self._cursors.put(self._turn_key, self._turn)
 
     def pending(self, batch: Batch) -> Sequence[OutputRow]:
-        """See Sink."""
         return [
             row
             for row in batch.rows
@@ -81,7 +80,6 @@ class StoredCursorSink:
         ]
 
     async def begin_again(self) -> None:
-        """See Sink."""
         for lane in self._lanes:
             lane.begin_again()
 

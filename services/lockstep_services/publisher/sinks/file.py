@@ -63,7 +63,6 @@ class FileLane:
         self._last: OutputId | None = None
 
     async def open(self) -> None:
-        """See Lane."""
         await self._off_loop(self._open)
 
     async def send(self, rows: Sequence[OutputRow]) -> Sequence[RefusedRow]:
@@ -71,14 +70,12 @@ class FileLane:
         return await self._off_loop(lambda: self._send(rows))
 
     def has(self, row: OutputRow) -> bool:
-        """See Lane."""
         return self._last is not None and row.id <= self._last
 
     def forget(self) -> None:
         """The note remembers."""
 
     def begin_again(self) -> None:
-        """See Lane."""
         self._last = None
 
     async def close(self) -> None:

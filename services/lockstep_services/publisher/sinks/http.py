@@ -31,7 +31,6 @@ class HttpSink(Sink):
         self._session: aiohttp.ClientSession | None = None
 
     async def send(self, message: Message) -> None:
-        """See Sink."""
         if self._session is None:
             timeout = aiohttp.ClientTimeout(total=self._timeout_ms / 1000)
             self._session = aiohttp.ClientSession(timeout=timeout, auth=self._auth)

@@ -55,15 +55,12 @@ class MessageLane:
 
     @property
     def at_once(self) -> int | None:
-        """See Lane."""
         return self._sink.in_flight
 
     async def open(self) -> None:
-        """See Lane."""
         self.forget()
 
     async def send(self, rows: Sequence[OutputRow]) -> Sequence[RefusedRow]:
-        """See Lane."""
         refused: list[RefusedRow] = []
         groups = self._groups(rows)
         while some := list(islice(groups, self._sink.in_flight)):
@@ -81,19 +78,15 @@ class MessageLane:
         return refused
 
     def has(self, row: OutputRow) -> bool:
-        """See Lane."""
         return row.id in self._done
 
     def forget(self) -> None:
-        """See Lane."""
         self._done.clear()
 
     def begin_again(self) -> None:
-        """See Lane."""
         self.forget()
 
     async def close(self) -> None:
-        """See Lane."""
         await self._sink.close()
 
     def _groups(self, rows: Sequence[OutputRow]) -> Iterator[list[OutputRow]]:

@@ -25,7 +25,6 @@ class SubjectSink(Sink):
         self._subject_of = subject_of
 
     async def send(self, message: Message) -> None:
-        """See Sink."""
         headers = {
             ID_HEADER: message.id,
             "Content-Type": message.content_type,

@@ -64,7 +64,6 @@ class PlacedJunction(Junction):
         self.told = told
 
     def send(self, chunk: list[StreamEvent]) -> None:
-        """See Junction."""
         place = self.place
         above = place.levels
         levels = place.next()
@@ -124,7 +123,6 @@ class HostedEngine(Engine):
     # --- what the engine is made of --------------------------------------------------------------
 
     def new_junction(self, name: str) -> Junction:
-        """See Engine."""
         return PlacedJunction(name, self.place, self._told)
 
     def subscribe(self, source: str, receive: Emit, owner: str) -> None:
@@ -144,7 +142,6 @@ class HostedEngine(Engine):
         self.receivers.setdefault(source, []).append(rank)
 
     def failed(self, stream: str, chunk: list[StreamEvent], error: BaseException) -> None:
-        """See Engine."""
         _refuse(stream, chunk, error)
 
     # --- what is told ----------------------------------------------------------------------------

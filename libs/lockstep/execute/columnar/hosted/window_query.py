@@ -35,22 +35,18 @@ class HostedWindowQuery(StreamQuery):
         return flow, groups.assign(flow.frame(), None) if self._grouped else None
 
     def due_ms(self) -> int | None:
-        """See Unit."""
         return self._hosted.due_ms()
 
     def wall_due_ms(self) -> int | None:
-        """See Started."""
         due = [super().wall_due_ms(), self._hosted.wall_due_ms()]
         return min((each for each in due if each is not None), default=None)
 
     def store(self, states: States) -> None:
-        """See Unit."""
         super().store(states)
         states.operators[self._hosted_path] = self._hosted.store()
         states.timers += self._hosted.pending()
 
     def load(self, states: States) -> None:
-        """See Unit."""
         super().load(states)
         self._hosted.load(states.operators[self._hosted_path])
         self._hosted.refill(states.timers)
