@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+
 from lockstep.events import StreamSchema
 from lockstep.functions.plugins import extended
 from lockstep.operators.contract import Context
@@ -10,24 +14,12 @@ from lockstep.operators.placing import placed
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
 from lockstep.siddhiql.typing import arguments_of
-from lockstep.stream_functions import (
-    collections,
-    core,
-    deduplicate,
-    reorder,
-    reorder_adaptive,
-    texts,
-)
 from lockstep.stream_functions.call import StreamCall, StreamFunctionFactory, StreamLink
 
-_OWN: dict[tuple[str, str], StreamFunctionFactory] = {
-    **core.STREAM_FUNCTIONS,
-    **texts.STREAM_FUNCTIONS,
-    **collections.STREAM_FUNCTIONS,
-    **deduplicate.STREAM_FUNCTIONS,
-    **reorder.STREAM_FUNCTIONS,
-    **reorder_adaptive.STREAM_FUNCTIONS,
-}
+_OWN: dict[tuple[str, str], StreamFunctionFactory] = {}
+for _folder in pkgutil.iter_modules([str(Path(__file__).parent)], f"{__package__}."):
+    if _folder.ispkg:
+        _OWN.update(import_module(f"{_folder.name}.meaning").STREAM_FUNCTIONS)
 
 STREAM_FUNCTIONS = extended(_OWN, "STREAM_FUNCTIONS")
 """Ours, and those of installed extensions."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-from lockstep.events import Attribute, AttributeType
-from lockstep.siddhiql.catalogue.contract import Argument, Extension, Overload, Parameter
+from lockstep.siddhiql.catalogue.contract import Extension, Parameter
 from lockstep.siddhiql.catalogue.signatures import (
     BOOL,
     DOUBLE,
@@ -16,7 +13,6 @@ from lockstep.siddhiql.catalogue.signatures import (
     STRING,
     function,
     gives,
-    stream_function,
 )
 
 _JSON = Parameter("json", (STRING, OBJECT))
@@ -33,17 +29,6 @@ _READERS = (
 )
 
 
-def _element(type_: AttributeType) -> Callable[[Sequence[Argument]], tuple[Attribute, ...]]:
-    return lambda arguments: (Attribute("jsonElement", type_),)
-
-
-def _tokenize(name: str, type_: AttributeType) -> Extension:
-    fail = Parameter("fail.on.missing.attribute", (BOOL,), constant=True, optional=True)
-    return stream_function(
-        name, Overload((_JSON, _PATH, fail), adds=_element(type_)), namespace="json"
-    )
-
-
 EXTENSIONS: tuple[Extension, ...] = (
     *(function(name, gives(type_, _JSON, _PATH), namespace="json") for name, type_ in _READERS),
     function(
@@ -57,6 +42,4 @@ EXTENSIONS: tuple[Extension, ...] = (
         gives(STRING, _JSON, Parameter("allow.escape", (BOOL,), optional=True)),
         namespace="json",
     ),
-    _tokenize("tokenize", STRING),
-    _tokenize("tokenizeAsObject", OBJECT),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.events import Attribute
 from lockstep.siddhiql.catalogue.contract import (
     Argument,
     Extension,
@@ -19,7 +18,6 @@ from lockstep.siddhiql.catalogue.signatures import (
     STRING,
     function,
     gives,
-    stream_function,
 )
 
 _LIST = Parameter("list", (OBJECT,))
@@ -34,10 +32,6 @@ def _order(arguments: Sequence[Argument]) -> None:
     order = str(arguments[1].value)
     if order.upper() not in ORDERS:
         raise SignatureError(f"{order!r} is no order", hint=f"use one of {', '.join(ORDERS)}")
-
-
-def _index_and_value(arguments: Sequence[Argument]) -> tuple[Attribute, ...]:
-    return (Attribute("index", INT), Attribute("value", OBJECT))
 
 
 _FUNCTIONS: tuple[tuple[str, tuple[Overload, ...]], ...] = (
@@ -71,9 +65,4 @@ _FUNCTIONS: tuple[tuple[str, tuple[Overload, ...]], ...] = (
 
 EXTENSIONS: tuple[Extension, ...] = (
     *(function(name, *overloads, namespace="list") for name, overloads in _FUNCTIONS),
-    stream_function(
-        "tokenize",
-        Overload((Parameter("list", (OBJECT,), repeat=True, min_repeat=1),), adds=_index_and_value),
-        namespace="list",
-    ),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.events import Attribute
 from lockstep.siddhiql.catalogue.contract import (
     Argument,
     Extension,
@@ -22,7 +21,6 @@ from lockstep.siddhiql.catalogue.signatures import (
     STRING,
     function,
     gives,
-    stream_function,
 )
 
 _MAP = Parameter("map", (OBJECT,))
@@ -35,10 +33,6 @@ _VALUE = Parameter("value")
 def _pairs(arguments: Sequence[Argument]) -> None:
     if len(arguments) % 2:
         raise SignatureError("a key has no value", hint="keys and values take turns")
-
-
-def _key_and_value(arguments: Sequence[Argument]) -> tuple[Attribute, ...]:
-    return (Attribute("key", OBJECT), Attribute("value", OBJECT))
 
 
 _FUNCTIONS: tuple[tuple[str, Overload], ...] = (
@@ -71,9 +65,4 @@ _FUNCTIONS: tuple[tuple[str, Overload], ...] = (
 
 EXTENSIONS: tuple[Extension, ...] = (
     *(function(name, overload, namespace="map") for name, overload in _FUNCTIONS),
-    stream_function(
-        "tokenize",
-        Overload((Parameter("map", (OBJECT,), repeat=True, min_repeat=1),), adds=_key_and_value),
-        namespace="map",
-    ),
 )

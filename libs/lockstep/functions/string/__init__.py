@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from lockstep.events import Attribute
-from lockstep.siddhiql.catalogue.contract import (
-    Argument,
-    Extension,
-    Overload,
-    Parameter,
-    SignatureError,
-)
+from lockstep.siddhiql.catalogue.contract import Extension, Parameter
 from lockstep.siddhiql.catalogue.signatures import (
     BOOL,
     DOUBLE,
@@ -23,7 +14,6 @@ from lockstep.siddhiql.catalogue.signatures import (
     first_type,
     function,
     gives,
-    stream_function,
 )
 
 _STR = "str"
@@ -34,15 +24,6 @@ _REGEX = Parameter("regex", (STRING,))
 _REPLACEMENT = Parameter("replacement", (STRING,))
 _BEGIN = Parameter("begin", (INT,))
 _DISTINCT = Parameter("distinct", (BOOL,), constant=True)
-
-
-def _token(arguments: Sequence[Argument]) -> tuple[Attribute, ...]:
-    return (Attribute("token", STRING),)
-
-
-def _regex_is_constant(arguments: Sequence[Argument]) -> None:
-    if not arguments[1].is_constant:
-        raise SignatureError("the regular expression must be a literal")
 
 
 _FUNCTIONS = (
@@ -87,14 +68,6 @@ _FUNCTIONS = (
     ("trim", gives(STRING, _TEXT)),
 )
 
-_TOKENIZE = stream_function(
-    "tokenize",
-    Overload((_TEXT, _REGEX), adds=_token, check=_regex_is_constant),
-    Overload((_TEXT, _REGEX, _DISTINCT), adds=_token, check=_regex_is_constant),
-    namespace=_STR,
-)
-
 EXTENSIONS: tuple[Extension, ...] = (
     *(function(name, *overloads, namespace=_STR) for name, *overloads in _FUNCTIONS),
-    _TOKENIZE,
 )

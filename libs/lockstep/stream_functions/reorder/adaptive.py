@@ -15,8 +15,8 @@ from lockstep.functions.convert import to_long
 from lockstep.operators.contract import PlainState, StreamEvent
 from lockstep.operators.errors import EventError
 from lockstep.plan.java import LONG_MAX
-from lockstep.stream_functions.call import StreamCall, StreamFunctionFactory
-from lockstep.stream_functions.reorder import KSlack, TimeBuffer
+from lockstep.stream_functions.call import StreamCall
+from lockstep.stream_functions.reorder.fixed import KSlack, TimeBuffer
 
 _PROPORTIONAL, _DERIVATIVE = 0.5, 0.8
 _WINDOW_MS = 10_000_000_000
@@ -140,8 +140,3 @@ class AdaptiveKSlack(KSlack):
         self._previous_alpha, self._previous_error = previous
         self._fields = list(fields)
         self._timestamps = deque(timestamps, maxlen=_TIMESTAMPS_MAX)
-
-
-STREAM_FUNCTIONS: dict[tuple[str, str], StreamFunctionFactory] = {
-    ("reorder", "akslack"): AdaptiveKSlack
-}

@@ -1,11 +1,11 @@
-"""`reorder:`: signatures of the stream processors that put events in order."""
+"""#reorder:kslack and #reorder:akslack (extensions 10)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from lockstep.events import Attribute
-from lockstep.siddhiql.catalogue.contract import Argument, Extension, Overload, Parameter
+from lockstep.siddhiql.catalogue import Argument, Extension, Overload, Parameter
 from lockstep.siddhiql.catalogue.signatures import BOOL, DOUBLE, LONG, NUMBER, stream_function
 
 _TIMESTAMP = Parameter("timestamp", (LONG,))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
 from lockstep.operators.errors import EventError
 from lockstep.plan.java import LONG_MAX
-from lockstep.stream_functions.call import Buffering, StreamCall, StreamFunctionFactory
+from lockstep.stream_functions.call import Buffering, StreamCall
 
 NO_TIMEOUT = -1
 _AGAIN_MS = 1000
@@ -170,6 +170,3 @@ class KSlack(Buffering):
         self._arriving.restore(arriving)
         self._waiting.restore(waiting)
         self.k, self._largest, self._last_sent, self._due_ms, self._is_due = numbers
-
-
-STREAM_FUNCTIONS: dict[tuple[str, str], StreamFunctionFactory] = {("reorder", "kslack"): KSlack}

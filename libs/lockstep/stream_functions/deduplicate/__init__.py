@@ -1,11 +1,11 @@
-"""`unique:`: signature of the deduplicator; the windows declare themselves."""
+"""#unique:deduplicate (extensions 9)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from lockstep.events import Attribute
-from lockstep.siddhiql.catalogue.contract import Argument, Extension, Overload, Parameter
+from lockstep.siddhiql.catalogue import Argument, Extension, Overload, Parameter
 from lockstep.siddhiql.catalogue.signatures import (
     BOOL,
     DOUBLE,

@@ -1,4 +1,4 @@
-"""`#list:tokenize`, `#map:tokenize`, `#json:tokenize` and `…AsObject`: an event per element."""
+"""The tokenizers: an event per piece of a text, or per element of a collection or of JSON."""
 
 from __future__ import annotations
 
@@ -6,17 +6,35 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lockstep.functions import json_documents
+from lockstep.functions.java_regex import compile_pattern, split
 from lockstep.functions.json.meaning import find
 from lockstep.functions.json_path import MissingError, compile_path
 from lockstep.functions.list.meaning import items_of
 from lockstep.functions.map.meaning import entries_of
 from lockstep.operators.contract import StreamEvent
+from lockstep.operators.errors import EventError
 from lockstep.stream_functions.call import (
     Multiplying,
     StreamCall,
     StreamFunctionFactory,
     StreamLink,
 )
+
+
+def _tokenize_texts(call: StreamCall) -> StreamLink:
+    text_of = call.values[0]
+    regex = str(call.constant(1))
+    distinct = call.constant(2, False) is True
+    compile_pattern(regex)
+
+    def expand(event: StreamEvent) -> list[tuple[str]]:
+        text = text_of(event)
+        if text is None:
+            raise EventError("str:tokenize takes no null text")
+        pieces = split(regex, text)
+        return [(piece,) for piece in (dict.fromkeys(pieces) if distinct else pieces)]
+
+    return Multiplying(expand)
 
 
 def _tokenize_lists(call: StreamCall) -> StreamLink:
@@ -79,6 +97,7 @@ def _tokenize_json(render: Callable[[Any], Any]) -> StreamFunctionFactory:
 
 
 STREAM_FUNCTIONS: dict[tuple[str, str], StreamFunctionFactory] = {
+    ("str", "tokenize"): _tokenize_texts,
     ("list", "tokenize"): _tokenize_lists,
     ("map", "tokenize"): _tokenize_maps,
     ("json", "tokenize"): _tokenize_json(json_documents.text),

@@ -1,1 +1,0 @@
-"""The signatures that come with Lockstep, a module per namespace; each has `EXTENSIONS`."""
