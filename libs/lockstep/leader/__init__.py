@@ -1,9 +1,6 @@
 """Who leads: leases (liveness) and the pure protocol of claims and permits (safety)."""
 
-from lockstep.leader.contract import (
-    Lease,
-    Leases,
-)
+from lockstep.leader.contract import Lease, Leases
 from lockstep.leader.opening import open_leases
 
 __all__ = [

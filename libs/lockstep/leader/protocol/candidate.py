@@ -4,21 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.leader.protocol.facts import (
-    AppendAccepted,
-    AppendRefused,
-    ClaimRefused,
-    Fact,
-    HandOverRequested,
-    Isolated,
-    LeaseLost,
-    LeaseRenewed,
-    LeaseUnavailable,
-    StopRequested,
-    TailRead,
-    TailUnavailable,
-    TimePassed,
-)
+from lockstep.leader.protocol import facts
 from lockstep.leader.protocol.instructions import (
     AppendClaim,
     HandOverLease,
@@ -32,34 +18,34 @@ from lockstep.leader.protocol.moves import resting, trimmed
 from lockstep.leader.protocol.states import Candidate, Claiming, Renewal, Rules, Step, Yielding
 
 
-def on_candidate(state: Candidate, fact: Fact, rules: Rules) -> Step:
+def on_candidate(state: Candidate, fact: facts.Fact, rules: Rules) -> Step:
     """See `machine.advance`."""
     own = state.own
     match fact:
-        case TimePassed():
+        case facts.TimePassed():
             return _when_due(state)
-        case LeaseRenewed():
+        case facts.LeaseRenewed():
             renewal = Renewal(own.now_ms + rules.renew_every_ms)
             return _when_due(replace(state, renewal=renewal, sure=True))
-        case LeaseUnavailable():
+        case facts.LeaseUnavailable():
             return replace(state, renewal=Renewal(own.now_ms + rules.retry_every_ms)), ()
-        case LeaseLost():
+        case facts.LeaseLost():
             return resting(own, rules), ()
-        case TailRead(tail) if state.reading and state.sure:
+        case facts.TailRead(tail) if state.reading and state.sure:
             claim = AppendClaim(tail.epoch + 1, tail.sequence)
             claiming = Claiming(own, state.renewal, claim.epoch, tail.sequence, tail.last_id)
             return claiming, (*trimmed(tail), claim)
-        case TailRead(tail) | AppendRefused(tail) | ClaimRefused(tail):
+        case facts.TailRead(tail) | facts.AppendRefused(tail) | facts.ClaimRefused(tail):
             return state, trimmed(tail)
-        case AppendAccepted(_, last_id):
+        case facts.AppendAccepted(_, last_id):
             return state, (TrimHeld(last_id),)
-        case TailUnavailable():
+        case facts.TailUnavailable():
             at_ms = own.now_ms + rules.retry_every_ms
             return replace(state, reading=False, read_at_ms=at_ms), ()
-        case HandOverRequested(to):
+        case facts.HandOverRequested(to):
             return Yielding(own), (HandOverLease(to),)
-        case Isolated() | StopRequested():
-            return Yielding(own, to_stop=isinstance(fact, StopRequested)), (ReleaseLease(),)
+        case facts.Isolated() | facts.StopRequested():
+            return Yielding(own, to_stop=isinstance(fact, facts.StopRequested)), (ReleaseLease(),)
         case _:
             return state, ()
 

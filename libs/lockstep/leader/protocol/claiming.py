@@ -4,22 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.leader.protocol.facts import (
-    AppendAccepted,
-    AppendRefused,
-    ClaimAccepted,
-    ClaimRefused,
-    ClaimUnknown,
-    Fact,
-    HandOverRequested,
-    Isolated,
-    LeaseLost,
-    LeaseRenewed,
-    LeaseUnavailable,
-    StopRequested,
-    TailRead,
-    TimePassed,
-)
+from lockstep.leader.protocol import facts
 from lockstep.leader.protocol.instructions import (
     HandOverLease,
     ReleaseLease,
@@ -33,36 +18,36 @@ from lockstep.leader.protocol.permit import Permit
 from lockstep.leader.protocol.states import Claiming, Leading, Renewal, Rules, Step, Yielding
 
 
-def on_claiming(state: Claiming, fact: Fact, rules: Rules) -> Step:
+def on_claiming(state: Claiming, fact: facts.Fact, rules: Rules) -> Step:
     """See `machine.advance`. Leaving with a claim on its way is safe: nobody publishes with it."""
     own = state.own
     match fact:
-        case ClaimAccepted(epoch, sequence) if epoch == state.epoch:
+        case facts.ClaimAccepted(epoch, sequence) if epoch == state.epoch:
             permit = Permit.of_claim(
                 claimed_epoch=state.epoch, accepted_epoch=epoch, sequence=sequence
             )
             leading = Leading(own, state.renewal, permit, state.published)
             following, todo = publish_next(leading)
             return following, (TermBegan(epoch), *todo)
-        case ClaimRefused(tail):
+        case facts.ClaimRefused(tail):
             return unsure(own, *trimmed(tail))
-        case ClaimUnknown():
+        case facts.ClaimUnknown():
             return unsure(own)
-        case TimePassed() if state.renewal.is_due(own):
+        case facts.TimePassed() if state.renewal.is_due(own):
             return replace(state, renewal=replace(state.renewal, asked=True)), (RenewLease(),)
-        case LeaseRenewed():
+        case facts.LeaseRenewed():
             return replace(state, renewal=Renewal(own.now_ms + rules.renew_every_ms)), ()
-        case LeaseUnavailable():
+        case facts.LeaseUnavailable():
             return replace(state, renewal=Renewal(own.now_ms + rules.retry_every_ms)), ()
-        case LeaseLost():
+        case facts.LeaseLost():
             return resting(own, rules), ()
-        case TailRead(tail) | AppendRefused(tail):
+        case facts.TailRead(tail) | facts.AppendRefused(tail):
             return state, trimmed(tail)
-        case AppendAccepted(_, last_id):
+        case facts.AppendAccepted(_, last_id):
             return state, (TrimHeld(last_id),)
-        case HandOverRequested(to):
+        case facts.HandOverRequested(to):
             return Yielding(own), (HandOverLease(to),)
-        case Isolated() | StopRequested():
-            return Yielding(own, to_stop=isinstance(fact, StopRequested)), (ReleaseLease(),)
+        case facts.Isolated() | facts.StopRequested():
+            return Yielding(own, to_stop=isinstance(fact, facts.StopRequested)), (ReleaseLease(),)
         case _:
             return state, ()

@@ -9,28 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lockstep.events import OutputId
-from lockstep.leader.protocol.facts import (
-    AppendAccepted,
-    AppendRefused,
-    AppendUnknown,
-    BeginningAccepted,
-    BeginningRequested,
-    ClaimRefused,
-    Fact,
-    HandOverRequested,
-    Isolated,
-    LeaseAcquired,
-    LeaseLost,
-    LeaseRefused,
-    LeaseRenewed,
-    LeaseUnavailable,
-    RowsHeld,
-    StopRequested,
-    Tail,
-    TailRead,
-    TailUnavailable,
-    TimePassed,
-)
+from lockstep.leader.protocol import facts
 from lockstep.leader.protocol.instructions import (
     AcquireLease,
     AppendBeginning,
@@ -47,32 +26,32 @@ from lockstep.leader.protocol.moves import later, resting, trimmed
 from lockstep.leader.protocol.states import Leading, Renewal, Rules, Step, Yielding
 
 
-def on_leading(state: Leading, fact: Fact, rules: Rules) -> Step:
+def on_leading(state: Leading, fact: facts.Fact, rules: Rules) -> Step:
     """See `machine.advance`."""
     match fact:
-        case RowsHeld():
+        case facts.RowsHeld():
             return publish_next(state)
-        case TimePassed():
+        case facts.TimePassed():
             return _when_due(state)
-        case AppendAccepted():
+        case facts.AppendAccepted():
             return _accepted(state, fact)
-        case BeginningRequested() if state.is_idle:
+        case facts.BeginningRequested() if state.is_idle:
             return replace(state, in_flight=True), (AppendBeginning(state.permit),)
-        case BeginningAccepted(sequence) if sequence > state.permit.expected_sequence:
+        case facts.BeginningAccepted(sequence) if sequence > state.permit.expected_sequence:
             return publish_next(_moved(state, sequence, state.published))
-        case AppendRefused(tail) | ClaimRefused(tail):
+        case facts.AppendRefused(tail) | facts.ClaimRefused(tail):
             return _told(state, tail, rules)
-        case AppendUnknown() if state.in_flight:
+        case facts.AppendUnknown() if state.in_flight:
             return replace(state, in_flight=False, doubtful=True, reading=True), (ReadTail(),)
-        case TailRead(tail):
+        case facts.TailRead(tail):
             return _told(state, tail, rules)
-        case TailUnavailable():
+        case facts.TailUnavailable():
             at_ms = state.own.now_ms + rules.retry_every_ms
             return replace(state, reading=False, read_at_ms=at_ms), ()
-        case HandOverRequested(to):
+        case facts.HandOverRequested(to):
             ended = TermEnded(f"handed over to {to}")
             return Yielding(state.own), (ended, HandOverLease(to))
-        case Isolated() | StopRequested():
+        case facts.Isolated() | facts.StopRequested():
             return _leave(state, fact)
         case _:
             return _about_lease(state, fact, rules)
@@ -88,7 +67,7 @@ def publish_next(state: Leading) -> Step:
     return replace(state, in_flight=True), (Publish(state.permit, state.published),)
 
 
-def _accepted(state: Leading, fact: AppendAccepted) -> Step:
+def _accepted(state: Leading, fact: facts.AppendAccepted) -> Step:
     trim = TrimHeld(fact.last_id)
     if fact.sequence <= state.permit.expected_sequence:
         return state, (trim,)  # of an earlier term of ours
@@ -103,7 +82,7 @@ def _moved(state: Leading, sequence: int, published: OutputId | None) -> Leading
     return replace(state, permit=permit, published=published, in_flight=False, doubtful=False)
 
 
-def _told(state: Leading, tail: Tail, rules: Rules) -> Step:
+def _told(state: Leading, tail: facts.Tail, rules: Rules) -> Step:
     """The log's end, after a refusal or a doubt."""
     if tail.epoch > state.permit.epoch:
         ended = TermEnded(f"epoch {tail.epoch} has claimed the log")
@@ -132,27 +111,27 @@ def _when_due(state: Leading) -> Step:
     return state, tuple(todo)
 
 
-def _about_lease(state: Leading, fact: Fact, rules: Rules) -> Step:
+def _about_lease(state: Leading, fact: facts.Fact, rules: Rules) -> Step:
     own = state.own
     match fact:
-        case LeaseRenewed() | LeaseAcquired():
+        case facts.LeaseRenewed() | facts.LeaseAcquired():
             return replace(
                 state, renewal=Renewal(own.now_ms + rules.renew_every_ms), lost=False
             ), ()
-        case LeaseUnavailable():
+        case facts.LeaseUnavailable():
             return replace(state, renewal=Renewal(own.now_ms + rules.retry_every_ms)), ()
-        case LeaseLost():
+        case facts.LeaseLost():
             # Its server may have forgotten everything: ask for it anew, and go on meanwhile.
             renewal = Renewal(own.now_ms, asked=True)
             return replace(state, renewal=renewal, lost=True), (AcquireLease(),)
-        case LeaseRefused() if state.lost:
+        case facts.LeaseRefused() if state.lost:
             return resting(own, rules), (TermEnded("somebody else has the lease"),)
         case _:
             return state, ()
 
 
-def _leave(state: Leading, fact: Isolated | StopRequested) -> Step:
-    stop = isinstance(fact, StopRequested)
+def _leave(state: Leading, fact: facts.Isolated | facts.StopRequested) -> Step:
+    stop = isinstance(fact, facts.StopRequested)
     ended = TermEnded("stopping" if stop else "cut off for too long")
     if state.lost and state.renewal.asked:
         return Yielding(state.own, asking=True, to_stop=stop), (ended,)

@@ -9,24 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from lockstep.leader.protocol import facts
 from lockstep.leader.protocol.candidate import on_candidate
 from lockstep.leader.protocol.claiming import on_claiming
-from lockstep.leader.protocol.facts import (
-    AppendRefused,
-    ClaimAccepted,
-    ClaimRefused,
-    ClaimUnknown,
-    Fact,
-    HandOverRequested,
-    Isolated,
-    LeaseAcquired,
-    LeaseGivenBack,
-    LeaseLost,
-    LeaseRefused,
-    LeaseUnavailable,
-    StopRequested,
-    TailRead,
-)
 from lockstep.leader.protocol.leading import on_leading
 from lockstep.leader.protocol.standby import on_standby
 from lockstep.leader.protocol.states import (
@@ -42,45 +27,45 @@ from lockstep.leader.protocol.states import (
 )
 from lockstep.leader.protocol.yielding import on_yielding
 
-TRANSITIONS: Final[frozenset[tuple[type[State], type[State], type[Fact]]]] = frozenset(
+TRANSITIONS: Final[frozenset[tuple[type[State], type[State], type[facts.Fact]]]] = frozenset(
     {
-        (Standby, Candidate, LeaseAcquired),
-        (Standby, Yielding, StopRequested),
-        (Standby, Stopped, StopRequested),
-        (Candidate, Claiming, TailRead),
-        (Candidate, Standby, LeaseLost),
-        (Candidate, Yielding, HandOverRequested),
-        (Candidate, Yielding, Isolated),
-        (Candidate, Yielding, StopRequested),
-        (Claiming, Leading, ClaimAccepted),
-        (Claiming, Candidate, ClaimRefused),
-        (Claiming, Candidate, ClaimUnknown),
-        (Claiming, Standby, LeaseLost),
-        (Claiming, Yielding, HandOverRequested),
-        (Claiming, Yielding, Isolated),
-        (Claiming, Yielding, StopRequested),
-        (Leading, Yielding, AppendRefused),
-        (Leading, Yielding, ClaimRefused),
-        (Leading, Yielding, TailRead),
-        (Leading, Yielding, HandOverRequested),
-        (Leading, Yielding, Isolated),
-        (Leading, Yielding, StopRequested),
-        (Leading, Standby, AppendRefused),
-        (Leading, Standby, ClaimRefused),
-        (Leading, Standby, TailRead),
-        (Leading, Standby, LeaseRefused),
-        (Yielding, Standby, LeaseGivenBack),
-        (Yielding, Standby, LeaseRefused),
-        (Yielding, Standby, LeaseUnavailable),
-        (Yielding, Stopped, LeaseGivenBack),
-        (Yielding, Stopped, LeaseRefused),
-        (Yielding, Stopped, LeaseUnavailable),
+        (Standby, Candidate, facts.LeaseAcquired),
+        (Standby, Yielding, facts.StopRequested),
+        (Standby, Stopped, facts.StopRequested),
+        (Candidate, Claiming, facts.TailRead),
+        (Candidate, Standby, facts.LeaseLost),
+        (Candidate, Yielding, facts.HandOverRequested),
+        (Candidate, Yielding, facts.Isolated),
+        (Candidate, Yielding, facts.StopRequested),
+        (Claiming, Leading, facts.ClaimAccepted),
+        (Claiming, Candidate, facts.ClaimRefused),
+        (Claiming, Candidate, facts.ClaimUnknown),
+        (Claiming, Standby, facts.LeaseLost),
+        (Claiming, Yielding, facts.HandOverRequested),
+        (Claiming, Yielding, facts.Isolated),
+        (Claiming, Yielding, facts.StopRequested),
+        (Leading, Yielding, facts.AppendRefused),
+        (Leading, Yielding, facts.ClaimRefused),
+        (Leading, Yielding, facts.TailRead),
+        (Leading, Yielding, facts.HandOverRequested),
+        (Leading, Yielding, facts.Isolated),
+        (Leading, Yielding, facts.StopRequested),
+        (Leading, Standby, facts.AppendRefused),
+        (Leading, Standby, facts.ClaimRefused),
+        (Leading, Standby, facts.TailRead),
+        (Leading, Standby, facts.LeaseRefused),
+        (Yielding, Standby, facts.LeaseGivenBack),
+        (Yielding, Standby, facts.LeaseRefused),
+        (Yielding, Standby, facts.LeaseUnavailable),
+        (Yielding, Stopped, facts.LeaseGivenBack),
+        (Yielding, Stopped, facts.LeaseRefused),
+        (Yielding, Stopped, facts.LeaseUnavailable),
     }
 )
 """Every way from one state to another and the fact that opens it."""
 
 
-def advance(state: State, fact: Fact, rules: Rules) -> Step:
+def advance(state: State, fact: facts.Fact, rules: Rules) -> Step:
     """What follows from a fact."""
     state = replace(state, own=state.own.after(fact))
     following, instructions = _dispatch(state, fact, rules)
@@ -90,7 +75,7 @@ def advance(state: State, fact: Fact, rules: Rules) -> Step:
     return following, instructions
 
 
-def _dispatch(state: State, fact: Fact, rules: Rules) -> Step:
+def _dispatch(state: State, fact: facts.Fact, rules: Rules) -> Step:
     match state:
         case Standby():
             return on_standby(state, fact, rules)

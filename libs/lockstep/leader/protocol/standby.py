@@ -4,21 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.leader.protocol.facts import (
-    AppendAccepted,
-    AppendRefused,
-    ClaimRefused,
-    DeferenceChanged,
-    Fact,
-    LeadOffered,
-    LeaseAcquired,
-    LeaseRefused,
-    LeaseUnavailable,
-    ReadinessChanged,
-    StopRequested,
-    TailRead,
-    TimePassed,
-)
+from lockstep.leader.protocol import facts
 from lockstep.leader.protocol.instructions import AcquireLease, ReadTail, TrimHeld
 from lockstep.leader.protocol.moves import resting, trimmed
 from lockstep.leader.protocol.states import (
@@ -32,25 +18,25 @@ from lockstep.leader.protocol.states import (
 )
 
 
-def on_standby(state: Standby, fact: Fact, rules: Rules) -> Step:
+def on_standby(state: Standby, fact: facts.Fact, rules: Rules) -> Step:
     """See `machine.advance`."""
     own = state.own
     match fact:
-        case TimePassed():
+        case facts.TimePassed():
             return _try_when_due(state)
-        case LeadOffered() | ReadinessChanged(True) | DeferenceChanged(False):
+        case facts.LeadOffered() | facts.ReadinessChanged(True) | facts.DeferenceChanged(False):
             # The wait that was meant for others is over.
             return _try_when_due(replace(state, next_try_ms=own.now_ms))
-        case LeaseAcquired() if state.asking:
+        case facts.LeaseAcquired() if state.asking:
             renewal = Renewal(own.now_ms + rules.renew_every_ms)
             return Candidate(own, renewal), (ReadTail(),)
-        case LeaseRefused() | LeaseUnavailable() if state.asking:
+        case facts.LeaseRefused() | facts.LeaseUnavailable() if state.asking:
             return resting(own, rules), ()
-        case TailRead(tail) | AppendRefused(tail) | ClaimRefused(tail):
+        case facts.TailRead(tail) | facts.AppendRefused(tail) | facts.ClaimRefused(tail):
             return state, trimmed(tail)
-        case AppendAccepted(_, last_id):
+        case facts.AppendAccepted(_, last_id):
             return state, (TrimHeld(last_id),)  # of a term that has ended meanwhile
-        case StopRequested():
+        case facts.StopRequested():
             return (Yielding(own, asking=True, to_stop=True) if state.asking else Stopped(own)), ()
         case _:
             return state, ()

@@ -6,13 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from lockstep.events import OutputId
-from lockstep.leader.protocol.facts import (
-    DeferenceChanged,
-    Fact,
-    ReadinessChanged,
-    RowsHeld,
-    TimePassed,
-)
+from lockstep.leader.protocol import facts
 from lockstep.leader.protocol.instructions import Instruction
 from lockstep.leader.protocol.permit import Permit
 
@@ -45,16 +39,16 @@ class Own:
         """It is ready, or nobody who is ready is there."""
         return self.ready or not self.defers
 
-    def after(self, fact: Fact) -> Own:
+    def after(self, fact: facts.Fact) -> Own:
         """With what the fact tells about the replica itself."""
         match fact:
-            case TimePassed(now_ms):
+            case facts.TimePassed(now_ms):
                 return replace(self, now_ms=now_ms)
-            case ReadinessChanged(ready):
+            case facts.ReadinessChanged(ready):
                 return replace(self, ready=ready)
-            case DeferenceChanged(defers):
+            case facts.DeferenceChanged(defers):
                 return replace(self, defers=defers)
-            case RowsHeld(up_to):
+            case facts.RowsHeld(up_to):
                 return replace(self, held=up_to)
             case _:
                 return self

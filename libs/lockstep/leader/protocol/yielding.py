@@ -4,37 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.leader.protocol.facts import (
-    AppendAccepted,
-    AppendRefused,
-    ClaimRefused,
-    Fact,
-    LeaseAcquired,
-    LeaseGivenBack,
-    LeaseRefused,
-    LeaseUnavailable,
-    StopRequested,
-    TailRead,
-)
+from lockstep.leader.protocol import facts
 from lockstep.leader.protocol.instructions import ReleaseLease, TrimHeld
 from lockstep.leader.protocol.moves import resting, trimmed
 from lockstep.leader.protocol.states import Rules, State, Step, Stopped, Yielding
 
 
-def on_yielding(state: Yielding, fact: Fact, rules: Rules) -> Step:
+def on_yielding(state: Yielding, fact: facts.Fact, rules: Rules) -> Step:
     """See `machine.advance`."""
     match fact:
-        case LeaseAcquired() if state.asking:
+        case facts.LeaseAcquired() if state.asking:
             return replace(state, asking=False), (ReleaseLease(),)
-        case LeaseRefused() | LeaseUnavailable() if state.asking:
+        case facts.LeaseRefused() | facts.LeaseUnavailable() if state.asking:
             return _done(state, rules), ()
-        case LeaseGivenBack() if not state.asking:
+        case facts.LeaseGivenBack() if not state.asking:
             return _done(state, rules), ()
-        case StopRequested():
+        case facts.StopRequested():
             return replace(state, to_stop=True), ()
-        case TailRead(tail) | AppendRefused(tail) | ClaimRefused(tail):
+        case facts.TailRead(tail) | facts.AppendRefused(tail) | facts.ClaimRefused(tail):
             return state, trimmed(tail)
-        case AppendAccepted(_, last_id):
+        case facts.AppendAccepted(_, last_id):
             return state, (TrimHeld(last_id),)
         case _:
             return state, ()
