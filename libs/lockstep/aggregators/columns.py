@@ -96,7 +96,6 @@ class Aggregates:
         return found
 
     def move(self, moved: Ids, groups: int) -> None:
-        """Groups got new ids."""
         for accumulator in self._accumulators:
             accumulator.move(moved, groups)
 
@@ -128,7 +127,6 @@ class Aggregates:
             accumulator.load(groups, [state[place] for state in states])
 
     def reserve(self, groups: int, realms: int, places: int) -> None:
-        """Makes room."""
         for accumulator in self._accumulators:
             accumulator.reserve(groups, realms, places)
 

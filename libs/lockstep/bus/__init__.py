@@ -21,12 +21,7 @@ from lockstep.bus.contract import (
     Subscription,
     Topics,
 )
-from lockstep.bus.errors import (
-    LogFullError,
-    LogGoneError,
-    NoRoomError,
-    RecordTooLargeError,
-)
+from lockstep.bus.errors import LogFullError, LogGoneError, NoRoomError, RecordTooLargeError
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.opening import open_bus
 from lockstep.bus.subjects import (

@@ -30,7 +30,6 @@ class QueuedSubscription:
             yield message
 
     async def close(self) -> None:
-        """Stops it; idempotent."""
         if not self._closed:
             self._closed = True
             self._queue.put_nowait(None)

@@ -15,7 +15,6 @@ class SystemClock:
     """Reads the operating system's clocks."""
 
     def now_ms(self) -> int:
-        """Milliseconds since 1970-01-01 UTC."""
         return time.time_ns() // _NANOSECONDS_PER_MS
 
     def monotonic_ms(self) -> int:
@@ -31,11 +30,9 @@ class SystemRandomness:
     """Unpredictable."""
 
     def uuid_hex(self) -> str:
-        """A version 4 UUID as 32 lower-case hex digits."""
         return uuid.uuid4().hex
 
     def fraction(self) -> float:
-        """A float in [0.0, 1.0)."""
         return random.random()
 
     def secret(self) -> str:

@@ -99,7 +99,6 @@ class SeededRandomness:
         return uuid.UUID(int=self._random.getrandbits(128), version=4).hex
 
     def fraction(self) -> float:
-        """A float in [0.0, 1.0)."""
         return self._random.random()
 
     def secret(self) -> str:

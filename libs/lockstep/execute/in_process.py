@@ -48,7 +48,6 @@ class InProcessExecutor:
 
     @property
     def position(self) -> Position:
-        """The last folded position."""
         return self._executor.position
 
     def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
@@ -62,11 +61,9 @@ class InProcessExecutor:
         return result
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
-        """Reads the state."""
         return self._ask(lambda executor: executor.on_demand(text))
 
     def snapshot(self) -> bytes:
-        """The state at `position`."""
         return self._ask(lambda executor: executor.snapshot())
 
     def restore(self, snapshot: Bytes) -> None:
@@ -82,7 +79,6 @@ class InProcessExecutor:
         self._executor.enable_playback(on, idle_ms, increment_ms)
 
     def take_observations(self) -> list[Observation]:
-        """What was observed since the last call, in order."""
         return self._executor.take_observations()
 
     def close(self) -> None:

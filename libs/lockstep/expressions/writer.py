@@ -157,7 +157,7 @@ class Writer(Locals):
             return Code("e.timestamp_ms", LONG, nullable=False, atom=True)
         argument = call.arguments[0]
         if isinstance(argument, ast.Variable):
-            argument = ast.EventReference(argument.name, argument.index, argument.at)
+            argument = ast.EventReference(argument.name, argument.index, at=argument.at)
         assert isinstance(argument, ast.EventReference)
         event = self.bind_event(argument)
         return Code(f"(None if {event} is None else {event}.timestamp_ms)", LONG)

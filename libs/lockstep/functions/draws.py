@@ -34,7 +34,6 @@ class Draws:
         return hashlib.blake2b(seed.encode(), digest_size=16).digest()
 
     def fraction(self) -> float:
-        """A float in [0.0, 1.0)."""
         bits = int.from_bytes(self.digest()[:8], "big") >> (64 - _FRACTION_BITS)
         return bits / float(1 << _FRACTION_BITS)
 

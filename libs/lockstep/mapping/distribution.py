@@ -92,7 +92,7 @@ def destinations(sink: ast.Annotation) -> list[ast.Annotation]:
     for place in places:
         own = {element.key for element in place.elements}
         common = tuple(element for element in sink.elements if element.key not in own)
-        merged.append(ast.Annotation(sink.name, place.elements + common, inner, sink.at))
+        merged.append(ast.Annotation(sink.name, place.elements + common, inner, at=sink.at))
     return merged
 
 

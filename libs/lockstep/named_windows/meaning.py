@@ -36,7 +36,6 @@ class NamedWindow:
                 self._kinds = (CURRENT, EXPIRED)
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """Takes a chunk of current events."""
         self.window.process(chunk)
 
     def _leave(self, chunk: list[StreamEvent]) -> None:
@@ -46,7 +45,6 @@ class NamedWindow:
             self.emit(kept)
 
     def content(self) -> Iterable[StreamEvent]:
-        """The findable content, in order."""
         return self.window.content()
 
     def start(self) -> None:

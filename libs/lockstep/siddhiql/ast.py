@@ -1,8 +1,4 @@
-"""The typed syntax tree of SiddhiQL (grammar 1-14): plain frozen data, no behaviour.
-
-Every node that an error may point at carries `at`, its place in the text; places do not take part
-in equality, so that printing and parsing again gives an equal tree.
-"""
+"""The typed syntax tree of SiddhiQL (grammar 1-14): plain frozen data, no behaviour."""
 
 from __future__ import annotations
 
@@ -23,6 +19,14 @@ class Location:
 NOWHERE = Location()
 
 
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What an error may point at. Its place in the text takes no part in equality, so that printing
+    and parsing again gives an equal tree."""
+
+    at: Location = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
 # --- annotations (grammar 5) -------------------------------------------------------------------
 
 
@@ -35,13 +39,12 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(Node):
     """`@name(elements, nested annotations)`; app annotations have names starting with `app:`."""
 
     name: str
     elements: tuple[Element, ...] = ()
     annotations: tuple[Annotation, ...] = ()
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
     def get(self, key: str) -> str | None:
         """Value of a key compared without case, or None."""
@@ -65,13 +68,12 @@ class Annotation:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Node):
     """A literal. Time literals are long constants with `is_time` set (grammar 3.5)."""
 
     value: str | int | float | bool
     type: AttributeType
     is_time: bool = False
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class EventIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Node):
     """An attribute reference: `attr`, `S.attr`, `e1[0].attr`, `#inner.attr`, `!fault.attr`.
 
     `source` keeps the prefix of inner and fault streams (`#S`, `!S`).
@@ -92,20 +94,18 @@ class Variable:
     name: str
     source: str | None = None
     index: EventIndex | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class EventReference:
+class EventReference(Node):
     """A whole event: `e1`, `e1[2]`, `T`; only inside `is null` and eventTimestamp(e)."""
 
     source: str
     index: EventIndex | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionCall:
+class FunctionCall(Node):
     """`ns:name(arguments)`; aggregators look the same (the checker tells them apart).
 
     `star` is `f(*)`.
@@ -115,7 +115,6 @@ class FunctionCall:
     arguments: tuple[Expression, ...] = ()
     namespace: str | None = None
     star: bool = False
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 class ArithmeticOperator(StrEnum):
@@ -140,66 +139,59 @@ class CompareOperator(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(Node):
     """left operator right."""
 
     operator: ArithmeticOperator
     left: Expression
     right: Expression
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(Node):
     """left operator right, giving bool."""
 
     operator: CompareOperator
     left: Expression
     right: Expression
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class And:
+class And(Node):
     """left and right; null counts as false."""
 
     left: Expression
     right: Expression
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class Or(Node):
     """left or right; null counts as false."""
 
     left: Expression
     right: Expression
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Not(Node):
     """not operand; not of null is true."""
 
     operand: Expression
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class IsNull:
+class IsNull(Node):
     """operand is null; the operand is an attribute, a function call or an event reference."""
 
     operand: Variable | FunctionCall | EventReference
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class InTable:
+class InTable(Node):
     """condition in Table: true when some row makes the condition true (semantics 10)."""
 
     condition: Expression
     table: str
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 Expression = (
@@ -221,32 +213,29 @@ Expression = (
 
 
 @dataclass(frozen=True, slots=True)
-class AttributeDefinition:
+class AttributeDefinition(Node):
     """`name type`."""
 
     name: str
     type: AttributeType
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class StreamDefinition:
+class StreamDefinition(Node):
     """`define stream`."""
 
     name: str
     attributes: tuple[AttributeDefinition, ...]
     annotations: tuple[Annotation, ...] = ()
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class TableDefinition:
+class TableDefinition(Node):
     """`define table`."""
 
     name: str
     attributes: tuple[AttributeDefinition, ...]
     annotations: tuple[Annotation, ...] = ()
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 class EventSelection(StrEnum):
@@ -258,7 +247,7 @@ class EventSelection(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class WindowDefinition:
+class WindowDefinition(Node):
     """`define window N (…) fn(args) output … events`; output None means all (grammar 6.3)."""
 
     name: str
@@ -266,28 +255,25 @@ class WindowDefinition:
     window: FunctionCall
     output: EventSelection | None = None
     annotations: tuple[Annotation, ...] = ()
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class TriggerDefinition:
+class TriggerDefinition(Node):
     """`define trigger N at …`: every_ms, or a cron text, or 'start'."""
 
     name: str
     every_ms: int | None = None
     expression: str | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionDefinition:
+class FunctionDefinition(Node):
     """`define function f[language] return type { body }`."""
 
     name: str
     language: str
     returns: AttributeType
     body: str
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 class Granularity(StrEnum):
@@ -303,7 +289,7 @@ class Granularity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AggregationDefinition:
+class AggregationDefinition(Node):
     """`define aggregation N from … select … group by … aggregate by … every …`.
 
     `every` lists the granularities as written; `is_range` is the `a ... b` form (two entries).
@@ -316,7 +302,6 @@ class AggregationDefinition:
     is_range: bool = False
     aggregate_by: Variable | None = None
     annotations: tuple[Annotation, ...] = ()
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 Definition = (
@@ -333,40 +318,36 @@ Definition = (
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Node):
     """`[expression]`."""
 
     condition: Expression
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class StreamFunction:
+class StreamFunction(Node):
     """`#ns:name(args)`: a stream function or stream processor."""
 
     call: FunctionCall
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class WindowHandler:
+class WindowHandler(Node):
     """`#window.name(args)`; extensions carry a namespace (`#window.unique:ever`)."""
 
     call: FunctionCall
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 Handler = Filter | StreamFunction | WindowHandler
 
 
 @dataclass(frozen=True, slots=True)
-class StreamInput:
+class StreamInput(Node):
     """One source with its handlers in order. `source` keeps the `#`/`!` prefix of inner/fault."""
 
     source: str
     handlers: tuple[Handler, ...] = ()
     alias: str | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 class JoinType(StrEnum):
@@ -387,17 +368,16 @@ class JoinTrigger(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class Range(Node):
     """`within a[, b] per g` of aggregation joins and on-demand queries (semantics 17.3)."""
 
     start: Expression
     end: Expression | None
     per: Expression
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class JoinInput:
+class JoinInput(Node):
     """left jointype right [on …] [within … per …]."""
 
     left: StreamInput
@@ -406,20 +386,18 @@ class JoinInput:
     trigger: JoinTrigger = JoinTrigger.BOTH
     on: Expression | None = None
     range: Range | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class StreamState:
+class StreamState(Node):
     """`[reference =] S[filter]#fn(…)`: one event of a stream (grammar 8.3)."""
 
     stream: StreamInput
     reference: str | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class CountState:
+class CountState(Node):
     """A repeated state: `<m:n>`, and `+ * ?` of sequences. max None is unbounded.
 
     `spelling` keeps how it was written ('<>', '+', '*', '?').
@@ -429,64 +407,57 @@ class CountState:
     min: int
     max: int | None
     spelling: str = "<>"
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class AbsentState:
+class AbsentState(Node):
     """`not S[f] [for t]`; for_ms None is the untimed absence beside `and`."""
 
     stream: StreamInput
     for_ms: int | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class LogicalState:
+class LogicalState(Node):
     """left and|or right; exactly two sides, each a StreamState or an AbsentState."""
 
     left: StreamState | AbsentState
     right: StreamState | AbsentState
     is_and: bool
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class EveryState:
+class EveryState(Node):
     """`every x` or `every (chain)`."""
 
     state: StateElement
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class ChainState:
+class ChainState(Node):
     """a -> b (pattern) or a, b (sequence); also a parenthesised chain."""
 
     elements: tuple[StateElement, ...]
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 StateElement = StreamState | CountState | AbsentState | LogicalState | EveryState | ChainState
 
 
 @dataclass(frozen=True, slots=True)
-class StateInput:
+class StateInput(Node):
     """A pattern or a sequence with its overall `within`."""
 
     element: StateElement
     is_sequence: bool
     within_ms: int | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class AnonymousInput:
+class AnonymousInput(Node):
     """`from (from … return)`: parsed, refused by the checker (grammar 8.5)."""
 
     query: Query
     handlers: tuple[Handler, ...] = ()
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 Input = StreamInput | JoinInput | StateInput | AnonymousInput
@@ -496,12 +467,11 @@ Input = StreamInput | JoinInput | StateInput | AnonymousInput
 
 
 @dataclass(frozen=True, slots=True)
-class OutputAttribute:
+class OutputAttribute(Node):
     """`expression [as name]`; name None only for plain attribute references."""
 
     expression: Expression
     name: str | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,7 +483,7 @@ class OrderBy:
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(Node):
     """`select` with its clauses; attributes None is `*` (or no select at all)."""
 
     attributes: tuple[OutputAttribute, ...] | None = None
@@ -523,7 +493,6 @@ class Selector:
     limit: Constant | None = None
     offset: Constant | None = None
     explicit: bool = True
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 class RateKind(StrEnum):
@@ -536,13 +505,12 @@ class RateKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class OutputRate:
+class OutputRate(Node):
     """`output [kind] every events|time`; exactly one of every_events and every_ms is set."""
 
     kind: RateKind
     every_events: int | None = None
     every_ms: int | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -554,59 +522,54 @@ class SetItem:
 
 
 @dataclass(frozen=True, slots=True)
-class InsertInto:
+class InsertInto(Node):
     """`insert [kind] into target`; target keeps `#`/`!`."""
 
     target: str
     events: EventSelection | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteFrom:
+class DeleteFrom(Node):
     """`delete table [for …] on condition`."""
 
     target: str
     on: Expression | None
     events: EventSelection | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateTable:
+class UpdateTable(Node):
     """`update table [for …] [set …] on condition`."""
 
     target: str
     on: Expression | None
     set: tuple[SetItem, ...] | None = None
     events: EventSelection | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateOrInsert:
+class UpdateOrInsert(Node):
     """`update or insert into table [for …] [set …] on condition`."""
 
     target: str
     on: Expression | None
     set: tuple[SetItem, ...] | None = None
     events: EventSelection | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class ReturnEvents:
+class ReturnEvents(Node):
     """`return [kind]`: only inside anonymous streams and on-demand queries."""
 
     events: EventSelection | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 Action = InsertInto | DeleteFrom | UpdateTable | UpdateOrInsert | ReturnEvents
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class Query(Node):
     """from … select … output … action."""
 
     input: Input
@@ -614,16 +577,14 @@ class Query:
     action: Action
     rate: OutputRate | None = None
     annotations: tuple[Annotation, ...] = ()
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class ValueKey:
+class ValueKey(Node):
     """`expression of S`."""
 
     expression: Expression
     stream: str
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -635,22 +596,20 @@ class RangeCase:
 
 
 @dataclass(frozen=True, slots=True)
-class RangeKey:
+class RangeKey(Node):
     """`c as 'l' or c2 as 'l2' of S`."""
 
     cases: tuple[RangeCase, ...]
     stream: str
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(Node):
     """`partition with (…) begin … end`."""
 
     keys: tuple[ValueKey | RangeKey, ...]
     queries: tuple[Query, ...]
     annotations: tuple[Annotation, ...] = ()
-    at: Location = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -666,7 +625,7 @@ class App:
 
 
 @dataclass(frozen=True, slots=True)
-class OnDemandQuery:
+class OnDemandQuery(Node):
     """A query on the present content of a store; `source` None for the writing forms.
 
     action None means find.
@@ -677,4 +636,3 @@ class OnDemandQuery:
     action: Action | None = None
     on: Expression | None = None
     range: Range | None = None
-    at: Location = field(default=NOWHERE, compare=False, repr=False)

@@ -14,10 +14,7 @@ from lockstep.store.contract import (
     Store,
     Written,
 )
-from lockstep.store.naming import (
-    cursor_name,
-    revision_id,
-)
+from lockstep.store.naming import cursor_name, revision_id
 from lockstep.store.opening import open_store
 from lockstep.store.rules import needed
 from lockstep.store.stored import OWN_SETTINGS, StoredDeployment

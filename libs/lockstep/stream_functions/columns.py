@@ -34,7 +34,6 @@ class _Site(Probe):
         self.registered = False
 
     def now_ms(self) -> int:
-        """The app clock."""
         return self.now
 
     def register(self, name: str, operator: Any) -> None:
@@ -129,6 +128,5 @@ class HostedFunction:
             yield f"{path}/{self._path}", self._link(realm).snapshot()
 
     def load(self, paths: Iterator[tuple[int, str]], states: dict[str, Any]) -> None:
-        """Takes over what `store` gave."""
         for realm, path in paths if self.has_state else ():
             self._link(realm).restore(states[f"{path}/{self._path}"])

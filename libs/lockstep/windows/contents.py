@@ -72,7 +72,6 @@ class FirstOfKey(LatestOfKey):
     """The first event of each key."""
 
     def add(self, event: StreamEvent) -> None:
-        """Takes an event."""
         self._events.setdefault(self._key_of(event), event)
 
 

@@ -14,10 +14,7 @@ from weakref import WeakValueDictionary
 
 from lockstep.bus import Bus, LogName
 from lockstep.clock import Clock
-from lockstep.control import (
-    DEPLOYMENTS_CHANGED,
-    log_of,
-)
+from lockstep.control import DEPLOYMENTS_CHANGED, log_of
 from lockstep.execute.reference.rehearsal import rehearse
 from lockstep.frame import Offload, Problem
 from lockstep.plan import AppPlan, Plans
@@ -180,7 +177,6 @@ class DesiredState:
         return None if found is None else log_of(found)
 
     async def placements(self) -> Mapping[str, Sequence[str]]:
-        """Nodes by app."""
         return await self._store.deployments.placements()
 
     async def nudge(self) -> None:

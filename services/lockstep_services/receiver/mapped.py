@@ -113,7 +113,7 @@ def _carried(mapping: ast.Annotation, kind: str) -> ast.Annotation:
     if kind == "keyvalue":
         kept = (e for e in mapping.elements if (e.key or "").lower() != CAST)
         elements = (*kept, ast.Element(CAST, "true"))
-    return ast.Annotation(mapping.name, elements, mapping.annotations, mapping.at)
+    return ast.Annotation(mapping.name, elements, mapping.annotations, at=mapping.at)
 
 
 def _entries(body: bytes) -> Any:

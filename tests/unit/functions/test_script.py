@@ -13,7 +13,8 @@ from lockstep.testing import VirtualApp
 
 def script(body: str, returns: str = "int", language: str = "python") -> ast.FunctionDefinition:
     """A definition named f."""
-    return ast.FunctionDefinition("f", language, AttributeType(returns), body, ast.Location(3, 5))
+    at = ast.Location(3, 5)
+    return ast.FunctionDefinition("f", language, AttributeType(returns), body, at=at)
 
 
 def test_the_body_sees_its_arguments_as_data() -> None:

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.bus.contract import (
-    DeadLetters,
-    Ingress,
-    InputLog,
-    LogName,
-    Mailbox,
-    OutputLog,
-    Topics,
-)
+from lockstep.bus.contract import InputLog, LogName, Mailbox, OutputLog
 from lockstep.bus.errors import LogGoneError
 from lockstep.bus.memory.carrier import MemoryCarrier
 from lockstep.bus.memory.dead_letters import MemoryDeadLetters
@@ -39,10 +31,10 @@ class MemoryBus:
         self.link = Link(name)
         self._carrier = carrier
         letters = carrier.log(DEAD_ALL, max_bytes=limits.dead_letters_max_bytes)
-        self._dead_letters = MemoryDeadLetters(letters, self.link)
+        self.dead_letters = MemoryDeadLetters(letters, self.link)
         door = carrier.log(INGRESS_ALL, max_bytes=limits.ingress_max_bytes)
-        self._ingress = MemoryIngress(door, carrier, self.link)
-        self._topics = MemoryTopics(carrier, self.link, self._ingress)
+        self.ingress = MemoryIngress(door, carrier, self.link)
+        self.topics = MemoryTopics(carrier, self.link, self.ingress)
 
     async def input_log(self, name: LogName, *, make: bool = True) -> InputLog:
         self.link.send()
@@ -68,23 +60,11 @@ class MemoryBus:
         self._carrier.remove(output_subject(name))
 
     async def mailbox(self, pattern: str, name: str) -> Mailbox:
-        return self._topics.open_mailbox(pattern, name)
-
-    @property
-    def dead_letters(self) -> DeadLetters:
-        return self._dead_letters
-
-    @property
-    def ingress(self) -> Ingress:
-        return self._ingress
-
-    @property
-    def topics(self) -> Topics:
-        return self._topics
+        return self.topics.open_mailbox(pattern, name)
 
     async def healthy(self) -> bool:
         return self.link.reachable
 
     async def close(self) -> None:
-        self._topics.close()
+        self.topics.close()
         self.link.reachable = False

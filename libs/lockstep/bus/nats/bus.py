@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.bus.contract import (
-    DeadLetters,
-    Ingress,
-    InputLog,
-    LogName,
-    Mailbox,
-    OutputLog,
-    Topics,
-)
+from lockstep.bus.contract import InputLog, LogName, Mailbox, OutputLog
 from lockstep.bus.errors import LogGoneError
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.address import parse_address
@@ -49,9 +41,9 @@ class NatsBus:
         self._in_flight = InFlight(
             limits.max_pending_publishes, limits.max_pending_bytes, limits.publish_timeout_ms
         )
-        self._dead_letters = NatsDeadLetters(self._jetstream, randomness)
-        self._ingress = NatsIngress(self._jetstream, randomness)
-        self._topics = NatsTopics(self._jetstream, randomness, self._in_flight)
+        self.dead_letters = NatsDeadLetters(self._jetstream, randomness)
+        self.ingress = NatsIngress(self._jetstream, randomness)
+        self.topics = NatsTopics(self._jetstream, randomness, self._in_flight)
 
     @classmethod
     async def connect(
@@ -69,7 +61,7 @@ class NatsBus:
         )
         try:
             await bus._jetstream.ensure_stream(letters)
-            await bus._jetstream.ensure_stream(bus._ingress.stream())
+            await bus._jetstream.ensure_stream(bus.ingress.stream())
         except BaseException:
             await connection.close()
             raise
@@ -101,23 +93,11 @@ class NatsBus:
     async def mailbox(self, pattern: str, name: str) -> Mailbox:
         return await open_mailbox(self._jetstream, pattern, name)
 
-    @property
-    def dead_letters(self) -> DeadLetters:
-        return self._dead_letters
-
-    @property
-    def ingress(self) -> Ingress:
-        return self._ingress
-
-    @property
-    def topics(self) -> Topics:
-        return self._topics
-
     async def healthy(self) -> bool:
         return await self._connection.healthy()
 
     async def close(self) -> None:
-        await self._ingress.release()
+        await self.ingress.release()
         await self._connection.close()
 
     async def _ensure_log(self, stream: str, subject: str, *, forgets: bool) -> None:

@@ -8,14 +8,7 @@ import typer
 
 from lockstep.cli.commands.asking import asking
 from lockstep.cli.commands.options import AppName, AsJson
-from lockstep.cli.output import (
-    SHOWN_VERSION,
-    console,
-    counted,
-    print_json,
-    print_table,
-    show,
-)
+from lockstep.cli.output import SHOWN_VERSION, console, counted, print_json, print_table, show
 
 
 def undeploy(

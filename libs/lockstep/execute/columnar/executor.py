@@ -108,7 +108,6 @@ class ColumnarExecutor:
 
     @property
     def position(self) -> Position:
-        """The last folded position."""
         return self._position
 
     @property
@@ -220,5 +219,4 @@ class ColumnarExecutor:
         """Nothing to give back."""
 
     def take_observations(self) -> list[Observation]:
-        """What was observed since the last call, in order."""
         return [] if self._observer is None else self._observer.take()

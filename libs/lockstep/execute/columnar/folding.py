@@ -58,7 +58,6 @@ class Folding:
         self._hosted = [unit for unit in units if isinstance(unit, HostedQueries)]
 
     def start(self, clock_ms: int) -> None:
-        """The app starts with the next slice."""
         for part in self.parts:
             if isinstance(part, HostedQueries | Started):
                 part.start(clock_ms)

@@ -13,13 +13,7 @@ from dataclasses import dataclass, field
 
 from lockstep.columns.units import Unit
 from lockstep.execute.columnar.hosted.queries import HostedQueries, Members
-from lockstep.execute.columnar.sharing import (
-    Item,
-    Together,
-    components,
-    definitions_of,
-    touched,
-)
+from lockstep.execute.columnar.sharing import Item, Together, components, definitions_of, touched
 from lockstep.plan import AppPlan, QueryNode
 
 Parts = dict[Item, Sequence[Unit]]

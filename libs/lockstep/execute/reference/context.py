@@ -34,11 +34,9 @@ class EngineContext:
         self.inner = inner
 
     def now_ms(self) -> int:
-        """The app clock."""
         return self.engine.now
 
     def wall_ms(self) -> int:
-        """The log's wall clock."""
         return self.engine.wall
 
     def schedule(self, target: TimerTarget, due_ms: int, *, wall: bool = False) -> None:
@@ -71,7 +69,6 @@ class EngineContext:
 
     @property
     def is_siddhi_5_1(self) -> bool:
-        """Whether the app asks for the old engine's defects (@app:compat)."""
         return "compat" in self.engine.plan.checked.annotations
 
     def shared(

@@ -7,14 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lockstep.events import (
-    EventsRecord,
-    InputEvent,
-    LogEntry,
-    Position,
-    TickRecord,
-    WriteRecord,
-)
+from lockstep.events import EventsRecord, InputEvent, LogEntry, Position, TickRecord, WriteRecord
 from lockstep.events.codec import EncodedEntry
 from lockstep.execute.contract import SliceResult, WriteOutcome
 from lockstep.execute.observe import Observation
@@ -70,7 +63,6 @@ class ReferenceExecutor:
 
     @property
     def position(self) -> Position:
-        """The last folded position."""
         return self._position
 
     def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
@@ -121,7 +113,6 @@ class ReferenceExecutor:
         return on_demand.read(check_on_demand(text, self.plan.checked), self.engine)
 
     def snapshot(self) -> bytes:
-        """The state at `position`."""
         pieces = state.Pieces()
         self.write_snapshot(pieces)
         return pieces.joined()
@@ -137,7 +128,6 @@ class ReferenceExecutor:
         state.seal_into(sink, self._position, body)
 
     def restore(self, snapshot: state.Bytes) -> None:
-        """Takes over a snapshot of the same app."""
         position, body = state.unseal(snapshot)
         if not isinstance(body, dict) or not {"started", "seen", "engine"} <= body.keys():
             raise SnapshotError("the snapshot holds no executor's state")

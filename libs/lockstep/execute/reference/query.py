@@ -17,12 +17,7 @@ from lockstep.plan import PartitionNode
 from lockstep.rates.meaning import build_rate
 from lockstep.selection.meaning import Selector
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import (
-    CheckedJoin,
-    CheckedPattern,
-    CheckedQuery,
-    SourceKind,
-)
+from lockstep.siddhiql.checked import CheckedJoin, CheckedPattern, CheckedQuery, SourceKind
 from lockstep.streams.meaning import StreamInput
 from lockstep.tables.meaning import build_action as build_table_action
 

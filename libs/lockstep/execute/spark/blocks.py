@@ -100,7 +100,6 @@ class _File:
         self.size = 0
 
     def write(self, data: Buffer, /) -> None:
-        """Takes a buffer."""
         view = memoryview(data).cast("B")
         while view.nbytes:
             written = os.pwrite(self._descriptor, view, self.size)

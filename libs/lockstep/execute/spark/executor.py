@@ -89,7 +89,6 @@ class SparkExecutor:
 
     @property
     def position(self) -> Position:
-        """The last folded position."""
         return self._workers.position
 
     @property

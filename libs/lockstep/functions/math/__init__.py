@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from lockstep.siddhiql.catalogue.contract import (
-    Extension,
-    Parameter,
-)
+from lockstep.siddhiql.catalogue.contract import Extension, Parameter
 from lockstep.siddhiql.catalogue.signatures import (
     BOOL,
     DOUBLE,

@@ -183,7 +183,6 @@ class JoinedWindows:
             self._left.append((number, places[:left]))
 
     def settle(self) -> None:
-        """The slice is done: what left may be forgotten."""
         for number, places in self._left:
             self.held[number].places.give_back(places)
         self._left.clear()

@@ -58,18 +58,15 @@ class AbsenceTokens(TokenValues):
 
     @property
     def alive(self) -> Any:
-        """Which tokens wait somewhere."""
         return self._tokens[:, absences.STATE] > 0
 
     @property
     def first(self) -> Longs:
-        """When each token bound its first event."""
         found: Longs = self._tokens[:, absences.FIRST]
         return found
 
     @property
     def due_ms(self) -> int | None:
-        """When the next timer fires, or None."""
         return self._timers.due_ms
 
     # --- playing ---------------------------------------------------------------------------------
@@ -205,11 +202,9 @@ class AbsenceTokens(TokenValues):
         return token
 
     def begun(self, token: int, realm: int, first_ms: int) -> None:
-        """The token's first event."""
         self._tokens[token, absences.FIRST] = first_ms
 
     def stands(self, token: int, standing: Sequence[int]) -> None:
-        """Takes over what `standing` gave."""
         self._tokens[token, absences.DUE] = standing[3] + self.wait_ms
 
     def loaded(self, asked: Mapping[int, Sequence[Asked]]) -> None:

@@ -32,7 +32,6 @@ class Node:
 
     @property
     def is_optional(self) -> bool:
-        """Whether a token may pass without any event."""
         return self.kind == machine.COUNT and self.minimum == 0
 
     @property

@@ -10,12 +10,7 @@ from typing import Any
 from lockstep.events import AttributeType
 from lockstep.plan import java
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import (
-    CheckedHandler,
-    CheckedInput,
-    CheckedQuery,
-    CheckedStream,
-)
+from lockstep.siddhiql.checked import CheckedHandler, CheckedInput, CheckedQuery, CheckedStream
 
 _PLAIN: dict[ast.ArithmeticOperator, Callable[[Any, Any], Any]] = {
     ast.ArithmeticOperator.ADD: operator.add,

@@ -26,7 +26,6 @@ class Periods:
         self.next_ms: int | None = None
 
     def start(self, clock_ms: int) -> None:
-        """The app starts."""
         self.next_ms = clock_ms + self.every_ms
 
     def before(self, moments: Index, moves: Moves) -> Index:

@@ -12,12 +12,7 @@ from lockstep.rates.by_time.meaning import PeriodicRate
 from lockstep.rates.limiter import RateBase, loaded, saved
 from lockstep.selection.meaning import Row
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import (
-    CheckedJoin,
-    CheckedQuery,
-    CheckedStream,
-    SourceKind,
-)
+from lockstep.siddhiql.checked import CheckedJoin, CheckedQuery, CheckedStream, SourceKind
 
 
 def build_snapshot_rate(query: CheckedQuery, every_ms: int, context: Context) -> RateBase:

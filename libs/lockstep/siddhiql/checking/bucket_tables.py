@@ -74,5 +74,5 @@ def _table(
         f"{definition.name}_{suffix}",
         tuple(ast.AttributeDefinition(column.name, column.type) for column in columns),
         (replace(store, elements=elements), ast.Annotation("PrimaryKey", keys)),
-        definition.at,
+        at=definition.at,
     )

@@ -13,13 +13,7 @@ from lockstep.siddhiql.checking.expressions import condition, normalise
 from lockstep.siddhiql.checking.symbols import Symbols
 from lockstep.siddhiql.checking.window_expressions import check_window_expression
 from lockstep.siddhiql.scope import Scope, Shape, Source
-from lockstep.siddhiql.typing import (
-    described,
-    find_extension,
-    infer,
-    positioned,
-    unknown_extension,
-)
+from lockstep.siddhiql.typing import described, find_extension, infer, positioned, unknown_extension
 
 
 def stream_scope(symbols: Symbols, schema: StreamSchema, *names: str) -> Scope:

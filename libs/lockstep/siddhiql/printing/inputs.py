@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.printing.expressions import (
-    print_call,
-    print_expression,
-    print_time,
-)
+from lockstep.siddhiql.printing.expressions import print_call, print_expression, print_time
 from lockstep.siddhiql.printing.names import name, prefixed
 
 

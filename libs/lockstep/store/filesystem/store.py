@@ -51,7 +51,6 @@ class FileDeployments:
         self._placements = folder / "placements"
 
     async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
-        """Stores or replaces by app name."""
         return await asyncio.to_thread(self._put, deployment, epoch)
 
     def _put(self, deployment: Deployment, epoch: int) -> Written | Stale:
@@ -69,12 +68,10 @@ class FileDeployments:
             return Written()
 
     async def get(self, app: str) -> Deployment | None:
-        """The deployment or None."""
         path = self._apps / (_file_name(app) + _ABOUT)
         return await asyncio.to_thread(_deployment, path)
 
     async def list(self) -> Sequence[Deployment]:
-        """All, by name."""
         return await asyncio.to_thread(self._list)
 
     def _list(self) -> Sequence[Deployment]:
@@ -82,7 +79,6 @@ class FileDeployments:
         return sorted((d for d in found if d is not None), key=lambda d: d.app)
 
     async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
-        """Takes an app away."""
         return await asyncio.to_thread(self._remove, app, epoch, purge)
 
     def _remove(self, app: str, epoch: int, purge: bool) -> Written | Stale:
@@ -102,7 +98,6 @@ class FileDeployments:
             return Written()
 
     async def removed(self) -> Sequence[Removed]:
-        """Apps that are not deployed any more."""
         return await asyncio.to_thread(self._removed)
 
     def _removed(self) -> Sequence[Removed]:
@@ -113,7 +108,6 @@ class FileDeployments:
         return sorted((r for r in found if r is not None), key=lambda r: r.deployment.app)
 
     async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
-        """Which processors shall carry the app."""
         return await asyncio.to_thread(self._put_placement, app, list(nodes), epoch)
 
     def _put_placement(self, app: str, nodes: Sequence[str], epoch: int) -> Written | Stale:
@@ -126,7 +120,6 @@ class FileDeployments:
             return Written()
 
     async def placements(self) -> Mapping[str, Sequence[str]]:
-        """Nodes by app."""
         return await asyncio.to_thread(self._all_placements)
 
     def _all_placements(self) -> Mapping[str, Sequence[str]]:
@@ -167,7 +160,6 @@ class FileRevisions:
             return Written()
 
     async def mark_verified(self, revision_id: str) -> None:
-        """The revision counts from now on."""
         await asyncio.to_thread(self._mark, revision_id)
 
     def _mark(self, revision_id: str) -> None:
@@ -178,7 +170,6 @@ class FileRevisions:
                 write_file(path, msgspec.json.encode(replace(revision, verified=True)))
 
     async def list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
-        """Newest first."""
         return await asyncio.to_thread(self._list, app, group, partition)
 
     def _list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
@@ -186,7 +177,6 @@ class FileRevisions:
         return newest_first([r for r in self._all() if (r.app, r.group, r.partition) == wanted])
 
     async def groups(self, app: str) -> Sequence[tuple[str, int]]:
-        """Of which logs of an app there are any."""
         found = [r for r in await asyncio.to_thread(self._all) if r.app == app]
         return sorted({(r.group, r.partition) for r in found})
 
@@ -202,7 +192,6 @@ class FileRevisions:
         return state
 
     async def purge(self, app: str, group: str, partition: int, *, keep: int) -> int:
-        """Keeps the newest `keep` verified ones."""
         return await asyncio.to_thread(self._purge, app, group, partition, keep)
 
     def _purge(self, app: str, group: str, partition: int, keep: int) -> int:
@@ -210,7 +199,6 @@ class FileRevisions:
             return self._delete(purgeable(self._list(app, group, partition), keep))
 
     async def delete(self, revision_ids: Sequence[str]) -> int:
-        """Deletes those that are there."""
         wanted = frozenset(revision_ids)
         return await asyncio.to_thread(self._delete_all, lambda revision: revision.id in wanted)
 
@@ -235,14 +223,12 @@ class FileCursors:
         self._folder = folder
 
     async def get(self, sink: str) -> int:
-        """Sequence of the last delivered output record."""
         return await asyncio.to_thread(self._get, sink)
 
     def _get(self, sink: str) -> int:
         return _read(self._folder / (_file_name(sink) + _ABOUT), int) or 0
 
     async def put(self, sink: str, sequence: int) -> None:
-        """Moves the cursor; never back."""
         await asyncio.to_thread(self._put, sink, sequence)
 
     def _put(self, sink: str, sequence: int) -> None:
@@ -252,7 +238,6 @@ class FileCursors:
                 write_file(path, msgspec.json.encode(sequence))
 
     async def names(self, app: str) -> Sequence[str]:
-        """The names of an app's cursors."""
         return await asyncio.to_thread(self._names, app)
 
     def _names(self, app: str) -> Sequence[str]:
@@ -260,7 +245,6 @@ class FileCursors:
         return sorted(name for name in map(unquote, found) if is_of_app(name, app))
 
     async def delete(self, names: Sequence[str]) -> int:
-        """Forgets those that are there."""
         return await asyncio.to_thread(self._delete, names)
 
     def _delete(self, names: Sequence[str]) -> int:

@@ -36,7 +36,6 @@ class MemoryDeployments:
         self._shelf = shelf
 
     async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
-        """Stores or replaces by app name."""
         present = self._shelf.deployments.get(deployment.app)
         if not may_follow(deployment, present, self._shelf.removed.get(deployment.app)):
             return Stale(self._shelf.epoch)
@@ -48,15 +47,12 @@ class MemoryDeployments:
         return Written()
 
     async def get(self, app: str) -> Deployment | None:
-        """The deployment or None."""
         return self._shelf.deployments.get(app)
 
     async def list(self) -> Sequence[Deployment]:
-        """All, by name."""
         return [self._shelf.deployments[app] for app in sorted(self._shelf.deployments)]
 
     async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
-        """Takes an app away."""
         stale = self._shelf.passes(epoch)
         if stale is not None:
             return stale
@@ -69,11 +65,9 @@ class MemoryDeployments:
         return Written()
 
     async def removed(self) -> Sequence[Removed]:
-        """Apps that are not deployed any more."""
         return [self._shelf.removed[app] for app in sorted(self._shelf.removed)]
 
     async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
-        """Which processors shall carry the app."""
         stale = self._shelf.passes(epoch)
         if stale is not None:
             return stale
@@ -81,7 +75,6 @@ class MemoryDeployments:
         return Written()
 
     async def placements(self) -> Mapping[str, Sequence[str]]:
-        """Nodes by app."""
         return dict(self._shelf.placements)
 
 
@@ -92,7 +85,6 @@ class MemoryRevisions:
         self._shelf = shelf
 
     async def save(self, revision: Revision, state: bytes) -> Written | Stale:
-        """Stores state and metadata."""
         there = await self.list(revision.app, revision.group, revision.partition)
         newest = max((r.epoch for r in there), default=0)
         if revision.epoch < newest:
@@ -101,37 +93,31 @@ class MemoryRevisions:
         return Written()
 
     async def mark_verified(self, revision_id: str) -> None:
-        """The revision counts from now on."""
         if revision_id in self._shelf.revisions:
             revision, state = self._shelf.revisions[revision_id]
             self._shelf.revisions[revision_id] = (replace(revision, verified=True), state)
 
     async def list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
-        """Newest first."""
         wanted = (app, group, partition)
         found = [r for r, _ in self._shelf.revisions.values()]
         return newest_first([r for r in found if (r.app, r.group, r.partition) == wanted])
 
     async def groups(self, app: str) -> Sequence[tuple[str, int]]:
-        """Of which logs of an app there are any."""
         found = [r for r, _ in self._shelf.revisions.values() if r.app == app]
         return sorted({(r.group, r.partition) for r in found})
 
     async def load(self, revision_id: str) -> bytes:
-        """The state."""
         if revision_id not in self._shelf.revisions:
             raise LookupError(f"revision {revision_id} is gone")
         return self._shelf.revisions[revision_id][1]
 
     async def purge(self, app: str, group: str, partition: int, *, keep: int) -> int:
-        """Keeps the newest `keep` verified ones."""
         going = purgeable(await self.list(app, group, partition), keep)
         for revision in going:
             del self._shelf.revisions[revision.id]
         return len(going)
 
     async def delete(self, revision_ids: Sequence[str]) -> int:
-        """Deletes those that are there."""
         return sum(self._shelf.revisions.pop(one, None) is not None for one in revision_ids)
 
 
@@ -142,19 +128,15 @@ class MemoryCursors:
         self._shelf = shelf
 
     async def get(self, sink: str) -> int:
-        """Sequence of the last delivered output record."""
         return self._shelf.cursors.get(sink, 0)
 
     async def put(self, sink: str, sequence: int) -> None:
-        """Moves the cursor; never back."""
         self._shelf.cursors[sink] = max(sequence, self._shelf.cursors.get(sink, 0))
 
     async def names(self, app: str) -> Sequence[str]:
-        """The names of an app's cursors."""
         return sorted(name for name in self._shelf.cursors if is_of_app(name, app))
 
     async def delete(self, names: Sequence[str]) -> int:
-        """Forgets those that are there."""
         return sum(self._shelf.cursors.pop(name, None) is not None for name in names)
 
 
@@ -168,7 +150,6 @@ class MemoryStore:
         self.cursors = MemoryCursors(shelf)
 
     async def healthy(self) -> bool:
-        """Always."""
         return True
 
     async def close(self) -> None:

@@ -109,7 +109,6 @@ class PostgresDeployments:
             return Written()
 
     async def get(self, app: str) -> Deployment | None:
-        """The deployment or None."""
         async with available():
             row = await self._pool.fetchrow(
                 f"select {DEPLOYMENT_COLUMNS} from lockstep.deployments"  # noqa: S608
@@ -119,7 +118,6 @@ class PostgresDeployments:
         return None if row is None else StoredDeployment(**row).deployment
 
     async def list(self) -> Sequence[Deployment]:
-        """All, by name."""
         async with available():
             rows = await self._pool.fetch(
                 f"select {DEPLOYMENT_COLUMNS} from lockstep.deployments"  # noqa: S608
@@ -128,7 +126,6 @@ class PostgresDeployments:
         return [StoredDeployment(**row).deployment for row in rows]
 
     async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
-        """Takes an app away."""
         async with available(), self._pool.acquire() as connection, connection.transaction():
             stale = await _pass_epoch(connection, epoch)
             if stale is not None:
@@ -138,7 +135,6 @@ class PostgresDeployments:
             return Written()
 
     async def removed(self) -> Sequence[Removed]:
-        """Apps that are not deployed any more."""
         async with available():
             rows = await self._pool.fetch(
                 f"select purged, {DEPLOYMENT_COLUMNS} from lockstep.deployments"  # noqa: S608
@@ -147,7 +143,6 @@ class PostgresDeployments:
         return [Removed(StoredDeployment(*columns).deployment, purged) for purged, *columns in rows]
 
     async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
-        """Which processors shall carry the app."""
         async with available(), self._pool.acquire() as connection, connection.transaction():
             stale = await _pass_epoch(connection, epoch)
             if stale is not None:
@@ -161,7 +156,6 @@ class PostgresDeployments:
             return Written()
 
     async def placements(self) -> Mapping[str, Sequence[str]]:
-        """Nodes by app."""
         async with available():
             rows = await self._pool.fetch("select app, nodes from lockstep.placements")
         return {row["app"]: tuple(row["nodes"]) for row in rows}
@@ -215,20 +209,17 @@ class PostgresRevisions:
             return Written()
 
     async def mark_verified(self, revision_id: str) -> None:
-        """The revision counts from now on."""
         async with available():
             await self._pool.execute(
                 "update lockstep.revisions set verified = true where id = $1", revision_id
             )
 
     async def list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
-        """Newest first."""
         async with available():
             rows = await self._pool.fetch(LIST_REVISIONS, app, group, partition)
         return [Revision(*row) for row in rows]
 
     async def groups(self, app: str) -> Sequence[tuple[str, int]]:
-        """Of which logs of an app there are any."""
         async with available():
             rows = await self._pool.fetch(
                 "select distinct group_name, partition from lockstep.revisions where app = $1"
@@ -258,12 +249,10 @@ class PostgresRevisions:
         return state
 
     async def purge(self, app: str, group: str, partition: int, *, keep: int) -> int:
-        """Keeps the newest `keep` verified ones."""
         going = [r.id for r in purgeable(await self.list(app, group, partition), keep)]
         return await self._delete("id = any($1::text[])", going) if going else 0
 
     async def delete(self, revision_ids: Sequence[str]) -> int:
-        """Deletes those that are there."""
         return await self._delete("id = any($1::text[])", tuple(revision_ids))
 
     async def _delete(self, condition: str, value: object) -> int:
@@ -282,7 +271,6 @@ class PostgresCursors:
         self._pool = pool
 
     async def get(self, sink: str) -> int:
-        """Sequence of the last delivered output record."""
         async with available():
             found = await self._pool.fetchval(
                 "select sequence from lockstep.cursors where sink = $1", sink
@@ -290,7 +278,6 @@ class PostgresCursors:
         return int(found or 0)
 
     async def put(self, sink: str, sequence: int) -> None:
-        """Moves the cursor; never back."""
         async with available():
             await self._pool.execute(
                 "insert into lockstep.cursors as c (sink, sequence) values ($1, $2)"
@@ -301,7 +288,6 @@ class PostgresCursors:
             )
 
     async def names(self, app: str) -> Sequence[str]:
-        """The names of an app's cursors."""
         async with available():
             rows = await self._pool.fetch(
                 "select sink from lockstep.cursors where starts_with(sink, $1) order by sink",
@@ -310,7 +296,6 @@ class PostgresCursors:
         return [row["sink"] for row in rows]
 
     async def delete(self, names: Sequence[str]) -> int:
-        """Forgets those that are there."""
         async with available():
             done = await self._pool.execute(
                 "delete from lockstep.cursors where sink = any($1::text[])", tuple(names)
@@ -336,7 +321,6 @@ class PostgresStore:
         return cls(pool)
 
     async def healthy(self) -> bool:
-        """True when the server answers now."""
         try:
             async with available():
                 return bool(await self._pool.fetchval("select 1") == 1)
@@ -344,5 +328,4 @@ class PostgresStore:
             return False
 
     async def close(self) -> None:
-        """Disconnects."""
         self._pool.terminate()

@@ -12,12 +12,7 @@ from lockstep.frame import Offload
 from lockstep.operators.errors import SnapshotError
 from lockstep.store import Revision
 from lockstep_services.processor.replica.leading import Lead, Published, Reach
-from lockstep_services.processor.replica.origin import (
-    Fresh,
-    choose,
-    counting,
-    generation_at,
-)
+from lockstep_services.processor.replica.origin import Fresh, choose, counting, generation_at
 from lockstep_services.processor.replica.replica import Replica
 from lockstep_services.processor.replica.running import Beginning, Running, Wanted
 from lockstep_services.processor.replica.site import Site, Surroundings

@@ -93,7 +93,6 @@ class AppEngine:
 
     @property
     def position(self) -> Position:
-        """The last folded position."""
         return max(self._origin, self._executor.position)
 
     @property

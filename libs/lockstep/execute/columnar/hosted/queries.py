@@ -115,7 +115,6 @@ class HostedQueries:
     # --- folding ---------------------------------------------------------------------------------
 
     def start(self, clock_ms: int) -> None:
-        """The app starts with the next slice."""
         self._start_ms = clock_ms
 
     def is_due(self, found: Slice) -> bool:
@@ -188,7 +187,6 @@ class HostedQueries:
         states.timers += [each for each in engine.pending(paths) if each.path not in _APP_WIDE]
 
     def load(self, states: States) -> None:
-        """Takes over its state from the reference's form."""
         engine = self._engine
         for path, saved in states.operators.items():
             if owner_of(path) in self._owners:

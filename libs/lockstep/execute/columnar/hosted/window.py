@@ -79,7 +79,6 @@ class HostedWindow:
         return out.flow(chunks, rows, self._types)
 
     def due_ms(self) -> int | None:
-        """When the next timer fires, or None."""
         return self._engine.due_on(wall=not self._engine.is_playback)
 
     def wall_due_ms(self) -> int | None:
@@ -91,7 +90,6 @@ class HostedWindow:
         return self._window.snapshot()
 
     def load(self, state: Any) -> None:
-        """Takes over what `store` gave."""
         # What a columnar window packed comes as lists here.
         self._window.restore(encoding.decode(encoding.encode(state)))
 
