@@ -39,8 +39,8 @@ class Accumulator(Protocol):
     """Running values by group. Its states are the reference's, aggregator by aggregator."""
 
     needs_places: bool
-    """Whether it follows rows by their place: then `state_of` tells a group's state, and what is
-    held is fed again instead of being loaded."""
+    """Whether it follows rows by their place: then `state_of`, with the values that a group holds,
+    tells the group's state, and what is held is fed again instead of being loaded."""
 
     def reserve(self, groups: int, realms: int, places: int) -> None:
         """Makes room."""
@@ -62,9 +62,6 @@ class Accumulator(Protocol):
 
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
         """Takes over what `store` gave."""
-
-    def state_of(self, held: Column) -> Any:
-        """The state of a group that holds these values; only where it needs places."""
 
 
 class Leaves(NamedTuple):
@@ -172,9 +169,6 @@ class Grouped:
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
         parts = ([state[i] for state in states] for i in range(len(self.arrays)))
         self._put(groups, **dict(zip(self.arrays, parts, strict=True)))
-
-    def state_of(self, held: Column) -> Any:
-        raise NotImplementedError
 
 
 def numbers(column: Column, dtype: Any) -> tuple[Array, npt.NDArray[np.bool_]]:

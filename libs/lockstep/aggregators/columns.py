@@ -111,7 +111,7 @@ class Aggregates:
     def of_rows(self, states: list[Any], held: Frame | None) -> list[Any]:
         """A group's states with those that are made of the rows it holds."""
         for place, (_, index) in enumerate(self._calls):
-            accumulator = self._accumulators[index]
+            accumulator: Any = self._accumulators[index]
             if accumulator.needs_places:
                 assert held is not None
                 (argument,) = self._arguments[index]

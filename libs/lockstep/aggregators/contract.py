@@ -46,7 +46,8 @@ class Fields:
         self.reset()
 
     def reset(self) -> None:
-        self.restore(tuple(value for _, value in self.fields))
+        for name, value in self.fields:
+            setattr(self, name, value)
 
     def is_empty(self) -> bool:
         return self.count == 0
@@ -59,37 +60,52 @@ class Fields:
             setattr(self, name, value)
 
 
-class Copies:
-    """How often each value is present; values stay in the order in which they came."""
+class Contents:
+    """An aggregator whose state is what is `inside`: a list, unless it says otherwise."""
 
-    __slots__ = ("counts",)
+    __slots__ = ("inside",)
 
     def __init__(self) -> None:
-        self.counts: dict[Hashable, int] = {}
+        self.inside: Any = []
+
+    def reset(self) -> None:
+        self.inside.clear()
+
+    def is_empty(self) -> bool:
+        return not self.inside
+
+    def snapshot(self) -> PlainState:
+        return list(self.inside)
+
+    def restore(self, state: PlainState) -> None:
+        self.inside = list(state)
+
+
+class Copies(Contents):
+    """How often each value is present; values stay in the order in which they came."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.inside: dict[Hashable, int] = {}
 
     def take(self, value: Hashable) -> None:
         """One more."""
-        self.counts[value] = self.counts.get(value, 0) + 1
+        self.inside[value] = self.inside.get(value, 0) + 1
 
     def drop(self, value: Hashable) -> None:
         """One less; a value that is not present is none of ours."""
-        left = self.counts.get(value, 0) - 1
+        left = self.inside.get(value, 0) - 1
         if left > 0:
-            self.counts[value] = left
+            self.inside[value] = left
         else:
-            self.counts.pop(value, None)
-
-    def reset(self) -> None:
-        self.counts.clear()
-
-    def is_empty(self) -> bool:
-        return not self.counts
+            self.inside.pop(value, None)
 
     def snapshot(self) -> PlainState:
-        return list(self.counts.items())
+        return list(self.inside.items())
 
     def restore(self, state: PlainState) -> None:
-        self.counts = dict(state)
+        self.inside = dict(state)
 
 
 AggregatorFactory = Callable[[Sequence[Argument]], Aggregator]

@@ -102,9 +102,6 @@ class Hosted:
             aggregator = self._of[group] = self._make()
             aggregator.restore(state.pairs() if isinstance(state, PackedPairs) else state)
 
-    def state_of(self, held: Column) -> Any:
-        raise NotImplementedError
-
 
 def hosted(
     call: ast.FunctionCall, compiler: Compiler, *, is_siddhi_5_1: bool, forgets: bool

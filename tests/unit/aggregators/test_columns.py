@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lockstep.aggregators.accumulators import Accumulator, Choose, Feed, Leaves
+from lockstep.aggregators.accumulators import Choose, Feed, Leaves
 from lockstep.aggregators.hosted import Hosted
 from lockstep.columns.column import from_values
 from lockstep.events import AttributeType
@@ -165,7 +165,7 @@ class Both:
         for aggregator, state in zip(self.reference, states, strict=True):
             aggregator.restore(state.pairs() if isinstance(state, PackedPairs) else state)
 
-    def _states(self, columns: Accumulator) -> list[Any]:
+    def _states(self, columns: Any) -> list[Any]:
         if not columns.needs_places:
             return columns.store(np.arange(GROUPS))
         type_ = self.call[1][0].type

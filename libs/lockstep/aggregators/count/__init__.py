@@ -4,40 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+from lockstep.aggregators.contract import Fields
 from lockstep.operators.contract import PlainState
 from lockstep.siddhiql.catalogue import Parameter
 from lockstep.siddhiql.catalogue.aggregators import Kept
 from lockstep.siddhiql.catalogue.signatures import LONG, aggregator, gives
 
 
-class Count:
+class Count(Fields):
     """How many events are present."""
 
-    __slots__ = ("_count",)
-
-    def __init__(self) -> None:
-        self._count = 0
+    fields = (("count", 0),)
+    __slots__ = ("count",)
 
     def add(self, *values: Any) -> None:
-        self._count += 1
+        self.count += 1
 
     def remove(self, *values: Any) -> None:
-        self._count -= 1
-
-    def reset(self) -> None:
-        self._count = 0
+        self.count -= 1
 
     def value(self) -> int:
-        return self._count
-
-    def is_empty(self) -> bool:
-        return self._count == 0
+        return self.count
 
     def snapshot(self) -> PlainState:
-        return self._count
+        return self.count
 
     def restore(self, state: PlainState) -> None:
-        self._count = state
+        self.count = state
 
 
 EXTENSIONS = (

@@ -30,7 +30,7 @@ class DistinctCount(Copies):
         self.drop(identity(value))
 
     def value(self) -> int:
-        return len(self.counts)
+        return len(self.inside)
 
 
 EXTENSIONS = (

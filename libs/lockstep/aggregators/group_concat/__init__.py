@@ -39,15 +39,15 @@ class GroupConcat(Copies):
             self.drop(key)
 
     def value(self) -> str:
-        keys = [str(key) for key in self.counts]
+        keys = [str(key) for key in self.inside]
         if self._order is not None:
             keys.sort(key=_BY_UNITS, reverse=self._order == "DESC")
         if not self._distinct:
-            keys = [key for key in keys for _ in range(self.counts[key])]
+            keys = [key for key in keys for _ in range(self.inside[key])]
         return self._separator.join(keys)
 
     def snapshot(self) -> object:
-        return (list(self.counts.items()), self._separator)
+        return (list(self.inside.items()), self._separator)
 
     def restore(self, state: object) -> None:
         assert isinstance(state, tuple)

@@ -7,40 +7,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from lockstep.aggregators.contract import Contents
 from lockstep.functions.java_equality import contains, position
 from lockstep.functions.list.meaning import items_of
-from lockstep.operators.contract import PlainState
 from lockstep.siddhiql.catalogue import Parameter
 from lockstep.siddhiql.catalogue.signatures import BOOL, OBJECT, aggregator, gives
 
 
-class _Items:
+class _Items(Contents):
     """Values in order of arrival."""
 
-    __slots__ = ("items",)
-
-    def __init__(self) -> None:
-        self.items: list[Any] = []
+    __slots__ = ()
 
     def take(self, value: Any, distinct: Any) -> None:
         """One more; with `distinct` only if it is not there yet."""
-        if distinct is not True or not contains(self.items, value):
-            self.items.append(value)
-
-    def reset(self) -> None:
-        self.items.clear()
+        if distinct is not True or not contains(self.inside, value):
+            self.inside.append(value)
 
     def value(self) -> list[Any]:
-        return list(self.items)
-
-    def is_empty(self) -> bool:
-        return not self.items
-
-    def snapshot(self) -> PlainState:
-        return list(self.items)
-
-    def restore(self, state: PlainState) -> None:
-        self.items = list(state)
+        return list(self.inside)
 
 
 class ListCollect(_Items):
@@ -52,9 +37,9 @@ class ListCollect(_Items):
         self.take(value, distinct)
 
     def remove(self, value: Any, distinct: Any = False) -> None:
-        at = position(self.items, value)
+        at = position(self.inside, value)
         if at >= 0:
-            del self.items[at]
+            del self.inside[at]
 
 
 class ListMerge(_Items):
@@ -68,7 +53,7 @@ class ListMerge(_Items):
 
     def remove(self, values: Any, distinct: Any = False) -> None:
         gone = items_of(values, "list:merge")
-        self.items = [value for value in self.items if not contains(gone, value)]
+        self.inside = [value for value in self.inside if not contains(gone, value)]
 
 
 _DISTINCT = Parameter("is.distinct", (BOOL,), optional=True)

@@ -7,24 +7,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from lockstep.aggregators.contract import Contents
 from lockstep.functions.map.meaning import entries_of
 from lockstep.operators.contract import PlainState
 from lockstep.siddhiql.catalogue import Parameter
 from lockstep.siddhiql.catalogue.signatures import OBJECT, aggregator, gives
 
 
-class _Entries:
+class _Entries(Contents):
     """Keys with their latest values, and how many hold each key."""
 
-    __slots__ = ("counts", "entries")
+    __slots__ = ("counts",)
 
     def __init__(self) -> None:
-        self.entries: dict[Any, Any] = {}
+        self.inside: dict[Any, Any] = {}
         self.counts: dict[Any, int] = {}
 
     def put(self, key: Any, value: Any) -> None:
         """One more holder; its value overwrites."""
-        self.entries[key] = value
+        self.inside[key] = value
         self.counts[key] = self.counts.get(key, 0) + 1
 
     def drop(self, key: Any) -> None:
@@ -34,23 +35,19 @@ class _Entries:
             self.counts[key] = left
         else:
             self.counts.pop(key, None)
-            self.entries.pop(key, None)
+            self.inside.pop(key, None)
 
     def reset(self) -> None:
-        self.entries.clear()
-        self.counts.clear()
+        self.restore([])
 
     def value(self) -> dict[Any, Any]:
-        return dict(self.entries)
-
-    def is_empty(self) -> bool:
-        return not self.entries
+        return dict(self.inside)
 
     def snapshot(self) -> PlainState:
-        return [(key, value, self.counts[key]) for key, value in self.entries.items()]
+        return [(key, value, self.counts[key]) for key, value in self.inside.items()]
 
     def restore(self, state: PlainState) -> None:
-        self.entries = {key: value for key, value, _ in state}
+        self.inside = {key: value for key, value, _ in state}
         self.counts = {key: count for key, _, count in state}
 
 

@@ -5,40 +5,37 @@ from __future__ import annotations
 import bisect
 from collections.abc import Sequence
 
-from lockstep.operators.contract import PlainState
+from lockstep.aggregators.contract import Contents
 from lockstep.siddhiql.catalogue import Argument, Overload, Parameter, SignatureError
 from lockstep.siddhiql.catalogue.signatures import DOUBLE, NUMBER, aggregator
 
 
-class Percentile:
+class Percentile(Contents):
     """Keeps the values sorted. Nulls are ignored; null when nothing is left.
 
     The rank is p * n / 100. A whole rank gives the mean of the value there and the one behind it,
     any other the value at the nearest rank.
     """
 
-    __slots__ = ("_percentile", "_values")
+    __slots__ = ("_percentile",)
 
     def __init__(self, percentile: float) -> None:
+        super().__init__()
         self._percentile = percentile
-        self._values: list[float] = []
 
     def add(self, value: float | None, _percentile: float | None = None) -> None:
         if value is not None:
-            bisect.insort(self._values, float(value))
+            bisect.insort(self.inside, float(value))
 
     def remove(self, value: float | None, _percentile: float | None = None) -> None:
         if value is None:
             return
-        at = bisect.bisect_left(self._values, value)
-        if at < len(self._values) and self._values[at] == value:
-            del self._values[at]
-
-    def reset(self) -> None:
-        self._values.clear()
+        at = bisect.bisect_left(self.inside, value)
+        if at < len(self.inside) and self.inside[at] == value:
+            del self.inside[at]
 
     def value(self) -> float | None:
-        values = self._values
+        values: list[float] = self.inside
         if not values:
             return None
         rank = self._percentile * len(values) / 100
@@ -49,15 +46,6 @@ class Percentile:
             return (values[whole - 1] + values[whole]) / 2
         nearest = int(rank + 0.5)
         return values[max(nearest - 1, 0)]
-
-    def is_empty(self) -> bool:
-        return not self._values
-
-    def snapshot(self) -> PlainState:
-        return list(self._values)
-
-    def restore(self, state: PlainState) -> None:
-        self._values = list(state)
 
 
 def _percentage(arguments: Sequence[Argument]) -> None:

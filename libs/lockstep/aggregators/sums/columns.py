@@ -38,9 +38,8 @@ class Totals(Grouped):
         value, valid = numbers(argument, self._dtype)
         self._total = np.empty(len(value), self._dtype)
         self._count = np.zeros(len(value), np.int64)
-        run = kernel.run_integer_totals if self.whole else kernel.run_float_totals
-        arrays = (self.arrays["total"], self.arrays["count"], self._total, self._count)
-        if run(*self._marked(feed), value, valid, *arrays) is False:
+        own = (self.arrays["total"], self.arrays["count"], self._total, self._count)
+        if not kernel.run_totals(*self._marked(feed), value, valid, self.whole, *own):
             raise Unfit("a total beyond 2^62")
 
     def result(self, name: str) -> Column:

@@ -1,4 +1,4 @@
-"""Kernels of sum and avg (see `accumulators` for what all of them take)."""
+"""Kernel of sum and avg (see `accumulators` for what it takes)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SAFE = 1 << 62
 
 
 @kernel
-def run_float_totals(
+def run_totals(
     kind: Any,
     group: Any,
     realm: Any,
@@ -18,48 +18,14 @@ def run_float_totals(
     emptied: Any,
     value: Any,
     valid: Any,
-    total: Any,
-    count: Any,
-    out_total: Any,
-    out_count: Any,
-) -> None:
-    """sum(x) and avg(x) of floating values: added and subtracted in order."""
-    for i in range(len(kind)):
-        if kind[i] == 3:
-            epochs[realm[i]] += 1
-            continue
-        g = group[i]
-        epoch = epochs[realm[i]]
-        if emptied[g] != epoch:
-            emptied[g] = epoch
-            total[g] = 0.0
-            count[g] = 0
-        if valid[i]:
-            if kind[i] == 0:
-                total[g] += value[i]
-                count[g] += 1
-            else:
-                count[g] -= 1
-                total[g] = total[g] - value[i] if count[g] else 0.0
-        out_total[i] = total[g]
-        out_count[i] = count[g]
-
-
-@kernel
-def run_integer_totals(
-    kind: Any,
-    group: Any,
-    realm: Any,
-    epochs: Any,
-    emptied: Any,
-    value: Any,
-    valid: Any,
+    whole: bool,
     total: Any,
     count: Any,
     out_total: Any,
     out_count: Any,
 ) -> bool:
-    """sum(x) and avg(x) of whole numbers; False when a total might not fit any more."""
+    """Added and subtracted in order; False when a total of `whole` numbers might not fit any
+    more."""
     for i in range(len(kind)):
         if kind[i] == 3:
             epochs[realm[i]] += 1
@@ -71,7 +37,7 @@ def run_integer_totals(
             total[g] = 0
             count[g] = 0
         if valid[i]:
-            if value[i] > _SAFE or value[i] < -_SAFE:
+            if whole and (value[i] > _SAFE or value[i] < -_SAFE):
                 return False
             if kind[i] == 0:
                 total[g] += value[i]
@@ -79,7 +45,7 @@ def run_integer_totals(
             else:
                 count[g] -= 1
                 total[g] = total[g] - value[i] if count[g] else 0
-            if total[g] > _SAFE or total[g] < -_SAFE:
+            if whole and (total[g] > _SAFE or total[g] < -_SAFE):
                 return False
         out_total[i] = total[g]
         out_count[i] = count[g]

@@ -25,7 +25,7 @@ class UnionSet(Copies):
             self.drop(member)
 
     def value(self) -> frozenset[Any]:
-        return frozenset(self.counts)
+        return frozenset(self.inside)
 
 
 def _members(members: Any) -> Iterable[Any]:
