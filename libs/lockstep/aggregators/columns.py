@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,29 +19,7 @@ from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.aggregators import AggregatorExtension
 from lockstep.siddhiql.catalogue.core import default_catalogue
-from lockstep.siddhiql.typing import infer, is_aggregator
-
-
-def calls_in(expression: ast.Expression, functions: Any) -> Iterable[ast.FunctionCall]:
-    """The aggregator calls, in the order in which the reference compiles them."""
-    match expression:
-        case ast.FunctionCall():
-            if is_aggregator(expression, functions):
-                yield expression
-                return
-            for argument in expression.arguments:
-                yield from calls_in(argument, functions)
-        case (
-            ast.Arithmetic(left=left, right=right)
-            | ast.Compare(left=left, right=right)
-            | ast.And(left=left, right=right)
-            | ast.Or(left=left, right=right)
-        ):
-            yield from calls_in(left, functions)
-            yield from calls_in(right, functions)
-        case ast.Not(operand=operand) | ast.IsNull(operand=operand):
-            if not isinstance(operand, ast.EventReference):
-                yield from calls_in(operand, functions)
+from lockstep.siddhiql.typing import infer
 
 
 class Aggregates:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.aggregators.accumulators import Feed, Leaves
-from lockstep.aggregators.columns import Aggregates, calls_in
+from lockstep.aggregators.columns import Aggregates
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Index, Mask
 from lockstep.columns.compiled import plain
@@ -29,6 +29,7 @@ from lockstep.selection.ordering import Ordering
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedQuery
 from lockstep.siddhiql.scope import OUTPUT_SLOT
+from lockstep.siddhiql.typing import aggregator_calls
 
 ALL_KINDS = -1
 _FORGET_MIN = 4096
@@ -122,7 +123,9 @@ class SelectorOperator:
         expressions = [item.expression for item in query.selection]
         having = [] if selector.having is None else [selector.having]
         functions = query.scope.functions
-        self.calls = [call for e in (*expressions, *having) for call in calls_in(e, functions)]
+        self.calls = [
+            call for e in (*expressions, *having) for call in aggregator_calls(e, functions)
+        ]
         compiler = Compiler(query.scope, self.calls)
         if resets and self.calls and self.wanted != CURRENT:
             raise NotLowerable("expired rows of aggregates over batches")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from lockstep.events import AttributeType
 from lockstep.siddhiql import ast
@@ -12,6 +12,7 @@ from lockstep.siddhiql.catalogue.matching import match
 from lockstep.siddhiql.errors import SiddhiQLError
 from lockstep.siddhiql.scope import Scope, row_scope
 from lockstep.siddhiql.suggestions import did_you_mean, pack_hint
+from lockstep.siddhiql.trees import below
 
 _BOOL = AttributeType.BOOL
 _WIDEST_FIRST = (
@@ -69,6 +70,15 @@ def is_aggregator(call: ast.FunctionCall, functions: Mapping[str, AttributeType]
         call.name, call.namespace, ExtensionKind.FUNCTION, ExtensionKind.AGGREGATOR
     )
     return found is not None and found.kind is ExtensionKind.AGGREGATOR
+
+
+def aggregator_calls(
+    expression: ast.Expression, functions: Mapping[str, AttributeType]
+) -> Iterator[ast.FunctionCall]:
+    """The aggregator calls in an expression, in order of writing."""
+    for part in below(expression):
+        if isinstance(part, ast.FunctionCall) and is_aggregator(part, functions):
+            yield part
 
 
 def unknown_extension(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lockstep.aggregators.columns import calls_in
 from lockstep.columns.flow import CURRENT
 from lockstep.columns.realms import Realms
 from lockstep.columns.rule import NotLowerable, Site
@@ -17,6 +16,7 @@ from lockstep.rates.columns import Limiter, limiter_of
 from lockstep.selection.columns import SelectorOperator, wanted_kind
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedHandler, CheckedQuery, CheckedStream, SourceKind
+from lockstep.siddhiql.typing import aggregator_calls
 from lockstep.stream_functions.columns import HostedFunction
 from lockstep.streams.columns import Condition
 from lockstep.windows.contract import (
@@ -201,7 +201,7 @@ def _limiter(query: CheckedQuery, site: Site, *, shows_timers: bool) -> Limiter 
 
 def condition_of(checked: CheckedHandler, expression: ast.Expression) -> tuple[Compiler, Condition]:
     """A filter's condition with its compiler; NotLowerable when it aggregates."""
-    if any(True for _ in calls_in(expression, checked.scope.functions)):
+    if any(True for _ in aggregator_calls(expression, checked.scope.functions)):
         raise NotLowerable("an aggregator in a filter")
     compiler = Compiler(checked.scope)
     return compiler, compiler.condition(expression)

@@ -167,7 +167,8 @@ class Both:
 
     def _states(self, columns: Any) -> list[Any]:
         if not columns.needs_places:
-            return columns.store(np.arange(GROUPS))
+            stored: list[Any] = columns.store(np.arange(GROUPS))
+            return stored
         type_ = self.call[1][0].type
         return [
             columns.state_of(from_values(type_, [v[0] for _, g, v in self.inside if g == group]))

@@ -6,18 +6,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.aggregators.registry import aggregators
 from lockstep.operators.contract import CURRENT, EXPIRED, Context, JoinedEvent, PlainState
 from lockstep.rates.by_time.meaning import PeriodicRate
 from lockstep.rates.limiter import RateBase, loaded, saved
 from lockstep.selection.meaning import Row
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedJoin, CheckedQuery, CheckedStream, SourceKind
+from lockstep.siddhiql.typing import aggregator_calls
 
 
 def build_snapshot_rate(query: CheckedQuery, every_ms: int, context: Context) -> RateBase:
     """The kind of snapshot that fits the query's window, aggregators and group by."""
-    aggregated = [has_aggregator(item.expression) for item in query.selection]
+    functions = query.scope.functions
+    aggregated = [
+        any(True for _ in aggregator_calls(item.expression, functions)) for item in query.selection
+    ]
     grouped = bool(query.query.selector.group_by)
     if not _is_windowed(query):
         return LastRows(every_ms, context, forgets=False)
@@ -26,25 +29,6 @@ def build_snapshot_rate(query: CheckedQuery, every_ms: int, context: Context) ->
     if aggregated and all(aggregated):
         return LastRows(every_ms, context, forgets=True)
     return WindowContent(every_ms, context, aggregated)
-
-
-def has_aggregator(expression: ast.Expression) -> bool:
-    """Whether an aggregator is called somewhere in the expression."""
-    match expression:
-        case ast.FunctionCall():
-            if (expression.namespace or "", expression.name) in aggregators():
-                return True
-            return any(has_aggregator(argument) for argument in expression.arguments)
-        case (
-            ast.And(left=left, right=right)
-            | ast.Or(left=left, right=right)
-            | ast.Compare(left=left, right=right)
-            | ast.Arithmetic(left=left, right=right)
-        ):
-            return has_aggregator(left) or has_aggregator(right)
-        case ast.Not(operand=operand) | ast.IsNull(operand=operand):
-            return has_aggregator(operand)
-    return False
 
 
 def _is_windowed(query: CheckedQuery) -> bool:

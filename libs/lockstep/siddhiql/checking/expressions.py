@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from lockstep.events import AttributeType
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.errors import SiddhiQLError
 from lockstep.siddhiql.scope import Scope, Shape, row_scope, slots_named
-from lockstep.siddhiql.typing import all_arguments, infer, is_aggregator, positioned, takes_event
+from lockstep.siddhiql.typing import aggregator_calls, all_arguments, infer, positioned, takes_event
 
 
 def normalise(expression: ast.Expression, scope: Scope) -> ast.Expression:
@@ -80,30 +79,6 @@ def condition(
     return made
 
 
-def walk(expression: ast.Expression) -> Iterator[ast.Expression]:
-    """The expression and all its parts."""
-    yield expression
-    match expression:
-        case (
-            ast.Arithmetic(left=left, right=right)
-            | ast.Compare(left=left, right=right)
-            | ast.And(left=left, right=right)
-            | ast.Or(left=left, right=right)
-        ):
-            yield from walk(left)
-            yield from walk(right)
-        case ast.Not(operand=operand) | ast.IsNull(operand=operand):
-            yield from walk(operand)
-        case ast.InTable(condition=inner):
-            yield from walk(inner)
-        case ast.FunctionCall(arguments=arguments):
-            for argument in arguments:
-                yield from walk(argument)
-
-
 def has_aggregator(expression: ast.Expression, scope: Scope) -> bool:
     """Whether an aggregator is called somewhere in the expression."""
-    return any(
-        isinstance(part, ast.FunctionCall) and is_aggregator(part, scope.functions)
-        for part in walk(expression)
-    )
+    return any(True for _ in aggregator_calls(expression, scope.functions))
