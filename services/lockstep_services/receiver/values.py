@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import struct
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -79,17 +79,17 @@ class EventReader:
 
     def fast_objects(self, text: bytes) -> list[RawEvent] | None:
         """The events of a JSON array of objects, or None when the slow path has to look."""
-        try:
-            found = self._objects.decode(text)
-        except (msgspec.ValidationError, msgspec.DecodeError):
-            return None
-        events = [self._from_struct(one) for one in found]
-        return None if None in events else [event for event in events if event is not None]
+        return self._fast_events(self._objects.decode, text)
 
     def fast_lines(self, text: bytes) -> list[RawEvent] | None:
         """The events of newline-separated JSON objects, or None when the slow path has to look."""
+        return self._fast_events(self._object.decode_lines, text)
+
+    def _fast_events(
+        self, decode: Callable[[bytes], list[Any]], text: bytes
+    ) -> list[RawEvent] | None:
         try:
-            found = self._object.decode_lines(text)
+            found = decode(text)
         except (msgspec.ValidationError, msgspec.DecodeError):
             return None
         events = [self._from_struct(one) for one in found]

@@ -12,9 +12,8 @@ from lockstep.leader.protocol.instructions import (
     ReadTail,
     ReleaseLease,
     RenewLease,
-    TrimHeld,
 )
-from lockstep.leader.protocol.moves import resting, trimmed
+from lockstep.leader.protocol.moves import resting, trimmed, trimmed_by
 from lockstep.leader.protocol.states import Candidate, Claiming, Renewal, Rules, Step, Yielding
 
 
@@ -35,10 +34,6 @@ def on_candidate(state: Candidate, fact: facts.Fact, rules: Rules) -> Step:
             claim = AppendClaim(tail.epoch + 1, tail.sequence)
             claiming = Claiming(own, state.renewal, claim.epoch, tail.sequence, tail.last_id)
             return claiming, (*trimmed(tail), claim)
-        case facts.TailRead(tail) | facts.AppendRefused(tail) | facts.ClaimRefused(tail):
-            return state, trimmed(tail)
-        case facts.AppendAccepted(_, last_id):
-            return state, (TrimHeld(last_id),)
         case facts.TailUnavailable():
             at_ms = own.now_ms + rules.retry_every_ms
             return replace(state, reading=False, read_at_ms=at_ms), ()
@@ -47,7 +42,7 @@ def on_candidate(state: Candidate, fact: facts.Fact, rules: Rules) -> Step:
         case facts.Isolated() | facts.StopRequested():
             return Yielding(own, to_stop=isinstance(fact, facts.StopRequested)), (ReleaseLease(),)
         case _:
-            return state, ()
+            return state, trimmed_by(fact)
 
 
 def _when_due(state: Candidate) -> Step:

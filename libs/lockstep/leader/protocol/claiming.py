@@ -5,15 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lockstep.leader.protocol import facts
-from lockstep.leader.protocol.instructions import (
-    HandOverLease,
-    ReleaseLease,
-    RenewLease,
-    TermBegan,
-    TrimHeld,
-)
+from lockstep.leader.protocol.instructions import HandOverLease, ReleaseLease, RenewLease, TermBegan
 from lockstep.leader.protocol.leading import publish_next
-from lockstep.leader.protocol.moves import resting, trimmed, unsure
+from lockstep.leader.protocol.moves import resting, trimmed, trimmed_by, unsure
 from lockstep.leader.protocol.permit import Permit
 from lockstep.leader.protocol.states import Claiming, Leading, Renewal, Rules, Step, Yielding
 
@@ -41,13 +35,9 @@ def on_claiming(state: Claiming, fact: facts.Fact, rules: Rules) -> Step:
             return replace(state, renewal=Renewal(own.now_ms + rules.retry_every_ms)), ()
         case facts.LeaseLost():
             return resting(own, rules), ()
-        case facts.TailRead(tail) | facts.AppendRefused(tail):
-            return state, trimmed(tail)
-        case facts.AppendAccepted(_, last_id):
-            return state, (TrimHeld(last_id),)
         case facts.HandOverRequested(to):
             return Yielding(own), (HandOverLease(to),)
         case facts.Isolated() | facts.StopRequested():
             return Yielding(own, to_stop=isinstance(fact, facts.StopRequested)), (ReleaseLease(),)
         case _:
-            return state, ()
+            return state, trimmed_by(fact)

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from lockstep.events import OutputId
-from lockstep.leader.protocol.facts import Tail
+from lockstep.leader.protocol import facts
 from lockstep.leader.protocol.instructions import Instruction, RenewLease, TrimHeld
 from lockstep.leader.protocol.states import Candidate, Own, Renewal, Rules, Standby, Step
 
 
-def trimmed(tail: Tail) -> tuple[Instruction, ...]:
+def trimmed(tail: facts.Tail) -> tuple[Instruction, ...]:
     """Rows that the tail proves to be published need not be held back."""
     return () if tail.last_id is None else (TrimHeld(tail.last_id),)
+
+
+def trimmed_by(fact: facts.Fact) -> tuple[Instruction, ...]:
+    """The same, where the fact may be of a term that has ended meanwhile."""
+    match fact:
+        case facts.TailRead(tail) | facts.AppendRefused(tail) | facts.ClaimRefused(tail):
+            return trimmed(tail)
+        case facts.AppendAccepted(_, last_id):
+            return (TrimHeld(last_id),)
+        case _:
+            return ()
 
 
 def later(one: OutputId | None, other: OutputId | None) -> OutputId | None:

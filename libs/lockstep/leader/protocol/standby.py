@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lockstep.leader.protocol import facts
-from lockstep.leader.protocol.instructions import AcquireLease, ReadTail, TrimHeld
-from lockstep.leader.protocol.moves import resting, trimmed
+from lockstep.leader.protocol.instructions import AcquireLease, ReadTail
+from lockstep.leader.protocol.moves import resting, trimmed_by
 from lockstep.leader.protocol.states import (
     Candidate,
     Renewal,
@@ -32,14 +32,10 @@ def on_standby(state: Standby, fact: facts.Fact, rules: Rules) -> Step:
             return Candidate(own, renewal), (ReadTail(),)
         case facts.LeaseRefused() | facts.LeaseUnavailable() if state.asking:
             return resting(own, rules), ()
-        case facts.TailRead(tail) | facts.AppendRefused(tail) | facts.ClaimRefused(tail):
-            return state, trimmed(tail)
-        case facts.AppendAccepted(_, last_id):
-            return state, (TrimHeld(last_id),)  # of a term that has ended meanwhile
         case facts.StopRequested():
             return (Yielding(own, asking=True, to_stop=True) if state.asking else Stopped(own)), ()
         case _:
-            return state, ()
+            return state, trimmed_by(fact)
 
 
 def _try_when_due(state: Standby) -> Step:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lockstep.leader.protocol import facts
-from lockstep.leader.protocol.instructions import ReleaseLease, TrimHeld
-from lockstep.leader.protocol.moves import resting, trimmed
+from lockstep.leader.protocol.instructions import ReleaseLease
+from lockstep.leader.protocol.moves import resting, trimmed_by
 from lockstep.leader.protocol.states import Rules, State, Step, Stopped, Yielding
 
 
@@ -21,12 +21,8 @@ def on_yielding(state: Yielding, fact: facts.Fact, rules: Rules) -> Step:
             return _done(state, rules), ()
         case facts.StopRequested():
             return replace(state, to_stop=True), ()
-        case facts.TailRead(tail) | facts.AppendRefused(tail) | facts.ClaimRefused(tail):
-            return state, trimmed(tail)
-        case facts.AppendAccepted(_, last_id):
-            return state, (TrimHeld(last_id),)
         case _:
-            return state, ()
+            return state, trimmed_by(fact)
 
 
 def _done(state: Yielding, rules: Rules) -> State:
