@@ -67,7 +67,6 @@ class InProcessExecutor:
         return self._ask(lambda executor: executor.snapshot())
 
     def restore(self, snapshot: Bytes) -> None:
-        """Takes over a snapshot of the same app, whichever executor made it."""
         self._executor, self._base, self._folded = self._fresh(), None, []
         self._ask(lambda executor: executor.restore(snapshot))
         self._base = snapshot

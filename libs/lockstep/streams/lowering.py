@@ -19,12 +19,7 @@ from lockstep.siddhiql.checked import CheckedHandler, CheckedQuery, CheckedStrea
 from lockstep.siddhiql.typing import aggregator_calls
 from lockstep.stream_functions.columns import HostedFunction
 from lockstep.streams.columns import Condition
-from lockstep.windows.contract import (
-    ColumnarCall,
-    ColumnarWindow,
-    Setup,
-    columnar_window,
-)
+from lockstep.windows.contract import ColumnarCall, ColumnarWindow, Setup, columnar_window
 
 
 def stream_of(query: CheckedQuery) -> CheckedStream | None:

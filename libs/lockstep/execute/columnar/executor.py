@@ -204,7 +204,6 @@ class ColumnarExecutor:
         state.seal_into(sink, self._position, body)
 
     def restore(self, snapshot: state.Bytes) -> None:
-        """Takes over a snapshot of the same app, whichever executor made it."""
         position, body = state.unseal(snapshot, keep_packed=True)
         if not isinstance(body, dict) or not {"started", "seen", "engine"} <= body.keys():
             raise SnapshotError("the snapshot holds no executor's state")

@@ -107,7 +107,6 @@ class Folding:
         return exported
 
     def settle(self, pool: StringPool) -> None:
-        """The slice is done: what nobody reads any more is forgotten."""
         for unit in self._units:
             unit.settle()
         if pool.is_due:

@@ -64,7 +64,6 @@ class EngineContext:
         return self.engine.aggregations[name]
 
     def function(self, name: str, arguments: Sequence[Any]) -> Callable[..., Any]:
-        """The app's own `define function` of that name."""
         return compile_script(self.engine.plan.checked.functions[name])
 
     @property

@@ -66,7 +66,6 @@ class ReferenceExecutor:
         return self._position
 
     def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
-        """Folds entries through the app."""
         for entry in entries:
             if entry.position <= self._position:
                 raise ValueError(f"position {entry.position} is not behind {self._position}")
@@ -109,7 +108,6 @@ class ReferenceExecutor:
         return self._seen.add(f"{stream}\0{event.event_id}")
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
-        """Reads the state; see the contract."""
         return on_demand.read(check_on_demand(text, self.plan.checked), self.engine)
 
     def snapshot(self) -> bytes:

@@ -196,7 +196,6 @@ class JoinedWindows:
         self._keys = np.where(known, moved[np.where(known, self._keys, 0)], -1)
 
     def due_ms(self, number: int) -> int | None:
-        """When the next timer of a side fires, or None."""
         head = int(self._ends[number, 0])
         if self._sides[number].window != joining.TIME or head == -1:
             return None

@@ -74,7 +74,6 @@ class NoWindow:
         self._with_expired = with_expired
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """Takes current events."""
         now = self._now_ms()
         out: list[StreamEvent] = []
         for event in chunk:

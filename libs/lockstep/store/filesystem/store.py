@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -18,8 +19,22 @@ from lockstep.store.rules import as_removed, may_follow, newest_first, purgeable
 from lockstep.store.stored import StoredDeployment, StoredRemoved
 
 Thing = TypeVar("Thing")
+Owner = TypeVar("Owner")
+P = ParamSpec("P")
 _STATE = ".state"
 _ABOUT = ".json"
+
+
+def _on_thread(
+    work: Callable[Concatenate[Owner, P], Thing],
+) -> Callable[Concatenate[Owner, P], Coroutine[Any, Any, Thing]]:
+    """A method that waits for files, as one that the event loop does not wait for."""
+
+    @functools.wraps(work)
+    async def called(owner: Owner, /, *args: P.args, **kwargs: P.kwargs) -> Thing:
+        return await asyncio.to_thread(work, owner, *args, **kwargs)
+
+    return called
 
 
 def _file_name(name: str) -> str:
@@ -50,10 +65,8 @@ class FileDeployments:
         self._removals = folder / "removed"
         self._placements = folder / "placements"
 
-    async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
-        return await asyncio.to_thread(self._put, deployment, epoch)
-
-    def _put(self, deployment: Deployment, epoch: int) -> Written | Stale:
+    @_on_thread
+    def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
         with locked(self._folder):
             path = self._apps / (_file_name(deployment.app) + _ABOUT)
             removal = self._removals / path.name
@@ -67,21 +80,17 @@ class FileDeployments:
             removal.unlink(missing_ok=True)
             return Written()
 
-    async def get(self, app: str) -> Deployment | None:
-        path = self._apps / (_file_name(app) + _ABOUT)
-        return await asyncio.to_thread(_deployment, path)
+    @_on_thread
+    def get(self, app: str) -> Deployment | None:
+        return _deployment(self._apps / (_file_name(app) + _ABOUT))
 
-    async def list(self) -> Sequence[Deployment]:
-        return await asyncio.to_thread(self._list)
-
-    def _list(self) -> Sequence[Deployment]:
+    @_on_thread
+    def list(self) -> Sequence[Deployment]:
         found = [_deployment(path) for path in self._apps.glob("*" + _ABOUT)]
         return sorted((d for d in found if d is not None), key=lambda d: d.app)
 
-    async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
-        return await asyncio.to_thread(self._remove, app, epoch, purge)
-
-    def _remove(self, app: str, epoch: int, purge: bool) -> Written | Stale:
+    @_on_thread
+    def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
         with locked(self._folder):
             stale = self._passes(epoch)
             if stale is not None:
@@ -97,32 +106,26 @@ class FileDeployments:
             (self._placements / file_name).unlink(missing_ok=True)
             return Written()
 
-    async def removed(self) -> Sequence[Removed]:
-        return await asyncio.to_thread(self._removed)
-
-    def _removed(self) -> Sequence[Removed]:
+    @_on_thread
+    def removed(self) -> Sequence[Removed]:
         # A put that was cut short may have left the file of what it followed.
         names = {path.name for path in self._apps.glob("*" + _ABOUT)}
         paths = [path for path in self._removals.glob("*" + _ABOUT) if path.name not in names]
         found = [_removed(path) for path in paths]
         return sorted((r for r in found if r is not None), key=lambda r: r.deployment.app)
 
-    async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
-        return await asyncio.to_thread(self._put_placement, app, list(nodes), epoch)
-
-    def _put_placement(self, app: str, nodes: Sequence[str], epoch: int) -> Written | Stale:
+    @_on_thread
+    def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
         with locked(self._folder):
             stale = self._passes(epoch)
             if stale is not None:
                 return stale
             path = self._placements / (_file_name(app) + _ABOUT)
-            write_file(path, msgspec.json.encode((app, nodes)))
+            write_file(path, msgspec.json.encode((app, list(nodes))))
             return Written()
 
-    async def placements(self) -> Mapping[str, Sequence[str]]:
-        return await asyncio.to_thread(self._all_placements)
-
-    def _all_placements(self) -> Mapping[str, Sequence[str]]:
+    @_on_thread
+    def placements(self) -> Mapping[str, Sequence[str]]:
         paths = sorted(self._placements.glob("*" + _ABOUT))
         found = (_read(path, tuple[str, tuple[str, ...]]) for path in paths)
         return {app: tuple(nodes) for app, nodes in filter(None, found)}
@@ -145,11 +148,9 @@ class FileRevisions:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def save(self, revision: Revision, state: bytes) -> Written | Stale:
+    @_on_thread
+    def save(self, revision: Revision, state: bytes) -> Written | Stale:
         """Stores the state, then its description: a revision without description does not exist."""
-        return await asyncio.to_thread(self._save, revision, state)
-
-    def _save(self, revision: Revision, state: bytes) -> Written | Stale:
         with locked(self._folder):
             there = self._list(revision.app, revision.group, revision.partition)
             newest = max((r.epoch for r in there), default=0)
@@ -159,52 +160,48 @@ class FileRevisions:
             write_file(self._path(revision.id, _ABOUT), msgspec.json.encode(revision))
             return Written()
 
-    async def mark_verified(self, revision_id: str) -> None:
-        await asyncio.to_thread(self._mark, revision_id)
-
-    def _mark(self, revision_id: str) -> None:
+    @_on_thread
+    def mark_verified(self, revision_id: str) -> None:
         with locked(self._folder):
             path = self._path(revision_id, _ABOUT)
             revision = _read(path, Revision)
             if revision is not None:
                 write_file(path, msgspec.json.encode(replace(revision, verified=True)))
 
-    async def list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
-        return await asyncio.to_thread(self._list, app, group, partition)
+    @_on_thread
+    def list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
+        return self._list(app, group, partition)
 
     def _list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
         wanted = (app, group, partition)
         return newest_first([r for r in self._all() if (r.app, r.group, r.partition) == wanted])
 
-    async def groups(self, app: str) -> Sequence[tuple[str, int]]:
-        found = [r for r in await asyncio.to_thread(self._all) if r.app == app]
-        return sorted({(r.group, r.partition) for r in found})
+    @_on_thread
+    def groups(self, app: str) -> Sequence[tuple[str, int]]:
+        return sorted({(r.group, r.partition) for r in self._all() if r.app == app})
 
     def _all(self) -> Sequence[Revision]:
         found = (_read(path, Revision) for path in self._folder.glob("*" + _ABOUT))
         return [revision for revision in found if revision is not None]
 
-    async def load(self, revision_id: str) -> bytes:
+    @_on_thread
+    def load(self, revision_id: str) -> bytes:
         """The state; LookupError when it is gone, DamagedFileError when it is not whole."""
-        state = await asyncio.to_thread(read_file, self._path(revision_id, _STATE))
+        state = read_file(self._path(revision_id, _STATE))
         if state is None:
             raise LookupError(f"revision {revision_id} is gone")
         return state
 
-    async def purge(self, app: str, group: str, partition: int, *, keep: int) -> int:
-        return await asyncio.to_thread(self._purge, app, group, partition, keep)
-
-    def _purge(self, app: str, group: str, partition: int, keep: int) -> int:
+    @_on_thread
+    def purge(self, app: str, group: str, partition: int, *, keep: int) -> int:
         with locked(self._folder):
             return self._delete(purgeable(self._list(app, group, partition), keep))
 
-    async def delete(self, revision_ids: Sequence[str]) -> int:
+    @_on_thread
+    def delete(self, revision_ids: Sequence[str]) -> int:
         wanted = frozenset(revision_ids)
-        return await asyncio.to_thread(self._delete_all, lambda revision: revision.id in wanted)
-
-    def _delete_all(self, wanted: Callable[[Revision], bool]) -> int:
         with locked(self._folder):
-            return self._delete([revision for revision in self._all() if wanted(revision)])
+            return self._delete([revision for revision in self._all() if revision.id in wanted])
 
     def _delete(self, going: Sequence[Revision]) -> int:
         for revision in going:
@@ -222,32 +219,27 @@ class FileCursors:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def get(self, sink: str) -> int:
-        return await asyncio.to_thread(self._get, sink)
+    @_on_thread
+    def get(self, sink: str) -> int:
+        return self._get(sink)
 
     def _get(self, sink: str) -> int:
         return _read(self._folder / (_file_name(sink) + _ABOUT), int) or 0
 
-    async def put(self, sink: str, sequence: int) -> None:
-        await asyncio.to_thread(self._put, sink, sequence)
-
-    def _put(self, sink: str, sequence: int) -> None:
+    @_on_thread
+    def put(self, sink: str, sequence: int) -> None:
         with locked(self._folder):
             if sequence > self._get(sink):
                 path = self._folder / (_file_name(sink) + _ABOUT)
                 write_file(path, msgspec.json.encode(sequence))
 
-    async def names(self, app: str) -> Sequence[str]:
-        return await asyncio.to_thread(self._names, app)
-
-    def _names(self, app: str) -> Sequence[str]:
+    @_on_thread
+    def names(self, app: str) -> Sequence[str]:
         found = [path.name.removesuffix(_ABOUT) for path in self._folder.glob("*" + _ABOUT)]
         return sorted(name for name in map(unquote, found) if is_of_app(name, app))
 
-    async def delete(self, names: Sequence[str]) -> int:
-        return await asyncio.to_thread(self._delete, names)
-
-    def _delete(self, names: Sequence[str]) -> int:
+    @_on_thread
+    def delete(self, names: Sequence[str]) -> int:
         with locked(self._folder):
             paths = [self._folder / (_file_name(name) + _ABOUT) for name in names]
             there = [path for path in paths if path.exists()]

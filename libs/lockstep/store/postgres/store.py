@@ -89,7 +89,6 @@ class PostgresDeployments:
         self._pool = pool
 
     async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
-        """Stores or replaces by app name; generation must be the next one."""
         values = astuple(StoredDeployment.of(deployment))
         async with available(), self._pool.acquire() as connection:
             transaction = connection.transaction()

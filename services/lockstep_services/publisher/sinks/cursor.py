@@ -49,7 +49,6 @@ class StoredCursorSink:
         return sum(found) if found else None
 
     async def open(self) -> int:
-        """The last delivered sequence."""
         self._routes.clear()
         for lane in self._lanes:
             await lane.open()
@@ -84,7 +83,6 @@ class StoredCursorSink:
             lane.begin_again()
 
     async def close(self) -> None:
-        """Closes all lanes."""
         for lane in self._lanes:
             await lane.close()
 

@@ -82,7 +82,6 @@ class HostedWindow:
         return self._engine.due_on(wall=not self._engine.is_playback)
 
     def wall_due_ms(self) -> int | None:
-        """When the next timer on the wall clock fires, or None."""
         return self._engine.due_on(wall=True)
 
     def store(self) -> Any:
