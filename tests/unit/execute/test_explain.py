@@ -31,7 +31,7 @@ def test_one_query_without_a_rule_keeps_to_itself() -> None:
     """Those in front of it and behind it run in columns."""
     found = explained(
         "@info(name='a') from S[i > 1] select s, i insert into A;"
-        "@info(name='b') from A#pol2Cart(1.0, 2.0) select s, i insert into B;"
+        "@info(name='b') from A[math:rand() > 0.5] select s, i insert into B;"
         "@info(name='c') from B select s, sum(i) as n group by s insert into C;"
     )
     assert engines(found) == {"a": "columns", "b": "reference", "c": "columns"}
