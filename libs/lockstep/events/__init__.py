@@ -7,7 +7,7 @@ from lockstep.events.errors import (
     LockstepError,
     UnavailableError,
 )
-from lockstep.events.event import Event, Value
+from lockstep.events.event import Event
 from lockstep.events.records import (
     ClaimRecord,
     EventsRecord,
@@ -52,6 +52,5 @@ __all__ = [
     "StreamSchema",
     "TickRecord",
     "UnavailableError",
-    "Value",
     "WriteRecord",
 ]

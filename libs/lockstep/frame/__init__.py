@@ -1,11 +1,10 @@
 """The life of any service: load, build, run, drain, stop; health and supervised work."""
 
 from lockstep.frame.context import Context, Service, Wire
-from lockstep.frame.health import Readiness
 from lockstep.frame.keeper import LeaseKeeper
 from lockstep.frame.lifecycle import Process, Running, run_service, run_together
 from lockstep.frame.offload import InlineOffload, Offload, ThreadOffload
-from lockstep.frame.problems import Problem, malformed_json, problem_response
+from lockstep.frame.problems import Problem, malformed_json
 from lockstep.frame.tasks import Tasks, run_side_by_side
 from lockstep.frame.waiting import wait_set
 from lockstep.frame.world import World, open_world
@@ -17,7 +16,6 @@ __all__ = [
     "Offload",
     "Problem",
     "Process",
-    "Readiness",
     "Running",
     "Service",
     "Tasks",
@@ -26,7 +24,6 @@ __all__ = [
     "World",
     "malformed_json",
     "open_world",
-    "problem_response",
     "run_service",
     "run_side_by_side",
     "run_together",

@@ -1,25 +1,16 @@
 """Source and sink mappers: bytes or text to rows, rows to payloads (semantics 22)."""
 
 from lockstep.mapping.connectors import annotated, check_connectors, map_of
-from lockstep.mapping.contract import (
-    BadField,
-    MappingError,
-    Properties,
-    Reading,
-    SinkMapper,
-    SourceMapper,
-)
+from lockstep.mapping.contract import MappingError, Reading, SinkMapper, SourceMapper
 from lockstep.mapping.distribution import Distribution, build_distribution, destinations
 from lockstep.mapping.messages import MessageWriter
 from lockstep.mapping.registry import sink_mapper, source_mapper
 from lockstep.mapping.templates import Template, grouped
 
 __all__ = [
-    "BadField",
     "Distribution",
     "MappingError",
     "MessageWriter",
-    "Properties",
     "Reading",
     "SinkMapper",
     "SourceMapper",

@@ -4,12 +4,11 @@ exact.
 
 from lockstep.plan.build import build
 from lockstep.plan.explain import explain_plan, steps_of
-from lockstep.plan.nodes import AppPlan, Group, PartitionNode, PlanNode, QueryNode
+from lockstep.plan.nodes import AppPlan, PartitionNode, PlanNode, QueryNode
 from lockstep.plan.plans import Plans, plan_of
 
 __all__ = [
     "AppPlan",
-    "Group",
     "PartitionNode",
     "PlanNode",
     "Plans",

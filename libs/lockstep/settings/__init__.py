@@ -3,10 +3,9 @@
 All mistakes are reported together.
 """
 
-from lockstep.settings.errors import Mistake, SettingsError
+from lockstep.settings.errors import SettingsError
 from lockstep.settings.load import environment_name, load_settings
 from lockstep.settings.models import (
-    BusSettings,
     CoordinatorSettings,
     LeaderSettings,
     PresenterSettings,
@@ -15,16 +14,11 @@ from lockstep.settings.models import (
     ReceiverSettings,
     ServerSettings,
     Settings,
-    SparkSettings,
-    StoreSettings,
-    TelemetrySettings,
 )
 
 __all__ = [
-    "BusSettings",
     "CoordinatorSettings",
     "LeaderSettings",
-    "Mistake",
     "PresenterSettings",
     "ProcessorSettings",
     "PublisherSettings",
@@ -32,9 +26,6 @@ __all__ = [
     "ServerSettings",
     "Settings",
     "SettingsError",
-    "SparkSettings",
-    "StoreSettings",
-    "TelemetrySettings",
     "environment_name",
     "load_settings",
 ]

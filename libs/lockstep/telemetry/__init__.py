@@ -2,13 +2,12 @@
 
 from lockstep.telemetry.logs import Logger, configure_logging, get_logger
 from lockstep.telemetry.metrics import CONTENT_TYPE, Metrics
-from lockstep.telemetry.names import METRICS, Metric, MetricKind, MetricName
+from lockstep.telemetry.names import METRICS, MetricKind, MetricName
 
 __all__ = [
     "CONTENT_TYPE",
     "METRICS",
     "Logger",
-    "Metric",
     "MetricKind",
     "MetricName",
     "Metrics",

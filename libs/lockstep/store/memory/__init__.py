@@ -1,5 +1,5 @@
 """A store in this process's memory: for unit tests and simulation; a shelf may be shared."""
 
-from lockstep.store.memory.store import MemoryShelf, MemoryStore
+from lockstep.store.memory.store import MemoryStore
 
-__all__ = ["MemoryShelf", "MemoryStore"]
+__all__ = ["MemoryStore"]
