@@ -8,6 +8,9 @@ from lockstep.events import EventsRecord, InputEvent, LogEntry, OutputRow
 from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit, lowering_of
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import plan_of
+from lockstep.stream_functions.columns import HostedFunction
+from lockstep.streams.columns import StreamQuery
+from tests.unit.side_by_side import unit_of
 
 STREAM = "define stream S (k string, t string, v double);\n"
 LINES = [
@@ -110,3 +113,14 @@ def test_an_app_of_what_has_no_columns_is_not_columnar() -> None:
     text = "define stream L (l long);\nfrom L#reorder:kslack(l) select l insert into O;"
     with pytest.raises(NotColumnar, match="a stream function with timers"):
         ColumnarExecutor(plan_of(text))
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"), [("log('x')", False), ("unique:deduplicate(k, 1 sec)", True)]
+)
+def test_which_functions_have_state(call: str, expected: bool) -> None:
+    """Each partition instance has a link of its own only for those."""
+    unit = unit_of(f"{STREAM}from S#{call} select k insert into O;", StreamQuery)
+    (function,) = unit._functions
+    assert isinstance(function, HostedFunction)
+    assert function.has_state is expected

@@ -1,0 +1,82 @@
+"""Function calls on columns: the reference's function, once per row or per different string."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lockstep.columns.column import Unfit, from_values
+from lockstep.columns.expressions import Compiler, NotLowerable
+from lockstep.columns.frame import Rows
+from lockstep.functions.columns import compile_call
+from lockstep.plan import plan_of
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedQuery
+from tests.unit.columns.flows import DOUBLE, INT, STRING
+
+COLUMNS = (
+    from_values(STRING, ["b", None, "a", "b"]),
+    from_values(INT, [1, 2, None, 4]),
+    from_values(DOUBLE, [0.5, None, -1.0, 1.0]),
+)
+
+
+def compiled(text: str) -> Callable[[Rows], Any]:
+    """A call over (s, i, d)."""
+    app = f"define stream S (s string, i int, d double); from S select {text} as x insert into O;"
+    (query,) = plan_of(app).checked.execution
+    assert isinstance(query, CheckedQuery)
+    call = query.selection[0].expression
+    assert isinstance(call, ast.FunctionCall)
+    return compile_call(Compiler(query.scope), call)
+
+
+def value(text: str, rows: int = 4) -> list[Any]:
+    """The call's values for some of the rows."""
+    times = np.arange(rows, dtype=np.int64)
+    columns = [column.take(times) for column in COLUMNS]
+    frame = Rows(rows, lambda slot, at: columns[at], lambda: times, lambda: times)
+    found: list[Any] = compiled(text)(frame).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("str:upper(coalesce(s, 'z'))", ["B", "Z", "A", "B"]),
+        ("str:concat(s, 'x', s)", ["bxb", "x", "axa", "bxb"]),
+        ("math:abs(d)", [0.5, None, 1.0, 1.0]),
+        ("str:length('abc')", [3, 3, 3, 3]),
+        ("convert(i, 'string')", ["1", "2", None, "4"]),
+        ("coalesce(s, 'none')", ["b", "none", "a", "b"]),
+        ("default(i, 9)", [1, 2, 9, 4]),
+        ("ifThenElse(i > 1, s, 'z')", ["z", None, "z", "b"]),
+    ],
+)
+def test_values(text: str, expected: list[Any]) -> None:
+    """What the reference's functions give, nulls and all; nothing for no rows."""
+    assert value(text) == expected
+    assert value(text, rows=0) == []
+
+
+def test_functions_of_the_app_have_no_columnar_form() -> None:
+    """They may be of one text alone, and still do what they like."""
+    app = (
+        "define function tag[python] return string { return str(data[0]) };"
+        " define stream S (s string); from S select tag(s) as x insert into O;"
+    )
+    (query,) = plan_of(app).checked.execution
+    assert isinstance(query, CheckedQuery)
+    call = query.selection[0].expression
+    assert isinstance(call, ast.FunctionCall)
+    with pytest.raises(NotLowerable, match="the app's own"):
+        compile_call(Compiler(query.scope), call)
+
+
+def test_a_function_that_fails_leaves_the_slice_to_the_reference() -> None:
+    """Which knows what to do with the event."""
+    with pytest.raises(Unfit, match="a function failed"):
+        value("str:upper(s)")
