@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from lockstep.columns.column import Unfit, from_values
-from lockstep.columns.expressions import Compiler, NotLowerable
-from lockstep.columns.frame import Rows
-from lockstep.functions.columns import compile_call
+from lockstep.columns.frame import Evaluate, Rows
+from lockstep.columns.rule import NotLowerable
+from lockstep.expressions.columns import Compiler
+from lockstep.functions.columns import Probe, mapped
 from lockstep.plan import plan_of
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedQuery
@@ -24,14 +24,14 @@ COLUMNS = (
 )
 
 
-def compiled(text: str) -> Callable[[Rows], Any]:
+def compiled(text: str) -> Evaluate:
     """A call over (s, i, d)."""
     app = f"define stream S (s string, i int, d double); from S select {text} as x insert into O;"
     (query,) = plan_of(app).checked.execution
     assert isinstance(query, CheckedQuery)
     call = query.selection[0].expression
     assert isinstance(call, ast.FunctionCall)
-    return compile_call(Compiler(query.scope), call)
+    return Compiler(query.scope).compile(call)
 
 
 def value(text: str, rows: int = 4) -> list[Any]:
@@ -73,7 +73,37 @@ def test_functions_of_the_app_have_no_columnar_form() -> None:
     call = query.selection[0].expression
     assert isinstance(call, ast.FunctionCall)
     with pytest.raises(NotLowerable, match="the app's own"):
-        compile_call(Compiler(query.scope), call)
+        Compiler(query.scope).compile(call)
+
+
+def test_a_function_of_one_text_is_called_once_per_different_text() -> None:
+    """And once for null, where there is one; what is fixed is handed on."""
+    asked: list[tuple[Any, ...]] = []
+
+    def tell(*values: Any) -> str:
+        asked.append(values)
+        return repr(values)
+
+    seven = ast.Constant(7, INT)
+    times = np.arange(4, dtype=np.int64)
+    frame = Rows(4, lambda slot, at: COLUMNS[0], lambda: times, lambda: times)
+    arguments: list[Evaluate] = [lambda frame: frame.column(0, 0)] * 2
+    found = mapped(tell, arguments, [None, seven], STRING, frame)
+    assert found.to_pylist() == ["('b', 7)", "(None, 7)", "('a', 7)", "('b', 7)"]
+    assert set(asked) == {("a", 7), ("b", 7), (None, 7)}
+    assert mapped(tell, [], [seven], STRING, frame).to_pylist() == ["(7,)"] * 4
+    assert len(asked) == 4
+
+
+def test_functions_that_ask_for_more_have_no_columnar_form() -> None:
+    """State and an engine are refused beforehand, the clock when it is read."""
+    probe: Any = Probe()
+    with pytest.raises(NotLowerable, match="a function with state"):
+        probe.register("seen", None)
+    with pytest.raises(NotLowerable, match="needs engine"):
+        _ = probe.engine
+    with pytest.raises(Unfit, match="reads the clock"):
+        probe.wall_ms()
 
 
 def test_a_function_that_fails_leaves_the_slice_to_the_reference() -> None:

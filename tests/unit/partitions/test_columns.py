@@ -9,9 +9,10 @@ import pytest
 from lockstep.columns.column import from_values
 from lockstep.columns.order import places_of
 from lockstep.columns.realms import Defaults, Realms
+from lockstep.columns.rule import routed
 from lockstep.columns.shards import Shard
 from lockstep.columns.units import States
-from lockstep.partitions.columns import Router, routed
+from lockstep.partitions.columns import Router
 from lockstep.streams.rule import RUNNING
 from tests.unit.columns.flows import STRING, chunks, moves
 from tests.unit.side_by_side import Step, played, reasons

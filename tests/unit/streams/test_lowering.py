@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.pool import StringPool
 from lockstep.columns.realms import Defaults, Realms
+from lockstep.columns.rule import NotLowerable, Site
 from lockstep.plan import PartitionNode, QueryNode, plan_of
 from lockstep.streams.columns import StreamQuery
-from lockstep.streams.contract import Site
 from lockstep.streams.lowering import (
     Leaving,
     check_target,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep.columns.expressions import NotLowerable
 from lockstep.columns.pool import StringPool
 from lockstep.columns.realms import Defaults, Realms
+from lockstep.columns.rule import NotLowerable, Site
 from lockstep.plan import PartitionNode, plan_of
-from lockstep.streams.contract import Site
 from lockstep.streams.partition_timers import check_timers
 
 SEEN = "from S#window.timeBatch(1 sec) select s insert into A;"
