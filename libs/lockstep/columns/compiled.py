@@ -2,7 +2,8 @@
 
 A kernel is a loop over events that no array operation can say, compiled by Numba and cached on
 disk. It takes writeable, contiguous arrays of exact types (`plain` makes them so), so that each is
-compiled once. Kernels stand in modules named `kernel` or `…_kernel`.
+compiled once; arrays that belong together come as a named tuple. Kernels stand in modules named
+`kernel` or `…_kernel`.
 """
 
 from __future__ import annotations
@@ -59,11 +60,20 @@ def kernel(function: Callable[..., Any]) -> Any:
     return numba.njit(cache=True, nogil=True)(function)
 
 
+_LENT: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+_INSIDE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def lent(function: Callable[..., Any]) -> Any:
+    """Compiles a loop that makes no arrays. Those it is lent live longer than it runs, so nobody
+    counts references to them: with arrays in tuples that would take most of the time."""
+    return numba.njit(**_LENT)(function)
+
+
 def part(function: Callable[..., Any]) -> Any:
-    """Compiles what only kernels call: nothing is made ready for calls from Python, which takes
-    most of the time for small functions."""
-    wrappers: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return numba.njit(cache=True, nogil=True, **wrappers)(function)
+    """Compiles what only kernels call, and what makes no arrays: nothing is made ready for calls
+    from Python, which takes most of the time for small functions."""
+    return numba.njit(**_LENT, **_INSIDE)(function)
 
 
 def plain(values: Any, dtype: Any) -> Any:

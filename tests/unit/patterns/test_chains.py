@@ -9,7 +9,7 @@ import pytest
 
 from lockstep.columns.column import Column, from_values
 from lockstep.columns.pool import StringPool
-from lockstep.patterns.chains.kernel import append, kill, unlink, waiting
+from lockstep.patterns.chains.kernel import Ends, Lists, append, end, unlink, waiting
 from lockstep.patterns.chains.state import ChainState, comparable
 from lockstep.patterns.chains.tokens import Tokens
 from lockstep.patterns.chains.unit import ChainUnit
@@ -34,29 +34,29 @@ def comparisons(condition: str) -> list[Comparison]:
 
 def test_a_list_of_tokens() -> None:
     """The first, one in the midst, the last, and the only one leave it."""
-    head, tail, following = np.full((3, 1), -1), np.full((3, 1), -1), np.full(4, -1)
+    lists = Lists(np.full((3, 1), -1), np.full((3, 1), -1), np.full(4, -1))
+    head, tail, following = lists
     for token in range(4):
-        append(1, 0, token, head, tail, following)
+        append(1, 0, token, lists)
     assert waiting(head[1, 0], following).tolist() == [0, 1, 2, 3]
-    unlink(1, 0, 0, 2, head, tail, following)
-    unlink(1, 0, -1, 2, head, tail, following)
+    unlink(1, 0, 0, 2, lists)
+    unlink(1, 0, -1, 2, lists)
     assert waiting(head[1, 0], following).tolist() == [2, 3]
-    unlink(1, 0, 2, -1, head, tail, following)
+    unlink(1, 0, 2, -1, lists)
     assert (waiting(head[1, 0], following).tolist(), tail[1, 0]) == ([2], 2)
-    unlink(1, 0, -1, -1, head, tail, following)
+    unlink(1, 0, -1, -1, lists)
     assert (head[1, 0], tail[1, 0]) == (-1, -1)
     assert waiting(-1, following).tolist() == []
 
 
 def test_who_is_over_frees_its_number_and_the_place_of_its_first_event() -> None:
     """Only of one from before the slice: those of the slice have no place yet."""
-    refs, alive = np.array([[-7, 3]]), np.ones(2, np.bool_)
-    free, gone, counts = np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(3, np.int64)
-    kill(0, refs, alive, free, gone, counts)
-    kill(1, refs, alive, free, gone, counts)
-    assert not alive.any()
-    assert free.tolist() == [0, 1]
-    assert (counts.tolist(), gone[0]) == ([2, 0, 1], 5)
+    refs = np.array([[-7, 3]])
+    ends = Ends(np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(3, np.int64))
+    end(0, refs, ends)
+    end(1, refs, ends)
+    assert ends.free.tolist() == [0, 1]
+    assert (ends.counts.tolist(), ends.gone[0]) == ([2, 0, 1], 5)
 
 
 def test_tokens_outlive_growth() -> None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from lockstep.columns.chunks import Chunks, empty
 from lockstep.columns.column import Column
-from lockstep.columns.compiled import plain
 from lockstep.columns.frame import Rows
 from lockstep.columns.moves import Moves
 from lockstep.columns.order import Order
@@ -43,14 +42,9 @@ class AbsenceQuery(ChainUnit):
         allowed = eligible(self._states, inputs, played)
         keys = played.instances()
         self._tokens.reserve(int((allowed & 1).sum()), int(keys.max()) + 1 if len(keys) else 1)
-        events = (
-            plain(keys, np.int64),
-            plain(played.times, np.int64),
-            allowed,
-            *self._values(inputs, played),
-        )
+        events = self._events(inputs, played, keys, allowed)
         moment = played.per_event(played.order.moments)
-        matched, made, gone = self._tokens.play_all(moment, events, moves)
+        (matched, made), gone = self._tokens.play_all(moment, events, moves)
         output = self._selected(inputs, played, matched, made)
         self._left.append((self._held[0], gone))
         self._keep(inputs, played)

@@ -13,6 +13,7 @@ from lockstep.columns.compiled import plain
 from lockstep.columns.moves import Moves
 from lockstep.columns.pool import StringPool
 from lockstep.patterns.absences import kernel as absences
+from lockstep.patterns.chains.kernel import Bound, Events
 from lockstep.patterns.chains.tokens import TokenValues
 from lockstep.patterns.conditions import OPERATORS, Comparison
 from lockstep.windows.batches import grown_lines
@@ -45,7 +46,7 @@ class AbsenceTokens(TokenValues):
         self._keyed = keyed
         self._index = np.full(states, -1, np.int64)
         for number, comparison in reversed(list(enumerate(comparisons))):
-            if OPERATORS[comparison.operator] == "==" and not self.is_float[number]:
+            if OPERATORS[comparison.operator] == "==" and not self.compare.is_float[number]:
                 self._index[comparison.state] = number
         self._tokens = np.zeros((0, absences.COLUMNS), np.int64)
         self._free = np.zeros(0, np.int64)
@@ -100,42 +101,38 @@ class AbsenceTokens(TokenValues):
     def _link_all(self) -> None:
         alive = np.flatnonzero(self.alive)
         order = alive[np.argsort(self._tokens[alive, absences.ARRIVED])]
-        absences.link_all(order, self._index, self.held_i, self._tokens, self._buckets)
+        absences.link_all(order, self._index, self.held.whole, self._tokens, self._buckets)
         self._words = self._pool.words
 
-    def play_all(self, moment: Longs, events: Sequence[Any], moves: Moves) -> tuple[Any, Any, Any]:
-        """See kernels.absences; `events`: key, time, eligible, and what is compared."""
+    def play_all(self, moment: Longs, events: Events, moves: Moves) -> tuple[absences.Found, Longs]:
+        """The matches, and the places of first events that are gone."""
         if self._words is not self._pool.words:
             self._link_all()  # texts have other codes now
-        counts = np.array([self._free_count, 0, 0], np.int64)
-        found: tuple[Any, Any, Any] = absences.play_absences(
-            self.states,
-            self.wait_ms,
-            self._index,
-            plain(moment, np.int64),
-            *events,
-            plain(moves.moments, np.int64),
-            plain(moves.clock, np.int64),
-            moves.before,
-            moves.leaps,
-            self.of_state,
-            self.of_slot,
-            self.ops,
-            self.is_float,
-            self.refs,
-            self.held_i,
-            self.held_f,
-            self.held_null,
-            self._tokens,
-            self._buckets,
-            self._free,
-            counts,
-            self._timers.heap,
-            self._timers.counts,
-            self._marks,
+        room = len(self._tokens) - self._free_count + len(moment)
+        found = absences.Found(
+            np.empty((self.states - 1, room), np.int64),
+            np.empty((room, absences.MADE), np.int64),
         )
-        self._free_count = int(counts[absences.FREE])
-        return found
+        ends = self.ends(self._free, self._free_count, len(moment))
+        heap, queue = self._timers.heap, np.empty((4, len(self._timers.heap)), np.int64)
+        absences.play_absences(
+            absences.Chain(self.states, self.wait_ms, self.compare, self._index),
+            plain(moment, np.int64),
+            events,
+            absences.Clock(
+                plain(moves.moments, np.int64),
+                plain(moves.clock, np.int64),
+                moves.before,
+                moves.leaps,
+            ),
+            Bound(self.refs, self.held),
+            absences.Waiting(self._tokens, self._buckets),
+            ends,
+            absences.Pending(heap, self._timers.counts, self._marks, queue),
+            found,
+        )
+        self._free_count, count, gone = ends.counts.tolist()
+        return absences.Found(found.matched[:, :count], found.made[:count]), ends.gone[:gone]
 
     def forget(self) -> None:
         """Drops timers of tokens that are over. In a partition they tell which key asked first."""

@@ -1,22 +1,84 @@
 """The kernel of chains `every e1 -> e2 -> … within t`: which tokens an event moves (semantics
 12.1, 12.2).
 
-A token is a number; its arrays tell what it has bound (`refs`, one row per state but the last),
-when it began and what later states compare with (`held_*`). Tokens wait in lists by state and
-key. `counts` holds how many tokens are free, how many matches were found, and how many places of
-first events are gone.
+A token is a number, and a place in all arrays that are by token. Tokens wait in lists by state and
+key.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockstep.columns.compiled import kernel, part
+from lockstep.columns.compiled import kernel, lent, part
 
 _FAR = np.int64(1) << 62
 FREE, FOUND, GONE = 0, 1, 2
+
+
+class Comparisons(NamedTuple):
+    """By comparison: the state that compares, the slot it compares with, how, and whether as
+    floating numbers."""
+
+    state: Any
+    slot: Any
+    operator: Any
+    is_float: Any
+
+
+class Values(NamedTuple):
+    """What is compared, a line per comparison: as whole numbers or as floating ones, and where it
+    is null."""
+
+    whole: Any
+    floating: Any
+    null: Any
+
+
+class Events(NamedTuple):
+    """What is played: `eligible` has a bit per state whose own condition the event fulfils; what
+    the event's state compares, and what later states will compare with."""
+
+    key: Any
+    time: Any
+    eligible: Any
+    own: Values
+    other: Values
+
+
+class Bound(NamedTuple):
+    """By token: the events that it has bound, a line per state but the last, and what later states
+    compare with."""
+
+    refs: Any
+    held: Values
+
+
+class Ends(NamedTuple):
+    """Which tokens are free, which places of first events nobody needs any more; and how many
+    tokens are free, how many matches were found, and how many such places there are."""
+
+    free: Any
+    gone: Any
+    counts: Any
+
+
+class Lists(NamedTuple):
+    """Who waits: first and last by state and key, and who follows by token."""
+
+    head: Any
+    tail: Any
+    following: Any
+
+
+class Ages(NamedTuple):
+    """When a token began and whether it still waits; by key when its oldest and youngest began."""
+
+    first: Any
+    alive: Any
+    oldest: Any
+    youngest: Any
 
 
 @part
@@ -35,243 +97,143 @@ def holds(op: int, a: Any, b: Any) -> bool:
     return bool(a >= b)
 
 
-@kernel
-def kill(t: int, refs: Any, alive: Any, free: Any, gone: Any, counts: Any) -> None:
+@lent
+def end(t: int, refs: Any, ends: Ends) -> None:
     """The token is over; the place of a first event from before the slice is nobody's any more."""
-    alive[t] = False
-    free[counts[0]] = t
-    counts[0] += 1
+    ends.free[ends.counts[FREE]] = t
+    ends.counts[FREE] += 1
     if refs[0, t] < -1:
-        gone[counts[2]] = -refs[0, t] - 2
-        counts[2] += 1
+        ends.gone[ends.counts[GONE]] = -refs[0, t] - 2
+        ends.counts[GONE] += 1
 
 
-@kernel
-def append(state: int, k: int, t: int, head: Any, tail: Any, following: Any) -> None:
+@lent
+def append(state: int, k: int, t: int, lists: Lists) -> None:
     """The token comes to wait at a state."""
-    following[t] = -1
-    if tail[state, k] == -1:
-        head[state, k] = t
+    lists.following[t] = -1
+    if lists.tail[state, k] == -1:
+        lists.head[state, k] = t
     else:
-        following[tail[state, k]] = t
-    tail[state, k] = t
+        lists.following[lists.tail[state, k]] = t
+    lists.tail[state, k] = t
 
 
-@kernel
-def unlink(
-    state: int, k: int, before: int, after: int, head: Any, tail: Any, following: Any
-) -> None:
+@lent
+def unlink(state: int, k: int, before: int, after: int, lists: Lists) -> None:
     """What stood between two tokens of a list leaves it."""
     if before == -1:
-        head[state, k] = after
+        lists.head[state, k] = after
     else:
-        following[before] = after
+        lists.following[before] = after
     if after == -1:
-        tail[state, k] = before
+        lists.tail[state, k] = before
 
 
-@kernel
-def keep_values(
-    c_slot: Any,
-    slot: int,
-    e: int,
-    t: int,
-    other_i: Any,
-    other_f: Any,
-    other_null: Any,
-    held_i: Any,
-    held_f: Any,
-    held_null: Any,
-) -> None:
-    """What later states compare with of the event that the token has just bound at `slot`."""
-    for c in range(len(c_slot)):
-        if c_slot[c] == slot:
-            held_i[c, t] = other_i[c, e]
-            held_f[c, t] = other_f[c, e]
-            held_null[c, t] = other_null[c, e]
+@part
+def bind(slot: int, e: int, t: int, slots: Any, other: Values, bound: Bound) -> None:
+    """The token binds an event at `slot`, and keeps what later states compare with."""
+    bound.refs[slot, t] = e
+    for c in range(len(slots)):
+        if slots[c] == slot:
+            bound.held.whole[c, t] = other.whole[c, e]
+            bound.held.floating[c, t] = other.floating[c, e]
+            bound.held.null[c, t] = other.null[c, e]
 
 
-@kernel
-def fits(
-    state: int,
-    e: int,
-    t: int,
-    c_state: Any,
-    ops: Any,
-    is_float: Any,
-    own_i: Any,
-    own_f: Any,
-    own_null: Any,
-    held_i: Any,
-    held_f: Any,
-    held_null: Any,
-) -> bool:
+@part
+def fits(state: int, e: int, t: int, compare: Comparisons, own: Values, held: Values) -> bool:
     """Whether the comparisons of a state hold."""
-    for c in range(len(ops)):
-        if c_state[c] != state:
+    for c in range(len(compare.operator)):
+        if compare.state[c] != state:
             continue
-        if own_null[c, e] or held_null[c, t]:
-            true = ops[c] == 1
-        elif is_float[c]:
-            true = holds(ops[c], own_f[c, e], held_f[c, t])
+        operator = compare.operator[c]
+        if own.null[c, e] or held.null[c, t]:
+            true = operator == 1
+        elif compare.is_float[c]:
+            true = holds(operator, own.floating[c, e], held.floating[c, t])
         else:
-            true = holds(ops[c], own_i[c, e], held_i[c, t])
+            true = holds(operator, own.whole[c, e], held.whole[c, t])
         if not true:
             return False
     return True
 
 
-@kernel
+@part
 def expire(
-    k: int,
-    now: int,
-    within: int,
-    first: Any,
-    refs: Any,
-    alive: Any,
-    free: Any,
-    gone: Any,
-    counts: Any,
-    head: Any,
-    tail: Any,
-    following: Any,
-    oldest: Any,
-    youngest: Any,
+    k: int, now: int, within: int, bound: Bound, lists: Lists, ages: Ages, ends: Ends
 ) -> None:
     """Drops the tokens of a key that began too far from `now`."""
     low, high = _FAR, -_FAR
-    for state in range(1, len(head)):
+    for state in range(1, len(lists.head)):
         before = -1
-        t = head[state, k]
+        t = lists.head[state, k]
         while t != -1:
-            after = following[t]
-            if abs(now - first[t]) > within:
-                kill(t, refs, alive, free, gone, counts)
-                unlink(state, k, before, after, head, tail, following)
+            after = lists.following[t]
+            if abs(now - ages.first[t]) > within:
+                ages.alive[t] = False
+                end(t, bound.refs, ends)
+                unlink(state, k, before, after, lists)
             else:
-                low = min(low, first[t])
-                high = max(high, first[t])
+                low = min(low, ages.first[t])
+                high = max(high, ages.first[t])
                 before = t
             t = after
-    oldest[k], youngest[k] = low, high
+    ages.oldest[k], ages.youngest[k] = low, high
 
 
 @kernel
 def match_chain(
-    states: int,
     within: int,
-    key: Any,
-    time: Any,
-    eligible: Any,
-    c_state: Any,
-    c_slot: Any,
-    ops: Any,
-    is_float: Any,
-    own_i: Any,
-    own_f: Any,
-    own_null: Any,
-    other_i: Any,
-    other_f: Any,
-    other_null: Any,
-    refs: Any,
-    first: Any,
-    held_i: Any,
-    held_f: Any,
-    held_null: Any,
-    following: Any,
-    alive: Any,
-    free: Any,
-    counts: Any,
-    head: Any,
-    tail: Any,
-    oldest: Any,
-    youngest: Any,
+    compare: Comparisons,
+    events: Events,
+    bound: Bound,
+    lists: Lists,
+    ages: Ages,
+    ends: Ends,
 ) -> Any:
-    """Plays events. `eligible` has a bit per state whose own condition the event fulfils.
-
-    Gives (matched refs by state, completing events, places of first events that are gone).
-    """
+    """Plays events: gives (matched refs by state, completing events)."""
+    states = len(lists.head)
     # A match ends a token, so there are no more than tokens and events.
-    room = len(first) + len(key)
+    room = len(ages.first) + len(events.key)
     matched = np.empty((states - 1, room), np.int64)
     completing = np.empty(room, np.int64)
-    gone = np.empty(room, np.int64)
-    for e in range(len(key)):
-        k, now, bits = key[e], time[e], eligible[e]
-        if within >= 0 and (oldest[k] < now - within or youngest[k] > now + within):
-            expire(
-                k,
-                now,
-                within,
-                first,
-                refs,
-                alive,
-                free,
-                gone,
-                counts,
-                head,
-                tail,
-                following,
-                oldest,
-                youngest,
-            )
+    counts = ends.counts
+    for e in range(len(events.key)):
+        k, now, bits = events.key[e], events.time[e], events.eligible[e]
+        if within >= 0 and (ages.oldest[k] < now - within or ages.youngest[k] > now + within):
+            expire(k, now, within, bound, lists, ages, ends)
         for state in range(states - 1, 0, -1):
             if not (bits >> state) & 1:
                 continue
             before = -1
-            t = head[state, k]
+            t = lists.head[state, k]
             while t != -1:
-                after = following[t]
-                if fits(
-                    state,
-                    e,
-                    t,
-                    c_state,
-                    ops,
-                    is_float,
-                    own_i,
-                    own_f,
-                    own_null,
-                    held_i,
-                    held_f,
-                    held_null,
-                ):
-                    unlink(state, k, before, after, head, tail, following)
+                after = lists.following[t]
+                if fits(state, e, t, compare, events.own, bound.held):
+                    unlink(state, k, before, after, lists)
                     if state == states - 1:
-                        matched[:, counts[1]] = refs[:, t]
-                        completing[counts[1]] = e
-                        counts[1] += 1
-                        kill(t, refs, alive, free, gone, counts)
+                        matched[:, counts[FOUND]] = bound.refs[:, t]
+                        completing[counts[FOUND]] = e
+                        counts[FOUND] += 1
+                        ages.alive[t] = False
+                        end(t, bound.refs, ends)
                     else:
-                        refs[state, t] = e
-                        keep_values(
-                            c_slot,
-                            state,
-                            e,
-                            t,
-                            other_i,
-                            other_f,
-                            other_null,
-                            held_i,
-                            held_f,
-                            held_null,
-                        )
-                        append(state + 1, k, t, head, tail, following)
+                        bind(state, e, t, compare.slot, events.other, bound)
+                        append(state + 1, k, t, lists)
                 else:
                     before = t
                 t = after
         if bits & 1:
-            counts[0] -= 1
-            t = free[counts[0]]
-            alive[t] = True
-            refs[:, t] = -1
-            refs[0, t] = e
-            first[t] = now
-            oldest[k] = min(oldest[k], now)
-            youngest[k] = max(youngest[k], now)
-            keep_values(c_slot, 0, e, t, other_i, other_f, other_null, held_i, held_f, held_null)
-            append(1, k, t, head, tail, following)
-    return matched[:, : counts[1]], completing[: counts[1]], gone[: counts[2]]
+            counts[FREE] -= 1
+            t = ends.free[counts[FREE]]
+            bound.refs[:, t] = -1
+            bind(0, e, t, compare.slot, events.other, bound)
+            ages.alive[t] = True
+            ages.first[t] = now
+            ages.oldest[k] = min(ages.oldest[k], now)
+            ages.youngest[k] = max(ages.youngest[k], now)
+            append(1, k, t, lists)
+    return matched[:, : counts[FOUND]], completing[: counts[FOUND]]
 
 
 @kernel

@@ -9,7 +9,6 @@ import numpy as np
 
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Longs
-from lockstep.columns.compiled import plain
 from lockstep.columns.frame import Rows
 from lockstep.columns.moves import Moves
 from lockstep.columns.output import Output
@@ -39,11 +38,8 @@ class ChainQuery(ChainUnit):
         keys = played.instances()
         realms = int(keys.max()) + 1 if len(keys) else 1
         tokens.reserve(int((allowed & 1).sum()), realms)
-        values = self._values(inputs, played)
-        times = plain(played.times, np.int64)
-        matched, completing, gone = tokens.play(
-            self._within_ms, (plain(keys, np.int64), times, allowed, *values)
-        )
+        events = self._events(inputs, played, keys, allowed)
+        matched, completing, gone = tokens.play(self._within_ms, events)
         output = self._selected(inputs, played, matched, completing, keys)
         self._left.append((self._held[0], gone))
         self._keep(inputs, played)

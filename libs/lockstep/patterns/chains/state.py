@@ -107,6 +107,7 @@ class ChainState:
             if comparison.bound.slot != slot:
                 continue
             values, nulls = comparable(comparison.other(frame), comparison, self._pool)
-            target = tokens.held_f if values.dtype.kind == "f" else tokens.held_i
+            kept = tokens.held
+            target = kept.floating if values.dtype.kind == "f" else kept.whole
             target[c, token] = values[0]
-            tokens.held_null[c, token] = nulls is not None and nulls[0]
+            kept.null[c, token] = nulls is not None and nulls[0]

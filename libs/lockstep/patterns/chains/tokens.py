@@ -23,16 +23,18 @@ class TokenValues:
     def __init__(self, states: int, comparisons: Sequence[Comparison]) -> None:
         self.states = states
         count = len(comparisons)
-        self.of_state = np.array([c.state for c in comparisons], np.int64)
-        self.of_slot = np.array([c.bound.slot for c in comparisons], np.int64)
-        self.ops = np.array([c.operator for c in comparisons], np.int64)
         floating = ("float", "double")
-        self.is_float = np.array([c.type.value in floating for c in comparisons], np.bool_)
+        self.compare = matching.Comparisons(
+            np.array([c.state for c in comparisons], np.int64),
+            np.array([c.bound.slot for c in comparisons], np.int64),
+            np.array([c.operator for c in comparisons], np.int64),
+            np.array([c.type.value in floating for c in comparisons], np.bool_),
+        )
         self.texts = [i for i, c in enumerate(comparisons) if c.type.value == "string"]
         self.refs = np.full((states - 1, 0), -1, np.int64)
-        self.held_i = np.zeros((count, 0), np.int64)
-        self.held_f = np.zeros((count, 0), np.float64)
-        self.held_null = np.zeros((count, 0), np.bool_)
+        self.held = matching.Values(
+            *(np.zeros((count, 0), dtype) for dtype in (np.int64, np.float64, np.bool_))
+        )
 
     @property
     def alive(self) -> Any:
@@ -46,8 +48,13 @@ class TokenValues:
 
     def widen(self, capacity: int) -> None:
         """Makes room for so many tokens."""
-        for name in ("refs", "held_i", "held_f", "held_null"):
-            setattr(self, name, _wider(getattr(self, name), capacity, 0))
+        self.refs = _wider(self.refs, capacity, 0)
+        self.held = matching.Values(*(_wider(values, capacity, 0) for values in self.held))
+
+    def ends(self, free: Longs, free_count: int, new: int) -> matching.Ends:
+        """Room for what may end while so many events are played."""
+        gone = np.empty(self.refs.shape[1] + new, np.int64)
+        return matching.Ends(free, gone, np.array([free_count, 0, 0], np.int64))
 
     def arrange(self) -> None:
         """Before `waiting`."""
@@ -121,34 +128,20 @@ class Tokens(TokenValues):
         self.free = free
         self.free_count += more
 
-    def play(self, within: int, events: Sequence[Any]) -> tuple[Any, Longs, Longs]:
+    def play(self, within: int, events: matching.Events) -> tuple[Any, Longs, Longs]:
         """(matched refs by state, completing events, places of first events that are gone)."""
-        counts = np.array([self.free_count, 0, 0], np.int64)
-        matched, completing, gone = matching.match_chain(
-            self.states,
+        ends = self.ends(self.free, self.free_count, len(events.key))
+        matched, completing = matching.match_chain(
             within,
-            *events[:3],
-            self.of_state,
-            self.of_slot,
-            self.ops,
-            self.is_float,
-            *events[3:],
-            self.refs,
-            self._first,
-            self.held_i,
-            self.held_f,
-            self.held_null,
-            self.following,
-            self._alive,
-            self.free,
-            counts,
-            self.head,
-            self.tail,
-            self.oldest,
-            self.youngest,
+            self.compare,
+            events,
+            matching.Bound(self.refs, self.held),
+            matching.Lists(self.head, self.tail, self.following),
+            matching.Ages(self._first, self._alive, self.oldest, self.youngest),
+            ends,
         )
-        self.free_count = int(counts[matching.FREE])
-        return matched, completing, gone
+        self.free_count = int(ends.counts[matching.FREE])
+        return matched, completing, ends.gone[: ends.counts[matching.GONE]]
 
     def add(self, state: int, realm: int) -> int:
         self.reserve(1, realm + 1)

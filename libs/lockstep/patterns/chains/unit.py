@@ -10,9 +10,11 @@ import numpy as np
 
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Longs
+from lockstep.columns.compiled import plain
 from lockstep.columns.held import HeldRows
 from lockstep.columns.played import Played
 from lockstep.columns.units import States
+from lockstep.patterns.chains.kernel import Events, Values
 from lockstep.patterns.chains.state import ChainState, comparable
 from lockstep.patterns.chains.tokens import TokenValues
 from lockstep.patterns.columns.rows import bound_column
@@ -35,18 +37,19 @@ class ChainUnit(PatternUnit):
 
     # --- folding ----------------------------------------------------------------------------------
 
-    def _values(self, inputs: Mapping[str, Chunks], played: Played) -> tuple[Any, ...]:
-        """What is compared: own and other values of each event, as whole numbers and as floating
-        ones, and where they are null."""
+    def _events(
+        self, inputs: Mapping[str, Chunks], played: Played, keys: Longs, allowed: Longs
+    ) -> Events:
+        """The events as kernels take them; `allowed` tells at which states they may be bound."""
         shape = (len(self._comparisons), len(played))
-        arrays: list[Any] = []
-        for _ in range(2):
-            arrays += [np.zeros(shape, np.int64), np.zeros(shape, np.float64)]
-            arrays.append(np.zeros(shape, np.bool_))
+        own, other = (
+            Values(*(np.zeros(shape, dtype) for dtype in (np.int64, np.float64, np.bool_)))
+            for _ in range(2)
+        )
         for c, comparison in enumerate(self._comparisons):
             for part, slot, evaluate in (
-                (0, comparison.state, comparison.own),
-                (3, comparison.bound.slot, comparison.other),
+                (own, comparison.state, comparison.own),
+                (other, comparison.bound.slot, comparison.other),
             ):
                 stream = self._states[slot].stream
                 if stream not in inputs:
@@ -54,10 +57,12 @@ class ChainUnit(PatternUnit):
                 events, rows = played.of(inputs[stream])
                 column = evaluate(inputs[stream].rows())
                 values, nulls = comparable(column, comparison, self._pool)
-                arrays[part + int(values.dtype.kind == "f")][c, events] = values[rows]
+                target = part.floating if values.dtype.kind == "f" else part.whole
+                target[c, events] = values[rows]
                 if nulls is not None:
-                    arrays[part + 2][c, events] = nulls[rows]
-        return tuple(arrays)
+                    part.null[c, events] = nulls[rows]
+        times = plain(played.times, np.int64)
+        return Events(plain(keys, np.int64), times, allowed, own, other)
 
     def _keep(self, inputs: Mapping[str, Chunks], played: Played) -> None:
         """Moves the events that waiting tokens have bound in this slice to where they are held."""
@@ -99,7 +104,7 @@ class ChainUnit(PatternUnit):
 
     def text_columns(self) -> list[Any]:
         columns = [column for held in self._held for column in held.text_columns()]
-        return columns + [self._waiting.held_i[c] for c in self._waiting.texts]
+        return columns + [self._waiting.held.whole[c] for c in self._waiting.texts]
 
     def store(self, states: States) -> None:
         self._partial.prepare()
