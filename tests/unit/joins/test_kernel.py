@@ -19,6 +19,9 @@ from lockstep.joins.columns.kernel import (
     LENGTH,
     NONE,
     TIME,
+    Chains,
+    Events,
+    Sides,
     drop_oldest,
     join_windows,
     take_in,
@@ -36,9 +39,9 @@ class Windows:
         self.heads, self.tails = (np.full((2, 3), -1, np.int64) for _ in range(2))
 
     @property
-    def chains(self) -> tuple[Any, ...]:
+    def chains(self) -> Chains:
         """As kernels take them."""
-        return self.ends, self.newer, self.same, self.keys, self.heads, self.tails
+        return Chains(self.ends, self.newer, self.same, self.keys, self.heads, self.tails)
 
     def of_key(self, side: int, key: int) -> list[int]:
         """The places of a side's rows with a key, oldest first."""
@@ -54,15 +57,15 @@ def test_rows_leave_in_the_order_in_which_they_came() -> None:
     nobody."""
     windows = Windows()
     for place, key in ((0, 1), (1, -1), (2, 1)):
-        take_in(0, place, key, *windows.chains)
-    take_in(1, 5, 1, *windows.chains)
+        take_in(0, place, key, windows.chains)
+    take_in(1, 5, 1, windows.chains)
     assert windows.of_key(0, 1) == [0, 2]
-    assert [drop_oldest(0, *windows.chains) for _ in range(2)] == [0, 1]
+    assert [drop_oldest(0, windows.chains) for _ in range(2)] == [0, 1]
     assert windows.of_key(0, 1) == [2]
-    assert drop_oldest(0, *windows.chains) == 2
+    assert drop_oldest(0, windows.chains) == 2
     assert windows.ends.tolist() == [[-1, -1, 0], [5, 5, 1]]
     assert (windows.heads[0, 1], windows.tails[0, 1]) == (-1, -1)
-    take_in(0, 3, 1, *windows.chains)
+    take_in(0, 3, 1, windows.chains)
     assert windows.of_key(0, 1) == [3]
 
 
@@ -71,22 +74,18 @@ def joined(kinds: tuple[int, int], lengths: tuple[int, int], **given: Any) -> tu
     trigger unless `given` says otherwise."""
     windows = Windows()
     windows.times[:] = 100 * (np.arange(8) + 1)
-    made = join_windows(
+    events = Events(
         longs(0, 1, 0, 1, 1),
         longs(0, 0, 0, 0, 1),
         longs(0, 1, 2, 3, 4),
         longs(100, 200, 300, 400, 500),
         longs(100, 200, 300, 400, 500),
+        longs(100, 200, 300, 400, 500),
         given.get("moved", longs(0, 0, 0, 0, 0)),
-        given.get("clock", longs()),
-        np.zeros(2, np.int64),
-        longs(*kinds),
-        longs(*lengths),
-        np.array(given.get("triggers", (True, True))),
-        windows.times,
-        *windows.chains,
-        10,
     )
+    triggers = np.array(given.get("triggers", (True, True)))
+    sides = Sides(longs(*kinds), longs(*lengths), triggers, windows.times)
+    made = join_windows(events, given.get("clock", longs()), sides, windows.chains, 10)
     return tuple(each.tolist() for each in made)
 
 

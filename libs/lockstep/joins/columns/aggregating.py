@@ -60,26 +60,14 @@ class ChangingWindows(JoinedWindows):
 
     def change(self, arrivals: Arrivals, played: Played, moves: Moves) -> Changes:
         """What the events and the timers of a slice bring."""
-        moved = np.searchsorted(moves.moments, played.order.moments).astype(np.int64)
         held = int(self._counts[:2].max())
         waiting = np.zeros((2, held + len(played) + 1, 2), np.int64)
         waiting[:, :held] = self._waiting[:, :held]
         triggers, pairs, left = changing.change_joined(
-            arrivals.side_of,
-            arrivals.key,
-            arrivals.place,
-            plain(played.per_event(played.now), np.int64),
-            arrivals.value,
-            plain(played.times, np.int64),
-            plain(played.per_event(moved), np.int64),
-            plain(moves.clock, np.int64),
-            moves.before,
-            moves.leaps,
-            self._windows,
-            self._lengths,
-            self._triggers,
-            self._times,
-            *self._chains(),
+            self._events(arrivals, played, moves),
+            changing.Clock(plain(moves.clock, np.int64), moves.before, moves.leaps),
+            self._both(),
+            self._chains(),
             waiting,
             self._counts,
             len(played) + int(self._ends[:, 2].sum()),

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lockstep.columns.compiled import kernel
-from lockstep.joins.columns.kernel import EXTERNAL, LENGTH, NONE, TIME, drop_oldest, take_in
+from lockstep.joins.columns.kernel import (
+    EXTERNAL,
+    LENGTH,
+    NONE,
+    TIME,
+    Chains,
+    Events,
+    Sides,
+    drop_oldest,
+    take_in,
+)
 
 CURRENT, EXPIRED, RESET = 0, 1, 3
+
+
+class Clock(NamedTuple):
+    """Moves of the clock, where it stood before, and whether it leaps."""
+
+    moves: Any
+    before: int
+    leaps: bool
 
 
 @kernel
@@ -77,36 +95,18 @@ def wake(side: int, waiting: Any, counts: Any) -> int:
 
 @kernel
 def change_joined(
-    side_of: Any,
-    key: Any,
-    place: Any,
-    now: Any,
-    value: Any,
-    stamp: Any,
-    moved: Any,
-    move_clock: Any,
-    before: int,
-    leaps: bool,
-    windows: Any,
-    lengths: Any,
-    triggers: Any,
-    times: Any,
-    ends: Any,
-    newer: Any,
-    same: Any,
-    keys: Any,
-    heads: Any,
-    tails: Any,
-    waiting: Any,
-    counts: Any,
-    room: int,
+    events: Events, clock: Clock, sides: Sides, chains: Chains, waiting: Any, counts: Any, room: int
 ) -> Any:
     """(triggers, pairs, (side, place) of what left). A trigger: kind, side, its row's place (the
     event where its side has no window), the event in whose step it is (-1: a timer's), time, clock.
     A pair: trigger, the place of the row it meets (-1: it is a RESET and meets nobody).
 
-    See join_windows. `stamp` are the events' timestamps, `waiting` and `counts` the timers.
+    See join_windows. `waiting` and `counts` are the timers.
     """
+    side_of, keys, places, now, value, stamp, moved = events
+    move_clock, before, leaps = clock
+    windows, lengths, triggers, times = sides
+    ends, same, key_of, heads = chains.ends, chains.same, chains.keys, chains.heads
     triggered, pairs = np.empty((1024, 6), np.int64), np.empty((1024, 2), np.int64)
     left = np.empty((room, 2), np.int64)
     t, n, gone, move = 0, 0, 0, 0
@@ -125,27 +125,27 @@ def change_joined(
                     move += 1
                     continue
                 due = wake(own, waiting, counts)
-                clock = target if leaps else max(due, before)
-                at, step, drop, enter = clock, -1, True, False
-                limit = clock - lengths[own]
+                at = target if leaps else max(due, before)
+                looked, step, drop, enter = at, -1, True, False
+                limit = at - lengths[own]
             else:
                 phase = 2
                 if last:
                     break
-                own, step, clock, enter = side_of[e], e, now[e], True
-                at = value[e] if windows[own] == EXTERNAL else clock
+                own, step, at, enter = side_of[e], e, now[e], True
+                looked = value[e] if windows[own] == EXTERNAL else at
                 drop = windows[own] == TIME or windows[own] == EXTERNAL
-                limit = at - lengths[own]
+                limit = looked - lengths[own]
                 if windows[own] == LENGTH and ends[own, 2] >= lengths[own]:
                     drop, limit = True, np.iinfo(np.int64).max
             while drop and ends[own, 0] != -1 and times[own, ends[own, 0]] <= limit:
-                k = keys[own, ends[own, 0]]
-                p = drop_oldest(own, ends, newer, same, keys, heads, tails)
+                k = key_of[own, ends[own, 0]]
+                p = drop_oldest(own, chains)
                 left[gone, 0], left[gone, 1] = own, p
                 gone += 1
                 if triggers[own]:
                     triggered = grown_lines(triggered, t)
-                    triggered[t] = np.array([EXPIRED, own, p, step, at, clock])
+                    triggered[t] = np.array([EXPIRED, own, p, step, looked, at])
                     q = heads[1 - own, k] if k >= 0 else -1
                     pairs, n = meet(t, q, same[1 - own], pairs, n)
                     t += 1
@@ -156,22 +156,22 @@ def change_joined(
                     due = times[own, ends[own, 0]] + lengths[own]
                     ask_with_number(due, own, waiting, counts)
                 continue
-            k = key[e]
+            k = keys[e]
             if windows[own] == TIME and ends[own, 0] == -1:
-                ask_with_number(times[own, place[e]] + lengths[own], own, waiting, counts)
+                ask_with_number(times[own, places[e]] + lengths[own], own, waiting, counts)
             if windows[own] != NONE:
-                take_in(own, place[e], k, ends, newer, same, keys, heads, tails)
+                take_in(own, places[e], k, chains)
             if not triggers[own]:
                 continue
             triggered = grown_lines(triggered, t + 1)
-            ref = e if windows[own] == NONE else place[e]
-            triggered[t] = np.array([CURRENT, own, ref, e, stamp[e], clock])
+            ref = e if windows[own] == NONE else places[e]
+            triggered[t] = np.array([CURRENT, own, ref, e, stamp[e], at])
             q = heads[1 - own, k] if k >= 0 else -1
             pairs, n = meet(t, q, same[1 - own], pairs, n)
             t += 1
             if windows[own] == NONE:
                 triggered = grown_lines(triggered, t)
-                triggered[t] = np.array([RESET, own, ref, e, clock, clock])
+                triggered[t] = np.array([RESET, own, ref, e, at, at])
                 pairs = grown_lines(pairs, n)
                 pairs[n, 0], pairs[n, 1] = t, -1
                 n += 1

@@ -3,20 +3,54 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockstep.columns.compiled import kernel
+from lockstep.columns.compiled import kernel, lent
 
 NONE, LENGTH, TIME, EXTERNAL = 0, 1, 2, 3
 
 
-@kernel
-def drop_oldest(
-    side: int, ends: Any, newer: Any, same: Any, keys: Any, heads: Any, tails: Any
-) -> int:
-    """Takes the oldest row of a side out; gives its place. `ends`: head, tail and count by side."""
+class Sides(NamedTuple):
+    """By side: the kind of its window, its length, whether its events look for rows; and what the
+    window goes by, by place too."""
+
+    windows: Any
+    lengths: Any
+    triggers: Any
+    times: Any
+
+
+class Chains(NamedTuple):
+    """Who is inside, by side: first place, last place and count; who is next of all, who of the
+    same key, and the key, by place; the first and last place by key."""
+
+    ends: Any
+    newer: Any
+    same: Any
+    keys: Any
+    heads: Any
+    tails: Any
+
+
+class Events(NamedTuple):
+    """What comes: its side, key, place, the clock, what externalTime goes by, its timestamp, and
+    how many moves of the clock stand in front of it."""
+
+    side_of: Any
+    key: Any
+    place: Any
+    now: Any
+    value: Any
+    stamp: Any
+    moved: Any
+
+
+@lent
+def drop_oldest(side: int, chains: Chains) -> int:
+    """Takes the oldest row of a side out; gives its place."""
+    ends, newer, same, keys, heads, tails = chains
     p = ends[side, 0]
     ends[side, 0] = newer[side, p]
     if ends[side, 0] == -1:
@@ -30,34 +64,23 @@ def drop_oldest(
     return int(p)
 
 
-@kernel
+@lent
 def drop_until(
-    side: int,
-    limit: int,
-    times: Any,
-    ends: Any,
-    newer: Any,
-    same: Any,
-    keys: Any,
-    heads: Any,
-    tails: Any,
-    left_side: Any,
-    left_place: Any,
-    gone: int,
+    side: int, limit: int, times: Any, chains: Chains, left_side: Any, left_place: Any, gone: int
 ) -> int:
     """Takes out what is not younger than `limit`; gives how many have left by now."""
+    ends = chains.ends
     while ends[side, 0] != -1 and times[side, ends[side, 0]] <= limit:
         left_side[gone] = side
-        left_place[gone] = drop_oldest(side, ends, newer, same, keys, heads, tails)
+        left_place[gone] = drop_oldest(side, chains)
         gone += 1
     return gone
 
 
-@kernel
-def take_in(
-    side: int, p: int, k: int, ends: Any, newer: Any, same: Any, keys: Any, heads: Any, tails: Any
-) -> None:
+@lent
+def take_in(side: int, p: int, k: int, chains: Chains) -> None:
     """A row enters its side's window."""
+    ends, newer, same, keys, heads, tails = chains
     newer[side, p] = -1
     same[side, p] = -1
     keys[side, p] = k
@@ -76,77 +99,33 @@ def take_in(
 
 
 @kernel
-def join_windows(
-    side_of: Any,
-    key: Any,
-    place: Any,
-    now: Any,
-    value: Any,
-    moved: Any,
-    move_clock: Any,
-    applied: Any,
-    windows: Any,
-    lengths: Any,
-    triggers: Any,
-    times: Any,
-    ends: Any,
-    newer: Any,
-    same: Any,
-    keys: Any,
-    heads: Any,
-    tails: Any,
-    room: int,
-) -> Any:
+def join_windows(events: Events, move_clock: Any, sides: Sides, chains: Chains, room: int) -> Any:
     """(triggering event, place of the row it meets) of every pair, and (side, place) of what left.
-
-    `moved` tells how many moves of the clock stand in front of each event: timers fire there, on
-    both sides. `times` are what the windows go by, by side and place; `value` that of each event.
-    """
+    Where moves of the clock stand in front of an event timers fire, on both sides."""
+    side_of, keys, places, now, value, _, moved = events
+    windows, lengths, triggers, times = sides
+    ends, same, heads = chains.ends, chains.same, chains.heads
+    applied = np.zeros(2, np.int64)
     trigger, met = np.empty(1024, np.int64), np.empty(1024, np.int64)
     left_side, left_place = np.empty(room, np.int8), np.empty(room, np.int64)
     found = 0
     gone = 0
     for e in range(len(side_of)):
-        own, k = side_of[e], key[e]
+        own, k = side_of[e], keys[e]
         for side in range(2):
-            if windows[side] == 2 and moved[e] > applied[side]:
-                gone = drop_until(
-                    side,
-                    move_clock[moved[e] - 1] - lengths[side],
-                    times,
-                    ends,
-                    newer,
-                    same,
-                    keys,
-                    heads,
-                    tails,
-                    left_side,
-                    left_place,
-                    gone,
-                )
+            if windows[side] == TIME and moved[e] > applied[side]:
+                limit = move_clock[moved[e] - 1] - lengths[side]
+                gone = drop_until(side, limit, times, chains, left_side, left_place, gone)
                 applied[side] = moved[e]
-        if windows[own] == 1 and ends[own, 2] >= lengths[own]:
+        if windows[own] == LENGTH and ends[own, 2] >= lengths[own]:
             left_side[gone] = own
-            left_place[gone] = drop_oldest(own, ends, newer, same, keys, heads, tails)
+            left_place[gone] = drop_oldest(own, chains)
             gone += 1
-        elif windows[own] >= 2:
-            limit = (now[e] if windows[own] == 2 else value[e]) - lengths[own]
-            gone = drop_until(
-                own,
-                limit,
-                times,
-                ends,
-                newer,
-                same,
-                keys,
-                heads,
-                tails,
-                left_side,
-                left_place,
-                gone,
-            )
-        if windows[own] != 0:
-            take_in(own, place[e], k, ends, newer, same, keys, heads, tails)
+        elif windows[own] == TIME or windows[own] == EXTERNAL:
+            limit = (now[e] if windows[own] == TIME else value[e]) - lengths[own]
+            gone = drop_until(own, limit, times, chains, left_side, left_place, gone)
+        if windows[own] != NONE:
+            take_in(own, places[e], k, chains)
         if triggers[own] and k >= 0:
             q = heads[1 - own, k]
             while q != -1:

@@ -131,39 +131,38 @@ class JoinedWindows:
 
     def meet(self, arrivals: Arrivals, played: Played, moves: Moves) -> tuple[Longs, Longs]:
         """(triggering event, place of the row it meets) of every pair."""
-        moments = played.order.moments
-        moved = np.searchsorted(moves.moments, moments).astype(np.int64)
-        now = plain(played.per_event(played.now), np.int64)
-        clock = plain(moves.clock, np.int64)
-        moved = plain(played.per_event(moved), np.int64)
-        room = len(played) + int(self._ends[:, 2].sum())
-        triggers = self._triggers
-        found = self._run(arrivals, now, moved, clock, self._windows, self._lengths, triggers, room)
+        found = joining.join_windows(
+            self._events(arrivals, played, moves),
+            plain(moves.clock, np.int64),
+            self._both(),
+            self._chains(),
+            len(played) + int(self._ends[:, 2].sum()),
+        )
         trigger, met, sides, places = found
         for number in range(2):
             self._left.append((number, places[sides == number]))
-        self._sweep(moves, int(moments[-1]))
+        self._sweep(moves, int(played.order.moments[-1]))
         return trigger, met
 
-    def _run(self, arrivals: Arrivals, now: Longs, moved: Longs, clock: Longs, *rest: Any) -> Any:
-        *window, room = rest
-        return joining.join_windows(
+    def _events(self, arrivals: Arrivals, played: Played, moves: Moves) -> joining.Events:
+        moved = np.searchsorted(moves.moments, played.order.moments).astype(np.int64)
+        return joining.Events(
             arrivals.side_of,
             arrivals.key,
             arrivals.place,
-            now,
+            plain(played.per_event(played.now), np.int64),
             arrivals.value,
-            moved,
-            clock,
-            np.zeros(2, np.int64),
-            *window,
-            self._times,
-            *self._chains(),
-            room,
+            plain(played.times, np.int64),
+            plain(played.per_event(moved), np.int64),
         )
 
-    def _chains(self) -> tuple[Any, ...]:
-        return self._ends, self._newer, self._same, self._keys, self._heads, self._tails
+    def _both(self) -> joining.Sides:
+        return joining.Sides(self._windows, self._lengths, self._triggers, self._times)
+
+    def _chains(self) -> joining.Chains:
+        return joining.Chains(
+            self._ends, self._newer, self._same, self._keys, self._heads, self._tails
+        )
 
     def sweep(self, moves: Moves) -> None:
         """Nothing came: what timers take out."""
@@ -179,7 +178,7 @@ class JoinedWindows:
             count = int(self._ends[number, 2])
             gone, places = np.empty(count, np.int8), np.empty(count, np.int64)
             limit = moves.last - side.length
-            left = joining.drop_until(number, limit, self._times, *self._chains(), gone, places, 0)
+            left = joining.drop_until(number, limit, self._times, self._chains(), gone, places, 0)
             self._left.append((number, places[:left]))
 
     def settle(self) -> None:
@@ -217,12 +216,16 @@ class JoinedWindows:
             return
         key = self._key_ids(self._sides[number], columns, times)
         places, clock = self._add(number, columns, times)
-        arrivals = Arrivals(np.full(count, number, np.int64), key, places, clock)
-        zeros = np.zeros(count, np.int64)
+        side, zeros = np.full(count, number, np.int64), np.zeros(count, np.int64)
+        entering = joining.Events(side, key, places, zeros, clock, zeros, zeros)
         # Everything enters without meeting anybody and without leaving.
-        windows = np.full(2, joining.LENGTH, np.int64)
-        lengths, triggers = np.full(2, count + 1, np.int64), np.zeros(2, np.bool_)
-        self._run(arrivals, zeros, zeros, zeros, windows, lengths, triggers, count)
+        sides = joining.Sides(
+            np.full(2, joining.LENGTH, np.int64),
+            np.full(2, count + 1, np.int64),
+            np.zeros(2, np.bool_),
+            self._times,
+        )
+        joining.join_windows(entering, zeros, sides, self._chains(), count)
 
 
 def _wider(values: Any, width: int) -> Any:
