@@ -34,6 +34,7 @@ def open_local(
     """The quickest executor that folds this app exactly; `shard`: (which, of how many) of an app
     that splits."""
     if columnar:
+        # Whoever asks for the reference alone does not wait for Numba and all kernels.
         from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Shard
 
         with suppress(NotColumnar):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
+from lockstep.columns.column import Unfit
 from lockstep.events import (
     AttributeType,
     EventsRecord,
@@ -48,8 +49,6 @@ def rehearse(plan: AppPlan, *, columnar: bool = True) -> None:
 
 
 def _fold(executor: LocalExecutor, entry: EncodedEntry) -> None:
-    from lockstep.execute.columnar import Unfit
-
     # The app may not like these events; real ones will be told.
     with suppress(LockstepError, Unfit):
         len(executor.run_encoded([entry]).rows)

@@ -61,7 +61,8 @@ class QueryOutput:
 
 
 def open_executor(executor: str, plan: AppPlan, start_ms: int) -> ObservedExecutor:
-    """The executor of that name, observed."""
+    """The executor of that name, observed. Each is imported when it is asked for: columns and Spark
+    take seconds, and `validate` wants none of them."""
     if executor == "reference":
         from lockstep.execute.reference.executor import ReferenceExecutor
 

@@ -73,6 +73,7 @@ class SparkExecutors:
 
     def close(self) -> None:
         """Spark is stopped; its workers and their states are gone."""
+        # Spark is a heavy import, see `make`.
         from lockstep.execute.spark import close_slices
 
         close_slices()
