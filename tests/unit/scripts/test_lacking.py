@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.kafka.broker import LOCK, absent_jars
-from tests.needed import lacking
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 NO_WAY_OUT = {"https_proxy": "http://127.0.0.1:1", "HTTPS_PROXY": "http://127.0.0.1:1"}
@@ -30,17 +29,6 @@ def test_without_maven_the_kafka_tests_are_passed_over(
     (line,) = done.stderr.splitlines()
     assert line.startswith("the Kafka tests are passed over: https://repo1.maven.org/")
     assert absent_jars(tmp_path)
-
-
-def test_jars_that_are_there_need_no_network(tmp_path: Path) -> None:
-    """Whoever has fetched them once."""
-    if absent_jars():
-        lacking("no jars of Kafka's broker: scripts/kafka fetches them from Maven Central")
-    done = subprocess.run(
-        [sys.executable, SCRIPTS / "kafka", Path(sys.prefix) / "kafka"],
-        env={**NO_WAY_OUT, "CI": "1"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_one_jar_that_is_gone_is_noticed(tmp_path: Path) -> None:
