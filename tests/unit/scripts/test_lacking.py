@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.kafka.broker import LOCK, absent_jars
+from tests.needed import lacking
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 NO_WAY_OUT = {"https_proxy": "http://127.0.0.1:1", "HTTPS_PROXY": "http://127.0.0.1:1"}
