@@ -20,7 +20,7 @@ MIXED = (
     + """
 from S#window.session(1 sec, s) select s, count() as c insert all events into Z;
 from every a=S[v > 5] -> not S[v > a.v] for 1 sec select a.s as s, a.v as v insert into Q;
-@info(name='words') from S#str:tokenize(s, ' ')#window.time(1 sec)
+@info(name='words') from S#window.time(1 sec)#str:tokenize(s, ' ')
 select token, count() as c, sum(v) as t group by token insert all events into W;
 """
 )

@@ -28,7 +28,7 @@ def test_the_mixed_app_has_a_query_on_the_reference() -> None:
     """For want of a rule; and it brings rows, which the tests below compare."""
     choices = lowering_of(build(check(MIXED))).choices
     refused = {each.query: each.reason for each in choices if each.rule is None}
-    assert refused["words"] == "a stream function"
+    assert refused["words"] == "a stream function behind a window"
     assert len(refused) < len(choices)
     assert all(each.rule for each in lowering_of(build(check(COLUMNAR))).choices)
     rows = rows_of(ReferenceExecutor(plan_of(MIXED)), [log(40)])
