@@ -84,7 +84,8 @@ class Reference:
         """In order; to be read once."""
         inputs = _sends_once(self._archive)
         while entries := list[EncodedEntry](islice(inputs, SLICE_RECORDS)):
-            while self._begun and self._begun[0].position <= entries[-1].position:
+            last = entries[-1].position
+            while self._begun and self._begun[0].position <= last:
                 begins_behind = self._begun[0].position
                 old = [one for one in entries if one.position <= begins_behind]
                 entries = entries[len(old) :]
