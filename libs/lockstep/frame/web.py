@@ -103,6 +103,7 @@ class Door:
         self._clock = clock
         self._log = log
         self._runner: web.AppRunner | None = None
+        self._host = settings.host
         self._port = settings.port
         self.application = web.Application(
             middlewares=[self._observed(), self._answered(), self._guarded()],
@@ -115,12 +116,10 @@ class Door:
 
     @property
     def url(self) -> str:
-        """Where others reach it; the port is right once it listens."""
+        """Where others reach it; address and port are right once it listens."""
         if self._settings.advertised_url:
             return self._settings.advertised_url.rstrip("/")
-        host = self._settings.host
-        if is_wildcard(host):
-            host = outward_address(host)
+        host = self._host
         return f"http://{f'[{host}]' if ':' in host else host}:{self._port}"
 
     async def open(self) -> None:
@@ -139,6 +138,8 @@ class Door:
                 hint="another process uses the port; set LOCKSTEP_SERVER__PORT",
             ) from error
         self._port = int(self._runner.addresses[0][1])
+        if is_wildcard(self._host):
+            self._host = outward_address(self._host)
 
     async def close(self) -> None:
         """Stops listening and ends open connections; idempotent."""
