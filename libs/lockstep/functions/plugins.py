@@ -9,10 +9,12 @@ all rights of the process, and like everything here must give every replica the 
 
 from __future__ import annotations
 
+import pkgutil
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lockstep.siddhiql.catalogue.core import ENTRY_POINTS
 
@@ -24,6 +26,15 @@ def modules() -> tuple[ModuleType, ...]:
     """The modules of all installed extensions, in order of their names."""
     entries = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
     return tuple(entry.load() for entry in entries)
+
+
+def folders(package: str, name: str) -> dict[tuple[str, str], Any]:
+    """What the folders of a concept's package carry under `name`, each in its `meaning`."""
+    found: dict[tuple[str, str], Any] = {}
+    for folder in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
+        if folder.ispkg:
+            found.update(getattr(import_module(f"{folder.name}.meaning"), name))
+    return found
 
 
 def extended(

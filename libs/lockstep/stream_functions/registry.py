@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pkgutil
-from importlib import import_module
-from pathlib import Path
-
 from lockstep.events import StreamSchema
-from lockstep.functions.plugins import extended
+from lockstep.functions.plugins import extended, folders
 from lockstep.operators.contract import Context
 from lockstep.operators.errors import EventError
 from lockstep.operators.placing import placed
@@ -16,12 +12,9 @@ from lockstep.siddhiql.scope import Scope
 from lockstep.siddhiql.typing import arguments_of
 from lockstep.stream_functions.call import StreamCall, StreamFunctionFactory, StreamLink
 
-_OWN: dict[tuple[str, str], StreamFunctionFactory] = {}
-for _folder in pkgutil.iter_modules([str(Path(__file__).parent)], f"{__package__}."):
-    if _folder.ispkg:
-        _OWN.update(import_module(f"{_folder.name}.meaning").STREAM_FUNCTIONS)
-
-STREAM_FUNCTIONS = extended(_OWN, "STREAM_FUNCTIONS")
+STREAM_FUNCTIONS: dict[tuple[str, str], StreamFunctionFactory] = extended(
+    folders("lockstep.stream_functions", "STREAM_FUNCTIONS"), "STREAM_FUNCTIONS"
+)
 """Ours, and those of installed extensions."""
 
 

@@ -10,7 +10,7 @@ from lockstep.operators.contract import Context, Emit, PlainState, StreamEvent, 
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedHandler, CheckedStream
 from lockstep.siddhiql.scope import Scope
-from lockstep.stream_functions.build import build_stream_function
+from lockstep.stream_functions.registry import build_stream_function
 from lockstep.windows.registry import build_window
 
 
@@ -75,7 +75,7 @@ class Chain:
                 self.window = build_window(call, handler.scope, before, context)
                 return self.window
             case ast.StreamFunction(call=call):
-                return build_stream_function(call, handler, before, context)
+                return build_stream_function(call, handler.scope, before, context)
 
     def connect(self, emit: Emit) -> Emit:
         """Ends the chain in `emit` and gives the function that takes the source's chunks."""

@@ -13,7 +13,7 @@ from lockstep.operators.contract import Context, Slot, StreamEvent
 from lockstep.patterns.meaning.token import Token
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedHandler, CheckedState
-from lockstep.stream_functions.build import build_stream_function
+from lockstep.stream_functions.registry import build_stream_function
 
 
 class Candidate(StreamEvent):
@@ -108,6 +108,6 @@ def _step(handler: CheckedHandler, before: Any, context: Context) -> Step:
         case ast.Filter(condition=condition):
             return context.compile_condition(condition, handler.scope)
         case ast.StreamFunction(call=call):
-            return FunctionStep(build_stream_function(call, handler, before, context))
+            return FunctionStep(build_stream_function(call, handler.scope, before, context))
         case ast.WindowHandler():
             raise ValueError("a window in a pattern (the checker refuses it)")
