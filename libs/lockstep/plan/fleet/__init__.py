@@ -1,0 +1,13 @@
+"""An app as a fleet: which of its queries run together, in how many partitions, and what goes from
+group to group."""
+
+from lockstep.plan.fleet.contract import (
+    KEY_GROUPS,
+    Feed,
+    FleetPlan,
+    GroupPlan,
+    Routing,
+    key_groups_of,
+)
+
+__all__ = ["KEY_GROUPS", "Feed", "FleetPlan", "GroupPlan", "Routing", "key_groups_of"]

@@ -1,0 +1,83 @@
+"""What an app is cut into: groups of queries, each in one partition or several. Plain frozen data.
+
+Every unit, a partition of a group, is an app of its own that folds the positions of the whole app's
+input log. What goes from group to group stands in output logs, at the positions that caused it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from lockstep.plan.nodes import AppPlan
+from lockstep.siddhiql import ast
+
+KEY_GROUPS: Final = 128
+"""Keys belong to so many groups, whatever the number of partitions; partitions own groups."""
+
+
+class Routing(StrEnum):
+    """Which partitions of a group get an event of a stream."""
+
+    ALL = "all"
+    KEY = "key"
+    ROUND_ROBIN = "round robin"
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A stream that a group reads and that is not only its own.
+
+    `from_input`: the app's input log brings it. `writers`: groups whose output logs bring it, too.
+    `key`: of the stream's attributes, where it is routed by key; else None.
+    """
+
+    stream: str
+    from_input: bool
+    writers: tuple[str, ...]
+    routing: Routing = Routing.ALL
+    key: ast.Expression | None = None
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    """Queries that run together. `text` is the group as an app of its own.
+
+    `feeds` stand in the order in which they are delivered at one moment. `channels` are the streams
+    written here that other groups read. `exported` and `stored`: what the whole app gives out from
+    here. `whole_because`: why it has one partition although more were asked for.
+    """
+
+    name: str
+    partitions: int
+    text: str
+    feeds: tuple[Feed, ...]
+    channels: tuple[str, ...]
+    exported: tuple[str, ...]
+    stored: tuple[str, ...]
+    nodes: tuple[str, ...]
+    whole_because: str | None = None
+
+
+@dataclass(frozen=True)
+class FleetPlan:
+    """An app and its groups: each stands behind those whose streams it reads."""
+
+    app: AppPlan
+    parallel: int
+    groups: tuple[GroupPlan, ...]
+
+    @property
+    def is_single(self) -> bool:
+        """It runs as one unit."""
+        return len(self.groups) == 1 and self.groups[0].partitions == 1
+
+    def group(self, name: str) -> GroupPlan:
+        """The group of that name; KeyError."""
+        return {one.name: one for one in self.groups}[name]
+
+
+def key_groups_of(partition: int, partitions: int) -> range:
+    """The key groups that one of the partitions owns."""
+    return range(partition * KEY_GROUPS // partitions, (partition + 1) * KEY_GROUPS // partitions)
