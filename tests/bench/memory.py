@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
+
+from lockstep.embedded import EmbeddedServers
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
@@ -34,7 +37,7 @@ def _peak_kib(pid: int) -> int:
 def forget_peaks_of(pids: Iterable[int]) -> None:
     """Peaks of these processes and what they started are counted from now on."""
     for root in pids:
-        for pid in _family(root):
+        for pid in family(root):
             try:
                 Path(f"/proc/{pid}/clear_refs").write_text("5")
             except OSError:
@@ -49,7 +52,7 @@ def forget_peaks() -> None:
 def peak_mib(root: int | None = None) -> dict[str, int]:
     """Peak resident memory in MiB, of the JVM and of all Python processes together."""
     peaks = {"jvm": 0, "python": 0}
-    for pid in _family(root or os.getpid()):
+    for pid in family(root or os.getpid()):
         try:
             name = Path(f"/proc/{pid}/comm").read_text().strip()
         except OSError:
@@ -61,7 +64,7 @@ def peak_mib(root: int | None = None) -> dict[str, int]:
 def resident_mib(root: int) -> int:
     """Resident memory of a process and what it started, now."""
     pages = 0
-    for pid in _family(root):
+    for pid in family(root):
         try:
             pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         except OSError:
@@ -69,10 +72,25 @@ def resident_mib(root: int) -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
+def threads(root: int) -> int:
+    """Threads of a process and what it started."""
+    found = 0
+    for pid in family(root):
+        with contextlib.suppress(OSError):
+            found += len(list(Path(f"/proc/{pid}/task").iterdir()))
+    return found
+
+
+def servers_of(servers: EmbeddedServers) -> dict[str, int]:
+    """The process ids of the servers that were started here."""
+    ours = {"nats": servers.nats, "redis": servers.redis, "postgres": servers.postgres}
+    return {name: one.pid for name, one in ours.items() if one is not None and one.pid is not None}
+
+
 def cpu_seconds(root: int) -> float:
     """Processor time that a process and its living children have used so far."""
     ticks = 0
-    for pid in _family(root):
+    for pid in family(root):
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -81,7 +99,8 @@ def cpu_seconds(root: int) -> float:
     return ticks / _TICKS_PER_S
 
 
-def _family(root: int) -> list[int]:
+def family(root: int) -> list[int]:
+    """A process and everything it started."""
     children = _children()
     family, waiting = [], [root]
     while waiting:

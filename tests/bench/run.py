@@ -1,4 +1,4 @@
-"""Measures: `python -m tests.bench.run [--part engine|suite|volume] [--only TEXT] …`.
+"""Measures: `python -m tests.bench.run [--part engine|suite|volume|many] [--only TEXT] …`.
 
 The engine from log slices in memory to output columns, the suite end to end in processes of its
 own, and how much memory many events take. Prints tables and writes results.json beside this file
@@ -25,6 +25,7 @@ from lockstep.execute.spark import SparkExecutor, close_slices
 from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check
 from tests.bench import memory
+from tests.bench.many import many_figures
 from tests.bench.queries import BENCHES, CHAIN, GROWTH, Bench, summed_over
 from tests.bench.suite import suite_figures, volume_figures
 from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, slices_of
@@ -190,10 +191,17 @@ def volume_part(options: argparse.Namespace) -> Results:
     return {"volume": volume_figures(options.only, options.events, options.rate, keep=options.keep)}
 
 
+def many_part(options: argparse.Namespace) -> Results:
+    """Many small apps, idle and busy."""
+    rows = many_figures(options.apps, options.seconds, keep=options.keep, spare=options.spare)
+    return {"many": rows}
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "engine": engine_part,
     "suite": suite_part,
     "volume": volume_part,
+    "many": many_part,
 }
 
 
@@ -221,6 +229,10 @@ def main() -> None:
     )
     parser.add_argument("--events", type=events_of, default="10m", help="of the volume part")
     parser.add_argument("--rate", type=events_of, default="100k", help="of the volume part, per s")
+    parser.add_argument("--apps", type=int, default=1_000, help="of the many part")
+    parser.add_argument(
+        "--spare", action="store_true", help="many: two processors, one of which is killed"
+    )
     parser.add_argument("--keep", action="store_true", help="keep the processes' logs")
     options = parser.parse_args()
     for name, part in PARTS.items():

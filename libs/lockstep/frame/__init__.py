@@ -3,7 +3,7 @@
 from lockstep.frame.context import Context, Service, Wire
 from lockstep.frame.keeper import LeaseKeeper
 from lockstep.frame.lifecycle import Process, Running, run_service, run_together
-from lockstep.frame.offload import InlineOffload, Offload, ThreadOffload
+from lockstep.frame.offload import InlineOffload, Offload, SharedThreads, ThreadOffload
 from lockstep.frame.problems import Problem, malformed_json
 from lockstep.frame.tasks import Tasks, run_side_by_side
 from lockstep.frame.waiting import wait_set
@@ -18,6 +18,7 @@ __all__ = [
     "Process",
     "Running",
     "Service",
+    "SharedThreads",
     "Tasks",
     "ThreadOffload",
     "Wire",

@@ -116,6 +116,7 @@ class ProcessorSettings(Section):
     warm_ready_lag_positions: Count
     dedup_max_ids: Count
     isolation_timeout_ms: Milliseconds
+    max_threads: Count
     max_waiting_writes: Count
     write_timeout_ms: Milliseconds
 
@@ -129,6 +130,7 @@ class SparkSettings(Section):
     executor_cores: Count
     cluster_max_cores: Count
     parallelism: Count
+    workers: Count
     state_directory: Path
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 from lockstep.control import Beating, Catalogue, GroupStatus, HeartbeatWatch
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.frame import Context, Service, ThreadOffload
+from lockstep.frame import Context, Service, SharedThreads
 from lockstep.plan import AppPlan
 from lockstep.settings import Settings
 from lockstep_services.processor.lead.leadership import LEASE_NUDGE
@@ -116,10 +116,11 @@ class Processor:
 def wire(context: Context) -> Service:
     """The processor."""
     settings = context.settings
+    threads = SharedThreads(settings.processor.max_threads)
     if settings.processor.executor == "reference":
-        return Processor(context, partial(make_reference, settings), ThreadOffload)
+        return Processor(context, partial(make_reference, settings), threads.offload)
     spark = SparkExecutors(settings, context.metrics, context.log)
-    return Processor(context, spark.make, ThreadOffload, spark)
+    return Processor(context, spark.make, threads.offload, spark)
 
 
 def make_reference(settings: Settings, plan: AppPlan) -> Executor:

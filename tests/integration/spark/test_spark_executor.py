@@ -15,7 +15,7 @@ from lockstep.events import LogEntry, WriteRecord
 from lockstep.execute.columnar import lowering_of
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.spark import SparkOptions, open_slices, spark_plan
-from lockstep.execute.spark.session import SparkFailedError, Task
+from lockstep.execute.spark.company import SparkFailedError, Task
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import build, plan_of
 from lockstep.siddhiql import SiddhiQLError, check

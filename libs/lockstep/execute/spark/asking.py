@@ -14,9 +14,10 @@ from lockstep.events.codec import EncodedEntry
 from lockstep.execute.contract import StateLostError
 from lockstep.execute.observe import Observation
 from lockstep.execute.spark import blocks, wire, worker
+from lockstep.execute.spark.company import SparkFailedError, Task
 from lockstep.execute.spark.location import Location
 from lockstep.execute.spark.rebuilding import Base
-from lockstep.execute.spark.session import SparkFailedError, SparkSlices, Task
+from lockstep.execute.spark.session import SparkSlices
 from lockstep.operators.errors import EventError, SnapshotError
 from lockstep.siddhiql import SiddhiQLError
 
@@ -48,6 +49,7 @@ class _Shard:
     slot: int
     location: Location | None = None
     state_rows: int = 0
+    runs_seen: int = -1
     sent: blocks.Holder = field(default_factory=blocks.Holder)
 
     @property
@@ -112,6 +114,15 @@ class Workers:
             self._slices.release(shard.slot, self._instance)
             shard.sent.close()
 
+    def touch(self) -> None:
+        """Keeps the workers of an idle state: Spark ends those of which nothing is asked. One touch
+        is enough for all states in a worker, and none where others were asked for something."""
+        seen = [self._slices.runs(shard.slot, shard.preference) for shard in self.shards]
+        if any(runs == shard.runs_seen for runs, shard in zip(seen, self.shards, strict=True)):
+            self.ask("slice")
+        for shard, runs in zip(self.shards, seen, strict=True):
+            shard.runs_seen = max(runs, shard.runs_seen)
+
     def ask(
         self,
         operation: str,
@@ -145,6 +156,7 @@ class Workers:
                     continue
                 replies[shard.index] = reply
                 shard.state_rows = answer.state_rows
+                shard.runs_seen = self._slices.runs(shard.slot, shard.preference)
                 if shard.index in with_base and operation != "open":
                     self._tell(answer.location, LOST)
             if len(replies) == len(shards):

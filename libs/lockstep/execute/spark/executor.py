@@ -129,7 +129,7 @@ class SparkExecutor:
     def touch(self) -> None:
         """See LivesElsewhere: Spark ends Python workers of which nothing was asked for a minute,
         whatever they hold, and has no setting for that."""
-        self._workers.ask("slice")
+        self._workers.touch()
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
         """Reads the state in the worker; see the contract."""

@@ -11,28 +11,22 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import RDD, SparkConf, SparkContext
 from pyspark.core.rdd import _wrap_function
 from pyspark.errors import PySparkException
 from pyspark.serializers import NoOpSerializer
 
-from lockstep.events import UnavailableError
 from lockstep.execute.spark import blocks
+from lockstep.execute.spark.company import Company, Served, SparkFailedError, Task
 
 WORKER_SLOT = "LOCKSTEP_WORKER_SLOT"
 """Environment variable that sets the worker processes of different slots apart."""
-
-Served = Callable[[Iterable[bytes]], Iterator[bytes]]
-
-
-class SparkFailedError(UnavailableError):
-    """A Spark job failed for good, or Spark is gone: the slice can be folded again from its
-    base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +49,6 @@ class SparkOptions:
     settings: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A request for the worker of a slot; `location` names the Spark executor that has its
-    state."""
-
-    slot: int
-    payload: bytes
-    location: str | None = None
-
-
 class _Jvm:
     """What every job asks the JVM for, looked up once."""
 
@@ -77,7 +61,7 @@ class _Jvm:
 
 
 class SparkSlices:
-    """Runs jobs of one task per request.
+    """Runs jobs of one task per slot; requests that come for a busy slot share its next job.
 
     Spark keeps idle Python workers in a pool per environment. A slot is an environment variable and
     runs one task at a time, so its tasks come back to the same worker as long as it lives, and the
@@ -87,9 +71,10 @@ class SparkSlices:
 
     def __init__(self, context: SparkContext, slots: int, *, is_local: bool) -> None:
         self._context = context
-        self._is_local = is_local
         self._guard = threading.Lock()
-        self._slots = [threading.Lock() for _ in range(slots)]
+        self._company = Company(self._run)
+        self._slots = slots
+        self._runs: Counter[tuple[int, str | None]] = Counter()
         self._users: Counter[int] = Counter()
         self._gone: list[list[str]] = [[] for _ in range(slots)]
         self._functions: dict[tuple[Served, int], Any] = {}
@@ -100,8 +85,8 @@ class SparkSlices:
         """A slot for an instance: the one with the fewest, other than `avoid` if there is
         another."""
         with self._guard:
-            wanted = [slot for slot in range(len(self._slots)) if slot not in avoid]
-            slot = min(wanted or range(len(self._slots)), key=lambda each: self._users[each])
+            wanted = [slot for slot in range(self._slots) if slot not in avoid]
+            slot = min(wanted or range(self._slots), key=lambda each: self._users[each])
             self._users[slot] += 1
             return slot
 
@@ -118,31 +103,38 @@ class SparkSlices:
             return told
 
     def run(self, function: Served, tasks: Sequence[Task]) -> list[bytes]:
-        """One Spark job: `function` over each task's payload, in the worker of its slot.
+        """`function` over each task's payload, in the worker of its slot, in one Spark job.
 
         The tasks' slots differ. Raises SparkFailedError.
         """
-        with ExitStack() as held:
-            for slot in sorted({task.slot for task in tasks}):
-                held.enter_context(self._slots[slot])
-            try:
-                return self._collected(self._job(function, tasks))
-            except (Py4JError, PySparkException, OSError) as error:
-                raise SparkFailedError(f"a Spark job failed: {error}") from error
+        return self._company.run(function, tasks)
+
+    def runs(self, slot: int, location: str | None) -> int:
+        """How many jobs the worker of a slot has run there."""
+        return self._runs[slot, location]
+
+    def _run(self, function: Served, batches: Sequence[Sequence[Task]]) -> list[list[bytes]]:
+        try:
+            answers = self._collected(self._job(function, batches))
+        except (Py4JError, PySparkException, OSError) as error:
+            raise SparkFailedError(f"a Spark job failed: {error}") from error
+        with self._guard:
+            self._runs.update(batch[0].place for batch in batches)
+        return [msgspec.msgpack.decode(answer, type=list[bytes]) for answer in answers]
 
     def lineage(self, function: Served) -> str:
         """How Spark would run a job of `function` on one payload, in its own words."""
-        return str(self._job(function, [Task(0, b"")]).toDebugString())
+        return str(self._job(function, [[Task(0, b"")]]).toDebugString())
 
     # Each call of the gateway is a round trip to the JVM, and a job of the public interface makes
     # thirty: a third of a small slice's time. So what all jobs share is made once.
 
-    def _job(self, function: Served, tasks: Sequence[Task]) -> Any:
-        """The JVM's RDD of the answers."""
+    def _job(self, function: Served, batches: Sequence[Sequence[Task]]) -> Any:
+        """The JVM's RDD of the answers, one of each batch."""
         jvm = self._jvm
         parts = [
-            jvm.python_rdd(self._source(task), self._served(function, task.slot), False, False)
-            for task in tasks
+            jvm.python_rdd(self._source(batch), self._served(function, batch[0].slot), False, False)
+            for batch in batches
         ]
         return parts[0] if len(parts) == 1 else jvm.context.union(jvm.sequence(parts), jvm.bytes)
 
@@ -163,12 +155,13 @@ class SparkSlices:
                 self._functions[function, slot] = found
             return found
 
-    def _source(self, task: Task) -> Any:
-        """An RDD of the one payload, that Spark should read where the task's location says."""
-        jvm, payload = self._jvm, self._in_jvm(task.payload)
-        if self._is_local or task.location is None:
+    def _source(self, batch: Sequence[Task]) -> Any:
+        """An RDD of the batch as one payload, that Spark should read where its location says."""
+        framed = msgspec.msgpack.encode([task.payload for task in batch])
+        jvm, payload, location = self._jvm, self._in_jvm(framed), batch[0].location
+        if location is None:
             return jvm.context.makeRDD(payload, 1, jvm.bytes)
-        places = jvm.sequence([jvm.sequence([task.location])])
+        places = jvm.sequence([jvm.sequence([location])])
         return jvm.context.makeRDD(payload.zip(places), jvm.bytes)
 
     def _in_jvm(self, payload: bytes) -> Any:
@@ -189,7 +182,7 @@ class SparkSlices:
     @property
     def slots(self) -> int:
         """How many there are."""
-        return len(self._slots)
+        return self._slots
 
     @property
     def is_gone(self) -> bool:
@@ -208,8 +201,10 @@ class SparkSlices:
 
 
 def _of_partition(function: Served) -> Callable[[int, Iterable[bytes]], Iterator[bytes]]:
-    def served(_: int, payloads: Iterable[bytes]) -> Iterator[bytes]:
-        return function(payloads)
+    def served(_: int, batches: Iterable[bytes]) -> Iterator[bytes]:
+        for batch in batches:
+            payloads = msgspec.msgpack.decode(batch, type=list[bytes])
+            yield msgspec.msgpack.encode(list(function(payloads)))
 
     return served
 

@@ -45,7 +45,7 @@ class Held:
 
 _held: dict[str, Held] = {}
 _plans = Plans()
-HELD_INSTANCES_MAX = 64
+HELD_INSTANCES_MAX = 4_096
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _LARGEST_KEPT_BYTES = 1 << 28
 
@@ -55,7 +55,7 @@ def serve(payloads: Iterable[bytes]) -> Iterator[bytes]:
     _keep_memory()
     for payload in payloads:
         yield wire.encode(answer(wire.decode_request(payload)))
-        garbage.settle()
+    garbage.settle()
 
 
 def answer(request: wire.Request) -> wire.Answer:

@@ -54,6 +54,7 @@ class SparkExecutors:
             executor_cores=spark.executor_cores,
             cluster_max_cores=spark.cluster_max_cores,
             local_directory=str(spark.state_directory),
+            slots=spark.workers,
         )
         executor = SparkExecutor(
             plan,

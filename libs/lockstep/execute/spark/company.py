@@ -1,0 +1,160 @@
+"""Calls that need the same slots share a job: while one job runs, those that come gather for the
+next. So a thousand small slices a second are some dozens of jobs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from lockstep.events import UnavailableError
+
+COMPANY_MAX_CALLS: Final = 64
+COMPANY_MAX_BYTES: Final = 64 * 1024
+
+
+class SparkFailedError(UnavailableError):
+    """A Spark job failed for good, or Spark is gone: the slice can be folded again from its
+    base."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A request for the worker of a slot; `location` names the Spark executor that has its
+    state."""
+
+    slot: int
+    payload: bytes
+    location: str | None = None
+
+    @property
+    def place(self) -> tuple[int, str | None]:
+        """Tasks of one place can share a task of Spark."""
+        return self.slot, self.location
+
+
+Served = Callable[[Iterable[bytes]], Iterator[bytes]]
+"""What workers run: requests in, answers out."""
+RunJob = Callable[[Served, Sequence[Sequence[Task]]], list[list[bytes]]]
+"""One job: for each place its tasks, which one worker takes one after another; their answers."""
+
+
+@dataclass(eq=False)
+class _Call:
+    """Somebody's tasks, at most one for each slot. `company`: the calls to run now, this first."""
+
+    function: Served
+    tasks: Sequence[Task]
+    turn: threading.Event = field(default_factory=threading.Event)
+    company: list[_Call] | None = None
+    is_alone: bool = False
+    answers: list[bytes] | None = None
+    error: SparkFailedError | None = None
+
+    @property
+    def slots(self) -> set[int]:
+        return {task.slot for task in self.tasks}
+
+    @property
+    def places(self) -> set[tuple[int, str | None]]:
+        return {task.place for task in self.tasks}
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(len(task.payload) for task in self.tasks)
+
+
+class Company:
+    """Each slot runs one job at a time; calls get their turn in the order in which they came.
+
+    A job that fails for several calls is run again for each of them alone: so a call that breaks
+    its worker fails by itself.
+    """
+
+    def __init__(self, run_job: RunJob) -> None:
+        self._run_job = run_job
+        self._guard = threading.Lock()
+        self._waiting: list[_Call] = []
+        self._busy: set[int] = set()
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for their turn."""
+        with self._guard:
+            return len(self._waiting)
+
+    def run(self, function: Served, tasks: Sequence[Task]) -> list[bytes]:
+        """The answers of the tasks, whose slots differ; SparkFailedError."""
+        call = _Call(function, tasks)
+        with self._guard:
+            self._waiting.append(call)
+            self._give_turns()
+        while True:
+            call.turn.wait()
+            company, call.company = call.company, None
+            if company is None:
+                break
+            call.turn.clear()
+            self._lead(company)
+        if call.answers is None:
+            raise call.error or SparkFailedError("a Spark job broke off")
+        return call.answers
+
+    def _give_turns(self) -> None:
+        """With the guard held: whoever finds its slots free leads the next job there."""
+        wanted: set[int] = set()
+        for call in list(self._waiting):
+            if call.company is None and call in self._waiting:
+                if not call.slots & (self._busy | wanted):
+                    call.company = self._gathered(call)
+                    self._busy |= call.slots
+                    call.turn.set()
+                wanted |= call.slots
+
+    def _gathered(self, first: _Call) -> list[_Call]:
+        company, size_bytes = [first], first.size_bytes
+        for call in self._waiting:
+            if first.is_alone or len(company) >= COMPANY_MAX_CALLS:
+                break
+            fits = size_bytes + call.size_bytes <= COMPANY_MAX_BYTES
+            alike = call.function is first.function and call.places <= first.places
+            if call is not first and fits and alike and not call.is_alone:
+                company.append(call)
+                size_bytes += call.size_bytes
+        self._waiting = [call for call in self._waiting if call not in company]
+        return company
+
+    def _lead(self, company: list[_Call]) -> None:
+        """Runs the job, tells everybody, and gives the slots on."""
+        first = company[0]
+        error: SparkFailedError | None = None
+        try:
+            self._answer(company)
+        except SparkFailedError as failure:
+            error = failure
+        finally:
+            with self._guard:
+                self._busy -= first.slots
+                for call in company:
+                    call.error = error
+                    if error is not None and len(company) > 1:
+                        call.is_alone = True
+                        self._waiting.append(call)
+                    else:
+                        call.turn.set()
+                self._give_turns()
+
+    def _answer(self, company: Sequence[_Call]) -> None:
+        by_place: dict[tuple[int, str | None], list[tuple[_Call, int]]] = {}
+        for call in company:
+            for index, task in enumerate(call.tasks):
+                by_place.setdefault(task.place, []).append((call, index))
+        batches = [[call.tasks[index] for call, index in each] for each in by_place.values()]
+        found = self._run_job(company[0].function, batches)
+        answers: dict[tuple[int, int], bytes] = {}
+        for members, given in zip(by_place.values(), found, strict=True):
+            for (call, index), answer in zip(members, given, strict=True):
+                answers[id(call), index] = answer
+        for call in company:
+            call.answers = [answers[id(call), index] for index in range(len(call.tasks))]

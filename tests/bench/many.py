@@ -1,0 +1,276 @@
+"""Many small apps on one processor. Run by `python -m tests.bench.run --part many`.
+
+Separate processes over real servers. What idle apps cost is the difference to a suite without any;
+messages are what a listener on every subject of NATS hears. With `--rate`, each app gets one event
+a second and latency runs from the sending to the row in the output log. At last the processor that
+carries the apps is killed, and each app has to publish again on the other one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from lockstep.bus import Subscription
+from lockstep.bus.subjects import log_name
+from lockstep.cli.client import Client
+from lockstep.cli.processes import ProcessSuite, running_processes
+from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.control import Heartbeat
+from lockstep.control.messages import HEARTBEATS
+from lockstep.events import OutputRecord
+from lockstep.events.codec import decode_output
+from lockstep.frame import World, open_world
+from tests.bench import memory
+
+COUNTS: Final = (0, 10, 50, 200, 1_000)
+IDLE_S: Final = 20.0
+SETTLE_S: Final = 10.0
+LISTEN_S: Final = 10.0
+DEPLOY_ABREAST: Final = 8
+READY_LIMIT_S: Final = 900.0
+POLL_S: Final = 0.05
+ONE: Final = (
+    ("coordinator", "coordinator"),
+    ("processor-1", "processor"),
+    ("publisher", "publisher"),
+    ("presenter", "presenter"),
+    ("receiver", "receiver"),
+)
+SPARE: Final = ("processor-2", "processor")
+TEXT: Final = (
+    "@app:name('{app}') define stream S (room string, celsius double, sent_ms long); "
+    "from S[celsius > {limit}.0] select room, celsius, sent_ms insert into T;"
+)
+
+Row = dict[str, Any]
+
+
+def name_of(number: int) -> str:
+    """An app's name."""
+    return f"Many{number:04d}"
+
+
+@dataclass
+class Leaders:
+    """Which node leads which app, from heartbeats. `run` in one task."""
+
+    heartbeats: Subscription
+    by_app: dict[str, str] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async for _, payload in self.heartbeats:
+            beat = msgspec.json.decode(payload, type=Heartbeat)
+            for group in beat.groups:
+                if group.role == "active":
+                    self.by_app[group.app] = beat.node
+
+    async def all_of(self, apps: int) -> None:
+        """Until so many have a leader."""
+        async with asyncio.timeout(READY_LIMIT_S):
+            while len(self.by_app) < apps:
+                await asyncio.sleep(POLL_S)
+
+
+@dataclass
+class Rows:
+    """What comes out of all apps: when each row was sent and when it stood in the output log."""
+
+    outputs: Subscription
+    took_ms: list[float] = field(default_factory=list)
+    first_s: dict[str, float] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async for subject, payload in self.outputs:
+            record = decode_output(payload)
+            if isinstance(record, OutputRecord):
+                now_s = time.time()
+                self.first_s.setdefault(log_name(subject).app, now_s)
+                self.took_ms += [1000 * now_s - row.data[2] for row in record.rows]
+
+
+@contextlib.asynccontextmanager
+async def many_suite(
+    keep: bool, *, spare: bool, overrides: dict[str, str]
+) -> AsyncIterator[tuple[ProcessSuite, World, Client]]:
+    """Everything started anew; with a second processor if there shall be a spare one."""
+    directory = Path(tempfile.mkdtemp(prefix="lockstep-many-"))
+    plan = (*ONE, SPARE) if spare else ONE
+    try:
+        async with running_processes(directory, plan=plan, overrides=overrides) as suite:
+            world = await open_world(suite.settings, SystemClock(), SystemRandomness())
+            try:
+                async with Client(suite.addresses) as client:
+                    yield suite, world, client
+            finally:
+                await world.close()
+    finally:
+        if keep:
+            print(f"logs in {directory}")
+        else:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+async def deployed(client: Client, leaders: Leaders, before: int, apps: int) -> float:
+    """Seconds until the apps from `before` on are deployed and lead."""
+    began_s = time.monotonic()
+    abreast = asyncio.Semaphore(DEPLOY_ABREAST)
+
+    async def one(number: int) -> None:
+        async with abreast:
+            await client.deploy(TEXT.format(app=name_of(number), limit=number))
+
+    await asyncio.gather(*(one(number) for number in range(before, apps)))
+    await leaders.all_of(apps)
+    return time.monotonic() - began_s
+
+
+async def idle_cost(suite: ProcessSuite, world: World, apps: int, deploy_s: float) -> Row:
+    """What the suite takes while nothing comes."""
+    await asyncio.sleep(SETTLE_S)
+    pids = {p.node: p.pid for p in suite.processes.values() if p.pid is not None}
+    servers = memory.servers_of(suite.servers)
+    every = {**pids, **servers}
+    before = {name: memory.cpu_seconds(pid) for name, pid in every.items()}
+    began_s = time.monotonic()
+    await asyncio.sleep(IDLE_S)
+    seconds = time.monotonic() - began_s
+    used = {name: memory.cpu_seconds(pid) - before[name] for name, pid in every.items()}
+    return {
+        "name": f"{apps} idle apps",
+        "deploy_s": round(deploy_s, 1),
+        "core_share": {name: round(used[name] / seconds, 3) for name in every},
+        "resident_mib": {name: memory.resident_mib(pid) for name, pid in every.items()},
+        "threads": {name: memory.threads(pid) for name, pid in pids.items()},
+        "processes": len(memory.family(pids["processor-1"])),
+        "messages_per_s": await messages(world),
+    }
+
+
+async def messages(world: World) -> dict[str, float]:
+    """Messages a second at NATS, by the first two words of their subject."""
+    heard: Counter[str] = Counter()
+    subscription = await world.bus.topics.subscribe(">")
+
+    async def listen() -> None:
+        async for subject, _ in subscription:
+            heard[_kind(subject)] += 1
+
+    listening = asyncio.create_task(listen())
+    await asyncio.sleep(LISTEN_S)
+    await subscription.close()
+    await listening
+    found = {kind: round(count / LISTEN_S, 1) for kind, count in heard.most_common()}
+    return {"all": round(sum(heard.values()) / LISTEN_S, 1), **found}
+
+
+def _kind(subject: str) -> str:
+    words = subject.split(".")
+    return ".".join(words[2:4] if words[:2] == ["$JS", "API"] else words[:1])
+
+
+async def loaded(world: World, apps: int, rows: Rows, seconds: float) -> Row:
+    """One event a second to each app, evenly spread."""
+    rows.took_ms.clear()
+    began_s = time.monotonic()
+    turns = round(apps * seconds)
+    for turn in range(turns):
+        await asyncio.sleep(max(0.0, began_s + turn / apps - time.monotonic()))
+        await send(world, turn % apps)
+    late_s = time.monotonic() - began_s - seconds
+    deadline_s = time.monotonic() + 60
+    while len(rows.took_ms) < turns and time.monotonic() < deadline_s:
+        await asyncio.sleep(POLL_S)
+    p50, p99 = np.quantile(rows.took_ms or [float("nan")], [0.5, 0.99])
+    return {
+        "name": f"{apps} apps, one event a second each",
+        "p50_ms": round(float(p50), 1),
+        "p99_ms": round(float(p99), 1),
+        "below": not p99 <= 1_000,
+        "missing": turns - len(rows.took_ms),
+        "sender_late_s": round(late_s, 2),
+    }
+
+
+async def send(world: World, number: int) -> None:
+    """One event that comes out."""
+    body = {"room": "attic", "celsius": 1.0 + number, "sent_ms": round(1000 * time.time())}
+    await world.bus.ingress.publish(name_of(number), "S", msgspec.json.encode(body))
+
+
+async def killed(suite: ProcessSuite, world: World, apps: int, rows: Rows) -> Row:
+    """Seconds from the kill of a processor until every app has published again."""
+    rows.first_s.clear()
+    began_s = time.time()
+    await suite.processes["processor-1"].kill()
+    for number in range(apps):
+        await send(world, number)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(120):
+            while len(rows.first_s) < apps:
+                await asyncio.sleep(POLL_S)
+    took_s = sorted(at_s - began_s for at_s in rows.first_s.values())
+    return {
+        "name": f"{apps} apps, their processor killed",
+        "published_again": len(took_s),
+        "half_s": round(took_s[len(took_s) // 2], 2) if took_s else None,
+        "all_s": round(took_s[-1], 2) if took_s else None,
+        "below": len(took_s) < apps or took_s[-1] > 10,
+    }
+
+
+async def measured(
+    counts: tuple[int, ...], seconds: float, *, keep: bool, spare: bool
+) -> list[Row]:
+    """One suite that gets more and more apps; then load, and with a spare processor the kill."""
+    overrides = {"LOCKSTEP_COORDINATOR__REPLICAS": "2" if spare else "1"}
+    found: list[Row] = []
+    async with many_suite(keep, spare=spare, overrides=overrides) as (suite, world, client):
+        leaders = Leaders(await world.bus.topics.subscribe(HEARTBEATS))
+        rows = Rows(await world.bus.topics.subscribe("out.>"))
+        beside = [asyncio.create_task(leaders.run()), asyncio.create_task(rows.run())]
+        try:
+            before = 0
+            for apps in counts:
+                deploy_s = await deployed(client, leaders, before, apps)
+                found.append(await idle_cost(suite, world, apps, deploy_s))
+                show(found[-1])
+                before = apps
+            if seconds:
+                found.append(await loaded(world, before, rows, seconds))
+                show(found[-1])
+            if spare:
+                found.append(await killed(suite, world, before, rows))
+                show(found[-1])
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+    return found
+
+
+def show(row: Row) -> None:
+    """One figure after the other."""
+    print(f"\n{row['name']}", flush=True)
+    for key, value in row.items():
+        if key != "name":
+            print(f"  {key:16} {value}", flush=True)
+
+
+def many_figures(apps: int, seconds: float, *, keep: bool, spare: bool) -> list[Row]:
+    """Idle apps in steps up to so many, then the load."""
+    counts = (*(each for each in COUNTS if each < apps), apps)
+    return asyncio.run(measured(counts, seconds, keep=keep, spare=spare))
