@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,8 +21,19 @@ from lockstep.events import (
     OutputRow,
     StreamSchema,
 )
-from lockstep.events.codec import decode_input, decode_output, encode_record
+from lockstep.events.bundles import STAYS, Bundle
+from lockstep.events.codec import (
+    CodecError,
+    EncodedEntry,
+    EventColumns,
+    decode_columns,
+    decode_input,
+    decode_output,
+    encode_bundle,
+    encode_record,
+)
 from lockstep.events.objects import decode_object, encode_object
+from lockstep.events.outputs import OutputColumns, Places, RowsOfColumns, in_columns
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -65,6 +78,60 @@ def test_input_records(case: tuple[StreamSchema, EventsRecord]) -> None:
     schema, record = case
     assert exact(decode_input(encode_record(record, {record.stream: schema}))) == exact(record)
     assert exact(decode_input(encode_record(record))) == exact(record)
+
+
+@given(st.lists(typed_records(), max_size=3), LONGS, st.data())
+def test_bundles(
+    cases: list[tuple[StreamSchema, EventsRecord]], at: int, data: st.DataObject
+) -> None:
+    """Deliveries of several streams in any order, with clocks and without."""
+    parts = []
+    for schema, record in cases:
+        part = decode_columns(encode_record(record, {record.stream: schema}))
+        assert isinstance(part, EventColumns)
+        parts.append(part)
+    whose = [i for i, part in enumerate(parts) for _ in part.chunk_lengths]
+    order = data.draw(st.permutations(whose))
+    clock = LONGS | st.just(STAYS)
+    clocks = data.draw(st.none() | st.lists(clock, min_size=len(order), max_size=len(order)))
+    given_clocks = None if clocks is None else np.array(clocks, np.int64)
+    bundle = Bundle(at, np.array(order, np.uint16), tuple(parts), given_clocks)
+    payload = encode_bundle(bundle)
+    entry = EncodedEntry(7, payload)
+    found = entry.record()
+    assert isinstance(found, Bundle)
+    assert found.clock_ms == entry.header.clock_ms == at
+    assert exact(list(found.deliveries())) == exact(list(bundle.deliveries()))
+    chunks = [iter(record.chunks) for _, record in cases]
+    for delivery, whose_it_is, moves in zip(
+        found.deliveries(), order, clocks or order, strict=True
+    ):
+        record = cases[whose_it_is][1]
+        assert exact([delivery.events]) == exact([next(chunks[whose_it_is])])
+        assert (delivery.stream, delivery.has_timestamps) == (record.stream, record.has_timestamps)
+        assert delivery.clock_ms == (None if clocks is None else moves)
+    assert found.lengths.tolist() == [len(delivery.events) for delivery in found.deliveries()]
+    with pytest.raises(CodecError, match="found bundle"):
+        decode_input(payload)
+
+
+@given(st.lists(st.tuples(LONGS, LONGS, LONGS), min_size=1, max_size=9), st.integers(0, 9))
+def test_places_of_channel_rows(places: list[tuple[int, int, int]], cut: int) -> None:
+    """They travel with their rows, and stay with them when rows are cut."""
+    ids = [OutputId(position, 0) for position in range(len(places))]
+    rows = in_columns([OutputRow(each, "C", 5, (each.position,)) for each in ids])
+    (plain,) = rows.columns
+    written = Places(*np.array(places, np.int64).T)
+    columns = OutputColumns(
+        "C", plain.positions, plain.ordinals, plain.timestamps_ms, plain.batch, None, written
+    )
+    record = decode_output(encode_record(OutputRecord(3, RowsOfColumns([columns]))))
+    assert isinstance(record, OutputRecord)
+    assert isinstance(record.rows, RowsOfColumns)
+    behind = record.rows[cut:]
+    found = [row for each in behind.columns for row in zip(*each.places or (), strict=True)]
+    assert found == places[cut:]
+    assert list(behind) == list(rows)[cut:]
 
 
 @given(

@@ -10,7 +10,7 @@ from typing import Any, Final
 from unittest import mock
 
 from lockstep.events import InputRecord, OutputRow, Position
-from lockstep.events.codec import EncodedEntry
+from lockstep.events.codec import EncodedEntry, decode_input
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import AppPlan, plan_of
@@ -20,12 +20,10 @@ planned = functools.cache(plan_of)
 
 KEPT_RECORDS: Final = 4_096
 
-_record = EncodedEntry.record
-
 
 @functools.lru_cache(KEPT_RECORDS)
 def _decoded(payload: bytes) -> InputRecord:
-    return _record(EncodedEntry(0, payload))
+    return decode_input(payload)
 
 
 def decoded(entry: EncodedEntry) -> InputRecord:

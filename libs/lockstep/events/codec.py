@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lockstep.events.bundles import Bundle
 from lockstep.events.columns import (
     LETTERS,
     ChunkLengths,
@@ -32,6 +33,7 @@ from lockstep.events.columns import (
 )
 from lockstep.events.envelope import (
     FORMAT_VERSION,
+    BundleHeader,
     ClaimHeader,
     CodecError,
     EventsHeader,
@@ -48,7 +50,7 @@ from lockstep.events.envelope import (
     written_batch,
 )
 from lockstep.events.errors import InvalidEventError
-from lockstep.events.outputs import OutputColumns, RowsOfColumns, in_columns
+from lockstep.events.outputs import OutputColumns, Places, RowsOfColumns, in_columns
 from lockstep.events.records import (
     ClaimRecord,
     EventsRecord,
@@ -67,6 +69,7 @@ from lockstep.events.schema import StreamSchema
 __all__ = [
     "FORMAT_VERSION",
     "SEND_ID_BYTES",
+    "BundleHeader",
     "CodecError",
     "EncodedEntry",
     "EventColumns",
@@ -76,6 +79,7 @@ __all__ = [
     "decode_input",
     "decode_output",
     "encode_batch",
+    "encode_bundle",
     "encode_record",
     "send_id_of",
 ]
@@ -143,12 +147,41 @@ def encode_batch(
     return assembled(Kind.EVENTS, header, (body,))
 
 
+def encode_bundle(bundle: Bundle) -> bytes:
+    """A bundle as bytes, without making an object per event."""
+    headers, bodies = [], []
+    for part in bundle.parts:
+        header, body = _encode_part(part)
+        headers.append(header)
+        bodies.append(body)
+    order = bundle.order.astype("<u2").tobytes()
+    clocks = None if bundle.clocks is None else bundle.clocks.astype("<i8").tobytes()
+    whole = BundleHeader(bundle.clock_ms, order, clocks, tuple(headers))
+    return assembled(Kind.BUNDLE, whole, bodies)
+
+
+def _encode_part(part: EventColumns) -> tuple[EventsHeader, pa.Buffer]:
+    extras: dict[str, pa.Array] = {}
+    if part.timestamps_ms is not None:
+        extras["timestamp"] = part.timestamps_ms
+    if part.event_ids is not None:
+        extras["event_id"] = part.event_ids
+    codes, names = _kinds_of(part.batch)
+    described, body = written_batch(codes, names, part.batch.columns, extras, len(part))
+    packed = _packed_lengths(part.chunk_lengths)
+    header = EventsHeader(
+        part.stream, part.clock_ms, part.has_timestamps, part.constant_ms, packed, described
+    )
+    return header, body
+
+
 InputHeader = EventsHeader | TickHeader | WriteHeader
 
 
 @dataclass(frozen=True)
 class EncodedEntry:
-    """An input record at its position, as the codec's bytes, which may lie in somebody's memory.
+    """An input record (or a bundle) at its position, as the codec's bytes, which may lie in
+    somebody's memory.
 
     Its header is read once, when somebody first asks: every look below may raise CodecError.
     """
@@ -157,11 +190,11 @@ class EncodedEntry:
     payload: bytes
 
     @cached_property
-    def _opened(self) -> tuple[InputHeader, pa.Buffer]:
+    def _opened(self) -> tuple[InputHeader | BundleHeader, pa.Buffer]:
         return _opened(self.payload)
 
     @property
-    def header(self) -> InputHeader:
+    def header(self) -> InputHeader | BundleHeader:
         """What the record says of itself: its kind, and for events of which stream, how many."""
         return self._opened[0]
 
@@ -170,31 +203,48 @@ class EncodedEntry:
         """Whether it is a WriteRecord."""
         return isinstance(self.header, WriteHeader)
 
-    def columns(self) -> EventColumns | TickRecord | WriteRecord:
+    def columns(self) -> EventColumns | TickRecord | WriteRecord | Bundle:
         """The record as columns that lie in `payload` itself."""
-        return _columns(*self._opened)
+        header, body = self._opened
+        return _bundle(header, body) if isinstance(header, BundleHeader) else _columns(header, body)
 
-    def record(self) -> InputRecord:
-        """The record with an object per event."""
+    def record(self) -> InputRecord | Bundle:
+        """The record with an object per event; a bundle as it is."""
         columns = self.columns()
         return columns.to_record() if isinstance(columns, EventColumns) else columns
 
 
 def decode_input(payload: bytes) -> InputRecord:
     """The record of an input log. Errors: CodecError."""
-    return EncodedEntry(0, payload).record()
+    columns = decode_columns(payload)
+    return columns.to_record() if isinstance(columns, EventColumns) else columns
 
 
 def decode_columns(payload: bytes) -> EventColumns | TickRecord | WriteRecord:
     """The record of an input log as columns that lie in `payload` itself. Errors: CodecError."""
-    return _columns(*_opened(payload))
+    header, body = _opened(payload)
+    if isinstance(header, BundleHeader):
+        raise CodecError("expected a record of an input log, found bundle")
+    return _columns(header, body)
 
 
-def _opened(payload: bytes) -> tuple[InputHeader, pa.Buffer]:
+def _opened(payload: bytes) -> tuple[InputHeader | BundleHeader, pa.Buffer]:
     kind, header, body = taken_apart(payload)
-    if not isinstance(header, InputHeader):
+    if not isinstance(header, InputHeader | BundleHeader):
         raise CodecError(f"expected a record of an input log, found {kind.name.lower()}")
     return header, body
+
+
+def _bundle(header: BundleHeader, body: pa.Buffer) -> Bundle:
+    parts = []
+    for each in header.parts:
+        parts.append(_events(each, body))
+        body = body[padded(each.batch.size_bytes) :]
+    clocks = None if header.clocks is None else np.frombuffer(header.clocks, "<i8")
+    try:
+        return Bundle(header.clock_ms, np.frombuffer(header.order, "<u2"), tuple(parts), clocks)
+    except ValueError as error:
+        raise CodecError(f"a damaged record: {error}") from error
 
 
 def _columns(header: InputHeader, body: pa.Buffer) -> EventColumns | TickRecord | WriteRecord:
@@ -202,6 +252,10 @@ def _columns(header: InputHeader, body: pa.Buffer) -> EventColumns | TickRecord 
         return TickRecord(header.clock_ms)
     if isinstance(header, WriteHeader):
         return WriteRecord(header.text, header.request_id, header.clock_ms)
+    return _events(header, body)
+
+
+def _events(header: EventsHeader, body: pa.Buffer) -> EventColumns:
     batch, extras = read_batch(body, header.batch)
     return EventColumns(
         stream=header.stream,
@@ -311,11 +365,20 @@ def _encode_columns(columns: OutputColumns) -> tuple[StreamRows, pa.Buffer]:
         if (columns.operations != operation).any():
             operation = None
             extras["operation"] = column_of(columns.operations)
-    codes = "".join(LETTERS[kind] for kind in batch.schema.types)
-    names = tuple(batch.schema.names)
-    named = names != default_names(len(names))
-    part, body = written_batch(codes, names if named else (), batch.columns, extras, len(columns))
+    if columns.places is not None:
+        extras["moment"] = column_of(columns.places.moments)
+        extras["clock"] = column_of(columns.places.clocks)
+        extras["chunk"] = column_of(columns.places.chunks)
+    codes, names = _kinds_of(batch)
+    part, body = written_batch(codes, names, batch.columns, extras, len(columns))
     return StreamRows(columns.stream, operation, part), body
+
+
+def _kinds_of(batch: pa.RecordBatch) -> tuple[str, tuple[str, ...]]:
+    """The letters of a batch's types, and its names unless they are those that nobody gave."""
+    names = tuple(batch.schema.names)
+    codes = "".join(LETTERS[kind] for kind in batch.schema.types)
+    return codes, names if names != default_names(len(names)) else ()
 
 
 def _output_columns(
@@ -326,6 +389,9 @@ def _output_columns(
         operations = numbers(extras["operation"])
     elif part.operation != Operation.EVENT:
         operations = np.full(part.batch.rows, part.operation, np.int8)
+    places = None
+    if "moment" in extras:
+        places = Places(*(numbers(extras[name]) for name in ("moment", "clock", "chunk")))
     return OutputColumns(
         part.stream,
         numbers(extras["position"]),
@@ -333,4 +399,5 @@ def _output_columns(
         numbers(extras["timestamp"]),
         batch,
         operations,
+        places,
     )

@@ -34,6 +34,7 @@ class Kind(IntEnum):
     OUTPUT = 3
     CLAIM = 4
     WRITE = 5
+    BUNDLE = 6
 
 
 class Batch(msgspec.Struct, array_like=True, frozen=True):
@@ -85,6 +86,21 @@ class WriteHeader(msgspec.Struct, array_like=True, frozen=True):
     clock_ms: int
 
 
+class BundleHeader(msgspec.Struct, array_like=True, frozen=True):
+    """Of a Bundle: the part of each delivery as little-endian uint16, clocks as int64 or None; the
+    parts' batches follow one another."""
+
+    clock_ms: int
+    order: bytes
+    clocks: bytes | None
+    parts: tuple[EventsHeader, ...]
+
+    @property
+    def events(self) -> int:
+        """How many there are."""
+        return sum(part.events for part in self.parts)
+
+
 class StreamRows(msgspec.Struct, array_like=True, frozen=True):
     """Output rows of one stream; `operation` is None when it has a column of its own."""
 
@@ -116,6 +132,7 @@ _DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
     Kind.OUTPUT: msgspec.msgpack.Decoder(OutputHeader),
     Kind.CLAIM: msgspec.msgpack.Decoder(ClaimHeader),
     Kind.WRITE: msgspec.msgpack.Decoder(WriteHeader),
+    Kind.BUNDLE: msgspec.msgpack.Decoder(BundleHeader),
 }
 _EXTRAS: Final[dict[str, pa.DataType]] = {
     "timestamp": pa.int64(),
@@ -123,6 +140,9 @@ _EXTRAS: Final[dict[str, pa.DataType]] = {
     "position": pa.int64(),
     "ordinal": pa.int64(),
     "operation": pa.int8(),
+    "moment": pa.int64(),
+    "clock": pa.int64(),
+    "chunk": pa.int64(),
 }
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from heapq import merge
 from itertools import pairwise
 from operator import attrgetter, lt
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,31 @@ from lockstep.events.schema import StreamSchema
 Longs = npt.NDArray[np.int64]
 
 
+class Places(NamedTuple):
+    """Of the rows of a stream that other units read: where in its position each was brought.
+
+    `moments`: 2k by timers and moves of the clock in front of delivery k, 2k+1 by delivery k, and
+    2K behind the last of K. Deliveries are counted as the record has them, those among them that
+    are empty or repeated. `clocks`: the app clock when the row came out. `chunks`: the number of
+    its chunk among those of the position, of all such streams together.
+    """
+
+    moments: Longs
+    clocks: Longs
+    chunks: Longs
+
+    def part(self, start: int, stop: int) -> Places:
+        """Those of some rows, in place."""
+        return Places(*(each[start:stop] for each in self))
+
+
 @dataclass(frozen=True, eq=False)
 class OutputColumns:
     """Rows of one output stream (or stored table), in ascending identity; the twin of OutputRow.
 
     `batch` has one column per value; `operations` is one per row (int8), or None when all are
-    Operation.EVENT. All arrays are as long as the batch.
+    Operation.EVENT. `places` are those of a channel's rows (@channel), else None. All arrays are as
+    long as the batch.
     """
 
     stream: str
@@ -35,6 +54,7 @@ class OutputColumns:
     timestamps_ms: Longs
     batch: pa.RecordBatch
     operations: npt.NDArray[np.int8] | None = None
+    places: Places | None = None
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -62,6 +82,7 @@ class OutputColumns:
             timestamps_ms=self.timestamps_ms[start:stop],
             batch=self.batch.slice(start, stop - start) if self.batch.num_columns else self.batch,
             operations=None if operations is None else operations[start:stop],
+            places=None if self.places is None else self.places.part(start, stop),
         )
 
     def up_to(self, last: OutputId) -> int:
@@ -207,10 +228,11 @@ def _columns(stream: str, rows: list[OutputRow], schema: StreamSchema | None) ->
 
 def joined(parts: Iterable[RowsOfColumns]) -> RowsOfColumns:
     """Rows that follow one another, as one; columns of a kind become one where they can."""
-    kinds: dict[tuple[str, pa.Schema], list[list[OutputColumns]]] = {}
+    kinds: dict[tuple[str, pa.Schema, bool], list[list[OutputColumns]]] = {}
     for part in parts:
         for each in part.columns:
-            runs = kinds.setdefault((each.stream, each.batch.schema), [])
+            kind = (each.stream, each.batch.schema, each.places is None)
+            runs = kinds.setdefault(kind, [])
             if runs and each.follows(runs[-1][-1]):
                 runs[-1].append(each)
             else:
@@ -233,4 +255,11 @@ def _concatenated(run: Sequence[OutputColumns]) -> OutputColumns:
         np.concatenate([each.timestamps_ms for each in run]),
         pa.concat_batches([each.batch for each in run]),
         np.concatenate(zeros) if given else None,
+        _joined_places([each.places for each in run if each.places is not None]),
     )
+
+
+def _joined_places(places: Sequence[Places]) -> Places | None:
+    if not places:
+        return None
+    return Places(*(np.concatenate(some) for some in zip(*places, strict=True)))

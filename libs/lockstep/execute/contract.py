@@ -68,13 +68,18 @@ class SliceResult:
 def joined_results(results: Sequence[SliceResult]) -> SliceResult:
     """The result of runs that follow one another."""
     last = results[-1]
-    return SliceResult(
-        last.position,
-        tuple(chain.from_iterable(result.rows for result in results)),
-        tuple(chain.from_iterable(result.faults for result in results)),
-        last.next_due_ms,
-        writes=tuple(chain.from_iterable(result.writes for result in results)),
-    )
+    faults = tuple(chain.from_iterable(result.faults for result in results))
+    writes = tuple(chain.from_iterable(result.writes for result in results))
+    if any(each.places is not None for result in results for each in result.columns):
+        # Rows of channels stay in columns, which bear their places.
+        from lockstep.events.outputs import in_columns, joined
+
+        found = joined(in_columns(result.rows) for result in results)
+        return SliceResult(
+            last.position, found, faults, last.next_due_ms, found.columns, writes=writes
+        )
+    rows = tuple(chain.from_iterable(result.rows for result in results))
+    return SliceResult(last.position, rows, faults, last.next_due_ms, writes=writes)
 
 
 class StateLostError(UnavailableError):

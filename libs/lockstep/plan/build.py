@@ -38,6 +38,7 @@ def build(checked: CheckedApp) -> AppPlan:
         stored=tuple(_stored(checked)),
         groups=tuple(_groups(nodes)),
         applied=tuple(dict.fromkeys(applied)),
+        channels=tuple(_streams_with(checked, "channel")),
     )
 
 
@@ -114,7 +115,7 @@ def _has(definition: ast.Definition, annotation: str) -> bool:
 
 
 def _exported(checked: CheckedApp, nodes: list[PlanNode]) -> list[str]:
-    """Streams with a @sink, and streams that some query writes and none reads."""
+    """Streams with a @sink or a @channel, and streams that some query writes and none reads."""
     written: set[str] = set()
     read: set[str] = set()
     for node in nodes:
@@ -122,12 +123,16 @@ def _exported(checked: CheckedApp, nodes: list[PlanNode]) -> list[str]:
         read.update(node.reads)
     for aggregation in checked.aggregations.values():
         read.add(aggregation.input.input.source)
-    sinks = {
+    out = {*_streams_with(checked, "sink"), *_streams_with(checked, "channel"), *(written - read)}
+    return [name for name in checked.streams if name in out]
+
+
+def _streams_with(checked: CheckedApp, annotation: str) -> list[str]:
+    return [
         definition.name
         for definition in checked.app.definitions
-        if isinstance(definition, ast.StreamDefinition) and _has(definition, "sink")
-    }
-    return [name for name in checked.streams if name in sinks or name in written - read]
+        if isinstance(definition, ast.StreamDefinition) and _has(definition, annotation)
+    ]
 
 
 def _stored(checked: CheckedApp) -> list[str]:

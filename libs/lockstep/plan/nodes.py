@@ -60,7 +60,8 @@ class AppPlan:
 
     `inputs` are the streams that events can be sent to; `exported` those whose events are outputs;
     `stored` the tables whose changes are outputs (@store), those of aggregations among them.
-    `applied` names the rewrite rules that changed something, in order.
+    `applied` names the rewrite rules that changed something, in order. `channels` are those of
+    `exported` whose rows other units of the app read (@channel).
     """
 
     checked: CheckedApp
@@ -70,6 +71,7 @@ class AppPlan:
     stored: tuple[str, ...]
     groups: tuple[Group, ...]
     applied: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -48,14 +48,19 @@ def test_partitions_read_outer_streams() -> None:
         ("from S select s insert into M; from M select s insert into O;", ("O",)),
         ("from S select s, v insert into Q;", ("Q", "K")),
         ("from S select s insert into O; from S select s insert into P;", ("O", "P")),
+        ("from S select s insert into C; from C select s insert into O;", ("C", "O")),
     ],
 )
 def test_exported_streams(text: str, exported: tuple[str, ...]) -> None:
-    """What some query writes and none reads, and whatever has a sink."""
+    """What some query writes and none reads, whatever has a sink, and channels."""
     definitions = S + "define stream Q (s string, v int);"
+    if exported[0] == "C":
+        definitions += "@channel define stream C (s string);"
     if exported[-1] == "K":
         definitions += "@sink(type='log') define stream K (s string);"
-    assert set(exported) == set(plan_of(definitions + text).exported)
+    plan = plan_of(definitions + text)
+    assert set(exported) == set(plan.exported)
+    assert plan.channels == tuple(name for name in exported if name == "C")
 
 
 def test_a_stream_with_a_sink_is_exported_though_it_is_read() -> None:

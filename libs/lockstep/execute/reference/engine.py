@@ -173,11 +173,8 @@ class Engine:
 
     # --- events ----------------------------------------------------------------------------------
 
-    def send(self, stream: str, chunk: list[StreamEvent], *, moves_clock: bool = True) -> None:
-        """Delivers one chunk; in playback its last event's timestamp moves the clock first."""
-        if self.is_playback and moves_clock:
-            self.playback.alive()
-            self.move_app(chunk[-1].timestamp_ms)
+    def send(self, stream: str, chunk: list[StreamEvent]) -> None:
+        """Delivers one chunk."""
         self.junctions[stream].send(chunk)
 
 
@@ -218,6 +215,12 @@ class Playback:
         if self._idle_ms is not None:
             self._due_ms = self._engine.wall + self._idle_ms
             self._engine.wall_timers.add(self, self._due_ms)
+
+    def hear(self, timestamp_ms: int) -> None:
+        """An event of that time is about to come: in playback it moves the clock."""
+        if self._engine.is_playback:
+            self.alive()
+            self._engine.move_app(timestamp_ms)
 
     def on_timer(self, due_ms: int) -> None:
         """Nothing came for the idle time, if this is the last timer asked for."""

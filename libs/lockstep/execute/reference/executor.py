@@ -4,21 +4,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from lockstep.events import EventsRecord, InputEvent, LogEntry, Position, TickRecord, WriteRecord
+from lockstep.events import InputRecord, LogEntry, Position, TickRecord, WriteRecord
+from lockstep.events.bundles import Bundle
 from lockstep.events.codec import EncodedEntry
+from lockstep.events.outputs import RowsOfColumns
 from lockstep.execute.contract import SliceResult, WriteOutcome
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference import on_demand, persistence
 from lockstep.execute.reference.assembly import open_engine
 from lockstep.execute.reference.deduplication import SeenIds
+from lockstep.execute.reference.inputs import Inputs
 from lockstep.execute.reference.observer import Observer
 from lockstep.execute.reference.outputs import Outputs
 from lockstep.execute.reference.writes import AppliedWrites
 from lockstep.operators import state
-from lockstep.operators.contract import StreamEvent
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import AppPlan
 from lockstep.siddhiql import check_on_demand
@@ -57,6 +59,7 @@ class ReferenceExecutor:
         self._outputs = Outputs()
         self.engine = open_engine(self.plan, on_fault=self._outputs.fault)
         self._outputs.listen(self.engine)
+        self._inputs = Inputs(self.engine, self._outputs, self._seen)
         self._observer = Observer(self.engine) if self._observe else None
 
     # --- the contract --------------------------------------------------------------------------
@@ -66,46 +69,39 @@ class ReferenceExecutor:
         return self._position
 
     def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
-        for entry in entries:
-            if entry.position <= self._position:
-                raise ValueError(f"position {entry.position} is not behind {self._position}")
-            self._position = entry.position
-            self._outputs.begin(entry.position)
-            self._fold(entry)
-        rows, faults = self._outputs.take()
-        writes, self._outcomes = tuple(self._outcomes), []
-        return SliceResult(self._position, rows, faults, self.engine.next_due_ms(), writes=writes)
+        return self._run((entry.position, entry.record) for entry in entries)
 
     def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """Decodes and folds entries."""
-        return self.run_slice([LogEntry(e.position, e.record()) for e in entries])
+        return self._run([(entry.position, entry.record()) for entry in entries])
 
-    def _fold(self, entry: LogEntry) -> None:
-        record = entry.record
+    def _run(self, entries: Iterable[tuple[Position, InputRecord | Bundle]]) -> SliceResult:
+        for position, record in entries:
+            if position <= self._position:
+                raise ValueError(f"position {position} is not behind {self._position}")
+            self._position = position
+            self._outputs.begin(position)
+            self._fold(record)
+        rows, faults = self._outputs.take()
+        columns = rows.columns if isinstance(rows, RowsOfColumns) else ()
+        writes, self._outcomes = tuple(self._outcomes), []
+        due_ms = self.engine.next_due_ms()
+        return SliceResult(self._position, rows, faults, due_ms, columns, writes)
+
+    def _fold(self, record: InputRecord | Bundle) -> None:
         if not self._started:
             self._started = True
             self.engine.start(record.clock_ms if self._start_ms is None else self._start_ms)
+        if isinstance(record, Bundle):
+            self._inputs.fold_bundle(record)
+            return
         self.engine.move_wall(record.clock_ms)
         if isinstance(record, TickRecord):
             return
         if isinstance(record, WriteRecord):
-            self._outcomes.append(self._writes.take(record, entry.position, self.engine))
+            self._outcomes.append(self._writes.take(record, self._position, self.engine))
             return
-        self._deliver(record)
-
-    def _deliver(self, record: EventsRecord) -> None:
-        stream, moves_clock = record.stream, record.has_timestamps
-        for chunk in record.chunks:
-            events = [
-                StreamEvent(event.timestamp_ms, event.data)
-                for event in chunk
-                if event.event_id is None or self._is_new(stream, event)
-            ]
-            if events:
-                self.engine.send(stream, events, moves_clock=moves_clock)
-
-    def _is_new(self, stream: str, event: InputEvent) -> bool:
-        return self._seen.add(f"{stream}\0{event.event_id}")
+        self._inputs.fold(record)
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
         return on_demand.read(check_on_demand(text, self.plan.checked), self.engine)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +20,9 @@ from lockstep.events import (
     OutputRow,
     TickRecord,
 )
+from lockstep.events.bundles import STAYS, Bundle
+from lockstep.events.codec import EncodedEntry, EventColumns, encode_bundle
+from lockstep.execute.contract import SliceResult
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
@@ -224,3 +229,51 @@ def test_a_state_that_does_not_fit_is_named() -> None:
     changed = ReferenceExecutor(plan_of(text.format("lengthBatch(5)")))
     with pytest.raises(SnapshotError, match=r"the state of query/q/.*window does not fit"):
         changed.restore(snapshot)
+
+
+CHANNEL = """
+define stream S (s string, v int);
+@channel define stream C (s string, v int);
+from S#window.timeBatch(100) select s, v insert into C;
+from S[v > 1] select s, v insert into C;
+from C select s insert into O;
+"""
+
+
+def places(result: SliceResult, stream: str) -> list[tuple[int, ...]]:
+    """(moment, clock, chunk) of each row of a stream."""
+    (found,) = [each for each in result.columns if each.stream == stream]
+    assert found.places is not None
+    return [tuple(row) for row in np.array(found.places).T.tolist()]
+
+
+def test_rows_of_a_channel_tell_what_brought_them() -> None:
+    """Two rows of a timer in one chunk in front of the first delivery, then one of the third; a
+    repeated event is a delivery, too. Rows of other streams bear nothing."""
+    executor = ReferenceExecutor(plan_of(CHANNEL))
+    executor.run_slice([LogEntry(1, record("S", 1000, [("a", 1)], [("b", 1)], ids=True))])
+    again = record("S", 1150, [("a", 1)], [("c", 1)], [("d", 2), ("e", 0)], ids=True)
+    result = executor.run_slice([LogEntry(2, again)])
+    assert [row.data for row in result.rows if row.stream == "C"] == [("a", 1), ("b", 1), ("d", 2)]
+    assert places(result, "C") == [(0, 1100, 0), (0, 1100, 0), (5, 1150, 1)]
+    assert [each.places for each in result.columns if each.stream == "O"] == [None]
+    quiet = executor.run_slice([LogEntry(3, TickRecord(1151))])
+    assert (quiet.rows, quiet.columns) == ((), ())
+
+
+def test_a_bundle_moves_the_clock_between_its_deliveries() -> None:
+    """The timer fires between two of them and behind the last; an empty one moves the clock."""
+    part = EventColumns(
+        "S",
+        0,
+        False,
+        pa.record_batch({"s": ["a", "b"], "v": pa.array([1, 2], pa.int32())}),
+        np.array([1, 0, 1], np.int32),
+        5,
+    )
+    clocks = np.array([1000, 1120, STAYS], np.int64)
+    bundle = Bundle(1300, np.zeros(3, np.uint16), (part,), clocks)
+    executor = ReferenceExecutor(plan_of(CHANNEL), start_ms=1000)
+    result = executor.run_encoded([EncodedEntry(1, encode_bundle(bundle))])
+    assert places(result, "C") == [(2, 1100, 0), (5, 1120, 1), (6, 1200, 2)]
+    assert [row.data for row in result.rows if row.stream == "C"] == [("a", 1), ("b", 2), ("b", 2)]
