@@ -7,7 +7,8 @@ from lockstep.plan.fleet.contract import (
     FleetPlan,
     GroupPlan,
     Routing,
+    Together,
     key_groups_of,
 )
 
-__all__ = ["KEY_GROUPS", "Feed", "FleetPlan", "GroupPlan", "Routing", "key_groups_of"]
+__all__ = ["KEY_GROUPS", "Feed", "FleetPlan", "GroupPlan", "Routing", "Together", "key_groups_of"]

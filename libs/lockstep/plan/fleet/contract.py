@@ -25,12 +25,28 @@ class Routing(StrEnum):
     ROUND_ROBIN = "round robin"
 
 
+class Together(StrEnum):
+    """What of a send by key stays one delivery: it decides what aggregates give a row for.
+
+    A delivery stands at the place of its first event among all events of the send, those of other
+    partitions counted too. So places are the same in all partitions.
+    """
+
+    RUNS = "neighbours of one key"
+    """As value partitions cut a chunk: `a a b a` is three, also where b is not ours."""
+    KEYS = "all of one key"
+    """As `group by` gives a row per group: `a a b a` is two, that of a at place 0, of b at 2."""
+
+
 @dataclass(frozen=True)
 class Feed:
     """A stream that a group reads and that is not only its own.
 
     `from_input`: the app's input log brings it. `writers`: groups whose output logs bring it, too.
-    `key`: of the stream's attributes, where it is routed by key; else None.
+    `key`: of the stream's attributes, where it is routed by key; else None. Events whose key is
+    null are dropped: where they count, the key is an expression that is never null. Events that do
+    not fulfil `where` are not there: neither delivered, nor between neighbours. `together` and
+    `where` matter only to what is routed by key; all else arrives as it was sent.
     """
 
     stream: str
@@ -38,6 +54,8 @@ class Feed:
     writers: tuple[str, ...]
     routing: Routing = Routing.ALL
     key: ast.Expression | None = None
+    together: Together = Together.RUNS
+    where: ast.Expression | None = None
 
 
 @dataclass(frozen=True)
