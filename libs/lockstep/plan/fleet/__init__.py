@@ -10,5 +10,15 @@ from lockstep.plan.fleet.contract import (
     Together,
     key_groups_of,
 )
+from lockstep.plan.fleet.planning import fleet_of
 
-__all__ = ["KEY_GROUPS", "Feed", "FleetPlan", "GroupPlan", "Routing", "Together", "key_groups_of"]
+__all__ = [
+    "KEY_GROUPS",
+    "Feed",
+    "FleetPlan",
+    "GroupPlan",
+    "Routing",
+    "Together",
+    "fleet_of",
+    "key_groups_of",
+]

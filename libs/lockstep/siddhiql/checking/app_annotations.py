@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from lockstep.siddhiql import ast
@@ -9,11 +10,24 @@ from lockstep.siddhiql.checking.annotations import positive, single
 from lockstep.siddhiql.durations import annotation_ms
 from lockstep.siddhiql.typing import positioned
 
-_ONCE = ("name", "playback", "statistics", "enforceorder", "compat", "ha", "aggtimezone", "shardid")
+_ONCE = (
+    "name",
+    "playback",
+    "statistics",
+    "enforceorder",
+    "compat",
+    "ha",
+    "aggtimezone",
+    "shardid",
+    "parallel",
+)
 _PLAYBACK = ("idle.time", "increment")
 
 STANDBY = ("hot", "warm")
 """What a standby replica may be (@app:ha)."""
+
+MOST_PARTITIONS = 128
+"""Into how many partitions an app can be cut: keys belong to so many groups."""
 
 COMPATIBLE = ("siddhi-5.1",)
 """What @app:compat can ask for."""
@@ -43,6 +57,8 @@ def check_app_annotations(annotations: tuple[ast.Annotation, ...]) -> dict[str, 
                 _time_zone(annotation)
             case "shardid":
                 value_of(annotation)
+            case "parallel":
+                _parallel(annotation)
         known.setdefault(name, annotation)
     return known
 
@@ -74,6 +90,23 @@ def _availability(annotation: ast.Annotation) -> None:
             f"@app:ha knows no standby {standby!r}",
             f"there is {' and '.join(STANDBY)}",
         )
+
+
+def parallel_of(annotations: Mapping[str, ast.Annotation]) -> int | None:
+    """Into how many partitions a checked app asks to be cut, if it does."""
+    asked = annotations.get("parallel")
+    return None if asked is None else _parallel(asked)
+
+
+def _parallel(annotation: ast.Annotation) -> int:
+    text = value_of(annotation)
+    if not (text.isdecimal() and 1 <= int(text[:4]) <= MOST_PARTITIONS):
+        raise positioned(
+            annotation.at,
+            f"@app:parallel must be a number of partitions, not {text!r}",
+            f"write a whole number from 1 to {MOST_PARTITIONS}",
+        )
+    return int(text)
 
 
 def value_of(annotation: ast.Annotation) -> str:

@@ -1,4 +1,5 @@
-"""Annotations of streams (grammar 5, semantics 18, 22): @async, @OnError, @source, @sink, @map."""
+"""Annotations of streams (grammar 5, semantics 18, 22): @async, @OnError, @source, @sink, @map; and
+@channel, which the planner of fleets writes: other groups read the stream."""
 
 from __future__ import annotations
 
@@ -39,6 +40,13 @@ def check_stream_annotations(definition: ast.StreamDefinition, schema: StreamSch
                 _source(annotation, schema)
             case "sink":
                 _sink(annotation, schema, has_fault_stream(definition))
+            case "channel":
+                _channel(annotation)
+
+
+def _channel(annotation: ast.Annotation) -> None:
+    if annotation.elements or annotation.annotations:
+        raise positioned(annotation.at, "@channel takes nothing", "write @channel")
 
 
 def _async(annotation: ast.Annotation) -> None:

@@ -1,0 +1,227 @@
+"""From drafts to groups: names, feeds in order of the text, what each gives out, their texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from lockstep.events import AttributeType
+from lockstep.plan.fleet.contract import Feed, GroupPlan, Routing, Together
+from lockstep.plan.fleet.drafts import Draft, Need
+from lockstep.plan.fleet.graph import Graph
+from lockstep.plan.fleet.keys import attributes_of
+from lockstep.plan.fleet.texts import Content, group_text, total_key
+from lockstep.plan.fleet.traits import Keyed
+from lockstep.plan.nodes import PartitionNode
+from lockstep.siddhiql import ast
+
+NO_KEY = ast.Constant("", AttributeType.STRING)
+"""Routes all events of a stream to one partition: nobody there tells them apart."""
+
+
+@dataclass
+class Team:
+    """A group with all that is decided about it. `needs`: how streams reach it; None in place of
+    drafts' needs: as they come. `whole_because`: of the group that has one partition."""
+
+    name: str
+    partitions: int
+    nodes: frozenset[str]
+    draft: Draft | None
+    whole_because: str | None = None
+    exported: set[str] = field(default_factory=set)
+    stored: tuple[str, ...] = ()
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+
+
+class Assembly:
+    """All groups of an app, which know what the others write."""
+
+    def __init__(self, graph: Graph, chosen: dict[str, Keyed]) -> None:
+        self._graph = graph
+        self._plan = graph.plan
+        self._chosen = chosen
+        self._teams: list[Team] = []
+
+    def add(self, team: Team) -> None:
+        """One more group; those that are added first are asked first what they give out."""
+        graph = self._graph
+        reads = {one for name in team.nodes for one in graph.reads(name)}
+        if team.draft is None:
+            aggregations = self._plan.checked.aggregations.values()
+            reads |= {one.input.input.source for one in aggregations}
+            team.stored = self._plan.stored
+        streams = self._plan.checked.streams
+        team.reads = frozenset(one for one in reads if one in streams)
+        writes = {one for name in team.nodes for one in graph.writes(name)}
+        team.writes = frozenset(one for one in writes if one in streams)
+        self._teams.append(team)
+
+    def groups(self) -> tuple[GroupPlan, ...]:
+        """The groups, those that are read in front."""
+        self._export()
+        ordered = self._upstream_first()
+        return tuple(self._group(team) for team in ordered)
+
+    # --- what goes where -------------------------------------------------------------------------
+
+    def _export(self) -> None:
+        for stream in self._plan.exported:
+            writers = set(self._graph.writers(stream))
+            for team in self._teams:
+                if writers and writers <= team.nodes:
+                    break
+                if not writers and self._has_all_of(team, stream):
+                    break
+            else:
+                team = next(one for one in self._teams if one.draft is None)
+            team.exported.add(stream)
+
+    def _has_all_of(self, team: Team, stream: str) -> bool:
+        if team.draft is None:
+            return True
+        need = team.draft.feeds.get(stream)
+        return need is not None and need.key is not None and need.where is None
+
+    def _writers_of(self, stream: str, reader: Team) -> tuple[Team, ...]:
+        """The groups whose output logs bring a stream to another one."""
+        if reader.draft is not None and stream not in reader.draft.channels:
+            return ()
+        if stream in reader.writes:
+            return ()
+        writers = set(self._graph.writers(stream))
+        return tuple(team for team in self._teams if team is not reader and writers & team.nodes)[
+            :1
+        ]
+
+    def _channels(self, team: Team) -> tuple[str, ...]:
+        return tuple(
+            stream
+            for stream in self._plan.checked.streams
+            if stream in team.writes
+            and any(
+                team in self._writers_of(stream, one) for one in self._teams if stream in one.reads
+            )
+        )
+
+    def _upstream_first(self) -> list[Team]:
+        left, ordered = list(self._teams), []
+        while left:
+            ready = next(
+                team
+                for team in left
+                if not any(
+                    other in left for one in team.reads for other in self._writers_of(one, team)
+                )
+            )
+            left.remove(ready)
+            ordered.append(ready)
+        return ordered
+
+    # --- one group -------------------------------------------------------------------------------
+
+    def _group(self, team: Team) -> GroupPlan:
+        channels = self._channels(team)
+        feeds = tuple(self._feeds(team))
+        streams = team.reads | team.writes | team.exported
+        stored = team.stored
+        wrapped = {name: self._chosen[name] for name in team.nodes if name in self._chosen}
+        if team.draft is None:
+            streams |= set(self._plan.checked.triggers)
+            wrapped = {}
+        content = Content(
+            team.nodes,
+            frozenset(streams),
+            frozenset(team.exported),
+            frozenset(channels),
+            wrapped,
+            team.draft is None,
+        )
+        return GroupPlan(
+            team.name,
+            team.partitions,
+            group_text(self._plan, content),
+            feeds,
+            channels,
+            tuple(one for one in self._plan.exported if one in team.exported),
+            stored,
+            tuple(name for name in self._graph.nodes if name in team.nodes),
+            team.whole_because,
+        )
+
+    def _feeds(self, team: Team) -> Iterable[Feed]:
+        order = [
+            one
+            for name in self._graph.nodes
+            if name in team.nodes
+            for one in (*self._graph.reads(name), *self._graph.writes(name))
+        ]
+        wanted = dict.fromkeys([*order, *sorted(team.reads | team.exported)])
+        for stream in wanted:
+            if stream not in team.reads and stream not in team.exported:
+                continue
+            if stream not in self._plan.checked.streams or stream in self._plan.checked.triggers:
+                continue
+            writers = self._writers_of(stream, team)
+            from_input = stream in self._plan.inputs and not any(
+                stream in one.exported or stream in one.reads for one in writers
+            )
+            names = tuple(one.name for one in writers)
+            if from_input or names:
+                yield self._feed(team, stream, from_input, names)
+
+    def _feed(self, team: Team, stream: str, from_input: bool, names: tuple[str, ...]) -> Feed:
+        if team.draft is None:
+            return Feed(stream, from_input, names)
+        need = team.draft.feeds.get(stream) or team.draft.channels.get(stream)
+        if need is None:
+            need = team.draft.inner.get(stream) or Need(self._known_key(team, stream))
+        elif need.key is None:
+            return Feed(stream, from_input, names)
+        assert need.key is not None
+        key = need.key
+        if attributes_of(key) and not self._drops_null(team, stream):
+            key = total_key(self._plan.checked, stream, key)
+        together = need.together or Together.RUNS
+        return Feed(stream, from_input, names, Routing.KEY, key, together, need.where)
+
+    def _known_key(self, team: Team, stream: str) -> ast.Expression:
+        """The key of what is written here and read by nobody here."""
+        for writer in self._graph.writers(stream):
+            keyed = self._chosen.get(writer)
+            if keyed is not None and keyed.carries.get(stream):
+                return keyed.carries[stream][0]
+        return NO_KEY
+
+    def _drops_null(self, team: Team, stream: str) -> bool:
+        """Events without a key mean nothing to anybody in the group."""
+        readers = [name for name in self._graph.readers(stream) if name in team.nodes]
+        return stream not in team.exported and all(
+            isinstance(self._graph.nodes[name], PartitionNode) for name in readers
+        )
+
+
+def name_for(draft: Draft, taken: Iterable[str]) -> str:
+    """A group's name, of the key that it is cut by; names of logs are made of it."""
+    keys = [one.key for one in (*draft.feeds.values(), *draft.channels.values())]
+    words = sorted({word for key in keys if key is not None for word in attributes_of(key)})
+    plain = re.sub(r"[^A-Za-z0-9_]+", "_", "_".join(words)) or "key"
+    name, number = f"by_{plain}", 2
+    while name in taken:
+        name, number = f"by_{plain}_{number}", number + 1
+    return name
+
+
+def reasons(graph: Graph, because: dict[str, str]) -> str | None:
+    """Why nodes are whole, as one text."""
+    found = [f"{name}: {because[name]}" for name in graph.nodes if name in because]
+    stores = [*graph.plan.checked.tables, *graph.plan.checked.windows]
+    if graph.plan.checked.aggregations:
+        found += [
+            f"aggregation {one}: it is read as one" for one in graph.plan.checked.aggregations
+        ]
+    if not found and stores:
+        found = [f"{', '.join(stores)}: it is read as one"]
+    return "; ".join(found) or None

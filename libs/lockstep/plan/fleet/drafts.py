@@ -1,0 +1,86 @@
+"""Groups while they are being made: which nodes, which streams, routed how. They grow together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lockstep.plan.fleet.contract import Together
+from lockstep.plan.fleet.keys import text_of
+from lockstep.siddhiql import ast
+
+
+class Keep(Exception):
+    """A node cannot be cut after all; the message says why."""
+
+    def __init__(self, nodes: tuple[str, ...], because: str) -> None:
+        super().__init__(because)
+        self.nodes = nodes
+        self.because = because
+
+
+@dataclass
+class Need:
+    """How a group wants a stream: by a key, or (None) all of it."""
+
+    key: ast.Expression | None
+    where: ast.Expression | None = None
+    together: Together | None = None
+
+    def fits(self, other: Need) -> bool:
+        """One routing can serve both."""
+        return (
+            _text(self.key) == _text(other.key)
+            and _text(self.where) == _text(other.where)
+            and (self.together is other.together or None in (self.together, other.together))
+        )
+
+    def joined(self, other: Need) -> Need:
+        """What serves both."""
+        return Need(self.key, self.where, self.together or other.together)
+
+
+def _text(expression: ast.Expression | None) -> str | None:
+    return None if expression is None else text_of(expression)
+
+
+@dataclass
+class Draft:
+    """A cut group in the making. `feeds`: what the input log brings; `channels`: what other groups
+    bring; `inner`: what its own nodes write, with the key if it is known."""
+
+    nodes: set[str] = field(default_factory=set)
+    feeds: dict[str, Need] = field(default_factory=dict)
+    channels: dict[str, Need] = field(default_factory=dict)
+    inner: dict[str, Need] = field(default_factory=dict)
+
+    def feed(self, stream: str, need: Need, node: str, *, channel: bool = False) -> None:
+        """The group wants a stream; Keep where it has it in another way already."""
+        feeds = self.channels if channel else self.feeds
+        present = feeds.get(stream)
+        if present is not None and not present.fits(need):
+            raise Keep((node,), f"'{stream}' reaches its group by another key or cut otherwise")
+        feeds[stream] = need if present is None else present.joined(need)
+
+    def fits(self, other: Draft) -> bool:
+        """Both can be one group."""
+        return all(
+            need.fits(theirs[stream])
+            for mine, theirs in ((self.feeds, other.feeds), (self.channels, other.channels))
+            for stream, need in mine.items()
+            if stream in theirs
+        )
+
+    def shares_feed(self, other: Draft) -> bool:
+        """Both read a stream by the same key."""
+        return any(
+            need.key is not None and stream in other.feeds for stream, need in self.feeds.items()
+        )
+
+    def take(self, other: Draft) -> None:
+        """Becomes one with another group."""
+        self.nodes |= other.nodes
+        for mine, theirs in ((self.feeds, other.feeds), (self.channels, other.channels)):
+            for stream, need in theirs.items():
+                present = mine.get(stream)
+                mine[stream] = need if present is None else present.joined(need)
+        self.inner |= other.inner

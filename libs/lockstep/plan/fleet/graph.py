@@ -1,0 +1,125 @@
+"""An app's nodes and what goes between them: who writes a stream, what can cause its rows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from lockstep.plan.fleet.partitions import partition_trait
+from lockstep.plan.fleet.queries import query_trait
+from lockstep.plan.fleet.traits import Trait, node_shows_timers, streams_of
+from lockstep.plan.nodes import AppPlan, PlanNode, QueryNode
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedJoin
+from lockstep.siddhiql.trees import below
+
+
+class Graph:
+    """The nodes of a plan by name, in order of the text. Tables, named windows and aggregations
+    are streams here, too: who writes them and who reads them."""
+
+    def __init__(self, plan: AppPlan) -> None:
+        self.plan = plan
+        self.nodes: dict[str, PlanNode] = {node.name: node for node in plan.nodes}
+        self.traits: dict[str, Trait] = {}
+        for node in plan.nodes:
+            if isinstance(node, QueryNode):
+                self.traits[node.name] = query_trait(node.query, plan.checked)
+            else:
+                self.traits[node.name] = partition_trait(node, plan.checked)
+
+    def reads(self, node: str) -> tuple[str, ...]:
+        """Streams and stores that a node reads."""
+        return self._reads[node]
+
+    @cached_property
+    def _reads(self) -> dict[str, tuple[str, ...]]:
+        found = {}
+        for name, node in self.nodes.items():
+            queries = (node,) if isinstance(node, QueryNode) else node.queries
+            asked = [
+                one.table
+                for query in queries
+                for one in below(query.query.query)
+                if isinstance(one, ast.InTable)
+            ]
+            found[name] = tuple(dict.fromkeys([*node.reads, *asked]))
+        return found
+
+    def writes(self, node: str) -> tuple[str, ...]:
+        """Streams and stores that a node writes."""
+        one = self.nodes[node]
+        return (one.writes,) if isinstance(one, QueryNode) else one.writes
+
+    def writers(self, stream: str) -> tuple[str, ...]:
+        """The nodes that write a stream."""
+        return tuple(name for name in self.nodes if stream in self.writes(name))
+
+    def readers(self, stream: str) -> tuple[str, ...]:
+        """The nodes that read a stream."""
+        return tuple(name for name in self.nodes if stream in self.reads(name))
+
+    def is_read_by_aggregation(self, stream: str) -> bool:
+        """Whether an aggregation adds up a stream."""
+        aggregations = self.plan.checked.aggregations.values()
+        return any(one.input.input.source == stream for one in aggregations)
+
+    def roots(self, stream: str) -> frozenset[str]:
+        """The streams whose events may at once bring rows of this one, itself among them."""
+        return self._roots(stream, frozenset())
+
+    def _roots(self, stream: str, above: frozenset[str]) -> frozenset[str]:
+        found = {stream}
+        aggregation = self.plan.checked.aggregations.get(stream)
+        if aggregation is not None:
+            found |= self._roots(aggregation.input.input.source, above | {stream})
+        for writer in self.writers(stream):
+            for read in self.reads(writer):
+                if read not in above and read != stream:
+                    found |= self._roots(read, above | {stream})
+        return frozenset(found)
+
+    def is_timed(self, stream: str) -> bool:
+        """Whether time alone may bring rows of a stream."""
+        return any(node_shows_timers(self.nodes[one]) for one in self.behind(stream)) or any(
+            root in self.plan.checked.triggers for root in self.roots(stream)
+        )
+
+    def behind(self, stream: str) -> frozenset[str]:
+        """The nodes whose rows lead to a stream."""
+        roots = self.roots(stream)
+        return frozenset(name for one in roots for name in self.writers(one))
+
+    def ahead(self, stream: str) -> frozenset[str]:
+        """The nodes that rows of a stream lead to."""
+        return frozenset(
+            name for name in self.nodes if any(stream in self.roots(r) for r in self.reads(name))
+        )
+
+    def meetings(self, nodes: frozenset[str]) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
+        """Where what one event brings comes together from two sides: (the nodes, the streams that
+        it may have come from)."""
+        for name in sorted(nodes):
+            for roots in _common([self.roots(read) for read in self._subscribed(name)]):
+                yield (name,), roots
+        for stream in sorted({written for name in nodes for written in self.writes(name)}):
+            writers = [name for name in self.writers(stream) if name in nodes]
+            sides = [
+                frozenset(root for read in self.reads(name) for root in self.roots(read))
+                for name in writers
+            ]
+            for roots in _common(sides):
+                yield tuple(writers), roots
+
+    def _subscribed(self, name: str) -> tuple[str, ...]:
+        node = self.nodes[name]
+        if isinstance(node, QueryNode) and isinstance(node.query.input, CheckedJoin):
+            return tuple(one.input.source for one in streams_of(node.query))
+        return self.reads(name)
+
+
+def _common(sides: list[frozenset[str]]) -> Iterator[frozenset[str]]:
+    for place, one in enumerate(sides):
+        for other in sides[place + 1 :]:
+            if one & other:
+                yield one & other

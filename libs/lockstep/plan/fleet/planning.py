@@ -1,0 +1,82 @@
+"""`fleet_of`: the groups of an app. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lockstep.plan.build import MAIN
+from lockstep.plan.fleet.assembly import Assembly, Team, name_for, reasons
+from lockstep.plan.fleet.automatic import find_groups
+from lockstep.plan.fleet.contract import KEY_GROUPS, Feed, FleetPlan, GroupPlan
+from lockstep.plan.fleet.drafts import Draft
+from lockstep.plan.fleet.graph import Graph
+from lockstep.plan.nodes import AppPlan
+from lockstep.siddhiql.checking.app_annotations import parallel_of
+from lockstep.siddhiql.errors import SiddhiQLError
+
+ONE: Final = 1
+
+
+def fleet_of(plan: AppPlan, parallel: int | None = None) -> FleetPlan:
+    """The groups that an app runs as, in `parallel` partitions where it can be cut (by default what
+    @app:parallel says). Raises SiddhiQLError."""
+    if parallel is not None and not 1 <= parallel <= KEY_GROUPS:
+        raise SiddhiQLError(
+            f"an app cannot have {parallel} partitions", hint=f"from 1 to {KEY_GROUPS}"
+        )
+    asked = parallel_of(plan.checked.annotations) if parallel is None else parallel
+    if asked is None:
+        return FleetPlan(plan, ONE, (_single(plan, None),))
+    if "compat" in plan.checked.annotations:
+        because = "@app:compat brings old defects back, which hang on all events"
+        return FleetPlan(plan, asked, (_single(plan, because),))
+    return FleetPlan(plan, asked, _automatic(plan, asked))
+
+
+def _single(plan: AppPlan, because: str | None) -> GroupPlan:
+    """The app as it is written, in one place."""
+    return GroupPlan(
+        MAIN,
+        ONE,
+        plan.text,
+        tuple(Feed(stream, True, ()) for stream in plan.inputs),
+        (),
+        plan.exported,
+        plan.stored,
+        tuple(node.name for node in plan.nodes),
+        because,
+    )
+
+
+def _automatic(plan: AppPlan, parallel: int) -> tuple[GroupPlan, ...]:
+    graph = Graph(plan)
+    found = find_groups(graph)
+    because = reasons(graph, found.because)
+    if not found.groups:
+        return (_single(plan, because),)
+    assembly = Assembly(graph, found.chosen)
+    taken: list[str] = [MAIN]
+    for draft in found.groups:
+        taken.append(name_for(draft, taken))
+        assembly.add(Team(taken[-1], parallel, frozenset(draft.nodes), draft))
+    if found.main or _needs_main(plan, found.groups):
+        assembly.add(Team(MAIN, ONE, found.main, None, because or "it gives out what comes in"))
+    return assembly.groups()
+
+
+def _needs_main(plan: AppPlan, groups: tuple[Draft, ...]) -> bool:
+    checked = plan.checked
+    if checked.tables or checked.windows or checked.aggregations or checked.triggers:
+        return True
+    written = {
+        one
+        for node in plan.nodes
+        for one in ((node.writes,) if isinstance(node.writes, str) else node.writes)
+    }
+    fed = {
+        stream
+        for one in groups
+        for stream, need in one.feeds.items()
+        if need.key is not None and need.where is None
+    }
+    return any(stream not in written and stream not in fed for stream in plan.exported)

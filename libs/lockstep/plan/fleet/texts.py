@@ -1,0 +1,131 @@
+"""A group as an app of its own: what it uses of the definitions, its queries with their names, and
+partitions around those that are cut by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from lockstep.plan.fleet.keys import never_null
+from lockstep.plan.fleet.traits import Keyed
+from lockstep.plan.nodes import AppPlan, PartitionNode, PlanNode, QueryNode
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedApp
+from lockstep.siddhiql.printing import print_app
+from lockstep.siddhiql.scope import Scope, Shape, Source
+from lockstep.siddhiql.trees import below
+from lockstep.siddhiql.typing import infer
+
+
+@dataclass(frozen=True)
+class Content:
+    """What stands in a group's text. `streams`: those that it reads, writes or gives out;
+    `wrapped`: the keys of queries that become partitions; `stores`: with tables and the like."""
+
+    nodes: frozenset[str]
+    streams: frozenset[str]
+    exported: frozenset[str]
+    channels: frozenset[str]
+    wrapped: Mapping[str, Keyed]
+    stores: bool
+
+
+def scope_of(checked: CheckedApp, stream: str) -> Scope:
+    """What a key of a stream sees."""
+    functions = {name: one.returns for name, one in checked.functions.items()}
+    source = Source(checked.schemas[stream], (stream,))
+    return Scope(Shape.STREAM, (source,), functions=functions)
+
+
+def total_key(checked: CheckedApp, stream: str, key: ast.Expression) -> ast.Expression:
+    """A key that null has, too."""
+    return never_null(key, infer(key, scope_of(checked, stream)))
+
+
+def group_text(plan: AppPlan, content: Content) -> str:
+    """The group, printed."""
+    app = plan.checked.app
+    execution = tuple(
+        _named(written, node, plan.checked, content.wrapped.get(node.name))
+        for written, node in zip(app.execution, plan.nodes, strict=True)
+        if node.name in content.nodes
+    )
+    definitions = tuple(_definitions(plan, content, execution))
+    named = ast.Annotation("app:name", (ast.Element(None, plan.name),))
+    left_out = ("app:name", "app:parallel")
+    others = tuple(one for one in app.annotations if one.name.lower() not in left_out)
+    return print_app(ast.App((named, *others), definitions, execution))
+
+
+# --- definitions ---------------------------------------------------------------------------------
+
+
+def _definitions(
+    plan: AppPlan, content: Content, execution: tuple[ast.Query | ast.Partition, ...]
+) -> Iterator[ast.Definition]:
+    checked = plan.checked
+    called = {one.name for one in below(execution) if isinstance(one, ast.FunctionCall)}
+    if content.stores:
+        called |= set(checked.functions)
+    defined = set()
+    for one in checked.app.definitions:
+        match one:
+            case ast.StreamDefinition():
+                defined.add(one.name)
+                if one.name in content.streams:
+                    yield _stream(one, content)
+            case ast.FunctionDefinition():
+                if one.name in called:
+                    yield one
+            case _:
+                if content.stores:
+                    yield one
+    written = {name for node in plan.nodes if node.name in content.nodes for name in _writes(node)}
+    for name in checked.streams:
+        if name in defined or name not in content.streams or name in checked.triggers:
+            continue
+        if not name.startswith("!") and (name not in written or name in content.channels):
+            schema = checked.streams[name]
+            pairs = zip(schema.names, schema.types, strict=True)
+            attributes = tuple(ast.AttributeDefinition(*pair) for pair in pairs)
+            yield _stream(ast.StreamDefinition(name, attributes), content)
+
+
+def _writes(node: PlanNode) -> tuple[str, ...]:
+    return (node.writes,) if isinstance(node, QueryNode) else node.writes
+
+
+def _stream(one: ast.StreamDefinition, content: Content) -> ast.StreamDefinition:
+    left_out = {"source", "channel"} | (set() if one.name in content.exported else {"sink"})
+    kept = tuple(each for each in one.annotations if each.name.lower() not in left_out)
+    if one.name in content.channels:
+        kept = (*kept, ast.Annotation("channel"))
+    return replace(one, annotations=kept)
+
+
+# --- queries -------------------------------------------------------------------------------------
+
+
+def _named(
+    written: ast.Query | ast.Partition, node: PlanNode, checked: CheckedApp, keyed: Keyed | None
+) -> ast.Query | ast.Partition:
+    if isinstance(written, ast.Partition):
+        assert isinstance(node, PartitionNode)
+        queries = tuple(
+            replace(query, annotations=_info(query.annotations, one.name))
+            for query, one in zip(written.queries, node.queries, strict=True)
+        )
+        return replace(written, queries=queries, annotations=_info(written.annotations, node.name))
+    query = replace(written, annotations=_info(written.annotations, node.name))
+    if keyed is None or not keyed.wraps:
+        return query
+    keys = tuple(
+        ast.ValueKey(total_key(checked, stream, key), stream) for stream, key in keyed.keys.items()
+    )
+    return ast.Partition(keys, (query,), _info((), node.name))
+
+
+def _info(annotations: tuple[ast.Annotation, ...], name: str) -> tuple[ast.Annotation, ...]:
+    """With the name that it has in the whole app, and without what says where it runs."""
+    kept = tuple(one for one in annotations if one.name.lower() not in ("info", "dist"))
+    return (ast.Annotation("info", (ast.Element("name", name),)), *kept)

@@ -1,0 +1,227 @@
+"""Which groups the planner finds by itself, and what it keeps whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockstep.plan import plan_of
+from lockstep.plan.fleet import Together, fleet_of
+from lockstep.siddhiql import SiddhiQLError
+from lockstep.siddhiql.printing import print_node
+from tests.unit.plan.fleet.apps import STREAMS, fleet, nodes, reason, routes
+
+SUMS = (
+    "@info(name='p') partition with (k of S) begin"
+    " from S select k, j, sum(v) as t insert into T; end;"
+)
+
+
+def test_without_a_wish_an_app_is_one() -> None:
+    """Nobody asked for partitions: the text stays as it is."""
+    found = fleet(SUMS, None)
+    assert found.is_single
+    assert found.groups[0].text.startswith("@app:name('A') define")
+
+
+def test_an_app_asks_for_partitions() -> None:
+    """@app:parallel counts, unless who deploys says otherwise."""
+    asking = plan_of("@app:parallel('4')" + STREAMS + SUMS)
+    assert fleet_of(asking).groups[0].partitions == 4
+    assert fleet_of(asking, 5).groups[0].partitions == 5
+
+
+@pytest.mark.parametrize("asked", ["0", "129", "many", ""])
+def test_an_app_asks_for_a_number(asked: str) -> None:
+    """From 1 to the number of key groups."""
+    with pytest.raises(SiddhiQLError, match="parallel"):
+        plan_of(f"@app:parallel('{asked}')" + STREAMS + SUMS)
+
+
+def test_a_value_partition_is_cut_by_its_key() -> None:
+    """Its events are routed by the key, which drops null as the partition does."""
+    found = fleet(SUMS)
+    assert nodes(found) == {"by_k": ("p",)}
+    assert routes(found, "by_k")["S"] == "k"
+    assert found.group("by_k").exported == ("T",)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from S select k, sum(v) as t group by k insert into O;",
+        "from S#window.time(1 sec) select k, count() as n group by k insert into O;",
+        "from S#window.session(1 sec, k) select k, v insert all events into O;",
+        "from every e1=S -> e2=R[k == e1.k and v > 1] within 1 min select e1.k insert into O;",
+        "from every e1=S -> not R[e1.k == k] for 1 sec select e1.k as k insert into O;",
+        "from S#window.time(1 sec) as a join R as b on a.k == b.k select a.k as k insert into O;",
+        "from S select k, v group by k output first every 1 sec insert into O;",
+    ],
+)
+def test_keyed_queries_become_partitions(query: str) -> None:
+    """Null has a key, too, as in group by."""
+    found = fleet("@info(name='q') " + query)
+    assert nodes(found) == {"by_k": ("q",)}
+    assert routes(found, "by_k")["S"] == "default(k, 'null')"
+    assert "partition with (default(k, 'null') of S" in found.groups[0].text
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("from S select count() as n insert into O;", "no 'group by'"),
+        ("from S[v > 1] select k insert into O;", "no query that is cut by key"),
+        ("from S#window.length(2) select k, sum(v) as t group by k insert into O;", "length"),
+        ("from S#window.timeBatch(1 sec) select k, v group by k insert into O;", "timeBatch"),
+        ("from S#window.batch() select k, v group by k insert into O;", "batch"),
+        ("from S#window.externalTime(x, 1 sec) select k, v group by k insert into O;", "clock"),
+        ("from S#window.time(1 sec) select k insert into O;", "no key"),
+        ("from S#window.session(1 sec) select k, v group by k insert into O;", "session"),
+        ("from S select k, v group by k order by v limit 1 insert into O;", "order by"),
+        ("from S select k, v group by k output snapshot every 1 sec insert into O;", "snapshot"),
+        ("from S select k, v group by k output last every 2 events insert into O;", "last"),
+        ("from S select k, v output first every 2 events insert into O;", "first"),
+        ("from S[sum(v) > 3] select k, count() as n group by k insert into O;", "filter"),
+        ("from S select k, UUID() as u, count() as n group by k insert into O;", "random"),
+        ("from every e1=S, e2=R[k == e1.k] select e1.k insert into O;", "sequence"),
+        ("from e1=S -> e2=R[k == e1.k] select e1.k insert into O;", "every"),
+        ("from every (e1=S -> e2=R[k == e1.k]) select e1.k insert into O;", "every"),
+        ("from every e1=S -> e2=R[v == e1.v or k == e1.k] select e1.k insert into O;", "one key"),
+        ("from every e1=S -> e2=R[k == e1.k] select count() as n insert into O;", "one key"),
+        (
+            "from S#window.time(1 sec) as a join R#window.length(1) as b on a.k == b.k"
+            " select a.k as k insert into O;",
+            "length",
+        ),
+        ("from S as a join R#window.time(1) as b on a.v > b.v select a.k insert into O;", "equal"),
+    ],
+)
+def test_what_stays_whole_says_why(query: str, why: str) -> None:
+    """Its rows would be others if it was cut."""
+    found = fleet("@info(name='q') " + query)
+    assert found.is_single
+    assert why in reason(found)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("define table T (k string); @info(name='q') from S select k insert into T;", "table"),
+        (
+            "define window W (k string) length(1); @info(name='q') from S select k insert into W;",
+            "window",
+        ),
+        (
+            "define trigger G at every 1 sec; @info(name='q') from G select 1 as n insert into O;",
+            "trigger",
+        ),
+        ("define aggregation G from S select sum(v) as t aggregate every sec;", "aggregation G"),
+        (
+            "@info(name='q') partition with (v > 1 as 'a' or v <= 1 as 'b' of S) begin"
+            " from S select k insert into O; end;",
+            "ranges",
+        ),
+    ],
+)
+def test_what_is_shared_stays_whole(more: str, why: str) -> None:
+    """Tables, named windows, triggers, aggregations and ranges have no key."""
+    found = fleet(more)
+    assert found.is_single
+    assert why in reason(found)
+
+
+def test_plain_queries_run_where_they_are_read() -> None:
+    """No channel is made for them: they run in front of each reader, by the key led back."""
+    found = fleet(
+        "@info(name='f') from S[v > 0] select k as c, j, v insert into Good;"
+        "@info(name='p') partition with (c of Good) begin"
+        " from Good select c, sum(v) as t insert into T; end;"
+        "@info(name='g') from T[t > 9] select * insert into Alert;"
+        "@info(name='q') from Good select j, count() as n group by j insert into N;"
+        "@info(name='all') from S select count() as n insert into M;"
+    )
+    assert nodes(found) == {"by_k": ("f", "p", "g"), "by_j": ("f", "q"), "main": ("all",)}
+    assert all(not group.channels for group in found.groups)
+    feeds = {group.name: group.feeds[0] for group in found.groups}
+    where = feeds["by_k"].where
+    assert where is not None
+    assert print_node(where) == "v > 0"
+    assert feeds["by_k"].together is Together.RUNS
+    assert feeds["by_j"].together is Together.KEYS
+
+
+def test_another_key_reads_a_channel() -> None:
+    """The rows of a partition are cut again, and added up over all keys."""
+    found = fleet(
+        SUMS + "@info(name='r') partition with (j of T) begin from T select j, sum(t) as u"
+        " insert into O; end; @info(name='n') from T select count() as n insert into N;"
+    )
+    assert nodes(found) == {"by_k": ("p",), "by_j": ("r",), "main": ("n",)}
+    assert found.group("by_k").channels == ("T",)
+    assert "@channel" in found.group("by_k").text
+    (feed,) = (one for one in found.group("by_j").feeds if one.stream == "T")
+    assert (feed.from_input, feed.writers) == (True, ("by_k",))
+
+
+@pytest.mark.parametrize(
+    ("writer", "why"),
+    [
+        ("from S#window.timeBatch(1 sec) select k, j, sum(v) as t insert into T;", "time brings"),
+        ("from S#window.time(1 sec) select k, j, v as t insert expired events into T;", "time"),
+    ],
+)
+def test_rows_that_time_brings_do_not_cross(writer: str, why: str) -> None:
+    """They have no order between the partitions."""
+    found = fleet(
+        f"@info(name='p') partition with (k of S) begin {writer} end;"
+        "@info(name='n') from T select count() as n insert into N;"
+    )
+    assert found.is_single
+    assert why in reason(found)
+
+
+def test_rows_that_meet_their_cause_do_not_cross() -> None:
+    """Which of them comes first would depend on what was sent together."""
+    found = fleet(
+        SUMS + "@info(name='n') from S#window.length(3) join T#window.length(2)"
+        " select S.v as v insert into N;"
+    )
+    assert found.is_single
+    assert "meets" in reason(found)
+
+
+def test_a_loop_is_one_group() -> None:
+    """What comes back to itself over other keys is whole."""
+    found = fleet(
+        "@info(name='p') partition with (k of S) begin"
+        " from S select k, j, sum(v) as v insert into T; end;"
+        "@info(name='r') partition with (j of T) begin"
+        " from T select k, j, sum(convert(v, 'int')) as s insert into U; end;"
+        "@info(name='back') from U[s < 5L] select k, j, convert(s, 'int') as v, s as x"
+        " insert into S;"
+    )
+    assert found.is_single
+
+
+def test_group_and_partition_that_tell_neighbours_apart_stand_apart() -> None:
+    """A partition cuts where the key changes; group by gives a row for each key of a send."""
+    found = fleet(SUMS + "@info(name='q') from S select k, sum(v) as t group by k insert into O;")
+    assert nodes(found) == {"by_k": ("p",), "by_k_2": ("q",)}
+    together = {group.name: group.feeds[0].together for group in found.groups}
+    assert together == {"by_k": Together.RUNS, "by_k_2": Together.KEYS}
+
+
+def test_broadcast_streams_reach_all_partitions() -> None:
+    """What a partition reads without a key goes to all its instances."""
+    found = fleet(
+        "@info(name='p') partition with (k of S) begin"
+        " @info(name='q') from S#window.length(1) join R#window.length(1)"
+        " select S.k as k, R.v as v insert into O; end;"
+    )
+    assert routes(found, "by_k")["R"] == "all"
+
+
+@pytest.mark.parametrize("parallel", [0, 129])
+def test_the_number_of_partitions_has_limits(parallel: int) -> None:
+    """Keys belong to 128 groups."""
+    with pytest.raises(SiddhiQLError, match="partitions"):
+        fleet(SUMS, parallel)
