@@ -17,7 +17,7 @@ from lockstep.columns.output import Output
 from lockstep.columns.pool import StringPool
 from lockstep.columns.units import Started, Unit
 from lockstep.events.columns import arrow_schema
-from lockstep.events.outputs import OutputColumns
+from lockstep.events.outputs import OutputColumns, Places
 from lockstep.execute.columnar.hosted.queries import HostedQueries
 from lockstep.execute.columnar.observing import Observer
 from lockstep.execute.columnar.slices import Slice
@@ -52,6 +52,7 @@ class Folding:
         self._shares = shares
         exported = (*plan.exported, *plan.stored)
         self._exports = [name for name in exported if shares is None or name in shares]
+        self._channels = frozenset(plan.channels)
         self._observer = observer
         self.parts = units
         self._units = [unit for unit in units if not isinstance(unit, HostedQueries)]
@@ -94,7 +95,10 @@ class Folding:
         lengths = np.concatenate([np.diff(each.starts) for each in chunks])
         arranged = merged([each.order for each in chunks]) if len(chunks) > 1 else None
         moments = np.concatenate([each.order.moments for each in chunks])
-        ordinals, positions = identities(found.positions_at(moments), lengths, arranged)
+        of_chunks = found.positions_at(moments)
+        ordinals, positions = identities(of_chunks, lengths, arranged)
+        channels = np.array([name in self._channels for name in names], np.bool_)
+        chunk_numbers = numbered(of_chunks, channels[owner], arranged) if channels.any() else None
         exported = []
         for i, (name, each) in enumerate(zip(names, chunks, strict=True)):
             own = np.repeat(owner, lengths) == i if len(chunks) > 1 else slice(None)
@@ -102,7 +106,10 @@ class Folding:
             arrays = [column.to_arrow() for column in each.columns]
             batch = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))
             ids = positions[own], ordinals[own], np.asarray(each.times)
-            columns = OutputColumns(name, *ids, batch, operations.get(name))
+            places = None
+            if chunk_numbers is not None and channels[i]:
+                places = _places(each, found, chunk_numbers[owner == i])
+            columns = OutputColumns(name, *ids, batch, operations.get(name), places)
             exported.append(Exported(columns, each.order, np.diff(each.starts)))
         return exported
 
@@ -175,6 +182,18 @@ def identities(chunk_positions: Any, lengths: Any, arranged: Any) -> tuple[Any, 
     own_positions = np.empty(count, np.int64)
     own_ordinals[index], own_positions[index] = ordinals, positions
     return own_ordinals, own_positions
+
+
+def numbered(chunk_positions: Any, counted: Any, arranged: Any) -> Any:
+    """The number within its position of each chunk, among those that are `counted`; 0 of others."""
+    numbers = np.zeros(len(counted), np.int64)
+    numbers[counted], _ = identities(chunk_positions, counted.astype(np.int64), arranged)
+    return numbers
+
+
+def _places(chunks: Chunks, found: Slice, numbers: Any) -> Places:
+    per_chunk = found.within(chunks.order.moments), chunks.now, numbers
+    return Places(*map(chunks.per_event, per_chunk))
 
 
 def _is_due(unit: Unit, found: Slice) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from lockstep.columns.column import Index
 from lockstep.columns.order import Order, merged
 from lockstep.events.outputs import OutputColumns
-from lockstep.execute.columnar.folding import Exported, identities
+from lockstep.execute.columnar.folding import Exported, identities, numbered
 from lockstep.operators import state
 
 _TIMERS = ("app_timers", "wall_timers")
@@ -28,9 +28,24 @@ def joined_rows(shards: Sequence[Sequence[Exported]]) -> tuple[OutputColumns, ..
     ordinals, _ = identities(positions, lengths, arranged)
     ends = np.cumsum([len(part.columns) for part in parts])
     split = np.split(ordinals, ends[:-1])
-    return tuple(
-        replace(part.columns, ordinals=own) for part, own in zip(parts, split, strict=True)
-    )
+    found = [replace(part.columns, ordinals=own) for part, own in zip(parts, split, strict=True)]
+    if any(each.places is not None for each in found):
+        _number_chunks(parts, found, positions, arranged)
+    return tuple(found)
+
+
+def _number_chunks(
+    parts: Sequence[Exported], found: list[OutputColumns], positions: Any, arranged: Index
+) -> None:
+    """The chunks of channels, too, have numbers that they have together."""
+    counts = [len(part.lengths) for part in parts]
+    is_channel = np.repeat([each.places is not None for each in found], counts)
+    split = np.split(numbered(positions, is_channel, arranged), np.cumsum(counts)[:-1])
+    for i, (part, numbers) in enumerate(zip(parts, split, strict=True)):
+        places = found[i].places
+        if places is not None:
+            together = places._replace(chunks=np.repeat(numbers, part.lengths))
+            found[i] = replace(found[i], places=together)
 
 
 def _chunk_positions(part: Exported) -> Any:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from lockstep.columns.chunks import Chunks
-from lockstep.columns.column import Column, Longs, Unfit, concat, from_arrow
+from lockstep.columns.column import Column, Longs, Mask, Unfit, concat, from_arrow
 from lockstep.columns.frame import Times
 from lockstep.columns.moves import Clock, Moves
 from lockstep.columns.order import Order
 from lockstep.events import AttributeType, Position, StreamSchema
+from lockstep.events.bundles import STAYS, Bundle
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.columns import EventColumns
 from lockstep.execute.reference.deduplication import SeenIds
@@ -38,6 +40,13 @@ class Slice:
         # What the app's start brings belongs to the first position.
         return self.positions[np.maximum(found, 0)]
 
+    def within(self, moments: Longs) -> Longs:
+        """The moments within their positions, as rows of channels bear them (Places)."""
+        found = np.searchsorted(self.firsts, moments, side="right") - 1
+        # The wall clock moves in front of what the first delivery's own clock moves.
+        within: Longs = np.maximum(moments - self.firsts[np.maximum(found, 0)] - 2, 0)
+        return within
+
 
 @dataclass(slots=True)
 class _Part:
@@ -50,12 +59,17 @@ class _Part:
     now: Longs
 
 
+_Events = tuple[tuple[Column, ...], Times, Longs]
+"""Columns, timestamps, and lengths of chunks, which may be 0."""
+
+
 @dataclass(slots=True)
 class _Reading:
     clock: Clock
     schemas: Mapping[str, StreamSchema]
     seen: SeenIds
     parts: dict[str, list[_Part]] = field(default_factory=dict)
+    mixed: set[str] = field(default_factory=set)
     next_moment: int = 0
     move_moments: list[Longs] = field(default_factory=list)
     move_clocks: list[Longs] = field(default_factory=list)
@@ -76,7 +90,11 @@ def read_slice(
     for entry in entries:
         firsts.append(reading.next_moment)
         record = entry.columns()
-        _move_wall(reading, record.clock_ms)
+        if isinstance(record, Bundle):
+            _add_bundle(reading, record)
+            continue
+        _move_wall(reading, record.clock_ms, reading.next_moment)
+        reading.next_moment += 2
         if isinstance(record, EventColumns):
             _add(reading, record)
     empty = np.zeros(0, np.int64)
@@ -95,23 +113,96 @@ def read_slice(
     )
     positions = np.array([entry.position for entry in entries], np.int64)
     streams = {name: _chunks(parts) for name, parts in reading.parts.items()}
+    for name in reading.mixed & streams.keys():  # two parts of a bundle, their chunks in turn
+        streams[name] = streams[name].arranged(np.argsort(streams[name].order.moments))
     last = entries[-1].position if entries else 0
     return Slice(streams, moves, walls, last, np.array(firsts, np.int64), positions)
 
 
-def _move_wall(reading: _Reading, clock_ms: int) -> None:
+def _move_wall(reading: _Reading, clock_ms: int, moment: int) -> None:
     clock = reading.clock
     clock.wall = max(clock.wall, clock_ms)
-    reading.wall_moments.append(reading.next_moment)
+    reading.wall_moments.append(moment)
     reading.wall_clocks.append(clock.wall)
     if not clock.is_playback:
         clock.now = max(clock.now, clock.wall)
-        reading.move_moments.append(np.array([reading.next_moment], np.int64))
+        reading.move_moments.append(np.array([moment], np.int64))
         reading.move_clocks.append(np.array([clock.now], np.int64))
-    reading.next_moment += 2
 
 
 def _add(reading: _Reading, record: EventColumns) -> None:
+    new = None
+    if record.event_ids is not None:
+        new = _new(reading, record.stream, record.event_ids)
+    columns, times, lengths = _columns(reading, record, new)
+    moments = reading.next_moment + 1 + 2 * np.arange(len(lengths), dtype=np.int64)
+    reading.next_moment += 2 * len(lengths)
+    if not (lengths > 0).all():
+        moments, lengths = moments[lengths > 0], lengths[lengths > 0]
+    if not len(lengths):
+        return
+    now = _now(reading, record, times, lengths, moments)
+    part = _Part(columns, times, lengths, moments, now)
+    reading.parts.setdefault(record.stream, []).append(part)
+
+
+def _add_bundle(reading: _Reading, bundle: Bundle) -> None:
+    clock, clocks, count = reading.clock, bundle.clocks, len(bundle)
+    moved = clock.is_playback or clocks is None
+    if moved:
+        _move_wall(reading, bundle.clock_ms, reading.next_moment)
+    start = reading.next_moment + 2
+    reading.next_moment = start + 2 * count + 2
+    masks = _new_of(reading, bundle)
+    found = [_columns(reading, *each) for each in zip(bundle.parts, masks, strict=True)]
+    if clocks is None:
+        clocks = np.full(count, STAYS, np.int64)
+        if clock.is_playback:
+            _hear(bundle, found, clocks)
+    now = _moves(reading, clocks, start)
+    for i, (columns, times, lengths) in enumerate(found):
+        numbers = bundle.numbers_of(i)[lengths > 0]
+        if len(numbers):
+            moments = start + 1 + 2 * numbers
+            part = _Part(columns, times, lengths[lengths > 0], moments, now[numbers])
+            reading.parts.setdefault(bundle.parts[i].stream, []).append(part)
+    names = [part.stream for part in bundle.parts]
+    if len(set(names)) < len(names):
+        reading.mixed.update(names)
+    moved = moved or bool((clocks != STAYS).any())
+    if not clock.is_playback and (not moved or bundle.clock_ms > clock.wall):
+        _move_wall(reading, bundle.clock_ms, start + 2 * count)
+
+
+def _hear(bundle: Bundle, found: Sequence[_Events], clocks: Longs) -> None:
+    """In playback the last event of each delivery is its clock, where the senders gave times."""
+    for i, (_, times, lengths) in enumerate(found):
+        if bundle.parts[i].has_timestamps:
+            some = lengths > 0
+            clocks[bundle.numbers_of(i)[some]] = times[np.cumsum(lengths)[some] - 1]
+
+
+def _moves(reading: _Reading, clocks: Longs, start: int) -> Longs:
+    """Moves the clock in front of each delivery; the app clock at each."""
+    clock = reading.clock
+    if not len(clocks):
+        return clocks
+    at = np.flatnonzero(clocks != STAYS)
+    moments = start + 2 * at
+    now: Longs = np.maximum.accumulate(np.maximum(clocks, clock.now))
+    if not clock.is_playback:
+        walls = np.maximum.accumulate(np.maximum(clocks, clock.wall))
+        clock.wall = int(walls[-1])
+        reading.wall_moments += moments.tolist()
+        reading.wall_clocks += walls[at].tolist()
+    clock.now = int(now[-1])
+    reading.move_moments.append(moments)
+    reading.move_clocks.append(now[at])
+    return now
+
+
+def _columns(reading: _Reading, record: EventColumns, new: Mask | None) -> _Events:
+    """Those events that are new."""
     schema = reading.schemas.get(record.stream)
     if schema is None:
         raise Unfit(f"events of {record.stream!r}, which the app does not have")
@@ -126,17 +217,11 @@ def _add(reading: _Reading, record: EventColumns) -> None:
     )
     times = record.timestamps().to_numpy(zero_copy_only=False)
     lengths = record.chunk_lengths.astype(np.int64)
-    if record.event_ids is not None:
-        columns, times, lengths = _without_repeats(reading, record, columns, times, lengths)
-    if not (lengths > 0).all():
-        lengths = lengths[lengths > 0]
-    if not len(lengths):
-        return
-    moments = reading.next_moment + 1 + 2 * np.arange(len(lengths), dtype=np.int64)
-    reading.next_moment += 2 * len(lengths)
-    now = _now(reading, record, times, lengths, moments)
-    part = _Part(columns, times, lengths, moments, now)
-    reading.parts.setdefault(record.stream, []).append(part)
+    if new is None or new.all():
+        return columns, times, lengths
+    chunk_of = np.repeat(np.arange(len(lengths)), lengths)
+    kept = np.bincount(chunk_of[new], minlength=len(lengths)).astype(np.int64)
+    return tuple(column.keep(new) for column in columns), times[new], kept
 
 
 def _untyped(record: EventColumns, schema: StreamSchema) -> str:
@@ -163,24 +248,27 @@ def _now(
     return now
 
 
-def _without_repeats(
-    reading: _Reading,
-    record: EventColumns,
-    columns: tuple[Column, ...],
-    times: Times,
-    lengths: Longs,
-) -> tuple[tuple[Column, ...], Times, Longs]:
-    """Drops events whose id was seen before (design invariant 6)."""
-    assert record.event_ids is not None
-    add, stream = reading.seen.add, record.stream
-    new = np.array(
-        [key is None or add(f"{stream}\0{key}") for key in record.event_ids.to_pylist()], np.bool_
-    )
-    if new.all():
-        return columns, times, lengths
-    chunk_of = np.repeat(np.arange(len(lengths)), lengths)
-    kept = np.bincount(chunk_of[new], minlength=len(lengths)).astype(np.int64)
-    return tuple(column.keep(new) for column in columns), times[new], kept
+def _new(reading: _Reading, stream: str, ids: pa.Array) -> Mask:
+    """Whose id was not seen before (design invariant 6)."""
+    add = reading.seen.add
+    return np.array([key is None or add(f"{stream}\0{key}") for key in ids.to_pylist()], np.bool_)
+
+
+def _new_of(reading: _Reading, bundle: Bundle) -> list[Mask | None]:
+    """The same for each part of a bundle, asked in the order of the deliveries."""
+    parts, add = bundle.parts, reading.seen.add
+    ids = [None if part.event_ids is None else iter(part.event_ids.to_pylist()) for part in parts]
+    new: list[list[bool]] = [[] for _ in parts]
+    if any(each is not None for each in ids):
+        for i, length in zip(bundle.order.tolist(), bundle.lengths.tolist(), strict=True):
+            keys, stream = ids[i], parts[i].stream
+            if keys is not None:
+                some = islice(keys, length)
+                new[i] += [key is None or add(f"{stream}\0{key}") for key in some]
+    return [
+        None if each is None else np.array(mask, np.bool_)
+        for each, mask in zip(ids, new, strict=True)
+    ]
 
 
 def _chunks(parts: Sequence[_Part]) -> Chunks:

@@ -17,7 +17,7 @@ from lockstep.columns.order import Order
 from lockstep.events import Event, Operation, OutputId, OutputRow
 from lockstep.events.columns import numbers
 from lockstep.events.objects import decode_object, encode_object
-from lockstep.events.outputs import OutputColumns, RowsOfColumns
+from lockstep.events.outputs import OutputColumns, Places, RowsOfColumns
 from lockstep.execute.columnar.folding import Exported
 from lockstep.execute.columnar.joined_shards import joined_rows
 from lockstep.execute.contract import EventFault, SliceResult, WriteOutcome
@@ -233,20 +233,21 @@ def decode_faults(faults: Sequence[WireFault]) -> tuple[EventFault, ...]:
     )
 
 
-_IDENTITY = ("@position", "@ordinal", "@timestamp", "@operation")
-
-
 def encode_columns(columns: OutputColumns) -> pa.Buffer:
     """Output columns as an Arrow stream."""
-    extras = [
-        pa.array(columns.positions),
-        pa.array(columns.ordinals),
-        pa.array(columns.timestamps_ms),
-    ]
+    # "@" is not part of any name of the language.
+    extras: dict[str, Any] = {
+        "@position": columns.positions,
+        "@ordinal": columns.ordinals,
+        "@timestamp": columns.timestamps_ms,
+    }
     if columns.operations is not None:
-        extras.append(pa.array(columns.operations))
-    names = [*columns.batch.schema.names, *_IDENTITY[: len(extras)]]
-    batch = pa.RecordBatch.from_arrays([*columns.batch.columns, *extras], names=names)
+        extras["@operation"] = columns.operations
+    if columns.places is not None:
+        extras |= {f"@{name}": each for name, each in columns.places._asdict().items()}
+    arrays = [*columns.batch.columns, *map(pa.array, extras.values())]
+    names = [*columns.batch.schema.names, *extras]
+    batch = pa.RecordBatch.from_arrays(arrays, names=names)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -257,13 +258,15 @@ def decode_columns(head: ColumnsHead, part: Any) -> OutputColumns:
     """The output columns in the bytes, in place."""
     with pa.ipc.open_stream(pa.py_buffer(part)) as reader:
         batch = reader.read_next_batch()
-    has_operations = batch.schema.names[-1] == _IDENTITY[-1]
-    width = batch.num_columns - len(_IDENTITY) + (not has_operations)
-    extras = [numbers(batch.column(i)) for i in range(width, batch.num_columns)]
-    positions, ordinals, times = extras[:3]
-    operations = extras[3] if has_operations else None
+    names = batch.schema.names
+    width = names.index("@position")
+    extras = {name: numbers(batch.column(i)) for i, name in enumerate(names) if i >= width}
+    places = None
+    if "@moments" in extras:
+        places = Places(*(extras[f"@{name}"] for name in Places._fields))
+    ids = extras["@position"], extras["@ordinal"], extras["@timestamp"]
     own = batch.select(range(width))
-    return OutputColumns(head.stream, positions, ordinals, times, own, operations)
+    return OutputColumns(head.stream, *ids, own, extras.get("@operation"), places)
 
 
 def decode_result(answer: Answer, parts: Sequence[Any]) -> SliceResult:
