@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit
@@ -18,6 +18,7 @@ define stream R (s string, i int, d double, t long);
 """
 _TYPES = {"S": "sildfbt", "R": "sidt"}
 _DOUBLES = (0.1, 0.2, 0.3, 1.5, -2.25, 7.0, 1e10, 123.456)
+_Entry = TypeVar("_Entry")
 _STEPS = (0, 0, 0, 1, 7, 50, 100, 400)
 
 
@@ -338,9 +339,10 @@ def _value(random: Random, kind: str, time: int) -> Any:
     return random.randint(-5, 9)
 
 
-def cut(random: Random, log: Sequence[LogEntry]) -> list[Sequence[LogEntry]]:
+def cut(random: Random, log: Sequence[_Entry]) -> list[Sequence[_Entry]]:
     """The log in slices of random lengths."""
-    slices, at = [], 0
+    slices: list[Sequence[_Entry]] = []
+    at = 0
     while at < len(log):
         length = random.choice((1, 2, 5, 20, len(log)))
         slices.append(log[at : at + length])

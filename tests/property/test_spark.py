@@ -9,6 +9,7 @@ tests/property/test_spark.py`, a few a second.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -22,10 +23,12 @@ from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.spark import SparkExecutor
 from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check
+from tests.property.executors_bundles import arbitrary, brought, with_channels
 from tests.property.executors_exotic import EXOTIC
 from tests.property.executors_model import PARTS, Apps, cut, entries
 from tests.property.test_shards import partitioned
 
+BUNDLED = 4
 FIRST, LAST = map(int, os.environ.get("SPARK_SEEDS", "0:40").split(":"))
 SHARDS_MAX = 4
 ENTRIES = 30
@@ -154,3 +157,25 @@ def test_spark_brings_what_the_reference_brings(seed: int) -> None:
         return SparkExecutor(plan_of(text), observe=observe, shards=shards)
 
     assert follow(make, cut(random, log), random) == expected, text
+
+
+@pytest.mark.usefixtures("spark_env")
+@pytest.mark.parametrize("seed", range(FIRST, min(LAST, FIRST + BUNDLED)))
+def test_spark_tells_the_places_of_what_bundles_bring(seed: int) -> None:
+    """Rows, identities and places of channels, over any number of shards, when a state is lost and
+    rebuilt from bundles, too."""
+    random = Random(seed)
+    text = with_channels(app_of(random), random)
+    plan = plan_of(text)
+    log = arbitrary(entries(random, ENTRIES, in_event_time=plan.checked.is_playback), plan, random)
+    start_ms = log[0].header.clock_ms
+    reference = ReferenceExecutor(plan, start_ms=start_ms)
+    expected = brought(reference.run_encoded(log), plan)
+    executor = SparkExecutor(plan, start_ms=start_ms, shards=random.randint(1, SHARDS_MAX))
+    found = []
+    for each in cut(random, log):
+        found += brought(executor.run_encoded(each), plan)
+        if random.random() < 0.1:
+            os.kill(random.choice(executor.locations).pid, signal.SIGKILL)
+    executor.close()
+    assert found == expected, text
