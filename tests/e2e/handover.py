@@ -116,7 +116,7 @@ async def main(rate: int, handovers: int, upgrades: int, executor: str, *, keep_
     async def trial(suite: ProcessSuite, world: World) -> bool:
         async with Client(suite.addresses) as client:
             await send_retrying(lambda: client.deploy(TEXT))
-            await _until(lambda: _both_ready(client), "two ready replicas")
+            await until(lambda: both_ready(client), "two ready replicas")
             log = await world.bus.output_log(max(await world.bus.logs(APP)))
             return await _under_load(client, log, Feed(rate), handovers, upgrades)
 
@@ -129,25 +129,25 @@ async def _under_load(
     watch = Watch()
     following = asyncio.create_task(watch.follow(log))
     feeding = asyncio.create_task(feed.run(client.addresses.receiver))
-    await _more_rows(watch, feed.rate)
+    await more_rows(watch, feed.rate)
     for _ in range(handovers):
-        await _until(lambda: _both_ready(client), "two ready replicas")
+        await until(lambda: both_ready(client), "two ready replicas")
         url = f"{client.addresses.coordinator}/v1/apps/{APP}/handover"
         await client.request("POST", url, json_body={})
-        await _more_rows(watch, feed.rate)
+        await more_rows(watch, feed.rate)
     gaps, usual_ms = watch.gaps_ms(), watch.usual_ms()
     silences = []
     for number in range(upgrades):
-        await _until(lambda: _both_ready(client), "two ready replicas")
+        await until(lambda: both_ready(client), "two ready replicas")
         before = len(watch.times)
         text = TEXT.replace("from In", f"define stream More{number} (x int);\nfrom In")
         version = (await client.deploy(text))["version"]
-        await _until(partial(_both_ready, client, version), "the new version")
-        await _more_rows(watch, feed.rate)
+        await until(partial(both_ready, client, version), "the new version")
+        await more_rows(watch, feed.rate)
         silences.append(watch.longest_ms(before))
     feed.done.set()
     await feeding
-    await _until(lambda: _is(len(watch.rows) >= feed.sent), "all rows")
+    await until(lambda: is_so(len(watch.rows) >= feed.sent), "all rows")
     await CLOCK.sleep_ms(QUIET_MS)  # whatever is published twice shows by then
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
@@ -158,7 +158,7 @@ async def _under_load(
 def _judge(
     watch: Watch, feed: Feed, gaps: Sequence[int], silences: Sequence[int], handovers: int
 ) -> bool:
-    wanted = [_row(i) for i in range(feed.sent)]
+    wanted = [row(i) for i in range(feed.sent)]
     lost = len(set(wanted) - set(watch.rows))
     doubled = len(watch.ids) - len(set(watch.ids)) + len(watch.rows) - len(set(watch.rows))
     right = watch.rows == wanted and len(gaps) == handovers
@@ -172,28 +172,32 @@ def _judge(
     return ok
 
 
-def _row(i: int) -> tuple[int, int, int]:
+def row(i: int) -> tuple[int, int, int]:
+    """What the app publishes for the i-th event."""
     values = range(max(0, i - WINDOW + 1), i + 1)
     return i, sum(values), len(values)
 
 
-async def _more_rows(watch: Watch, count: int) -> None:
+async def more_rows(watch: Watch, count: int) -> None:
     """About a second of load behind what is there now."""
     enough = len(watch.rows) + count
-    await _until(lambda: _is(len(watch.rows) >= enough), "more rows")
+    await until(lambda: is_so(len(watch.rows) >= enough), "more rows")
 
 
-async def _is(answer: bool) -> bool:
+async def is_so(answer: bool) -> bool:
+    """For `until`, where nothing has to be asked."""
     return answer
 
 
-async def _both_ready(client: Client, version: str | None = None) -> bool:
+async def both_ready(client: Client, version: str | None = None) -> bool:
+    """A leader and a standby that could take over, of that version where one is named."""
     replicas = await replicas_of(client, APP)
     ready = [r for r in replicas if r["ready"] and version in (None, r["version"])]
     return len(ready) == 2 and any(r["role"] == "active" for r in ready)
 
 
-async def _until(reached: Callable[[], Awaitable[bool]], what: str) -> None:
+async def until(reached: Callable[[], Awaitable[bool]], what: str) -> None:
+    """TimeoutError, with the name of what was waited for."""
     deadline_ms = CLOCK.monotonic_ms() + TIMEOUT_MS
     while not await reached():
         if CLOCK.monotonic_ms() > deadline_ms:

@@ -2,7 +2,8 @@
 
 Every request to the log may land at any time, also after its sender has given it up; answers may
 be lost; the lease may end at any moment (expiry, flush, a jump of its server's clock); replicas
-crash and begin anew. The log checks the expected sequence and nothing else.
+crash and begin anew, and are taken for dead, rightly or not. The log checks the expected sequence
+and nothing else.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from lockstep.leader.protocol.facts import (
     DeferenceChanged,
     Fact,
     HandOverRequested,
+    HolderDied,
     LeaseAcquired,
     LeaseGivenBack,
     LeaseLost,
@@ -63,6 +65,8 @@ RECORDS = 3
 RULES = Rules(0, 0, 0, 0)  # whatever can be tried is tried: interleavings take the place of time
 RESERVED = 10
 NOBODY = -1
+OTHER = "the other replica"
+"""The token of each acquisition: that two cannot be told apart is worse than it ever is."""
 LEASE_INSTRUCTIONS = (AcquireLease, RenewLease, ReleaseLease, HandOverLease)
 HOLDING = (Candidate, Claiming, Leading, Yielding)
 
@@ -126,6 +130,7 @@ class Budget(NamedTuple):
     lost_answers: int = 0
     lease_outages: int = 0
     hand_overs: int = 0
+    deaths: int = 0
     unready: int = 0
     """How many of the replicas begin without being ready; a newborn one is ready."""
 
@@ -193,6 +198,7 @@ class Model:
         self._held = [self._facts.number(RowsHeld(OutputId(i, 0))) for i in range(RECORDS + 1)]
         own = replace(START.own, ready=True)
         self.newborn = Node(self._states.number(Standby(own)))
+        self._died = self._facts.number(HolderDied(OTHER))
         self._ready = self._facts.number(ReadinessChanged(True))
         waiting = replace(START.own, ready=False, defers=True)
         self.unready = Node(self._states.number(Standby(waiting)))
@@ -228,6 +234,12 @@ class Model:
         elif world.budget.lease_ends:
             yield world._replace(lease=NOBODY, budget=world.budget.without("lease_ends"))
 
+    def _deaths(self, world: World, index: int, node: Node) -> Iterator[World]:
+        """A standby hears that the holder has died, be it true or not."""
+        if world.lease == 1 - index and world.budget.deaths:
+            spent = world._replace(budget=world.budget.without("deaths"))
+            yield self._tell(spent, index, node, self._died)
+
     def _own_steps(self, world: World, index: int, node: Node, state: State) -> Iterator[World]:
         if node.folded < RECORDS:
             folded = node._replace(folded=node.folded + 1)
@@ -236,6 +248,7 @@ class Model:
             yield self._tell(world, index, node, self._time)
         if isinstance(state, Standby):
             yield self._tell(world, index, node, self._tail(world.log))
+            yield from self._deaths(world, index, node)
         if not state.own.ready:
             yield self._tell(world, index, node, self._ready)
             yield self._tell(world, index, node, self._facts.number(DeferenceChanged(False)))
@@ -379,8 +392,8 @@ def _with(world: World, index: int, node: Node) -> World:
 
 def _lease_answer(lease: int, index: int, instruction: Instruction) -> tuple[int, Fact]:
     match instruction:
-        case AcquireLease():
-            free = lease in (NOBODY, RESERVED + index)
+        case AcquireLease(instead_of):
+            free = lease in (NOBODY, RESERVED + index) or (instead_of and lease == 1 - index)
             return (index, LeaseAcquired()) if free else (lease, LeaseRefused())
         case RenewLease():
             return lease, LeaseRenewed() if lease == index else LeaseLost()
@@ -461,6 +474,7 @@ def main() -> None:
         Budget(lease_ends=1, lost_answers=1),
         Budget(lost_answers=1, hand_overs=1, lease_outages=1),
         Budget(crashes=1, lost_answers=1, lease_outages=1),
+        Budget(deaths=2, lost_answers=1),
     ):
         found = explore(budget)
         print(budget, f"worlds={found.worlds} stuck={len(found.stuck)}")

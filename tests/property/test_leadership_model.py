@@ -15,6 +15,9 @@ BUDGETS = [
     Budget(crashes=1, lost_answers=1),
     Budget(lost_answers=1, lease_outages=1),
     Budget(hand_overs=1),
+    Budget(deaths=1),
+    Budget(deaths=1, lost_answers=1),
+    Budget(deaths=1, crashes=1),
     Budget(unready=1),
     Budget(unready=2),
 ]
@@ -38,7 +41,8 @@ def test_renewals_at_any_moment_change_nothing() -> None:
     [Broken(sequence_check=True), Broken(trimming=True), Broken(stepping_down=True)],
     ids=["no sequence check", "no trimming", "no stepping down"],
 )
-def test_the_checker_sees_a_broken_rule(broken: Broken) -> None:
+@pytest.mark.parametrize("budget", [Budget(lease_ends=1), Budget(deaths=1)], ids=str)
+def test_the_checker_sees_a_broken_rule(broken: Broken, budget: Budget) -> None:
     """Each rule switched off on purpose is found out."""
     with pytest.raises(ViolationError):
-        explore(Budget(lease_ends=1), broken)
+        explore(budget, broken)

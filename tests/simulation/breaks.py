@@ -250,6 +250,11 @@ BREAKS: Final[dict[str, Break]] = {
         frozenset({"trim"}),
         patched=_put(("tests.simulation.bus.SimInputLog.trim", _trim_everything)),
     ),
+    "lease": Break(
+        "whoever asks for a lease takes it from whoever holds it",
+        frozenset({"lease"}),
+        patched=_put(("lockstep.leader.memory.leases.LeaseTable.may_replace", _always)),
+    ),
     "cursor": Break(
         "the database moves a cursor from wherever it is",
         frozenset({"database"}),

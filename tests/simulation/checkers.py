@@ -76,6 +76,7 @@ def check_all(cluster: Cluster) -> list[Violation]:
     found = [
         *(violation for life in lives for violation in _of_a_life(life)),
         *put_aside(cluster),
+        *robbed(cluster),
         *clock(cluster, all_lives),
         *folding(cluster, all_lives),
         *revisions(cluster, lives),
@@ -137,6 +138,12 @@ def completeness(life: Life) -> Iterator[Violation]:
     other = [key for key in sorted(wanted.keys() & there.keys()) if wanted[key] != there[key]]
     for output_id in other[:SHOWN]:
         yield Violation("other", f"{there[output_id]} instead of {wanted[output_id]}")
+
+
+def robbed(cluster: Cluster) -> Iterator[Violation]:
+    """A lease that has not ended is taken from a process alone that is not connected."""
+    for resource, holder in cluster.around.table.robbed:
+        yield Violation("lease", f"{resource} was taken from {holder}, which is connected")
 
 
 def put_aside(cluster: Cluster) -> Iterator[Violation]:

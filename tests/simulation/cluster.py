@@ -10,7 +10,6 @@ from typing import Any, Final
 from lockstep.bus import LogName, input_subject, output_subject
 from lockstep.bus.limits import BusLimits
 from lockstep.control import log_of
-from lockstep.leader.memory import LeaseTable
 from tests.simulation.breaks import Break
 from tests.simulation.bus import SimBus, Switchboard
 from tests.simulation.carrier import RecordedLog, SimCarrier
@@ -18,6 +17,7 @@ from tests.simulation.clients import Client
 from tests.simulation.database import Database
 from tests.simulation.door import SimDoor
 from tests.simulation.executor import Folds
+from tests.simulation.leases import LEASES, RecordedTable
 from tests.simulation.loop import Host, HostClock
 from tests.simulation.network import Network
 from tests.simulation.node import EPOCH_MS, SimNode, Surroundings, base_settings
@@ -34,6 +34,8 @@ LOOK_PAUSE_MS: Final = 1_000
 NUMBERS_A_CLIENT: Final = 1_000_000
 COMING_UP_MS: Final = 30
 START_AGAIN_MS: Final = 400
+CLOSING_MS: Final = (0, 120)
+"""Until the kernel of a process that is gone has closed its connections."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ class Cluster:
         self.deployed = 0
         self.network = Network(loop, random.Random(f"network {scenario.seed}"))
         self.network.stall_share = scenario.stall_share
+        aside = Network(
+            loop, random.Random(f"aside {scenario.seed}"), self.network.ways, self.network.servers
+        )
         server_clock = HostClock(loop, EPOCH_MS)
         self.lease_clock = HostClock(loop, EPOCH_MS)
         limits = BusLimits(
@@ -64,9 +69,10 @@ class Cluster:
         self.around = Surroundings(
             loop=loop,
             network=self.network,
+            aside=aside,
             carrier=SimCarrier(clock=server_clock, limits=limits, loop=loop),
             board=Switchboard(),
-            table=LeaseTable(self.lease_clock),
+            table=RecordedTable(self.lease_clock),
             store=StoreServer(loop),
             database=Database(loop),
             folds=Folds(),
@@ -171,6 +177,11 @@ class Cluster:
             return False
         self.loop.bury(node.host)
         self.around.board.forget(node.host)
+        self.loop.call_later(
+            self.around.aside.random.uniform(*CLOSING_MS) / 1000,
+            self.around.table.hang_up, node.process_id,
+            context=self.network.server(LEASES).host.context,
+        )  # fmt: skip
         return True
 
     async def sleep_ms(self, duration_ms: int) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from lockstep.events import LockstepError
 from tests.simulation.cluster import Cluster
+from tests.simulation.leases import LEASES
 from tests.simulation.scenario import SERVERS, Fault
 
 Befall = Callable[[Cluster, Fault], Awaitable[None]]
@@ -33,6 +34,7 @@ async def _crash(cluster: Cluster, fault: Fault) -> None:
 async def _crash_all(cluster: Cluster, fault: Fault) -> None:
     for server in SERVERS:
         cluster.network.server(server).down += 1
+    _close_connections(cluster)
     gone = [name for name in cluster.names if cluster.crash(name)]
     if fault.detail == "flush":
         cluster.around.table.flush()
@@ -118,8 +120,26 @@ async def _lossy(cluster: Cluster, fault: Fault) -> None:
 async def _down(cluster: Cluster, fault: Fault) -> None:
     server = cluster.network.server(fault.target)
     server.down += 1
+    if fault.target == LEASES:
+        _close_connections(cluster)
     await cluster.sleep_ms(fault.for_ms)
     server.down -= 1
+
+
+def _close_connections(cluster: Cluster) -> None:
+    for process in list(cluster.around.table.connections):
+        cluster.around.table.hang_up(process)
+
+
+async def _hang_up(cluster: Cluster, fault: Fault) -> None:
+    """The lease server takes a connection for closed; the process hears of it later."""
+    node = cluster.node(fault.target)
+    if node is None:
+        return
+    closed = cluster.around.table.connections.pop(node.process_id, None)
+    await cluster.sleep_ms(fault.for_ms)
+    if closed is not None and not closed.done():
+        closed.set_result(None)
 
 
 async def _flush_leases(cluster: Cluster, _fault: Fault) -> None:
@@ -222,5 +242,5 @@ _KINDS: Final[dict[str, Befall]] = {
     "full_disk": _full_disk, "torn_write": _torn_write, "rotten_revision": _rotten_revision,
     "redeliver": _redeliver, "crash_all": _crash_all, "handover": _handover,
     "snapshot": _snapshot, "deploy": _deploy, "restore": _restore, "write": _write,
-    "redeploy": _redeploy, "purge": _redeploy,
+    "hang_up": _hang_up, "redeploy": _redeploy, "purge": _redeploy,
 }  # fmt: skip

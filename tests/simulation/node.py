@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar
 
 from lockstep.clock import SeededRandomness
 from lockstep.frame import Context, Process, Service, World
-from lockstep.leader.memory import LeaseTable
 from lockstep.settings import Settings, load_settings
 from lockstep_services.coordinator.wiring import wire as coordinator
 from lockstep_services.presenter.wiring import wire as presenter
@@ -22,7 +21,7 @@ from tests.simulation.carrier import SimCarrier
 from tests.simulation.database import Database, SimConnections
 from tests.simulation.door import SimDoor
 from tests.simulation.executor import Folds, NodeExecutors
-from tests.simulation.leases import SimLeases
+from tests.simulation.leases import RecordedTable, SimLeases
 from tests.simulation.loop import Host, HostClock, VirtualLoop
 from tests.simulation.network import Network
 from tests.simulation.store import SimStore, StoreServer
@@ -62,9 +61,10 @@ class Surroundings:
 
     loop: VirtualLoop
     network: Network
+    aside: Network
     carrier: SimCarrier
     board: Switchboard
-    table: LeaseTable
+    table: RecordedTable
     store: StoreServer
     database: Database
     folds: Folds
@@ -111,7 +111,10 @@ class SimNode:
         self.bus = SimBus(around.network, self.host, around.carrier, around.board)
         self._around = around
         randomness = SeededRandomness(int.from_bytes(seed.encode(), "big"))
-        leases = SimLeases(around.network, self.host, around.table, self.clock, randomness)
+        leases = SimLeases(
+            around.network, around.aside, self.host, around.table, self.clock, randomness
+        )
+        self.process_id = leases.process
         store = SimStore(around.network, self.host, around.store)
         world = World(self._any(self.bus), leases, self._any(store))
         base = base_settings()

@@ -56,6 +56,7 @@ def draw(seed: int) -> Scenario:
     scenario = draw_faults(seed)
     rng = random.Random(f"actions {seed}")
     actions = _actions(rng, scenario)
+    actions += _wrong_deaths(random.Random(f"connections {seed}"), scenario)
     again = rng.choice(("", "", "", "", "redeploy", "purge"))
     clients = scenario.clients
     if again:
@@ -71,6 +72,17 @@ def draw(seed: int) -> Scenario:
         faults=tuple(sorted([*scenario.faults, *actions])),
         farewell=farewell,
     )
+
+
+def _wrong_deaths(rng: random.Random, scenario: Scenario) -> list[Fault]:
+    """Connections to the lease server that close although their process lives."""
+    found: list[Fault] = []
+    for _ in range(rng.choice((0, 0, 1, 2, 4))):
+        at_ms = rng.randrange(FIRST_FAULT_MS, LAST_FAULT_MS)
+        likely = [node for node in scenario.nodes if node.startswith("processor")]
+        node = rng.choice(likely if rng.random() < 0.6 else scenario.nodes)
+        found.append(Fault(at_ms, "hang_up", node, rng.choice((1, 60, 150, 800, 2_500))))
+    return found
 
 
 def _actions(rng: random.Random, scenario: Scenario) -> list[Fault]:

@@ -1,6 +1,7 @@
 """The life of any service: load, build, run, drain, stop; health and supervised work."""
 
 from lockstep.frame.context import Context, Service, Wire
+from lockstep.frame.holders import HolderWatch
 from lockstep.frame.keeper import LeaseKeeper
 from lockstep.frame.lifecycle import Process, Running, run_service, run_together
 from lockstep.frame.offload import InlineOffload, Offload, SharedThreads, ThreadOffload
@@ -11,6 +12,7 @@ from lockstep.frame.world import World, open_world
 
 __all__ = [
     "Context",
+    "HolderWatch",
     "InlineOffload",
     "LeaseKeeper",
     "Offload",

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from lockstep.clock import Clock, Randomness
 from lockstep.frame.health import Readiness
+from lockstep.frame.holders import HolderWatch
 from lockstep.frame.offload import Offload
 from lockstep.frame.tasks import Tasks
 from lockstep.frame.world import World
@@ -33,6 +34,7 @@ class Context:
     clock: Clock
     randomness: Randomness
     world: World
+    holders: HolderWatch
     router: web.UrlDispatcher
     url: Callable[[], str]
     readiness: Readiness

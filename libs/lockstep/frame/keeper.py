@@ -12,14 +12,15 @@ from collections.abc import Callable
 
 from lockstep.clock import Clock
 from lockstep.events import UnavailableError
+from lockstep.frame.holders import HolderWatch
 from lockstep.frame.waiting import wait_set
-from lockstep.leader import Lease, Leases
+from lockstep.leader import Held, Lease, Leases
 from lockstep.settings import LeaderSettings
 from lockstep.telemetry import Logger, Metrics
 
 
 class LeaseKeeper:
-    """Holds `resource` for `holder` whenever nobody else does.
+    """Holds `resource` for `holder` whenever nobody else does, or who does has died.
 
     A lease that cannot be renewed runs out. Where it only spares work, and nobody can take over
     without the lease server anyway, `outlives` says whether the holder goes on while that is away;
@@ -29,6 +30,7 @@ class LeaseKeeper:
     def __init__(
         self,
         leases: Leases,
+        holders: HolderWatch,
         resource: str,
         holder: str,
         clock: Clock,
@@ -39,6 +41,7 @@ class LeaseKeeper:
         outlives: Callable[[], bool] = lambda: False,
     ) -> None:
         self._leases = leases
+        self._holders = holders
         self._resource = resource
         self._holder = holder
         self._clock = clock
@@ -49,7 +52,9 @@ class LeaseKeeper:
         self._is_away = False
         self._lease: Lease | None = None
         self._changed = asyncio.Event()
-        self._stopping = asyncio.Event()
+        self._is_stopping = False
+        self._due = asyncio.Event()
+        self._died: Held | None = None
 
     @property
     def held(self) -> bool:
@@ -70,18 +75,21 @@ class LeaseKeeper:
 
     async def run(self) -> None:
         """Keeps the lease until `release`; never raises UnavailableError."""
-        while not self._stopping.is_set():
+        while not self._is_stopping:
+            self._due.clear()
             try:
                 await self._step()
                 self._found_away(None)
             except UnavailableError as error:
                 self._found_away(error)
             self._show()
-            await wait_set(self._stopping, self._clock, self._settings.renew_ms)
+            await wait_set(self._due, self._clock, self._settings.renew_ms)
 
     async def release(self) -> None:
         """Gives it back and takes it no more."""
-        self._stopping.set()
+        self._is_stopping = True
+        self._due.set()
+        self._holders.forget(self._resource)
         lease, self._lease = self._lease, None
         self._show()
         if lease is not None:
@@ -97,15 +105,27 @@ class LeaseKeeper:
             if self._lease is None:
                 self._metrics.count("lockstep_lease_lost_total", resource=self._resource)
                 self._log.warning("lease lost", resource=self._resource)
-        if self._lease is None and not self._stopping.is_set():
-            self._lease = await self._leases.acquire(
-                self._resource, self._holder, ttl_ms=self._settings.lease_ttl_ms
-            )
-            if self._lease is not None:
-                self._log.info("lease taken", resource=self._resource)
+        if self._lease is None and not self._is_stopping:
+            await self._acquire()
         if self._lease is not before:
             self._changed.set()
             self._changed = asyncio.Event()
+
+    async def _acquire(self) -> None:
+        died, self._died = self._died, None
+        found = await self._leases.acquire(
+            self._resource, self._holder, ttl_ms=self._settings.lease_ttl_ms, instead_of=died
+        )
+        if isinstance(found, Lease):
+            self._lease = found
+            self._holders.forget(self._resource)
+            self._log.info("lease taken", resource=self._resource, instead_of=died and died.holder)
+        elif not self._is_stopping:
+            self._holders.mind(self._resource, found, self._hear_death)
+
+    def _hear_death(self, held: Held) -> None:
+        self._died = held
+        self._due.set()
 
     def _found_away(self, error: UnavailableError | None) -> None:
         """Says once that the server is away, and once that it is back."""

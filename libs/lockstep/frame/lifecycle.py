@@ -21,6 +21,7 @@ from lockstep.clock import Clock, Randomness, SystemClock, SystemRandomness
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.frame.context import Context, Service, Wire
 from lockstep.frame.health import Readiness, answering
+from lockstep.frame.holders import HolderWatch
 from lockstep.frame.offload import Offload, ThreadOffload
 from lockstep.frame.tasks import Tasks
 from lockstep.frame.waiting import once_there
@@ -129,6 +130,8 @@ class Process:
             settings.server, self._readiness, self._metrics, clock, self._log,
             max_body_bytes=settings.receiver.max_body_bytes,
         )  # fmt: skip
+        self._tasks = Tasks(clock, self._log)
+        self._holders = HolderWatch(world.leases, clock, settings.leader, self._metrics, self._log)
         self._contexts: dict[str, Context] = {}
         self._services: list[tuple[str, Service]] = []
         self._started: list[tuple[str, Service]] = []
@@ -151,6 +154,7 @@ class Process:
             clock=self._clock,
             randomness=self._randomness,
             world=self._world,
+            holders=self._holders,
             router=self._door.application.router,
             url=lambda: self._door.url,
             readiness=self._readiness,
@@ -170,6 +174,7 @@ class Process:
         """Opens the door and starts the services in order."""
         await self._door.open()
         self._log.info("listening", url=self._door.url)
+        self._tasks.supervise("holders", self._holders.run)
         try:
             for name, service in self._services:
                 self._started.append((name, service))
@@ -208,11 +213,13 @@ class Process:
         for name, service in started:
             await self._contexts[name].tasks.stop_all()
             await self._step(name, "stop", service.stop)
-        await self._door.close()
+        await self.vanish()
         self._offload.close()
 
-    async def close_door(self) -> None:
-        """Closes the door alone: part of `stop`, or all there is after a crash."""
+    async def vanish(self) -> None:
+        """Closes the door and what tells that this process lives: the end of `stop`, or all there
+        is after a crash."""
+        await self._tasks.stop_all()
         await self._door.close()
 
     async def _step(self, name: str, what: str, work: Callable[[], Awaitable[None]]) -> None:

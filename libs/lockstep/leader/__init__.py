@@ -1,5 +1,5 @@
 """Who leads: leases (liveness) and the pure protocol of claims and permits (safety)."""
 
-from lockstep.leader.contract import Lease, Leases
+from lockstep.leader.contract import Held, Lease, Leases
 
-__all__ = ["Lease", "Leases"]
+__all__ = ["Held", "Lease", "Leases"]

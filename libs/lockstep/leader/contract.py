@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
+
+PROCESS_ENDS = "."
+"""A token is the id of the process that acquired, this, and what is unique in that process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +24,44 @@ class Lease:
     expires_at_monotonic_ms: int
 
 
-class Leases(Protocol):
-    """Mutual exclusion with a time limit. Errors: UnavailableError (retryable)."""
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Somebody else holds it. Without a `token` it is reserved for `holder`, who is yet to come."""
 
-    async def acquire(self, resource: str, holder: str, *, ttl_ms: int) -> Lease | None:
-        """The lease, or None when somebody else holds it. Expiry counts from before the request."""
+    holder: str
+    token: str
+
+    @property
+    def process(self) -> str:
+        """The id of the process that holds it; empty where it is not known."""
+        process, ends, _ = self.token.partition(PROCESS_ENDS)
+        return process if ends else ""
+
+
+class Leases(Protocol):
+    """Mutual exclusion with a time limit. Errors: UnavailableError (retryable).
+
+    One object stands for one process. `appear` keeps a connection of it open, by which the lease
+    server knows that the process lives: the kernel closes it when the process dies.
+    """
+
+    @property
+    def process(self) -> str:
+        """The id of this process; another one after a restart."""
+
+    async def acquire(
+        self, resource: str, holder: str, *, ttl_ms: int, instead_of: Held | None = None
+    ) -> Lease | Held:
+        """The lease, or who else holds it. Expiry counts from before the request.
+
+        `instead_of` is replaced if it still is the holder, and its process is not connected."""
+
+    async def appear(self) -> None:
+        """Connects, and is seen by `connected` until cancelled. UnavailableError when the
+        connection closes, or cannot be made."""
+
+    async def connected(self, processes: Collection[str]) -> frozenset[str]:
+        """Those of them that are connected now."""
 
     async def renew(self, lease: Lease) -> Lease | None:
         """The prolonged lease, or None when it was lost."""

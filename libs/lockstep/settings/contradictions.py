@@ -32,6 +32,11 @@ RULES: Final = (
         "a standby would overlook a whole life of the lease",
     ),
     Rule(
+        ("leader", "grace_ms"),
+        ("leader", "lease_ttl_ms"),
+        "a lease would run out before anybody acts on its holder's death",
+    ),
+    Rule(
         ("leader", "renew_ms"),
         ("processor", "isolation_timeout_ms"),
         "a leader would take itself for cut off between two renewals",

@@ -70,6 +70,9 @@ class LeaderSettings(Section):
     lease_ttl_ms: Milliseconds
     renew_ms: Milliseconds
     retry_ms: Milliseconds
+    watch_ms: Milliseconds
+    grace_ms: Milliseconds
+    distrust_ms: Milliseconds
 
 
 class StoreSettings(Section):

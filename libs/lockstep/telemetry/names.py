@@ -47,6 +47,8 @@ MetricName = Literal[
     # leader
     "lockstep_lease_held",
     "lockstep_lease_lost_total",
+    "lockstep_holder_deaths_total",
+    "lockstep_holder_wrong_deaths_total",
     # publisher
     "lockstep_publisher_delivered_total",
     "lockstep_publisher_retries_total",
@@ -143,6 +145,8 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_spark_rebuilds_total": _counter("States built again in a Spark worker.", "app"),
     "lockstep_lease_held": _gauge("1 while the lease is held.", "resource"),
     "lockstep_lease_lost_total": _counter("Leases lost before release.", "resource"),
+    "lockstep_holder_deaths_total": _counter("Holders whose connection closed."),
+    "lockstep_holder_wrong_deaths_total": _counter("Of these, connected again later."),
     "lockstep_publisher_delivered_total": _counter("Events delivered.", "app", "sink"),
     "lockstep_publisher_retries_total": _counter("Deliveries tried again.", "app", "sink"),
     "lockstep_publisher_failed_total": _counter("Deliveries given up.", "app", "sink"),

@@ -34,8 +34,8 @@ class Coordinator:
             world.bus.topics, clock, log, max_retry=settings.heartbeat_max_retry
         )
         self._keeper = LeaseKeeper(
-            world.leases, LEAD_RESOURCE, context.node, clock, context.settings.leader,
-            context.metrics, log,
+            world.leases, context.holders, LEAD_RESOURCE, context.node, clock,
+            context.settings.leader, context.metrics, log,
         )  # fmt: skip
         epoch = Epoch()
         logs = AppLogs(

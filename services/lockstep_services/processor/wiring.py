@@ -42,8 +42,9 @@ class Processor:
         self._beating = Beating(context, groups=self._statuses)
         engines = Engines(context.plans, make_executor, settings.processor.dedup_max_ids)
         self._around = Surroundings(
-            context.node, context.world, settings, context.clock, context.randomness,
-            context.metrics, context.log, self._watch, self._beating, engines, make_offload,
+            context.node, context.world, context.holders, settings, context.clock,
+            context.randomness, context.metrics, context.log, self._watch, self._beating,
+            engines, make_offload,
         )  # fmt: skip
         self._runners: dict[str, GroupRunner] = {}
 

@@ -127,8 +127,8 @@ class Publisher:
     def _begin(self, view: AppView) -> _AppDelivery:
         context = self._context
         keeper = LeaseKeeper(
-            context.world.leases, f"publisher/{view.name}", context.node, context.clock,
-            context.settings.leader, context.metrics, context.log,
+            context.world.leases, context.holders, f"publisher/{view.name}", context.node,
+            context.clock, context.settings.leader, context.metrics, context.log,
             outlives=lambda: not self._is_delivered_elsewhere(view.name),
         )  # fmt: skip
         delivery = _AppDelivery(view, keeper)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+from collections.abc import AsyncIterator
 
 from lockstep.clock import SystemClock
-from lockstep.leader import Lease, Leases
+from lockstep.leader import Held, Lease, Leases
 from tests.contract.leader.conftest import Competition
 from tests.contract.patience import PATIENCE_S, eventually
 
@@ -16,15 +18,19 @@ SHORT_MS = 150
 
 async def _acquired(leases: Leases, resource: str, holder: str, ttl_ms: int = LONG_MS) -> Lease:
     lease = await leases.acquire(resource, holder, ttl_ms=ttl_ms)
-    assert lease is not None
+    assert isinstance(lease, Lease)
     return lease
+
+
+async def _gets(leases: Leases, resource: str, holder: str) -> bool:
+    return isinstance(await leases.acquire(resource, holder, ttl_ms=LONG_MS), Lease)
 
 
 async def test_one_holder_at_a_time(competition: Competition) -> None:
     """The second is refused until the first gives it back."""
     lease = await _acquired(competition.one, competition.resource, "a")
     assert await competition.two.holder(competition.resource) == "a"
-    assert await competition.two.acquire(competition.resource, "b", ttl_ms=LONG_MS) is None
+    assert not await _gets(competition.two, competition.resource, "b")
     assert await competition.one.release(lease)
     assert await competition.one.holder(competition.resource) is None
     assert (await _acquired(competition.two, competition.resource, "b")).holder == "b"
@@ -37,7 +43,7 @@ async def test_concurrent_acquirers_get_one_lease(competition: Competition) -> N
         for i in range(20)
         for leases in (competition.one, competition.two)
     )
-    leases = [lease for lease in await asyncio.gather(*attempts) if lease is not None]
+    leases = [lease for lease in await asyncio.gather(*attempts) if isinstance(lease, Lease)]
     assert len(leases) == 1
     assert await competition.one.holder(competition.resource) == leases[0].holder
 
@@ -45,7 +51,7 @@ async def test_concurrent_acquirers_get_one_lease(competition: Competition) -> N
 async def test_the_same_name_does_not_share_a_lease(competition: Competition) -> None:
     """A restarted process of the same name is somebody else."""
     await _acquired(competition.one, competition.resource, "a")
-    assert await competition.two.acquire(competition.resource, "a", ttl_ms=LONG_MS) is None
+    assert not await _gets(competition.two, competition.resource, "a")
 
 
 async def test_a_lease_ends_by_itself(competition: Competition) -> None:
@@ -55,7 +61,7 @@ async def test_a_lease_ends_by_itself(competition: Competition) -> None:
     lease = await _acquired(competition.one, competition.resource, "a", SHORT_MS)
     assert started_ms < lease.expires_at_monotonic_ms <= clock.monotonic_ms() + SHORT_MS
     async with asyncio.timeout(PATIENCE_S):
-        while not await competition.two.acquire(competition.resource, "b", ttl_ms=LONG_MS):
+        while not await _gets(competition.two, competition.resource, "b"):
             await clock.sleep_ms(5)
     assert clock.monotonic_ms() - started_ms >= SHORT_MS - 1
     assert await competition.one.renew(lease) is None
@@ -88,7 +94,7 @@ async def _renewed_in_time(
         return None
     assert renewed is not None
     assert renewed.expires_at_monotonic_ms > lease.expires_at_monotonic_ms
-    assert taken is None
+    assert isinstance(taken, Held)
     return renewed
 
 
@@ -109,10 +115,10 @@ async def test_handing_over_reserves_it_for_one(competition: Competition) -> Non
     assert await competition.one.hand_over(lease, "b")
     assert await competition.one.holder(competition.resource) == "b"
     assert await competition.one.renew(lease) is None
-    assert await competition.one.acquire(competition.resource, "a", ttl_ms=LONG_MS) is None
+    assert not await _gets(competition.one, competition.resource, "a")
     taken = await _acquired(competition.two, competition.resource, "b")
     assert await competition.two.renew(taken) is not None
-    assert await competition.one.acquire(competition.resource, "b", ttl_ms=LONG_MS) is None
+    assert not await _gets(competition.one, competition.resource, "b")
 
 
 async def test_a_reservation_ends_with_the_lease(competition: Competition) -> None:
@@ -125,7 +131,7 @@ async def test_a_reservation_ends_with_the_lease(competition: Competition) -> No
             reserved = await competition.one.hand_over(lease, "nobody")
             late = clock.monotonic_ms() >= lease.expires_at_monotonic_ms
             assert reserved or late
-        while not await competition.two.acquire(competition.resource, "b", ttl_ms=LONG_MS):
+        while not await _gets(competition.two, competition.resource, "b"):
             await clock.sleep_ms(5)
     assert await competition.two.holder(competition.resource) == "b"
 
@@ -135,3 +141,94 @@ async def test_resources_are_independent(competition: Competition) -> None:
     await _acquired(competition.one, competition.resource, "a")
     await _acquired(competition.two, competition.resource + "/2", "b")
     await eventually(competition.one.healthy)
+
+
+async def test_who_is_refused_learns_who_holds_it(competition: Competition) -> None:
+    """The acquisition by its token, and the process; of a reservation only for whom it is."""
+    lease = await _acquired(competition.one, competition.resource, "a")
+    held = await _refused(competition)
+    assert held == Held("a", lease.token)
+    assert held.process == competition.one.process != competition.two.process
+    assert await competition.one.hand_over(lease, "c")
+    assert await _refused(competition) == Held("c", "")
+
+
+async def test_a_process_is_connected_while_it_appears(competition: Competition) -> None:
+    """From then until the end of its connection; only who is asked about is told of."""
+    processes = [competition.one.process, competition.two.process, "nobody"]
+    assert await competition.two.connected(processes) == frozenset()
+    async with _appearing(competition.one, competition.two):
+        assert await competition.two.connected(processes) == {competition.one.process}
+        assert await competition.two.connected(["nobody"]) == frozenset()
+    await _is_gone(competition)
+
+
+async def test_a_lease_is_taken_from_a_process_that_has_gone(competition: Competition) -> None:
+    """Not while it is connected; the old acquisition is worth nothing afterwards."""
+    async with _appearing(competition.one, competition.two):
+        lease = await _acquired(competition.one, competition.resource, "a")
+        held = await _refused(competition)
+        assert await _replaced(competition, held) == held
+    await _is_gone(competition)
+    taken = await _replaced(competition, held)
+    assert isinstance(taken, Lease)
+    assert await competition.one.renew(lease) is None
+    assert not await competition.one.release(lease)
+    assert await competition.two.renew(taken) is not None
+
+
+async def test_a_lease_is_taken_from_the_named_acquisition_alone(competition: Competition) -> None:
+    """Neither from a later one of the same holder, nor from a reservation."""
+    old = await _acquired(competition.one, competition.resource, "a")
+    held = await _refused(competition)
+    await competition.one.release(old)
+    new = await _acquired(competition.one, competition.resource, "a")
+    assert await _replaced(competition, held) == Held("a", new.token)
+    assert await competition.one.hand_over(new, "c")
+    assert await _replaced(competition, Held("a", new.token)) == Held("c", "")
+
+
+async def test_of_many_who_hear_of_a_death_one_gets_the_lease(competition: Competition) -> None:
+    """The others are told who that is."""
+    await _acquired(competition.one, competition.resource, "a")
+    held = await _refused(competition)
+    attempts = (
+        competition.two.acquire(competition.resource, f"n{i}", ttl_ms=LONG_MS, instead_of=held)
+        for i in range(10)
+    )
+    found = await asyncio.gather(*attempts)
+    (lease,) = [one for one in found if isinstance(one, Lease)]
+    assert {one.token for one in found} == {lease.token}
+
+
+async def _refused(competition: Competition) -> Held:
+    held = await competition.two.acquire(competition.resource, "b", ttl_ms=LONG_MS)
+    assert isinstance(held, Held)
+    return held
+
+
+async def _replaced(competition: Competition, held: Held) -> Lease | Held:
+    return await competition.two.acquire(competition.resource, "b", ttl_ms=LONG_MS, instead_of=held)
+
+
+@contextlib.asynccontextmanager
+async def _appearing(one: Leases, watcher: Leases) -> AsyncIterator[None]:
+    """Connected as the watcher sees it."""
+    task = asyncio.create_task(one.appear())
+    try:
+        await eventually(lambda: _is_connected(one, watcher))
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _is_connected(one: Leases, watcher: Leases) -> bool:
+    return one.process in await watcher.connected([one.process])
+
+
+async def _is_gone(competition: Competition) -> None:
+    async def gone() -> bool:
+        return not await _is_connected(competition.one, competition.two)
+
+    await eventually(gone)

@@ -11,6 +11,7 @@ import pytest
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.embedded import RedisServer
 from lockstep.events import UnavailableError
+from lockstep.leader import Lease
 from lockstep.leader.redis import RedisLeases
 from tests.chaos.namespaces import Lan, Pair, why_not
 from tests.contract.patience import PATIENCE_MS, PATIENCE_S, eventually
@@ -53,7 +54,7 @@ async def test_a_cut_is_told_and_a_lease_outlives_it(
     patient = RedisLeases(server.url, CLOCK, SystemRandomness(), timeout_ms=PATIENCE_MS)
     await eventually(leases.healthy)
     lease = await patient.acquire("r", "a", ttl_ms=TTL_MS)
-    assert lease is not None
+    assert isinstance(lease, Lease)
     lan.cut(cut)
     # The kernel alone takes 15 minutes.
     async with asyncio.timeout(PATIENCE_S):

@@ -11,6 +11,7 @@ import pytest
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.embedded import RedisServer
 from lockstep.events import UnavailableError
+from lockstep.leader import Held, Lease
 from lockstep.leader.redis import RedisLeases
 from lockstep.leader.redis.leases import LeasesRefusedError
 from tests.contract.patience import PATIENCE_MS, PATIENCE_S, eventually
@@ -40,13 +41,13 @@ async def test_a_lease_outlives_a_restart_of_its_server(server: RedisServer) -> 
     """Killed and started again, it knows the holder; the connection comes back by itself."""
     leases, others = _leases(server.url), _leases(server.url)
     lease = await leases.acquire("r", "a", ttl_ms=LONG_MS)
-    assert lease is not None
+    assert isinstance(lease, Lease)
     await server.kill()
     with pytest.raises(UnavailableError):
         await leases.renew(lease)
     assert not await leases.healthy()
     await server.start()
-    assert await others.acquire("r", "b", ttl_ms=LONG_MS) is None
+    assert isinstance(await others.acquire("r", "b", ttl_ms=LONG_MS), Held)
     assert await leases.renew(lease) is not None
 
 
@@ -54,10 +55,10 @@ async def test_a_flushed_server_has_lost_the_lease(server: RedisServer) -> None:
     """The holder learns it at the next renewal, and whoever asks first has it then."""
     leases, others = _leases(server.url), _leases(server.url)
     lease = await leases.acquire("r", "a", ttl_ms=LONG_MS)
-    assert lease is not None
+    assert isinstance(lease, Lease)
     await others._redis.flushall()
     assert await leases.renew(lease) is None
-    assert await others.acquire("r", "b", ttl_ms=LONG_MS) is not None
+    assert isinstance(await others.acquire("r", "b", ttl_ms=LONG_MS), Lease)
 
 
 async def test_a_lost_answer_does_not_lock_the_resource(server: RedisServer) -> None:
@@ -73,7 +74,7 @@ async def test_a_lost_answer_does_not_lock_the_resource(server: RedisServer) -> 
         proxy.swallow_answers = False
         proxy.cut()
         lease = await asyncio.wait_for(acquiring, PATIENCE_S)
-        assert lease is not None
+        assert isinstance(lease, Lease)
         assert await leases.renew(lease) is not None
         await leases.close()
 
@@ -91,3 +92,25 @@ async def test_a_wrong_password_is_not_a_server_that_is_away(server: RedisServer
     """Trying again would not help."""
     with pytest.raises(LeasesRefusedError):
         await _leases(server.url.replace(server.password, "wrong")).acquire("r", "a", ttl_ms=1)
+
+
+async def test_a_closed_connection_is_seen_at_both_ends(server: RedisServer) -> None:
+    """The process learns that it is not seen any more, and the server forgets it."""
+    async with Proxy(server.port) as proxy:
+        leases = _leases(server.url.replace(str(server.port), str(proxy.port)))
+        others = _leases(server.url)
+        appearing = asyncio.create_task(leases.appear())
+
+        async def is_seen() -> bool:
+            return leases.process in await others.connected([leases.process])
+
+        async def is_gone() -> bool:
+            return not await is_seen()
+
+        await eventually(is_seen)
+        proxy.cut()
+        with pytest.raises(UnavailableError):
+            await asyncio.wait_for(appearing, PATIENCE_S)
+        await eventually(is_gone)
+        await leases.close()
+        await others.close()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -22,7 +22,7 @@ from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.embedded import EmbeddedServers
 from lockstep.events import LogEntry, OutputRecord, OutputRow, UnavailableError
 from lockstep.frame import Process, Wire, World, open_world
-from lockstep.leader import Lease, Leases
+from lockstep.leader import Held, Lease, Leases
 from lockstep.settings import Settings, load_settings
 from lockstep.store import Revision
 from lockstep_services.coordinator.wiring import wire as coordinator
@@ -78,8 +78,20 @@ class BreakableLeases:
             raise UnavailableError("the way to the lease server is cut")
         return self._leases
 
-    async def acquire(self, resource: str, holder: str, *, ttl_ms: int) -> Lease | None:
-        return await self._checked().acquire(resource, holder, ttl_ms=ttl_ms)
+    @property
+    def process(self) -> str:
+        return self._leases.process
+
+    async def acquire(
+        self, resource: str, holder: str, *, ttl_ms: int, instead_of: Held | None = None
+    ) -> Lease | Held:
+        return await self._checked().acquire(resource, holder, ttl_ms=ttl_ms, instead_of=instead_of)
+
+    async def appear(self) -> None:
+        await self._checked().appear()
+
+    async def connected(self, processes: Collection[str]) -> frozenset[str]:
+        return await self._checked().connected(processes)
 
     async def renew(self, lease: Lease) -> Lease | None:
         return await self._checked().renew(lease)
@@ -127,7 +139,7 @@ class Node:
         await self.world.bus.close()
         for context in self.process.running.contexts.values():
             await context.tasks.stop_all()
-        await self.process.close_door()
+        await self.process.vanish()
         await self.world.close()
 
 

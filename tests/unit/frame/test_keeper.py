@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from structlog.testing import capture_logs
 
 from lockstep.clock import SeededRandomness, VirtualClock
 from lockstep.events import UnavailableError
-from lockstep.frame import LeaseKeeper, Tasks
-from lockstep.leader import Lease
+from lockstep.frame import HolderWatch, LeaseKeeper, Tasks
+from lockstep.leader import Lease, Leases
 from lockstep.leader.memory import LeaseTable, MemoryLeases
 from lockstep.settings import load_settings
 from lockstep.telemetry import Metrics, get_logger
@@ -31,7 +33,22 @@ class CutLeases(MemoryLeases):
 def keeper(table: LeaseTable, clock: VirtualClock, holder: str) -> LeaseKeeper:
     """A keeper of one lease."""
     leases = MemoryLeases(table, clock, SeededRandomness(ord(holder)))
-    return LeaseKeeper(leases, "thing", holder, clock, SETTINGS, Metrics(), get_logger())
+    return keeping(leases, holder, clock)
+
+
+def keeping(
+    leases: Leases,
+    holder: str,
+    clock: VirtualClock,
+    outlives: Callable[[], bool] = lambda: False,
+    holders: HolderWatch | None = None,
+) -> LeaseKeeper:
+    """A keeper that hears of no deaths, unless `holders` is run."""
+    holders = holders or HolderWatch(leases, clock, SETTINGS, Metrics(), get_logger())
+    return LeaseKeeper(
+        leases, holders, "thing", holder, clock, SETTINGS, Metrics(), get_logger(),
+        outlives=outlives,
+    )  # fmt: skip
 
 
 def holds(one: LeaseKeeper) -> bool:
@@ -69,9 +86,7 @@ async def test_who_cannot_renew_goes_on_only_where_that_is_wanted(*, outlives: b
     table = LeaseTable(clock)
     leases = CutLeases(table, clock, SeededRandomness(1))
     may_go_on = outlives
-    first = LeaseKeeper(
-        leases, "thing", "a", clock, SETTINGS, Metrics(), get_logger(), outlives=lambda: may_go_on
-    )
+    first = keeping(leases, "a", clock, lambda: may_go_on)
     tasks = Tasks(clock, get_logger())
     tasks.supervise("first", first.run)
     await clock.advance_ms(10)
@@ -97,9 +112,7 @@ async def test_a_process_that_was_stopped_does_not_go_on_by_itself() -> None:
     clock = VirtualClock()
     table = LeaseTable(clock)
     leases = MemoryLeases(table, clock, SeededRandomness(1))
-    first = LeaseKeeper(
-        leases, "thing", "a", clock, SETTINGS, Metrics(), get_logger(), outlives=lambda: True
-    )
+    first = keeping(leases, "a", clock, lambda: True)
     tasks = Tasks(clock, get_logger())
     tasks.supervise("first", first.run)
     await clock.advance_ms(10)
@@ -113,7 +126,7 @@ async def test_a_server_that_is_away_is_told_of_once() -> None:
     clock = VirtualClock()
     leases = CutLeases(LeaseTable(clock), clock, SeededRandomness(1))
     with capture_logs() as told:
-        first = LeaseKeeper(leases, "thing", "a", clock, SETTINGS, Metrics(), get_logger())
+        first = keeping(leases, "a", clock)
         tasks = Tasks(clock, get_logger())
         tasks.supervise("first", first.run)
         await clock.advance_ms(10)
@@ -125,3 +138,27 @@ async def test_a_server_that_is_away_is_told_of_once() -> None:
     lines = [line["event"] for line in told]
     assert lines.count("the lease server is away") == 1
     assert lines.count("the lease server is back") == 1
+
+
+async def test_the_lease_of_a_process_that_dies_is_taken_at_once() -> None:
+    """Long before it runs out; that of one that only falls silent is not."""
+    clock = VirtualClock()
+    table = LeaseTable(clock)
+    tasks, leases = Tasks(clock, get_logger()), {}
+    keepers: dict[str, LeaseKeeper] = {}
+    for name in "ab":
+        leases[name] = MemoryLeases(table, clock, SeededRandomness(ord(name)))
+        holders = HolderWatch(leases[name], clock, SETTINGS, Metrics(), get_logger())
+        keepers[name] = keeping(leases[name], name, clock, holders=holders)
+        tasks.supervise(f"{name} holders", holders.run)
+        tasks.supervise(name, keepers[name].run)
+        await clock.advance_ms(10)
+    await clock.advance_ms(2 * SETTINGS.renew_ms)
+    assert (holds(keepers["a"]), holds(keepers["b"])) == (True, False)
+    await tasks.stop("a")  # still connected, it renews no more
+    await clock.advance_ms(SETTINGS.renew_ms)
+    assert not holds(keepers["b"])
+    await tasks.stop("a holders")
+    await clock.advance_ms(2 * SETTINGS.watch_ms + SETTINGS.grace_ms)
+    assert holds(keepers["b"])
+    await tasks.stop_all()

@@ -51,9 +51,19 @@ class Late:
 class Away:
     """A server of the world that never answers."""
 
+    process = "away"
+
     async def healthy(self) -> bool:
         """See Leases."""
         return False
+
+    async def appear(self) -> None:
+        """See Leases."""
+        raise UnavailableError("the lease server is away")
+
+    async def connected(self, _processes: object) -> frozenset[str]:
+        """See Leases."""
+        raise UnavailableError("the lease server is away")
 
     async def close(self) -> None:
         """See Leases."""

@@ -268,6 +268,28 @@ def test_every_listed_transition_happens_and_no_other() -> None:
     assert ways == set(TRANSITIONS)
 
 
+def test_a_standby_asks_at_once_for_the_lease_of_a_dead_holder() -> None:
+    """By the holder's token; the next time it is as ever again."""
+    state, told = run(f.ReadinessChanged(True), f.LeaseRefused(), f.HolderDied("t"))
+    assert told == (i.AcquireLease("t"),)
+    state, told = run(f.LeaseRefused(), f.TimePassed(10_000), state=state)
+    assert told == (i.AcquireLease(),)
+
+
+def test_a_death_that_is_heard_of_while_asking_is_asked_about_next() -> None:
+    """The answer that comes first was given before."""
+    state, told = run(f.ReadinessChanged(True), f.HolderDied("t"))
+    assert told == ()
+    _, told = run(f.LeaseRefused(), state=state)
+    assert told == (i.AcquireLease("t"),)
+
+
+def test_who_leaves_the_lead_to_others_does_so_when_the_holder_dies() -> None:
+    """A ready one takes it."""
+    state, told = run(f.DeferenceChanged(True), f.HolderDied("t"))
+    assert (type(state), told) == (Standby, ())
+
+
 def test_a_permit_comes_from_an_accepted_claim_alone() -> None:
     """It cannot be made up, changed or moved back."""
     with pytest.raises(TypeError):

@@ -2,38 +2,65 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from lockstep.clock import Clock, Randomness
 from lockstep.events import UnavailableError
-from lockstep.leader.contract import Lease
+from lockstep.leader.contract import PROCESS_ENDS, Held, Lease
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    holder: str
-    token: str | None  # None: reserved for the holder, who has yet to come
+class _Entry:
+    held: Held
     until_ms: int
 
 
 @dataclass
 class LeaseTable:
-    """What the lease server would hold, on a clock of its own."""
+    """What the lease server would hold, on a clock of its own. `connections`: of processes that
+    live; each is told by its future when it is closed."""
 
     clock: Clock
-    held: dict[str, _Held] = field(default_factory=dict)
+    entries: dict[str, _Entry] = field(default_factory=dict)
+    connections: dict[str, asyncio.Future[None]] = field(default_factory=dict)
 
-    def present(self, resource: str) -> _Held | None:
+    def present(self, resource: str) -> Held | None:
         """Who holds the resource now."""
-        held = self.held.get(resource)
-        if held is None or held.until_ms <= self.clock.monotonic_ms():
-            self.held.pop(resource, None)
+        entry = self.entries.get(resource)
+        if entry is None or entry.until_ms <= self.clock.monotonic_ms():
+            self.entries.pop(resource, None)
             return None
-        return held
+        return entry.held
+
+    def hold(self, resource: str, held: Held, ttl_ms: int) -> None:
+        """From now on, for as long."""
+        self.entries[resource] = _Entry(held, self.clock.monotonic_ms() + ttl_ms)
+
+    def may_replace(self, held: Held, instead_of: Held | None) -> bool:
+        """The holder is the one that is meant, and its process is not connected."""
+        return held == instead_of and held.process not in self.connections
 
     def flush(self) -> None:
         """Forgets everything, as a server that lost its data."""
-        self.held.clear()
+        self.entries.clear()
+
+    def connect(self, process: str, closed: asyncio.Future[None]) -> None:
+        """In place of the connection that there may be."""
+        self.hang_up(process)
+        self.connections[process] = closed
+
+    def disconnect(self, process: str, closed: asyncio.Future[None]) -> None:
+        """That connection ends from the other side."""
+        if self.connections.get(process) is closed:
+            del self.connections[process]
+
+    def hang_up(self, process: str) -> None:
+        """Closes the connection of a process, if there is one."""
+        closed = self.connections.pop(process, None)
+        if closed is not None and not closed.done():
+            closed.set_result(None)
 
 
 class MemoryLeases:
@@ -43,27 +70,45 @@ class MemoryLeases:
         self._table = table
         self._clock = clock
         self._randomness = randomness
+        self.process = randomness.uuid_hex()
         self.reachable = True
         self.answers_to_lose = 0
 
-    async def acquire(self, resource: str, holder: str, *, ttl_ms: int) -> Lease | None:
+    async def acquire(
+        self, resource: str, holder: str, *, ttl_ms: int, instead_of: Held | None = None
+    ) -> Lease | Held:
         self._send()
         started_ms = self._clock.monotonic_ms()
         held = self._table.present(resource)
-        if held is not None and not (held.token is None and held.holder == holder):
+        free = held is None or held == Held(holder, "")
+        if held is not None and not free and not self._table.may_replace(held, instead_of):
             self._answer()
-            return None
-        lease = Lease(resource, holder, self._randomness.uuid_hex(), ttl_ms, started_ms + ttl_ms)
-        self._hold(resource, holder, lease.token, ttl_ms)
+            return held
+        token = f"{self.process}{PROCESS_ENDS}{self._randomness.uuid_hex()}"
+        self._table.hold(resource, Held(holder, token), ttl_ms)
         self._answer()
-        return lease
+        return Lease(resource, holder, token, ttl_ms, started_ms + ttl_ms)
+
+    async def appear(self) -> None:
+        self._send()
+        closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._table.connect(self.process, closed)
+        try:
+            await closed
+        finally:
+            self._table.disconnect(self.process, closed)
+        raise UnavailableError("the connection was closed", where="memory")
+
+    async def connected(self, processes: Collection[str]) -> frozenset[str]:
+        self._send()
+        return frozenset(self._table.connections.keys() & set(processes))
 
     async def renew(self, lease: Lease) -> Lease | None:
         self._send()
         started_ms = self._clock.monotonic_ms()
         ours = self._is_ours(lease)
         if ours:
-            self._hold(lease.resource, lease.holder, lease.token, lease.ttl_ms)
+            self._table.hold(lease.resource, _held(lease), lease.ttl_ms)
         self._answer()
         expires_ms = started_ms + lease.ttl_ms
         return replace(lease, expires_at_monotonic_ms=expires_ms) if ours else None
@@ -72,7 +117,7 @@ class MemoryLeases:
         self._send()
         ours = self._is_ours(lease)
         if ours:
-            del self._table.held[lease.resource]
+            del self._table.entries[lease.resource]
         self._answer()
         return ours
 
@@ -85,8 +130,8 @@ class MemoryLeases:
         self._send()
         ours = self._is_ours(lease)
         if ours:
-            until_ms = self._table.held[lease.resource].until_ms
-            self._table.held[lease.resource] = _Held(to, None, until_ms)
+            entry = self._table.entries[lease.resource]
+            self._table.entries[lease.resource] = replace(entry, held=Held(to, ""))
         self._answer()
         return ours
 
@@ -96,13 +141,8 @@ class MemoryLeases:
     async def close(self) -> None:
         self.reachable = False
 
-    def _hold(self, resource: str, holder: str, token: str, ttl_ms: int) -> None:
-        until_ms = self._table.clock.monotonic_ms() + ttl_ms
-        self._table.held[resource] = _Held(holder, token, until_ms)
-
     def _is_ours(self, lease: Lease) -> bool:
-        held = self._table.present(lease.resource)
-        return held is not None and held.token == lease.token
+        return self._table.present(lease.resource) == _held(lease)
 
     def _send(self) -> None:
         if not self.reachable:
@@ -113,3 +153,7 @@ class MemoryLeases:
         if self.answers_to_lose > 0:
             self.answers_to_lose -= 1
             raise UnavailableError("the lease server did not answer", where="memory")
+
+
+def _held(lease: Lease) -> Held:
+    return Held(lease.holder, lease.token)

@@ -63,6 +63,13 @@ class LeaseRefused(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class HolderDied(Fact):
+    """Whoever acquired the lease as `token` has died, as it seems. It may be a wrong guess."""
+
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseRenewed(Fact):
     """The lease is still ours."""
 

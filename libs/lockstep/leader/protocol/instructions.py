@@ -10,7 +10,10 @@ from lockstep.leader.protocol.permit import Permit
 
 @dataclass(frozen=True, slots=True)
 class AcquireLease:
-    """Answer: LeaseAcquired, LeaseRefused or LeaseUnavailable."""
+    """When it is free, or still held as the token `instead_of`. Answer: LeaseAcquired,
+    LeaseRefused or LeaseUnavailable."""
+
+    instead_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

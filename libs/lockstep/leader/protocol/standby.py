@@ -27,10 +27,14 @@ def on_standby(state: Standby, fact: facts.Fact, rules: Rules) -> Step:
         case facts.LeadOffered() | facts.ReadinessChanged(True) | facts.DeferenceChanged(False):
             # The wait that was meant for others is over.
             return _try_when_due(replace(state, next_try_ms=own.now_ms))
+        case facts.HolderDied(token):
+            return _try_when_due(replace(state, died=token, next_try_ms=own.now_ms))
         case facts.LeaseAcquired() if state.asking:
             renewal = Renewal(own.now_ms + rules.renew_every_ms)
             return Candidate(own, renewal), (ReadTail(),)
         case facts.LeaseRefused() | facts.LeaseUnavailable() if state.asking:
+            if state.died:  # heard of while the answer was on its way
+                return _try_when_due(replace(state, asking=False, next_try_ms=own.now_ms))
             return resting(own, rules), ()
         case facts.StopRequested():
             return (Yielding(own, asking=True, to_stop=True) if state.asking else Stopped(own)), ()
@@ -41,4 +45,4 @@ def on_standby(state: Standby, fact: facts.Fact, rules: Rules) -> Step:
 def _try_when_due(state: Standby) -> Step:
     if state.asking or not state.own.may_ask or state.own.now_ms < state.next_try_ms:
         return state, ()
-    return replace(state, asking=True), (AcquireLease(),)
+    return replace(state, asking=True, died=""), (AcquireLease(state.died),)

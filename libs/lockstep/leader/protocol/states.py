@@ -68,11 +68,15 @@ class Renewal:
 
 @dataclass(frozen=True, slots=True)
 class Standby:
-    """Folds and holds back; `asking` for the lease, or about to at `next_try_ms`."""
+    """Folds and holds back; `asking` for the lease, or about to at `next_try_ms`.
+
+    `died`: the token of a holder that has died, to be asked about next.
+    """
 
     own: Own
     asking: bool = False
     next_try_ms: int = 0
+    died: str = ""
 
 
 @dataclass(frozen=True, slots=True)

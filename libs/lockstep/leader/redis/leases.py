@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import stamina
 from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
 from redis.exceptions import AuthenticationError, RedisError
 
 from lockstep.clock import Clock, Randomness
 from lockstep.events import Fault, LockstepError, UnavailableError
-from lockstep.leader.contract import Lease
+from lockstep.leader.contract import PROCESS_ENDS, Held, Lease
 from lockstep.leader.redis.scripts import ACQUIRE, HAND_OVER, RELEASE, RENEW
 
 _PREFIX: Final = "lockstep:lease:"
+_CHANNEL: Final = "lockstep:process:"
 _ATTEMPTS: Final = 2
+_DONE: Final = 1
 _RETRY_FIRST_S: Final = 0.01
 _RETRY_JITTER_S: Final = 0.01
 
@@ -42,6 +45,7 @@ class RedisLeases:
     ) -> None:
         self._clock = clock
         self._randomness = randomness
+        self.process = randomness.uuid_hex()
         self._shown = urlsplit(url).netloc.rpartition("@")[2]
         self._redis: Redis = Redis.from_url(
             url,
@@ -51,21 +55,45 @@ class RedisLeases:
             decode_responses=True,
         )
 
-    async def acquire(self, resource: str, holder: str, *, ttl_ms: int) -> Lease | None:
-        lease = Lease(resource, holder, self._randomness.uuid_hex(), ttl_ms, 0)
+    async def acquire(
+        self, resource: str, holder: str, *, ttl_ms: int, instead_of: Held | None = None
+    ) -> Lease | Held:
+        token = f"{self.process}{PROCESS_ENDS}{self._randomness.uuid_hex()}"
         started_ms = self._clock.monotonic_ms()
-        taken = await self._run(ACQUIRE, resource, _held(lease), _reserved(holder), ttl_ms)
         # From before the request: the server may have counted from there.
-        return replace(lease, expires_at_monotonic_ms=started_ms + ttl_ms) if taken else None
+        lease = Lease(resource, holder, token, ttl_ms, started_ms + ttl_ms)
+        gone = (_held(instead_of), _CHANNEL + instead_of.process) if instead_of else ("", "")
+        answer = await self._run(ACQUIRE, resource, _held(lease), _reserved(holder), ttl_ms, *gone)
+        if answer == _DONE:
+            return lease
+        other, _, others_token = str(answer).partition("\n")
+        return Held(other, others_token)
+
+    async def appear(self) -> None:
+        subscription = self._redis.pubsub()
+        try:
+            with self._translated():
+                await subscription.subscribe(_CHANNEL + self.process)
+                while True:
+                    await subscription.get_message(timeout=None)
+        finally:
+            await _hung_up(subscription)
+
+    async def connected(self, processes: Collection[str]) -> frozenset[str]:
+        with self._translated():
+            asked = self._redis.pubsub_numsub(*(_CHANNEL + one for one in processes))
+            answer: Any = await asyncio.shield(asked)
+        found = {str(channel).removeprefix(_CHANNEL) for channel, count in answer if count}
+        return frozenset(found)
 
     async def renew(self, lease: Lease) -> Lease | None:
         started_ms = self._clock.monotonic_ms()
-        renewed = await self._run(RENEW, lease.resource, _held(lease), lease.ttl_ms)
+        renewed = await self._did(RENEW, lease.resource, _held(lease), lease.ttl_ms)
         expires_ms = started_ms + lease.ttl_ms
         return replace(lease, expires_at_monotonic_ms=expires_ms) if renewed else None
 
     async def release(self, lease: Lease) -> bool:
-        return await self._run(RELEASE, lease.resource, _held(lease))
+        return await self._did(RELEASE, lease.resource, _held(lease))
 
     async def holder(self, resource: str) -> str | None:
         with self._translated():
@@ -73,7 +101,7 @@ class RedisLeases:
         return None if held is None else str(held).partition("\n")[0]
 
     async def hand_over(self, lease: Lease, to: str) -> bool:
-        return await self._run(HAND_OVER, lease.resource, _held(lease), _reserved(to))
+        return await self._did(HAND_OVER, lease.resource, _held(lease), _reserved(to))
 
     async def healthy(self) -> bool:
         try:
@@ -86,8 +114,11 @@ class RedisLeases:
         with contextlib.suppress(RedisError, OSError):
             await self._redis.aclose()
 
-    async def _run(self, script: str, resource: str, *arguments: str | int) -> bool:
-        """True when the script did it. Tried twice: all scripts find what they did before."""
+    async def _did(self, script: str, resource: str, *arguments: str | int) -> bool:
+        return bool(await self._run(script, resource, *arguments))
+
+    async def _run(self, script: str, resource: str, *arguments: str | int) -> Any:
+        """What the script answers. Tried twice: all scripts find what they did before."""
         async for attempt in stamina.retry_context(
             on=UnavailableError,
             attempts=_ATTEMPTS,
@@ -98,8 +129,7 @@ class RedisLeases:
             with attempt, self._translated():
                 asked = self._redis.eval(script, 1, _PREFIX + resource, *arguments)
                 # Shielded: inside, a cancellation may get lost (asyncio.wait_for in Python 3.11).
-                answer: Any = await asyncio.shield(asked)
-                return bool(answer)
+                return await asyncio.shield(asked)
         raise AssertionError("retries end with a result or an error")
 
     @contextlib.contextmanager
@@ -113,9 +143,15 @@ class RedisLeases:
             raise UnavailableError(f"Redis cannot serve us: {text}", where=self._shown) from error
 
 
-def _held(lease: Lease) -> str:
-    return f"{lease.holder}\n{lease.token}"
+def _held(one: Lease | Held) -> str:
+    return f"{one.holder}\n{one.token}"
 
 
 def _reserved(holder: str) -> str:
     return f"{holder}\n"
+
+
+async def _hung_up(subscription: PubSub) -> None:
+    """Closed, whatever its connection says to that."""
+    with contextlib.suppress(RedisError, OSError):
+        await subscription.aclose()  # type: ignore[no-untyped-call]  # redis tells no type

@@ -1,21 +1,24 @@
 """What Redis does in one step: compare, then set, prolong, hand over or delete.
 
 A key's value is `holder newline token`; without a token it is reserved for the holder.
+A process that lives is subscribed to a channel of its own.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# Taken when free, reserved for us, or ours already (our first request came through, its answer did
-# not). Answers 1, or 0 when somebody else holds it.
+# Taken when free, reserved for us, ours already (our first request came through, its answer did
+# not), or held by ARGV[4], to whose channel ARGV[5] nobody is subscribed.
+# Answers 1, or who else holds it.
 ACQUIRE: Final = """
 local held = redis.call('GET', KEYS[1])
-if held == false or held == ARGV[1] or held == ARGV[2] then
+if held == false or held == ARGV[1] or held == ARGV[2]
+    or (held == ARGV[4] and redis.call('PUBSUB', 'NUMSUB', ARGV[5])[2] == 0) then
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
   return 1
 end
-return 0
+return held
 """
 
 RENEW: Final = """

@@ -14,7 +14,7 @@ from typing import Final
 from lockstep.bus import control_subject
 from lockstep.events import Generation, UnavailableError
 from lockstep.frame import run_side_by_side, wait_set
-from lockstep.leader import Lease
+from lockstep.leader import Held, Lease
 from lockstep.leader.protocol import (
     START,
     Candidate,
@@ -63,7 +63,7 @@ class Leadership:
         self._published, self._trouble = replica.published, replica.trouble
         self._publishing = publishing
         self._claims = Claims(self._site, self._running, self._published)
-        self._leases = self._site.world.leases
+        self._leases, self._holders = self._site.world.leases, self._site.holders
         self._clock = self._site.clock
         self._leader = self._site.settings.leader
         self._log = self._site.log
@@ -87,6 +87,7 @@ class Leadership:
         )
         self._beginning: tuple[Generation, asyncio.Future[Begun]]
         self._lease: Lease | None = None
+        self._holder: Held | None = None
         self._lease_lane: asyncio.Queue[_AboutLease] = asyncio.Queue()
         self._log_lane: asyncio.Queue[_AboutLog] = asyncio.Queue()
         self._term_lane: asyncio.Queue[_AboutTerm] = asyncio.Queue()
@@ -119,9 +120,12 @@ class Leadership:
 
     async def run(self) -> None:
         """Until cancelled; what `before_claim` raises comes out."""
-        await run_side_by_side(
-            self._tick, self._hearing.run, self._mind_lease, self._mind_log, self._mind_terms
-        )
+        try:
+            await run_side_by_side(
+                self._tick, self._hearing.run, self._mind_lease, self._mind_log, self._mind_terms
+            )
+        finally:
+            self._holders.forget(self.resource)
 
     async def end(self) -> None:
         """Leads no more and gives the lease back; `run` still runs meanwhile. Takes a lease's life
@@ -215,11 +219,8 @@ class Leadership:
     async def _about_lease(self, instruction: _AboutLease) -> facts.Fact:
         lease = self._lease
         match instruction:
-            case todo.AcquireLease():
-                self._lease = await self._leases.acquire(
-                    self.resource, self._site.node, ttl_ms=self._leader.lease_ttl_ms
-                )
-                return facts.LeaseAcquired() if self._lease else facts.LeaseRefused()
+            case todo.AcquireLease(instead_of):
+                return await self._acquire(instead_of)
             case todo.RenewLease():
                 self._lease = None if lease is None else await self._leases.renew(lease)
                 if self._lease is not None:
@@ -237,6 +238,27 @@ class Leadership:
                 topics, app = self._site.world.bus.topics, self._site.name.app
                 await topics.publish(LEASE_NUDGE, app.encode())
         return facts.LeaseGivenBack()
+
+    async def _acquire(self, instead_of: str) -> facts.Fact:
+        holder = self._holder if self._holder and self._holder.token == instead_of else None
+        found = await self._leases.acquire(
+            self.resource, self._site.node,
+            ttl_ms=self._leader.lease_ttl_ms, instead_of=holder,
+        )  # fmt: skip
+        if isinstance(found, Lease):
+            self._lease, self._holder = found, None
+            self._holders.forget(self.resource)
+            if holder is not None:
+                self._log.info("the leader has died", leader=holder.holder)
+            return facts.LeaseAcquired()
+        self._lease, self._holder = None, found
+        self._holders.mind(self.resource, found, self._hear_death)
+        return facts.LeaseRefused()
+
+    def _hear_death(self, holder: Held) -> None:
+        """Who cannot reach the log leaves the lease to others."""
+        if not self._hearing.is_deaf:
+            self.tell(facts.HolderDied(holder.token))
 
     # --- the output log --------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lockstep.bus import InputLog, LogName, OutputLog
 from lockstep.clock import Clock, Randomness
 from lockstep.control import Beating, GroupStatus, Heartbeat, HeartbeatWatch
-from lockstep.frame import Offload, World
+from lockstep.frame import HolderWatch, Offload, World
 from lockstep.settings import Settings
 from lockstep.telemetry import Logger, MetricName, Metrics
 from lockstep_services.processor.state.engine import Engines
@@ -23,6 +23,7 @@ class Surroundings:
 
     node: str
     world: World
+    holders: HolderWatch
     settings: Settings
     clock: Clock
     randomness: Randomness
