@@ -36,7 +36,7 @@ format: $(VENV)/dev  ## lays the source out and mends what can be mended mechani
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover
+e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover or failover
 	$(BIN)/python -m tests.e2e.$(or $(SCENARIO),run) $(ARGS)
 
 chaos: $(VENV)/dev  ## random faults in real processes and servers under load; MINUTES=20 RATE= SEED= ONLY=a,b EXECUTOR=spark LIST=1 NETWORK=proxies ARGS=--lenient

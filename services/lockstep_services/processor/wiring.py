@@ -12,7 +12,7 @@ from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.frame import Context, Service, SharedThreads
 from lockstep.plan import AppPlan
 from lockstep.settings import Settings
-from lockstep_services.processor.lead.leadership import LEASE_NUDGE
+from lockstep_services.processor.lead.leasing import LEASE_NUDGE
 from lockstep_services.processor.replica.site import MakeOffload, Surroundings
 from lockstep_services.processor.runner import GroupRunner
 from lockstep_services.processor.state.engine import Engines, MakeExecutor

@@ -76,6 +76,21 @@ async def test_a_stopped_leader_hands_over_at_once(cluster_of: Start) -> None:
         assert [row.data for row in rows] == expected(10)
 
 
+async def test_a_death_is_noticed_before_the_lease_runs_out(cluster_of: Start) -> None:
+    """By the closed connection."""
+    nodes = ("coordinator", "processor-1", "processor-2", "receiver")
+    slow = {"LOCKSTEP_LEADER__LEASE_TTL_MS": "600000"}  # longer than anything waits here
+    async with cluster_of(*nodes, **slow) as cluster:
+        app = await cluster.deploy(COUNT.format(name="Death"), replicas=2)
+        await cluster.settled(app, 2)
+        await feed(cluster, app, 0, 5)
+        await cluster.published_count(app, 5)
+        await cluster.crash(await cluster.active(app))
+        await feed(cluster, app, 5, 5)
+        rows = await cluster.published_count(app, 10)
+        assert [row.data for row in rows] == expected(10)
+
+
 async def test_a_planned_hand_over(cluster_of: Start) -> None:
     """By command: the standby leads, nothing is lost or doubled."""
     nodes = ("coordinator", "processor-1", "processor-2", "receiver")

@@ -11,10 +11,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from lockstep.bus import control_subject
 from lockstep.events import Generation, UnavailableError
 from lockstep.frame import run_side_by_side, wait_set
-from lockstep.leader import Held, Lease
+from lockstep.leader import Held
 from lockstep.leader.protocol import (
     START,
     Candidate,
@@ -31,16 +30,13 @@ from lockstep.leader.protocol import (
 from lockstep.leader.protocol import instructions as todo
 from lockstep_services.processor.lead.claiming import Begun, Claims
 from lockstep_services.processor.lead.hearing import LogHearing, patience_ms
+from lockstep_services.processor.lead.leasing import AboutLease, Leasing
 from lockstep_services.processor.lead.turn import Turn
 from lockstep_services.processor.publish.publishing import Publishing
 from lockstep_services.processor.replica.replica import Replica
 
 TICK_MS: Final = 50
-LEASE_NUDGE: Final = control_subject("lease")
-"""Says which app's lease may have become free just now."""
-
 Hook = Callable[[], Awaitable[None]]
-_AboutLease = todo.AcquireLease | todo.RenewLease | todo.ReleaseLease | todo.HandOverLease
 _AboutLog = todo.ReadTail | todo.AppendClaim | todo.Publish | todo.AppendBeginning
 _AboutTerm = todo.TermBegan | todo.TermEnded
 _NO_ANSWER: Final = (facts.TailUnavailable, facts.ClaimUnknown, facts.AppendUnknown)
@@ -63,7 +59,7 @@ class Leadership:
         self._published, self._trouble = replica.published, replica.trouble
         self._publishing = publishing
         self._claims = Claims(self._site, self._running, self._published)
-        self._leases, self._holders = self._site.world.leases, self._site.holders
+        self._leasing = Leasing(self._site, self._hear_death)
         self._clock = self._site.clock
         self._leader = self._site.settings.leader
         self._log = self._site.log
@@ -86,21 +82,13 @@ class Leadership:
             ),
         )
         self._beginning: tuple[Generation, asyncio.Future[Begun]]
-        self._lease: Lease | None = None
-        self._holder: Held | None = None
-        self._lease_lane: asyncio.Queue[_AboutLease] = asyncio.Queue()
+        self._lease_lane: asyncio.Queue[AboutLease] = asyncio.Queue()
         self._log_lane: asyncio.Queue[_AboutLog] = asyncio.Queue()
         self._term_lane: asyncio.Queue[_AboutTerm] = asyncio.Queue()
         self._ready: bool | None = None
         self._deferring = False
         self._turn = Turn(self._site, self._running.wanted, self._lead)
         self._contact_ms = self._clock.monotonic_ms()
-
-    @property
-    def resource(self) -> str:
-        """What the lease is about."""
-        name = self._site.name
-        return f"processor/{name.app}/{name.group}/{name.partition}"
 
     def tell(self, fact: facts.Fact) -> None:
         """A fact for the protocol; what follows from it is put on its way."""
@@ -125,7 +113,7 @@ class Leadership:
                 self._tick, self._hearing.run, self._mind_lease, self._mind_log, self._mind_terms
             )
         finally:
-            self._holders.forget(self.resource)
+            self._leasing.forget_holder()
 
     async def end(self) -> None:
         """Leads no more and gives the lease back; `run` still runs meanwhile. Takes a lease's life
@@ -157,12 +145,7 @@ class Leadership:
     async def abandon(self) -> None:
         """After a failure: the lease goes back if that is possible, wherever the protocol was."""
         self._lead.permit = None
-        lease, self._lease = self._lease, None
-        if lease is not None:
-            try:
-                await self._leases.release(lease)
-            except UnavailableError as error:
-                self._log.info("lease left to run out", error=str(error))
+        await self._leasing.abandon()
 
     async def _until(self, *states: type[State]) -> None:
         deadline_ms = self._clock.monotonic_ms() + self._leader.lease_ttl_ms
@@ -208,52 +191,13 @@ class Leadership:
         while True:
             instruction = await self._lease_lane.get()
             try:
-                fact = await self._about_lease(instruction)
+                fact = await self._leasing.carry_out(instruction)
                 self._contact_ms = self._clock.monotonic_ms()
             except UnavailableError as error:
                 self._log.debug("lease server away", error=str(error))
                 gone = isinstance(instruction, todo.ReleaseLease | todo.HandOverLease)
                 fact = facts.LeaseGivenBack() if gone else facts.LeaseUnavailable()
             self.tell(fact)
-
-    async def _about_lease(self, instruction: _AboutLease) -> facts.Fact:
-        lease = self._lease
-        match instruction:
-            case todo.AcquireLease(instead_of):
-                return await self._acquire(instead_of)
-            case todo.RenewLease():
-                self._lease = None if lease is None else await self._leases.renew(lease)
-                if self._lease is not None:
-                    return facts.LeaseRenewed()
-                self._site.metrics.count("lockstep_lease_lost_total", resource=self.resource)
-                return facts.LeaseLost()
-            case todo.ReleaseLease():
-                self._lease = None
-                if lease is not None:
-                    await self._leases.release(lease)
-            case todo.HandOverLease(to):
-                self._lease = None
-                handed = lease is not None and await self._leases.hand_over(lease, to)
-                self._log.info("handed over", to=to, handed=handed)
-                topics, app = self._site.world.bus.topics, self._site.name.app
-                await topics.publish(LEASE_NUDGE, app.encode())
-        return facts.LeaseGivenBack()
-
-    async def _acquire(self, instead_of: str) -> facts.Fact:
-        holder = self._holder if self._holder and self._holder.token == instead_of else None
-        found = await self._leases.acquire(
-            self.resource, self._site.node,
-            ttl_ms=self._leader.lease_ttl_ms, instead_of=holder,
-        )  # fmt: skip
-        if isinstance(found, Lease):
-            self._lease, self._holder = found, None
-            self._holders.forget(self.resource)
-            if holder is not None:
-                self._log.info("the leader has died", leader=holder.holder)
-            return facts.LeaseAcquired()
-        self._lease, self._holder = None, found
-        self._holders.mind(self.resource, found, self._hear_death)
-        return facts.LeaseRefused()
 
     def _hear_death(self, holder: Held) -> None:
         """Who cannot reach the log leaves the lease to others."""
