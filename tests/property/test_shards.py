@@ -14,8 +14,9 @@ from lockstep.columns.shards import Shard
 from lockstep.events import LogEntry
 from lockstep.events.outputs import RowsOfColumns
 from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit
-from lockstep.execute.columnar.joined_shards import joined_rows, joined_snapshots
+from lockstep.execute.columnar.joined_shards import joined_rows
 from lockstep.execute.columnar.sharding import NotSharded
+from lockstep.execute.joining import joined_snapshots
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
 from tests.property.executors_model import DEFINITIONS, Apps, cut, entries, fold

@@ -1,4 +1,4 @@
-"""What the shards of an app bring, as one: rows in the reference's order, and one snapshot."""
+"""What the shards of an app bring, as one: rows in the reference's order."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from lockstep.columns.column import Index
 from lockstep.columns.order import Order, merged
 from lockstep.events.outputs import OutputColumns
 from lockstep.execute.columnar.folding import Exported, identities, numbered
-from lockstep.operators import state
-
-_TIMERS = ("app_timers", "wall_timers")
 
 
 def joined_rows(shards: Sequence[Sequence[Exported]]) -> tuple[OutputColumns, ...]:
@@ -62,38 +59,3 @@ def _arranged(orders: Sequence[Order]) -> Index:
     ties = (sorted_moments[1:] == sorted_moments[:-1]) & (owner[1:] != owner[:-1])
     # Within a part chunks stand in order, so only a moment that two parts have needs a closer look.
     return merged(orders) if ties.any() else arranged
-
-
-def joined_snapshots(snapshots: Sequence[state.Bytes]) -> bytes:
-    """One snapshot of an app from those of its shards, the first shard's first: as one executor of
-    the whole app would have made it, but for the order of instances. Raises SnapshotError."""
-    if len(snapshots) == 1:
-        return bytes(snapshots[0])
-    position, body = state.unseal(snapshots[0], keep_packed=True)
-    engine = body["engine"]
-    operators = dict(engine["operators"])
-    for snapshot in snapshots[1:]:
-        _, other = state.unseal(snapshot, keep_packed=True)
-        for path, own in other["engine"]["operators"]:
-            if not path.startswith("partition/"):
-                continue
-            if path.endswith("/instances") and path.count("/") == 2:
-                operators[path] = [*operators[path], *own]
-            else:
-                operators.setdefault(path, own)
-        for queue in _TIMERS:
-            engine[queue] += [
-                timer for timer in other["engine"][queue] if timer[2].startswith("partition/")
-            ]
-    engine["operators"] = list(operators.items())
-    _number(engine)
-    return state.seal(position, body)
-
-
-def _number(engine: dict[str, Any]) -> None:
-    """Timers of several shards have the same numbers: they get new ones in their common order."""
-    timers = [timer for queue in _TIMERS for timer in engine[queue]]
-    timers.sort(key=lambda timer: (timer[0], timer[1]))
-    for number, timer in enumerate(timers):
-        timer[1] = number + 1
-    engine["sequence"] = len(timers)

@@ -15,9 +15,9 @@ from typing import Any
 
 from lockstep.events import LogEntry, Position
 from lockstep.events.codec import EncodedEntry
-from lockstep.execute.columnar.joined_shards import joined_snapshots
 from lockstep.execute.contract import SliceResult, joined_results
 from lockstep.execute.encoding import encoded
+from lockstep.execute.joining import joined_snapshots
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX
 from lockstep.execute.spark import wire

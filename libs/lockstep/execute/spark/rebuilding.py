@@ -7,7 +7,7 @@ from typing import Any
 
 from lockstep.events import Position
 from lockstep.events.codec import EncodedEntry
-from lockstep.execute.columnar.joined_shards import joined_snapshots
+from lockstep.execute.joining import joined_snapshots
 from lockstep.execute.spark import wire
 from lockstep.operators import state
 

@@ -1,0 +1,7 @@
+"""Units of an app that is cut into groups and partitions: what each folds at a position of the
+input log, how their states join and split, and all of them in one process (see DESIGN.md)."""
+
+from lockstep.fleet.local import FleetExecutor
+from lockstep.fleet.units import Unit, units_of
+
+__all__ = ["FleetExecutor", "Unit", "units_of"]

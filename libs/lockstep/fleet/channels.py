@@ -1,0 +1,261 @@
+"""What a unit folds, position by position: its own of the input log's record, and the rows that
+other units brought at that position, in an order that is a pure function of the logs.
+
+Rows of channels stand at moments of the record (see cutting.py). At one moment they are ordered by
+clock where timers brought them, then by feed, group and partition, then as they came out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lockstep.events import Position, TickRecord
+from lockstep.events.bundles import STAYS, Bundle
+from lockstep.events.columns import EventColumns, arrow_schema, column_of
+from lockstep.events.outputs import OutputColumns, Places
+from lockstep.fleet.cutting import NONE, Cut, Cutter
+from lockstep.fleet.entries import Looked, MadeEntry
+from lockstep.fleet.shares import shares_of
+from lockstep.fleet.units import Answering, Unit
+
+Longs = npt.NDArray[np.int64]
+_IN_FRONT: Final = -1
+"""The rank of the record's own moves of the clock."""
+
+_PARTITIONS_MAX: Final = 1 << 20
+_CHUNKS_MAX: Final = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """Rows of one stream that a unit brought; their places are moments of the input log's
+    records."""
+
+    unit: Unit
+    rows: OutputColumns
+
+
+@dataclass(frozen=True, eq=False)
+class _Deliveries:
+    """One part of a bundle, and of each of its chunks where it stands; `clocks` are in force in
+    front of it."""
+
+    part: EventColumns
+    moments: Longs
+    clocks: Longs
+    numbers: Longs
+    rank: int
+    partition: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """A unit's own rows of a channel, and which of them begin a chunk."""
+
+    rows: OutputColumns
+    begins: npt.NDArray[np.bool_]
+    rank: int
+    partition: int
+
+    def bounds(self, positions: Longs) -> tuple[list[int], list[int]]:
+        """Between which places the rows of each position stand."""
+        starts = np.searchsorted(self.rows.positions, positions)
+        return starts.tolist(), np.searchsorted(self.rows.positions, positions, "right").tolist()
+
+    def delivered(self, start: int, stop: int) -> _Deliveries:
+        """The rows of one position."""
+        rows = self.rows.part(start, stop)
+        assert rows.places is not None
+        begins = np.flatnonzero(self.begins[start:stop])
+        return _Deliveries(
+            _events(rows, np.diff(np.append(begins, len(rows)))),
+            rows.places.moments[begins],
+            rows.places.clocks[begins],
+            rows.ordinals[begins],
+            self.rank,
+            self.partition,
+        )
+
+
+class Merged:
+    """Entries for a unit's executor, and where their deliveries stand in the records."""
+
+    def __init__(self, is_playback: bool) -> None:
+        self.entries: list[MadeEntry] = []
+        self._is_playback = is_playback
+        self._cuts: list[Cut | Longs] = []
+
+    def add(self, position: Position, made: Looked, stands: Cut | Longs) -> None:
+        """The next entry; `stands` has the moments of its deliveries."""
+        self.entries.append(MadeEntry(position, made))
+        self._cuts.append(stands)
+
+    def placed(self, columns: Iterable[OutputColumns]) -> list[OutputColumns]:
+        """The channels' rows that came of these entries, at moments of the records."""
+        found = [each for each in columns if len(each)]
+        if not found:
+            return []
+        positions = np.array([entry.position for entry in self.entries], np.int64)
+        moments = [each.moments if isinstance(each, Cut) else each for each in self._cuts]
+        counts = np.array([len(each) for each in moments], np.int64)
+        starts = np.cumsum(counts) - counts
+        flat = np.concatenate([*moments, NONE])
+        return [self._placed(each, positions, starts, counts, flat) for each in found]
+
+    def _placed(
+        self, rows: OutputColumns, positions: Longs, starts: Longs, counts: Longs, flat: Longs
+    ) -> OutputColumns:
+        places = rows.places
+        assert places is not None, rows.stream
+        entry = np.searchsorted(positions, rows.positions)
+        delivery, is_odd = places.moments >> 1, (places.moments & 1).astype(np.bool_)
+        # Behind the last delivery, and without any, timers stand in front.
+        inside = delivery < counts[entry]
+        stands = np.zeros(len(rows), np.int64)
+        stands[inside] = flat[(starts[entry] + delivery)[inside]]
+        before = stands & ~np.int64(1) if self._is_playback else np.zeros(len(rows), np.int64)
+        moments = np.where(is_odd, stands, before)
+        return replace(rows, places=Places(moments, places.clocks, places.chunks))
+
+
+class Merger:
+    """Makes what one unit folds. Pure: it hangs on the entries and the channels' rows alone."""
+
+    def __init__(self, unit: Unit, answering: Answering) -> None:
+        self._cutter = Cutter(unit, answering)
+        self._is_playback = unit.plan.is_playback
+        self._ranks: dict[str, int] = {}
+        for place, feed in enumerate(unit.group.feeds):
+            for writer in feed.writers:
+                self._ranks.setdefault(writer, place)
+        self._shares = {feed.stream: shares_of(unit, feed) for feed in unit.group.feeds}
+        self._nothing = _nothing(unit)
+
+    def merged(self, entries: Sequence[MadeEntry], channels: Sequence[Channel]) -> Merged:
+        """For the units' executor. `channels`: all rows of the streams that it reads, of all
+        upstream units, at the positions of the entries."""
+        found = Merged(self._is_playback)
+        positions = np.array([entry.position for entry in entries], np.int64)
+        own = [self._own(each) for each in channels if len(each.rows)]
+        bounds = [each.bounds(positions) for each in own]
+        for i, entry in enumerate(entries):
+            cut = self._cutter.cut(entry.position, entry.columns())
+            brought = [
+                each.delivered(starts[i], stops[i])
+                for each, (starts, stops) in zip(own, bounds, strict=True)
+                if starts[i] < stops[i]
+            ]
+            if brought or (cut.whole is None and cut.moves is not None):
+                found.add(entry.position, *self._together(cut, brought))
+            else:
+                made = cut.whole or cut.events or TickRecord(cut.clock_ms)
+                found.add(entry.position, made, cut)
+        return found
+
+    def _own(self, channel: Channel) -> _Rows:
+        """The unit's own rows of a channel."""
+        rows, unit = channel.rows, channel.unit
+        assert rows.places is not None, rows.stream
+        # A position has fewer chunks than this, or they would not fit into memory.
+        chunks = rows.positions * _CHUNKS_MAX + rows.places.chunks
+        begins = np.diff(chunks, prepend=-1) != 0
+        shares = self._shares[rows.stream]
+        share = None
+        if shares is not None:
+            events = _events(rows, np.ones(len(rows), np.int64))
+            share = shares(events, rows.ordinals, None if begins.all() else chunks)
+        if share is not None:
+            rows = _taken(rows, share.index)
+            begins = np.zeros(len(rows), np.bool_)
+            begins[share.starts] = True
+        rank = self._ranks[unit.group.name]
+        return _Rows(rows, begins, rank, unit.number * _PARTITIONS_MAX + unit.partition)
+
+    def _together(self, cut: Cut, brought: list[_Deliveries]) -> tuple[Looked, Longs]:
+        """(what is folded, the moments of its deliveries)."""
+        found = list(brought)
+        if cut.moves is not None:
+            moments, clocks = cut.moves
+            count = len(moments)
+            empty = replace(self._nothing, chunk_lengths=np.zeros(count, np.int32))
+            found.append(_Deliveries(empty, moments, clocks, moments, _IN_FRONT))
+        if cut.events is not None:
+            clocks = np.full(len(cut.moments), cut.clock_ms, np.int64)
+            found.append(_Deliveries(cut.events, cut.moments, clocks, cut.moments, cut.feed))
+        owner = np.repeat(np.arange(len(found)), [len(each.moments) for each in found])
+        moments = np.concatenate([each.moments for each in found])
+        clocks = np.concatenate([each.clocks for each in found])
+        if len(found) > 1:
+            order = _order(cut, found, owner, moments, clocks)
+            owner, moments, clocks = owner[order], moments[order], clocks[order]
+            # What waited for its turn stands where it was delivered, for whoever comes next.
+            moments = np.maximum.accumulate(moments)
+        is_even = moments & 1 == 0
+        given: Longs | None = None
+        if self._is_playback:
+            if cut.moves is not None:
+                given = np.where(owner == len(brought), clocks, STAYS)
+        elif is_even.any():
+            given = _rising(np.where(is_even, clocks, cut.clock_ms))
+        parts = tuple(each.part for each in found)
+        if given is None and len(parts) == 1:
+            return replace(parts[0], clock_ms=cut.clock_ms), moments
+        return Bundle(cut.clock_ms, owner.astype(np.uint16), parts, given), moments
+
+
+def _events(rows: OutputColumns, lengths: Longs) -> EventColumns:
+    """Rows as events: those do not move the clock, which their place tells."""
+    times = column_of(rows.timestamps_ms)
+    return EventColumns(rows.stream, 0, False, rows.batch, lengths.astype(np.int32), 0, times)
+
+
+def _taken(rows: OutputColumns, index: Longs) -> OutputColumns:
+    places, batch = rows.places, rows.batch
+    assert places is not None
+    return replace(
+        rows,
+        positions=rows.positions[index],
+        ordinals=rows.ordinals[index],
+        timestamps_ms=rows.timestamps_ms[index],
+        batch=batch.take(pa.array(index)) if batch.num_columns else batch,
+        places=Places(*(each[index] for each in places)),
+    )
+
+
+def _order(
+    cut: Cut, found: Sequence[_Deliveries], owner: Longs, moments: Longs, clocks: Longs
+) -> Longs:
+    numbers = np.concatenate([each.numbers for each in found])
+    ranks = np.array([each.rank for each in found], np.int64)[owner]
+    partitions = np.array([each.partition for each in found], np.int64)[owner]
+    is_even = moments & 1 == 0
+    before = np.where(is_even, clocks, 0)
+    coarse = moments
+    if cut.events is not None:
+        # A stream's receivers have a chunk one after another, and each of them all of it.
+        coarse = cut.coarse(moments)
+        before[~is_even] = np.sign(ranks - cut.feed)[~is_even]
+    return np.lexsort((numbers, partitions, ranks, moments, before, coarse))
+
+
+def _rising(clocks: Longs) -> Longs:
+    """The clocks, where they rise."""
+    highest = np.maximum.accumulate(clocks)
+    stays = np.zeros(len(clocks), np.bool_)
+    stays[1:] = highest[1:] == highest[:-1]
+    return np.where(stays, STAYS, clocks)
+
+
+def _nothing(unit: Unit) -> EventColumns:
+    """No events, of any stream that the unit has."""
+    checked = unit.plan.app.checked
+    feeds = [feed.stream for feed in unit.group.feeds]
+    name = next(each for each in (*feeds, *checked.streams, *checked.schemas))
+    batch = pa.RecordBatch.from_pylist([], schema=arrow_schema(checked.schemas[name]))
+    return EventColumns(name, 0, True, batch, np.zeros(0, np.int32), 0)

@@ -1,0 +1,103 @@
+"""Which events of a stream are a unit's, and which of them are delivered together.
+
+By key a partition gets the *runs* of its events in what was sent together: events that no event of
+another partition stands between, as value partitions cut chunks into parts; or all events of one
+key together, as `group by` has it (plan.fleet.Together).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lockstep.events.columns import EventColumns
+from lockstep.fleet.keys import NO_GROUP, KeyGroups
+from lockstep.fleet.units import Unit
+from lockstep.plan.fleet import Feed, Routing, Together
+
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """The places of a unit's events in order of delivery, and where among these each delivery
+    begins."""
+
+    index: Longs
+    starts: Longs
+
+    @property
+    def lengths(self) -> Longs:
+        """Of the deliveries."""
+        return np.diff(np.append(self.starts, len(self.index)))
+
+    @property
+    def firsts(self) -> Longs:
+        """The place of the first event of each delivery."""
+        return self.index[self.starts]
+
+
+Shares = Callable[[EventColumns, Longs, "Longs | None"], "Share | None"]
+"""A unit's share of (events, their numbers, the chunk of each; None: each is one of its own). None:
+all of them, as they were sent."""
+
+
+def shares_of(unit: Unit, feed: Feed) -> Shares | None:
+    """How a stream is cut for a unit; None: it gets all of it."""
+    count, partition = unit.group.partitions, unit.partition
+    if feed.routing is Routing.KEY:
+        is_plain = feed.together is Together.RUNS and feed.where is None
+        return None if count == 1 and is_plain else _ByKey(unit, feed)
+    if feed.routing is Routing.ALL or count == 1:
+        return None
+
+    def in_turns(events: EventColumns, numbers: Longs, chunks: Longs | None) -> Share:
+        index = np.flatnonzero(numbers % count == partition)
+        return Share(index, _runs(index, None, chunks))
+
+    return in_turns
+
+
+class _ByKey:
+    def __init__(self, unit: Unit, feed: Feed) -> None:
+        assert feed.key is not None
+        self._groups = KeyGroups(unit.plan.app, feed.stream, feed.key, feed.where)
+        self._own = unit.key_groups
+        self._by_runs = feed.together is Together.RUNS
+
+    def __call__(self, events: EventColumns, numbers: Longs, chunks: Longs | None) -> Share | None:
+        found = self._groups.of(events)
+        groups = found.groups
+        own = (groups >= self._own.start) & (groups < self._own.stop)
+        if (self._by_runs or chunks is None) and own.all():
+            return None
+        index = np.flatnonzero(own)
+        if chunks is not None and not self._by_runs:
+            return _by_keys(index, found.codes, chunks)
+        keyless = groups == NO_GROUP
+        return Share(index, _runs(index, keyless if keyless.any() else None, chunks))
+
+
+def _runs(index: Longs, keyless: npt.NDArray[np.bool_] | None, chunks: Longs | None) -> Longs:
+    """Where among the events at `index` runs begin."""
+    if chunks is None:
+        return np.arange(len(index), dtype=np.int64)
+    rank = index if keyless is None else np.cumsum(~keyless)[index]
+    begins = np.ones(len(index), np.bool_)
+    begins[1:] = (np.diff(rank) != 1) | (np.diff(chunks[index]) != 0)
+    return np.flatnonzero(begins)
+
+
+def _by_keys(index: Longs, codes: Longs, chunks: Longs) -> Share:
+    """The events of a chunk by key, in order of the first of each."""
+    if not len(index):
+        return Share(index, index)
+    together = chunks[index] * (int(codes.max()) + 2) + codes[index]
+    _, firsts, inverse = np.unique(together, return_index=True, return_inverse=True)
+    rank = firsts[inverse]
+    order = np.argsort(rank, kind="stable")
+    starts = np.flatnonzero(np.diff(rank[order], prepend=-1))
+    return Share(index[order], starts)

@@ -1,0 +1,95 @@
+"""Units: each a partition of a group, an app of its own that folds the positions of the whole
+app's input log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from lockstep.plan import AppPlan, plan_of
+from lockstep.plan.fleet import FleetPlan, GroupPlan, key_groups_of
+from lockstep.siddhiql import SiddhiQLError, check_on_demand
+
+
+@dataclass(frozen=True, eq=False)
+class UnitPlan:
+    """What all partitions of a group have in common. `app` is the plan of the group's own text."""
+
+    fleet: FleetPlan
+    group: GroupPlan
+    app: AppPlan
+
+    @property
+    def is_cut(self) -> bool:
+        """It has several partitions."""
+        return self.group.partitions > 1
+
+    @property
+    def is_playback(self) -> bool:
+        """The events' own times move the clock."""
+        return self.app.checked.is_playback
+
+    @cached_property
+    def writers(self) -> tuple[str, ...]:
+        """The groups whose output logs it reads, in the order of the fleet."""
+        names = {name for feed in self.group.feeds for name in feed.writers}
+        return tuple(group.name for group in self.fleet.groups if group.name in names)
+
+
+@dataclass(frozen=True, order=True)
+class Unit:
+    """One partition of a group; `number` is the group's place in the fleet."""
+
+    number: int
+    partition: int
+    plan: UnitPlan = field(compare=False)
+
+    @property
+    def group(self) -> GroupPlan:
+        """The group that it is a partition of."""
+        return self.plan.group
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.group.name}/{self.partition}"
+
+    @property
+    def key_groups(self) -> range:
+        """Those whose events and state are here."""
+        return key_groups_of(self.partition, self.group.partitions)
+
+
+def units_of(fleet: FleetPlan) -> tuple[Unit, ...]:
+    """All units of an app, each behind those whose streams it reads."""
+    plans = [UnitPlan(fleet, group, plan_of(group.text)) for group in fleet.groups]
+    return tuple(
+        Unit(number, partition, plan)
+        for number, plan in enumerate(plans)
+        for partition in range(plan.group.partitions)
+    )
+
+
+class Answering:
+    """Which group takes an on-demand query: the first whose app understands it; else the first of
+    all, which says what is wrong with it."""
+
+    def __init__(self, apps: tuple[AppPlan, ...]) -> None:
+        """`apps`: those of the groups, in the order of the fleet."""
+        self._apps = apps
+
+    def number_of(self, text: str) -> int:
+        """The place in the fleet of the group that takes it."""
+        for number, app in enumerate(self._apps):
+            try:
+                check_on_demand(text, app.checked)
+            except SiddhiQLError:
+                continue
+            return number
+        return 0
+
+
+def answering(units: tuple[Unit, ...]) -> Answering:
+    """Who takes on-demand queries among the units of a fleet."""
+    apps = {unit.number: unit.plan.app for unit in units}
+    return Answering(tuple(apps[number] for number in sorted(apps)))

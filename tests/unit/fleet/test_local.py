@@ -1,0 +1,76 @@
+"""All units of an app as one executor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from lockstep.events import EventsRecord, InputEvent, LogEntry, WriteRecord
+from lockstep.execute.reference.executor import ReferenceExecutor
+from lockstep.fleet.local import FleetExecutor
+from lockstep.operators.errors import SnapshotError
+from lockstep.plan import AppPlan
+from tests.unit.fleet.fleets import fleet
+
+
+def made(partitions: int) -> FleetExecutor:
+    """The fleet on the reference."""
+    return FleetExecutor(fleet(partitions), lambda plan: ReferenceExecutor(plan))
+
+
+def sent(position: int, *keys: str) -> LogEntry:
+    """Events of these keys, each sent by itself."""
+    chunks = tuple((InputEvent(position, (key, 0)),) for key in keys)
+    return LogEntry(position, EventsRecord("S", position, chunks))
+
+
+def values(rows: Sequence[Any]) -> list[tuple[int, int, Any]]:
+    """(position, ordinal, values)."""
+    return [(row.id.position, row.id.ordinal, row.data) for row in rows]
+
+
+def test_rows_have_one_numbering() -> None:
+    """Of the whole app, in the order in which one node brings them, and no channel's among them."""
+    executor = made(3)
+    found = executor.run_slice([sent(1, "1", "b", "1"), sent(2, "b")])
+    assert values(found.rows) == [
+        (1, 0, ("1", 1)),
+        (1, 1, ("b", 2)),
+        (1, 2, ("1", 4)),
+        (2, 0, ("b", 6)),
+    ]
+    assert (found.position, executor.position) == (2, 2)
+
+
+@pytest.mark.parametrize("other", [1, 2, 5])
+def test_it_goes_on_in_another_number_of_partitions(other: int) -> None:
+    """From a snapshot; counts go on where they were."""
+    executor = made(3)
+    executor.run_slice([sent(1, "1", "b", "c", "1")])
+    rescaled = made(other)
+    rescaled.restore(executor.snapshot())
+    found = rescaled.run_slice([sent(2, "1", "b", "x")])
+    assert [row.data for row in found.rows] == [("1", 8), ("b", 10), ("x", 11)]
+
+
+def test_on_demand_queries_go_where_the_table_is() -> None:
+    """Those that read and those that write; a write that nobody understands has a problem."""
+    executor = made(2)
+    executor.run_slice([sent(1, "1", "b")])
+    writes = [
+        LogEntry(2, WriteRecord("delete T on T.k == 'b'", "one", 2)),
+        LogEntry(3, WriteRecord("delete U on U.k == 'b'", "two", 3)),
+    ]
+    done, refused = executor.run_slice(writes).writes
+    assert (done.rows_changed, done.problem, refused.rows_changed) == (1, None, 0)
+    assert refused.problem is not None
+    assert executor.on_demand("from T select k, n") == [("1", 1)]
+
+
+def test_a_snapshot_of_something_else_is_refused() -> None:
+    """Of a single app, and of other groups."""
+    single: AppPlan = fleet(1).app
+    with pytest.raises(SnapshotError, match="no state of a fleet"):
+        made(2).restore(ReferenceExecutor(single).snapshot())
