@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from confluent_kafka import (
-    OFFSET_INVALID,
-    ConsumerGroupTopicPartitions,
     KafkaError,
     KafkaException,
     TopicCollection,
@@ -21,6 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # NewTopic is
 from lockstep.bus.errors import LogGoneError
 from lockstep.bus.kafka.connection import MAX_REQUEST_BYTES, Connection, one
 from lockstep.bus.kafka.errors import GONE, translated
+from lockstep.bus.kafka.marks import Marks
 from lockstep.bus.limits import BusLimits
 from lockstep.events import UnavailableError
 
@@ -64,7 +63,7 @@ class Broker:
         self.connection = connection
         self._admin = connection.admin
         self._timeout_s = max(1.0, connection.limits.publish_timeout_ms / 3_000)
-        self._group = f"{connection.address.prefix}.trimmed"
+        self._marks = Marks(connection, self._timeout_s)
 
     async def ensure(self, topic: str, config: Mapping[str, str], *, partitions: int = 1) -> None:
         """Makes the topic if it is missing; it can be written to when this returns."""
@@ -133,29 +132,15 @@ class Broker:
 
     async def trimmed(self, topic: str) -> int:
         """The offset below which everything was trimmed, or 0; its records may be there still."""
-        asked = ConsumerGroupTopicPartitions(self._group, [one(topic, OFFSET_INVALID)])
-
-        async def look() -> int:
-            futures = self._admin.list_consumer_group_offsets(
-                [asked], request_timeout=self._timeout_s
-            )
-            found = await self.connection.ask(futures, topic)
-            offsets: list[int] = [place.offset for place in found.topic_partitions]
-            return max(0, *offsets)
-
-        return await self.connection.persistently(look)
+        return await self._marks.get(topic)
 
     async def set_trimmed(self, topic: str, offset: int) -> None:
-        """Remembers it for all; nobody joins the group whose offset it is."""
-        places = ConsumerGroupTopicPartitions(self._group, [one(topic, offset)])
+        """Remembers it for all."""
+        await self._marks.put(topic, offset)
 
-        async def put() -> None:
-            futures = self._admin.alter_consumer_group_offsets(
-                [places], request_timeout=self._timeout_s
-            )
-            await self.connection.ask(futures, topic)
-
-        await self.connection.persistently(put)
+    async def close(self) -> None:
+        """Gives back what it took."""
+        await self._marks.close()
 
     async def _offset(self, topic: str, partition: int, spec: OffsetSpec) -> int:
         async def look() -> int:

@@ -113,4 +113,5 @@ class KafkaBus:
             self._spot.close(),
             *(log.close() for log in self._logs),
         )
+        await self._broker.close()
         await self._connection.close()
