@@ -9,8 +9,8 @@ from functools import partial
 from typing import Final
 
 from lockstep.bus.contract import IngressMessage
-from lockstep.bus.errors import LogFullError, RecordTooLargeError
 from lockstep.bus.kafka.broker import log_config
+from lockstep.bus.kafka.door import Door
 from lockstep.bus.kafka.ledger import World
 from lockstep.bus.kafka.live import Feed
 from lockstep.bus.kafka.names import topic_of
@@ -22,7 +22,6 @@ from lockstep.telemetry import get_logger
 
 _AHEAD_BYTES: Final = 16_777_216  # of messages that are not done
 _TIDY_EVERY_MS: Final = 2_000
-_SHARE: Final = 16
 
 
 class KafkaIngress:
@@ -35,6 +34,7 @@ class KafkaIngress:
         prefix = world.broker.connection.address.prefix
         self._messages_topic = topic_of(prefix, INGRESS_STREAM)
         self._notes_topic = topic_of(prefix, f"{INGRESS_STREAM}.notes")
+        self.door = Door(world, self._messages_topic)
         self._queue = WorkQueue(
             world.writer, self._limits.ingress_redelivery_ms, self._limits.dedup_window_ms
         )
@@ -47,8 +47,6 @@ class KafkaIngress:
         self._given: dict[int, int] = {}
         self._done: list[int] = []
         self._telling: asyncio.Task[None] | None = None
-        self._left_bytes = 0
-        self._published = (0, 0)  # messages and their bytes
 
     async def make(self) -> None:
         """The topics are there when this returns."""
@@ -59,26 +57,7 @@ class KafkaIngress:
     async def publish(
         self, app: str, stream: str, payload: bytes, *, headers: Mapping[str, str] | None = None
     ) -> None:
-        await self.put(ingress_subject(app, stream), payload, headers)
-
-    async def put(self, subject: str, payload: bytes, headers: Mapping[str, str] | None) -> None:
-        """As `publish`."""
-        limit_bytes = self._limits.max_message_bytes
-        if len(payload) > limit_bytes:
-            raise RecordTooLargeError(len(payload), limit_bytes, where=subject)
-        async with self._world.in_flight.passing(len(payload)):
-            if self._left_bytes < len(payload):
-                await self._look(len(payload))
-            self._left_bytes -= len(payload)
-            count, size_bytes = self._published
-            self._published = count + 1, size_bytes + len(payload)
-            await self._broker.connection.send(
-                self._messages_topic,
-                payload,
-                where=subject,
-                headers=[(name, value.encode()) for name, value in (headers or {}).items()],
-                key=subject.encode(),
-            )
+        await self.door.put(ingress_subject(app, stream), payload, headers)
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[IngressMessage]:
         await self._open()
@@ -201,31 +180,19 @@ class KafkaIngress:
                 continue
             known = (first, note)
             try:
-                await self._forget(first, note)
+                await _forget(self._world, self._messages_topic, self._notes_topic, first, note)
             except UnavailableError as error:
                 get_logger().debug("bus error", error=str(error))
 
-    async def _forget(self, first: int, note: int) -> None:
-        broker, messages, notes = self._broker, self._messages_topic, self._notes_topic
-        await broker.set_trimmed(messages, first)
-        await broker.set_trimmed(notes, note)
-        window_ms = self._limits.dedup_window_ms
-        recent = await broker.since(messages, self._world.clock.now_ms() - window_ms)
-        first = first if recent is None else min(first, recent)
-        if first > await broker.low(messages):
-            await broker.drop(messages, first)
-        if note > await broker.low(notes):
-            await broker.drop(notes, note)
 
-    async def _look(self, size_bytes: int) -> None:
-        """How much may be added before looking again, if the others' messages are like ours."""
-        broker, topic = self._broker, self._messages_topic
-        start = max(await broker.low(topic), await broker.trimmed(topic))
-        count, sent_bytes = self._published
-        mean_bytes = (sent_bytes + size_bytes) // (count + 1)
-        held_bytes = (await broker.end(topic) - start) * mean_bytes
-        limit_bytes = self._limits.ingress_max_bytes
-        if held_bytes + size_bytes > limit_bytes:
-            raise LogFullError(topic, limit_bytes)
-        free_bytes = limit_bytes - held_bytes
-        self._left_bytes = min(free_bytes, max(size_bytes, limit_bytes // _SHARE))
+async def _forget(world: World, messages: str, notes: str, first: int, note: int) -> None:
+    broker = world.broker
+    await broker.set_trimmed(messages, first)
+    await broker.set_trimmed(notes, note)
+    window_ms = broker.connection.limits.dedup_window_ms
+    recent = await broker.since(messages, world.clock.now_ms() - window_ms)
+    first = first if recent is None else min(first, recent)
+    if first > await broker.low(messages):
+        await broker.drop(messages, first)
+    if note > await broker.low(notes):
+        await broker.drop(notes, note)

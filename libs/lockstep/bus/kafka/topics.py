@@ -44,7 +44,7 @@ class KafkaTopics:
     ) -> bool:
         """See the contract; ingress.> alone is kept."""
         if matches(INGRESS_ALL, subject):
-            await self._ingress.put(subject, payload, headers)
+            await self._ingress.door.put(subject, payload, headers)
             return True
         limit_bytes = self._limits.max_message_bytes
         if len(payload) > limit_bytes:
