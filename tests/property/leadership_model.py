@@ -474,7 +474,7 @@ def main() -> None:
         Budget(lease_ends=1, lost_answers=1),
         Budget(lost_answers=1, hand_overs=1, lease_outages=1),
         Budget(crashes=1, lost_answers=1, lease_outages=1),
-        Budget(deaths=2, lost_answers=1),
+        Budget(deaths=1, lost_answers=1),
     ):
         found = explore(budget)
         print(budget, f"worlds={found.worlds} stuck={len(found.stuck)}")

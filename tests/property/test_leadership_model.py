@@ -16,8 +16,6 @@ BUDGETS = [
     Budget(lost_answers=1, lease_outages=1),
     Budget(hand_overs=1),
     Budget(deaths=1),
-    Budget(deaths=1, lost_answers=1),
-    Budget(deaths=1, crashes=1),
     Budget(unready=1),
     Budget(unready=2),
 ]
