@@ -103,7 +103,7 @@ def encode_record(
     if isinstance(record, OutputRecord):
         return _encode_output(record, schemas or {})
     if isinstance(record, TickRecord):
-        return assembled(Kind.TICK, TickHeader(record.clock_ms))
+        return assembled(Kind.TICK, TickHeader(record.clock_ms, record.layout))
     if isinstance(record, WriteRecord):
         header = WriteHeader(record.text, record.request_id, record.clock_ms)
         return assembled(Kind.WRITE, header)
@@ -199,6 +199,12 @@ class EncodedEntry:
         return self._opened[0]
 
     @property
+    def layout(self) -> int:
+        """The layout whose units go on behind it; 0 for nearly all records."""
+        header = self.header
+        return header.layout if isinstance(header, TickHeader) else 0
+
+    @property
     def is_write(self) -> bool:
         """Whether it is a WriteRecord."""
         return isinstance(self.header, WriteHeader)
@@ -249,7 +255,7 @@ def _bundle(header: BundleHeader, body: pa.Buffer) -> Bundle:
 
 def _columns(header: InputHeader, body: pa.Buffer) -> EventColumns | TickRecord | WriteRecord:
     if isinstance(header, TickHeader):
-        return TickRecord(header.clock_ms)
+        return TickRecord(header.clock_ms, header.layout)
     if isinstance(header, WriteHeader):
         return WriteRecord(header.text, header.request_id, header.clock_ms)
     return _events(header, body)

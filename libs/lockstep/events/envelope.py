@@ -73,9 +73,10 @@ class EventsHeader(msgspec.Struct, array_like=True, frozen=True):
 
 
 class TickHeader(msgspec.Struct, array_like=True, frozen=True):
-    """Of a TickRecord."""
+    """Of a TickRecord; earlier releases know no `layout`, and read over it."""
 
     clock_ms: int
+    layout: int = 0
 
 
 class WriteHeader(msgspec.Struct, array_like=True, frozen=True):

@@ -43,9 +43,14 @@ class EventsRecord:
 
 @dataclass(frozen=True, slots=True)
 class TickRecord:
-    """Time passed and nothing happened: timers due up to `clock_ms` fire (design invariant 1)."""
+    """Time passed and nothing happened: timers due up to `clock_ms` fire (design invariant 1).
+
+    `layout`: behind this record the units of that layout of the app go on, and those of earlier
+    ones end; 0: they go on as they are.
+    """
 
     clock_ms: int
+    layout: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,26 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Former:
+    """The layout that an app goes over from: what it was cut from, into how many partitions, and
+    its number."""
+
+    text: str
+    version: str
+    parallel: int
+    layout: int
+    life: Life
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """The desired state of one app. `version` is the SHA-256 of the text; `settings` are what was
-    given with it."""
+    given with it.
+
+    `parallel`: into how many partitions its groups are cut; 0: it runs as one unit, in the app's
+    own logs. `layout`: the life in which the units of today were made, whose logs bear it; 0 for
+    one unit. `former`: the layout before, which goes on until the units of this one have begun.
+    """
 
     app: str
     text: str
@@ -49,6 +66,9 @@ class Deployment:
     updated_ms: int
     settings: Mapping[str, str] = field(default_factory=dict)
     origin: Origin = Origin()
+    parallel: int = 0
+    layout: int = 0
+    former: Former | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,10 @@ def may_follow(new: Deployment, present: Deployment | None, removed: Removed | N
 
 def as_removed(last: Deployment, *, purged: bool) -> Removed:
     """What is kept of an undeployed app."""
-    return Removed(replace(last, text="", settings={}, origin=Origin()) if purged else last, purged)
+    if not purged:
+        return Removed(last, purged=False)
+    gone = replace(last, text="", settings={}, origin=Origin(), parallel=0, layout=0, former=None)
+    return Removed(gone, purged=True)
 
 
 def newest_first(revisions: Sequence[Revision]) -> list[Revision]:

@@ -6,14 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
+
 from lockstep.events import Life
-from lockstep.store.contract import Deployment, Origin, Removed, Restoration
+from lockstep.store.contract import Deployment, Former, Origin, Removed, Restoration
 
 _POSITION: Final = "origin_position"
 _LOGS_SINCE: Final = "logs_since_ms"
 _REVISION: Final = "restore_revision"
 _NUMBER: Final = "restore_generation"
-OWN_SETTINGS: Final = frozenset({_POSITION, _LOGS_SINCE, _REVISION, _NUMBER})
+_PARALLEL: Final = "parallel"
+_LAYOUT: Final = "layout"
+_FORMER: Final = "former_layout"
+OWN_SETTINGS: Final = frozenset(
+    {_POSITION, _LOGS_SINCE, _REVISION, _NUMBER, _PARALLEL, _LAYOUT, _FORMER}
+)
 """Stored among an app's settings: nobody else may give them."""
 
 
@@ -33,7 +40,7 @@ class StoredDeployment:
     @classmethod
     def of(cls, one: Deployment) -> StoredDeployment:
         """As it is stored."""
-        settings = {**one.settings, **_own(one.origin)}
+        settings = {**one.settings, **_own(one.origin), **_cut(one)}
         return cls(
             one.app, one.text, one.version, one.life.number, one.replicas, one.life.deployed_ms,
             one.updated_ms, settings,
@@ -45,9 +52,13 @@ class StoredDeployment:
         settings = {key: value for key, value in self.settings.items() if key not in OWN_SETTINGS}
         life = Life(self.created_ms, self.generation)
         origin = _origin(self.settings, self.created_ms)
+        former = self.settings.get(_FORMER)
         return Deployment(
             self.app, self.text, self.version, life, self.replicas, self.updated_ms, settings,
             origin,
+            parallel=int(self.settings.get(_PARALLEL, "0")),
+            layout=int(self.settings.get(_LAYOUT, "0")),
+            former=None if former is None else msgspec.json.decode(former, type=Former),
         )  # fmt: skip
 
 
@@ -67,6 +78,18 @@ class StoredRemoved:
     def removed(self) -> Removed:
         """What is stored."""
         return Removed(self.deployment.deployment, self.purged)
+
+
+def _cut(one: Deployment) -> dict[str, str]:
+    """Nothing for an app that runs as one unit."""
+    cut = {}
+    if one.parallel:
+        cut[_PARALLEL] = str(one.parallel)
+    if one.layout:
+        cut[_LAYOUT] = str(one.layout)
+    if one.former is not None:
+        cut[_FORMER] = msgspec.json.encode(one.former).decode()
+    return cut
 
 
 def _own(origin: Origin) -> dict[str, str]:
