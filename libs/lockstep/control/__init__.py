@@ -1,7 +1,9 @@
 """The control plane: which apps are deployed, who lives, and what services ask of each other."""
 
-from lockstep.control.catalogue import AppView, Catalogue
+from lockstep.control.catalogue import Catalogue
+from lockstep.control.gathering import Gathering
 from lockstep.control.heartbeats import Beating, HeartbeatWatch, send_heartbeat
+from lockstep.control.marks import Mark, MarkWatch, send_mark
 from lockstep.control.messages import (
     DEPLOYMENTS_CHANGED,
     Command,
@@ -19,6 +21,15 @@ from lockstep.control.messages import (
     redelivery_subject,
     snapshot_subject,
 )
+from lockstep.control.units import (
+    AppView,
+    UnitView,
+    group_and_layout,
+    place_of,
+    unit_key,
+    unit_label,
+    view_of,
+)
 
 __all__ = [
     "DEPLOYMENTS_CHANGED",
@@ -27,18 +38,28 @@ __all__ = [
     "Catalogue",
     "Command",
     "CommandAnswer",
+    "Gathering",
     "GroupStatus",
     "Heartbeat",
     "HeartbeatWatch",
+    "Mark",
+    "MarkWatch",
     "OnDemandAnswer",
     "OnDemandQuestion",
     "Redelivered",
     "Redelivery",
     "SinkStatus",
+    "UnitView",
     "command_subject",
+    "group_and_layout",
     "log_of",
+    "place_of",
     "question_subject",
     "redelivery_subject",
     "send_heartbeat",
+    "send_mark",
     "snapshot_subject",
+    "unit_key",
+    "unit_label",
+    "view_of",
 ]

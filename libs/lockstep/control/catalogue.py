@@ -8,75 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from lockstep.bus import LogName, Topics
+from lockstep.bus import Topics
 from lockstep.clock import Clock
-from lockstep.control.messages import DEPLOYMENTS_CHANGED, log_of
-from lockstep.events import Life, StreamSchema
+from lockstep.control.messages import DEPLOYMENTS_CHANGED
+from lockstep.control.units import AppView, view_of
 from lockstep.frame import Context, Offload, Tasks, wait_set
-from lockstep.plan import AppPlan, Plans
-from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast
+from lockstep.plan import Plans
+from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import Deployment, Deployments
 from lockstep.telemetry import Logger
-
-
-@dataclass(frozen=True)
-class AppView:
-    """A deployed app: its desired state and what its text means."""
-
-    deployment: Deployment
-    plan: AppPlan
-
-    @property
-    def name(self) -> str:
-        """The app's name."""
-        return self.deployment.app
-
-    def is_same_app(self, other: Deployment) -> bool:
-        """Of the same text, and never undeployed for another one or purged in between: who follows
-        its logs by its plan goes on."""
-        one = self.deployment
-        return one.version == other.version and self.is_of(other.life)
-
-    def is_of(self, life: Life) -> bool:
-        """Of that app, whatever its text is now: one that was undeployed since is another."""
-        return self.deployment.life.deployed_ms == life.deployed_ms
-
-    @property
-    def log(self) -> LogName:
-        """Its input and output log."""
-        return log_of(self.deployment)
-
-    @property
-    def streams(self) -> dict[str, StreamSchema]:
-        """Streams that events can be sent to, by name."""
-        return {name: self.plan.schemas[name] for name in self.plan.inputs}
-
-    @property
-    def exported(self) -> dict[str, StreamSchema]:
-        """Streams whose events stand in the output log, by name."""
-        return {name: self.plan.schemas[name] for name in self.plan.exported}
-
-    @property
-    def stored(self) -> dict[str, StreamSchema]:
-        """Tables whose changes stand in the output log, by name."""
-        return {name: self.plan.schemas[name] for name in self.plan.stored}
-
-    @property
-    def checked(self) -> CheckedApp:
-        """The checked app."""
-        return self.plan.checked
-
-    def definition(self, name: str) -> ast.StreamDefinition | ast.TableDefinition | None:
-        """The definition of a stream or table (also of a stored aggregation's), or None for an
-        inferred stream."""
-        for one in self.checked.app.definitions:
-            if isinstance(one, ast.StreamDefinition | ast.TableDefinition) and one.name == name:
-                return one
-        return self.checked.bucket_tables.get(name)
-
 
 FOLLOW_LIMIT_MS: Final = 5_000
 """After so long followers look again, though nothing is known to have changed."""
@@ -140,9 +82,9 @@ class Catalogue:
         """All apps by name."""
         return [self._views[name] for name in sorted(self._views)]
 
-    def nodes(self, app: str) -> tuple[str, ...]:
-        """The processors that shall carry an app, the preferred leader first."""
-        return self._placements.get(app, ())
+    def nodes(self, unit: str) -> tuple[str, ...]:
+        """The processors that shall carry a unit (`AppView.key`), the preferred leader first."""
+        return self._placements.get(unit, ())
 
     async def find(self, app: str) -> AppView | None:
         """The app; looks into the store when it is not known yet."""
@@ -190,13 +132,12 @@ class Catalogue:
 
     async def _view(self, deployment: Deployment) -> AppView | None:
         known = self._views.get(deployment.app)
-        if known is not None and known.is_same_app(deployment):
+        if known is not None and known.is_same_app(deployment) and not deployment.layout:
             return AppView(deployment, known.plan)
         if self._refused.get(deployment.app) == deployment.version:
             return None
         try:
-            plan = await self._offload.run(lambda: self._plans.of(deployment.text))
-            return AppView(deployment, plan)
+            return await self._offload.run(lambda: view_of(deployment, self._plans))
         except SiddhiQLError as error:
             # A coordinator of a newer release may have let it in; this one cannot carry it.
             self._refused[deployment.app] = deployment.version

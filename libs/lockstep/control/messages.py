@@ -19,23 +19,23 @@ DEPLOYMENTS_CHANGED: Final = control_subject("deployments")
 
 
 def log_of(deployment: Deployment) -> LogName:
-    """The logs of a deployed app, of its one group and partition."""
+    """The app's own logs: its input log, and its output log where it is one unit."""
     return LogName(deployment.app, since_ms=deployment.origin.logs_since_ms)
 
 
-def question_subject(app: str) -> str:
-    """Where the leader of an app answers on-demand queries."""
-    return control_subject("query", app)
+def question_subject(unit: str) -> str:
+    """Where the leader of a unit (`AppView.key`) answers on-demand queries."""
+    return control_subject("query", unit)
 
 
-def command_subject(app: str) -> str:
-    """Where the leader of an app takes commands (hand over, snapshot)."""
-    return control_subject("command", app)
+def command_subject(unit: str) -> str:
+    """Where the leader of a unit takes commands (hand over, snapshot)."""
+    return control_subject("command", unit)
 
 
-def snapshot_subject(app: str, node: str) -> str:
+def snapshot_subject(unit: str, node: str) -> str:
     """Where a replica takes a revision for its leader."""
-    return control_subject("snapshot", app, node)
+    return control_subject("snapshot", unit, node)
 
 
 def redelivery_subject(app: str) -> str:

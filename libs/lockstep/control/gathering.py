@@ -1,0 +1,172 @@
+"""The output logs of several units, read side by side: rows up to a position that all have settled.
+
+What is given out is a pure function of the logs. When it is given out hangs on marks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from lockstep.bus import Bus, LogName, OutputEntry, OutputLog
+from lockstep.clock import Clock
+from lockstep.control.marks import Mark, MarkWatch
+from lockstep.events import OutputRecord, Position
+from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns, joined
+from lockstep.frame import run_side_by_side, wait_set
+
+READ_MAX_RECORDS: Final = 256
+READ_MAX_BYTES: Final = 4_194_304
+READ_WAIT_MS: Final = 500
+FULL_WAIT_MS: Final = 100
+
+
+@dataclass
+class _Reading:
+    """One log: what was read of it and nobody has taken."""
+
+    name: LogName
+    sequence: int = 0
+    held: deque[tuple[Position, RowsOfColumns]] = field(default_factory=deque)
+    held_rows: int = 0
+
+
+class Gathering:
+    """`run` in a task. Rows of positions behind `after`, of `streams` (None: of all of them).
+
+    `moved` rings when more is complete. At most `max_rows` of each log are held: who does not take
+    them slows the reading down.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        logs: Sequence[LogName],
+        clock: Clock,
+        *,
+        after: Position,
+        max_rows: int,
+        streams: frozenset[str] | None = None,
+    ) -> None:
+        self._bus = bus
+        self._clock = clock
+        self._streams = streams
+        self._max_rows = max_rows
+        self._after = after
+        self._readings = [_Reading(name) for name in logs]
+        self._marks = MarkWatch(bus.topics, logs[0].app)
+        self._space = asyncio.Event()
+        self.moved = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until cancelled; UnavailableError when the bus is away."""
+        readers = [partial(self._read, one) for one in self._readings]
+        await run_side_by_side(self._marks.run, self._hear, *readers)
+
+    @property
+    def complete_to(self) -> Position:
+        """Up to which position all rows of all logs are here, or were taken."""
+        return min(self._marks.settled(one.name, one.sequence) for one in self._readings)
+
+    def sequences(self) -> dict[LogName, int]:
+        """How far each log was read."""
+        return {one.name: one.sequence for one in self._readings}
+
+    def know(self, name: LogName, position: Position, sequence: int) -> None:
+        """Of a log that has ended: its records up to `sequence` hold all up to `position`."""
+        mark = Mark(name.app, name.group, name.partition, name.since_ms, position, sequence)
+        self._marks.take(mark)
+
+    def take(self, up_to: Position) -> list[RowsOfColumns]:
+        """The rows of each log, in the order of the logs, that nobody has taken and whose positions
+        are `up_to` or smaller."""
+        taken = [self._take(one, up_to) for one in self._readings]
+        self._space.set()
+        return taken
+
+    def _take(self, reading: _Reading, up_to: Position) -> RowsOfColumns:
+        parts: list[RowsOfColumns] = []
+        held = reading.held
+        while held and held[0][0] <= up_to:
+            parts.append(held.popleft()[1])
+        if held:
+            last, rows = held[0]
+            count = _rows_to(rows, up_to)
+            if count:
+                parts.append(rows[:count])
+                held[0] = (last, rows[count:])
+        reading.held_rows -= sum(map(len, parts))
+        return joined(parts) if parts else NO_ROWS
+
+    async def _hear(self) -> None:
+        while True:
+            await self._marks.moved.wait()
+            self._marks.moved.clear()
+            self.moved.set()
+
+    async def _read(self, reading: _Reading) -> None:
+        log = await self._bus.output_log(reading.name)
+        reading.sequence = await before_position(log, self._after)
+        while True:
+            if reading.held_rows >= self._max_rows:
+                self._space.clear()
+                await wait_set(self._space, self._clock, FULL_WAIT_MS)
+                continue
+            entries = await log.read(
+                reading.sequence,
+                max_records=READ_MAX_RECORDS,
+                max_bytes=READ_MAX_BYTES,
+                wait_ms=READ_WAIT_MS,
+            )
+            if entries:
+                self._keep(reading, entries)
+
+    def _keep(self, reading: _Reading, entries: Sequence[OutputEntry]) -> None:
+        for entry in entries:
+            if not isinstance(entry.record, OutputRecord) or not entry.record.rows:
+                continue
+            rows = in_columns(entry.record.rows)
+            last = max(int(each.positions[-1]) for each in rows.columns)
+            if self._streams is not None:
+                rows = RowsOfColumns(each for each in rows.columns if each.stream in self._streams)
+            rows = rows[_rows_to(rows, self._after) :]
+            if rows:
+                reading.held.append((last, rows))
+                reading.held_rows += len(rows)
+        reading.sequence = entries[-1].sequence
+        self.moved.set()
+
+
+def _rows_to(rows: RowsOfColumns, position: Position) -> int:
+    """How many rows are of this position or an earlier one."""
+    return sum(int(each.positions.searchsorted(position, side="right")) for each in rows.columns)
+
+
+async def before_position(log: OutputLog, position: Position) -> int:
+    """The sequence behind which all rows of later positions stand; found in steps of halves."""
+    if position <= 0:
+        return 0
+    low, high = 0, (await log.tail()).sequence
+    while low < high:
+        middle = (low + high) // 2
+        found = await log.read(middle, max_records=1, max_bytes=READ_MAX_BYTES, wait_ms=0)
+        first = await _first_position(log, found)
+        if first is not None and first <= position:
+            low = max(middle + 1, found[0].sequence)
+        else:
+            high = middle
+    return max(0, low - 1)
+
+
+async def _first_position(log: OutputLog, found: Sequence[OutputEntry]) -> Position | None:
+    """Of the first record with rows from here on; None when there is none."""
+    while found:
+        entry = found[0]
+        if isinstance(entry.record, OutputRecord) and entry.record.rows:
+            return min(int(each.positions[0]) for each in in_columns(entry.record.rows).columns)
+        found = await log.read(entry.sequence, max_records=1, max_bytes=READ_MAX_BYTES, wait_ms=0)
+    return None
