@@ -6,21 +6,22 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from aiohttp import web
 
 from lockstep.bus import Bus
-from lockstep.control import Command, CommandAnswer, HeartbeatWatch, command_subject
+from lockstep.control import Command, CommandAnswer, HeartbeatWatch, command_subject, unit_label
 from lockstep.events import Fault, UnavailableError
 from lockstep.frame import Problem
+from lockstep.plan.fleet import KEY_GROUPS
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import StoredDeployment
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.preview import preview
-from lockstep_services.coordinator.status import app_status, nodes_json
+from lockstep_services.coordinator.status import app_status, nodes_json, nodes_of
 
 COMMAND_TIMEOUT_MS = 20_000
 RETRY_AFTER_MS = 1_000
@@ -29,6 +30,7 @@ RETRY_AFTER_MS = 1_000
 class _Deploy(msgspec.Struct):
     text: str
     settings: dict[str, str] = {}
+    parallel: Annotated[int, msgspec.Meta(ge=1, le=KEY_GROUPS)] | None = None
 
 
 class _Text(msgspec.Struct):
@@ -77,7 +79,8 @@ class Api:
                 "version": one.version,
                 "generation": one.life.number,
                 "replicas": one.replicas,
-                "nodes": list(placements.get(one.app, ())),
+                "units": len(await self._desired.layouts.units(one)),
+                "nodes": nodes_of(await self._desired.layouts.units(one), placements),
                 "updated_ms": one.updated_ms,
             }
             for one in await self._desired.list()
@@ -86,13 +89,15 @@ class Api:
 
     async def _deploy(self, request: web.Request) -> web.Response:
         body = await read_body(request, _Deploy)
-        found = await self._desired.deploy(body.text, body.settings)
+        found = await self._desired.deploy(body.text, body.settings, body.parallel)
         one = found.deployment
         answer = {
             "app": one.app,
             "version": one.version,
             "generation": one.life.number,
             "replicas": one.replicas,
+            "units": len(await self._desired.layouts.units(one)),
+            "layout": one.layout,
             "created": found.created,
             "changed": found.changed,
         }
@@ -121,8 +126,10 @@ class Api:
 
     async def _status(self, request: web.Request) -> web.Response:
         one = await self._desired.get(request.match_info["app"])
-        nodes = (await self._desired.placements()).get(one.app, ())
-        return web.json_response(app_status(one, nodes, self._watch))
+        units = await self._desired.layouts.units(one)
+        return web.json_response(
+            app_status(one, units, await self._desired.placements(), self._watch)
+        )
 
     async def _nodes(self, _request: web.Request) -> web.Response:
         return web.json_response({"nodes": nodes_json(self._watch)})
@@ -168,21 +175,23 @@ class Api:
 
     async def _command(self, request: web.Request, command: Command) -> web.Response:
         one = await self._desired.get(request.match_info["app"])
-        answer = await ask_leader(self._bus, one.app, command)
-        return web.json_response({"app": one.app, "message": answer.message})
+        units = await self._desired.layouts.units(one)
+        answers = [await ask_leader(self._bus, unit, command) for unit in units]
+        told = "; ".join(dict.fromkeys(answer.message for answer in answers))
+        return web.json_response({"app": one.app, "message": told})
 
 
-async def ask_leader(bus: Bus, app: str, command: Command) -> CommandAnswer:
+async def ask_leader(bus: Bus, unit: str, command: Command) -> CommandAnswer:
     """A command that was carried out. Problem 503 when nobody leads the app or what the command
     needs is away, 409 for what the caller can mend, 500 for a defect.
     """
     try:
         raw = await bus.topics.request(
-            command_subject(app), msgspec.json.encode(command), timeout_ms=COMMAND_TIMEOUT_MS
+            command_subject(unit), msgspec.json.encode(command), timeout_ms=COMMAND_TIMEOUT_MS
         )
     except UnavailableError as error:
         raise Problem(
-            HTTPStatus.SERVICE_UNAVAILABLE, f"no processor leads '{app}' right now",
+            HTTPStatus.SERVICE_UNAVAILABLE, f"no processor leads {unit_label(unit)} right now",
             retry_after_ms=RETRY_AFTER_MS,
         ) from error  # fmt: skip
     answer = msgspec.json.decode(raw, type=CommandAnswer)

@@ -12,16 +12,18 @@ from http import HTTPStatus
 from typing import Final
 from weakref import WeakValueDictionary
 
-from lockstep.bus import Bus, LogName
+from lockstep.bus import Bus
 from lockstep.clock import Clock
-from lockstep.control import DEPLOYMENTS_CHANGED, log_of
+from lockstep.control import DEPLOYMENTS_CHANGED
 from lockstep.execute.reference.rehearsal import rehearse
 from lockstep.frame import Offload, Problem
 from lockstep.plan import AppPlan, Plans
+from lockstep.plan.fleet import fleet_of
 from lockstep.settings import CoordinatorSettings
 from lockstep.store import OWN_SETTINGS, Deployment, Restoration, Stale, Store, Written
 from lockstep.telemetry import Logger
 from lockstep_services.coordinator.app_logs import AppLogs
+from lockstep_services.coordinator.layouts import Layouts
 
 MAX_ATTEMPTS: Final = 3
 MAX_TEXT_BYTES: Final = 1_000_000
@@ -35,6 +37,30 @@ class Deployed:
     deployment: Deployment
     created: bool
     changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What somebody wants deployed."""
+
+    plan: AppPlan
+    text: str
+    version: str
+    settings: Mapping[str, str]
+    parallel: int | None
+
+    def parallel_after(self, before: Deployment | None) -> int:
+        """What was given, else what it was: a new text alone does not move keys."""
+        if self.parallel is not None:
+            return self.parallel
+        return 0 if before is None else before.parallel
+
+    def is_met_by(self, before: Deployment) -> bool:
+        """Nothing is to be changed."""
+        alike = before.version == self.version and before.settings == self.settings
+        if before.layout == 0 and self.parallel in (None, 1):
+            return alike
+        return alike and before.parallel == self.parallel_after(before)
 
 
 class Epoch:
@@ -70,7 +96,9 @@ class DesiredState:
         offload: Offload,
         plans: Plans,
         logs: AppLogs,
+        layouts: Layouts,
     ) -> None:
+        self.layouts = layouts
         self._offload = offload
         self._plans = plans
         self._logs = logs
@@ -82,25 +110,32 @@ class DesiredState:
         self._epoch = epoch
         self._log = log
 
-    async def deploy(self, text: str, settings: Mapping[str, str]) -> Deployed:
-        """Deploys or replaces; SiddhiQLError for an invalid text, Problem when it raced."""
-        plan = await self.plan(text)
-        version = version_of(text)
-        settings = {key: value for key, value in settings.items() if key not in OWN_SETTINGS}
-        async with self._one_at_a_time(plan.name):
-            return await self._deploy(plan, text, version, settings)
-
-    async def _deploy(
-        self, plan: AppPlan, text: str, version: str, settings: Mapping[str, str]
+    async def deploy(
+        self, text: str, settings: Mapping[str, str], parallel: int | None = None
     ) -> Deployed:
+        """Deploys or replaces; SiddhiQLError for an invalid text, Problem when it raced.
+
+        `parallel`: into how many partitions the app is cut; None: as before, else as the text says.
+        """
+        plan = await self.plan(text)
+        settings = {key: value for key, value in settings.items() if key not in OWN_SETTINGS}
+        wish = _Wish(plan, text, version_of(text), settings, parallel)
+        await self._offload.run(lambda: fleet_of(plan, parallel))  # refused here, not later
+        async with self._one_at_a_time(plan.name):
+            return await self._deploy(wish)
+
+    async def _deploy(self, wish: _Wish) -> Deployed:
+        plan = wish.plan
         for _ in range(MAX_ATTEMPTS):
             before = await self._store.deployments.get(plan.name)
-            if before is not None and _same(before, version, settings):
+            if before is not None and wish.is_met_by(before):
                 return Deployed(before, created=False, changed=False)
-            deployment = await self._next(plan, text, version, settings, before)
+            deployment = await self._next(wish, before)
             outcome = await self._store.deployments.put(deployment, epoch=self._epoch.number)
             if isinstance(outcome, Written):
-                self._log.info("deployed", app=plan.name, version=version[:12])
+                self._log.info("deployed", app=plan.name, version=wish.version[:12])
+                if deployment.layout:
+                    await self.layouts.announce(deployment)
                 await self.nudge()
                 return Deployed(deployment, created=before is None, changed=True)
             self._pass_over(outcome)
@@ -110,6 +145,11 @@ class DesiredState:
         """Wants the app to go on with a revision's state, as a next generation; Problem."""
         for _ in range(MAX_ATTEMPTS):
             before = await self.get(app)
+            if before.layout:
+                raise Problem(
+                    HTTPStatus.CONFLICT, f"'{app}' runs in several units, which cannot be restored",
+                    hint="deploy the text that you want to go on with",
+                )  # fmt: skip
             life = before.life.next
             origin = replace(before.origin, restoration=Restoration(revision, life))
             deployment = replace(before, life=life, updated_ms=self._clock.now_ms(), origin=origin)
@@ -171,10 +211,9 @@ class DesiredState:
             raise Problem(HTTPStatus.NOT_FOUND, f"no app named '{app}' is deployed")
         return found
 
-    async def log_of(self, app: str) -> LogName | None:
-        """Its logs, also while it is not deployed; None when there are none."""
-        found = await self._store.deployments.get(app) or await self._logs.kept(app)
-        return None if found is None else log_of(found)
+    async def known(self, app: str) -> Deployment | None:
+        """What is deployed of that name, or what is kept of it while it is not."""
+        return await self._store.deployments.get(app) or await self._logs.kept(app)
 
     async def placements(self) -> Mapping[str, Sequence[str]]:
         return await self._store.deployments.placements()
@@ -183,34 +222,29 @@ class DesiredState:
         """Tells everybody to look."""
         await self._bus.topics.publish(DEPLOYMENTS_CHANGED, b"")
 
-    async def _next(
-        self,
-        plan: AppPlan,
-        text: str,
-        version: str,
-        settings: Mapping[str, str],
-        before: Deployment | None,
-    ) -> Deployment:
-        now_ms = self._clock.now_ms()
+    async def _next(self, wish: _Wish, before: Deployment | None) -> Deployment:
+        plan, now_ms = wish.plan, self._clock.now_ms()
         if before is None:
             removed = await self._logs.removed(plan.name)
             kept = None if removed is None else removed.kept
-            if kept is not None and kept.version == version:
+            if kept is not None and kept.version == wish.version:
                 before = kept  # the same app again: it goes on as it was
         if before is None:
             life, origin = await self._logs.found_by(plan.name, removed, now_ms)
         else:
             life, origin = before.life.next, before.origin
-        return Deployment(
+        deployment = Deployment(
             app=plan.name,
-            text=text,
-            version=version,
+            text=wish.text,
+            version=wish.version,
             life=life,
-            replicas=replicas_of(plan, settings, self._settings.replicas),
+            replicas=replicas_of(plan, wish.settings, self._settings.replicas),
             updated_ms=now_ms,
-            settings=settings,
+            settings=wish.settings,
             origin=origin,
+            parallel=wish.parallel_after(before),
         )
+        return await self.layouts.laid_out(plan, deployment, before)
 
     def _one_at_a_time(self, app: str) -> asyncio.Lock:
         """Nobody deploys an app while its logs are being removed."""
@@ -247,10 +281,6 @@ def replicas_of(plan: AppPlan, settings: Mapping[str, str], default: int) -> int
     if not given.isdigit() or not 0 < int(given) <= 100:
         raise Problem(HTTPStatus.BAD_REQUEST, f"replicas: expected 1 to 100, got '{given[:20]}'")
     return int(given)
-
-
-def _same(before: Deployment, version: str, settings: Mapping[str, str]) -> bool:
-    return before.version == version and before.settings == settings
 
 
 def unknown(app: str) -> Problem:

@@ -153,7 +153,7 @@ class ErrorStore:
             if len(page) < PAGE_LETTERS or selection.ends_before(page[-1].sequence + 1):
                 break
             after = page[-1].sequence
-        if not found and await self._desired.log_of(app) is None:
+        if not found and await self._desired.known(app) is None:
             raise unknown(app)
         return found[:limit]
 

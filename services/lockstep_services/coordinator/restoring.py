@@ -53,11 +53,13 @@ class Restoring:
         self._deciding = asyncio.Lock()  # what shall be restored is not deleted meanwhile
 
     async def revisions(self, app: str) -> Sequence[Revision]:
-        """Newest first, also of an app that was undeployed. Problem 404 when there is none."""
-        log = await self._desired.log_of(app)
-        if log is None:
+        """Newest first, of each unit, also of an app that was undeployed. Problem 404 when there is
+        none."""
+        known = await self._desired.known(app)
+        if known is None:
             raise unknown(app)
-        return await self._revisions.list(*log.key)
+        logs = await self._desired.layouts.logs(known)
+        return [one for log in logs for one in await self._revisions.list(*log.key)]
 
     async def restore(self, app: str, revision: str | None) -> Restored:
         """Goes on with a verified revision of the deployed version, by default the newest. Returns
@@ -119,7 +121,10 @@ class Restoring:
 
     async def _needed(self, app: str, found: Sequence[Revision]) -> set[str]:
         """Also what the app shall be restored to: that may still be on its way."""
-        ids = {one.id for one in needed(found)}
+        units: dict[tuple[str, int], list[Revision]] = {}
+        for one in found:
+            units.setdefault((one.group, one.partition), []).append(one)
+        ids = {one.id for own in units.values() for one in needed(own)}
         for deployment in await self._desired.list():
             if deployment.app == app:
                 restoration = deployment.origin.restoration

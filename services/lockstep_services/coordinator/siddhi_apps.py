@@ -114,8 +114,10 @@ class SiddhiApps:
 
     async def _backup(self, request: web.Request) -> web.Response:
         one = await self._desired.get(request.match_info["app"])
-        answer = await ask_leader(self._bus, one.app, Command("snapshot"))
-        return web.json_response({"revision": answer.message}, status=201)
+        units = await self._desired.layouts.units(one)
+        taken = [await ask_leader(self._bus, unit, Command("snapshot")) for unit in units]
+        revisions = ", ".join(answer.message for answer in taken)
+        return web.json_response({"revision": revisions}, status=201)
 
     async def _restore(self, request: web.Request) -> web.Response:
         app = (await self._desired.get(request.match_info["app"])).app

@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lockstep.control import GroupStatus, Heartbeat, HeartbeatWatch
+from lockstep.bus import LogName
+from lockstep.control import (
+    GroupStatus,
+    Heartbeat,
+    HeartbeatWatch,
+    group_and_layout,
+    place_of,
+    unit_key,
+    unit_label,
+)
 from lockstep.store import Deployment
 
 SERVICES = ("coordinator", "receiver", "processor", "publisher", "presenter")
 Replica = tuple[Heartbeat, GroupStatus]
 
 
+def nodes_of(units: Sequence[str], placements: Mapping[str, Sequence[str]]) -> list[str]:
+    """The nodes that carry something of an app, each once."""
+    return list(dict.fromkeys(node for unit in units for node in placements.get(unit, ())))
+
+
 def app_status(
-    deployment: Deployment, nodes: Sequence[str], watch: HeartbeatWatch
+    deployment: Deployment,
+    units: Sequence[str],
+    placements: Mapping[str, Sequence[str]],
+    watch: HeartbeatWatch,
 ) -> dict[str, Any]:
     """Roles, positions and lag of every replica, and the sinks."""
-    replicas = watch.groups(deployment.app)
+    replicas = [
+        (beat, one)
+        for beat, one in watch.groups(deployment.app)
+        if group_and_layout(one.group)[1] == deployment.layout
+    ]
     return {
+        "parallel": deployment.parallel,
+        "layout": deployment.layout,
+        "units": [_unit_json(unit, placements) for unit in units],
         "app": deployment.app,
         "version": deployment.version,
         "generation": deployment.life.number,
         "replicas_wanted": deployment.replicas,
-        "nodes": list(nodes),
-        "status": summary(replicas),
+        "nodes": nodes_of(units, placements),
+        "status": summary(replicas, len(units)),
         "replicas": [replica_json(beat, group) for beat, group in replicas],
         "sinks": [
             {
@@ -40,11 +64,24 @@ def app_status(
     }
 
 
+def _unit_json(unit: str, placements: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    place = place_of(unit)
+    return {
+        "unit": unit_label(unit),
+        "group": group_and_layout(place.group)[0],
+        "partition": place.partition,
+        "nodes": list(placements.get(unit, ())),
+    }
+
+
 def replica_json(beat: Heartbeat, group: GroupStatus) -> dict[str, Any]:
     """One replica."""
+    name, layout = group_and_layout(group.group)
     return {
         "node": beat.node,
-        "group": group.group,
+        "unit": unit_label(unit_key(LogName(group.app, group.group, group.partition))),
+        "group": name,
+        "layout": layout,
         "partition": group.partition,
         "version": group.version,
         "generation": group.generation,
@@ -66,11 +103,13 @@ def replica_json(beat: Heartbeat, group: GroupStatus) -> dict[str, Any]:
     }
 
 
-def summary(replicas: Sequence[Replica]) -> str:
-    """active (somebody leads), passive (nobody leads yet) or inactive (nobody carries it)."""
+def summary(replicas: Sequence[Replica], units: int = 1) -> str:
+    """active (somebody leads each unit), passive (nobody leads some yet) or inactive (nobody
+    carries it)."""
     if not replicas:
         return "inactive"
-    return "active" if any(group.role == "active" for _, group in replicas) else "passive"
+    led = {(one.group, one.partition) for _, one in replicas if one.role == "active"}
+    return "active" if len(led) >= units else "passive"
 
 
 def nodes_json(watch: HeartbeatWatch) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ not take apps from processors that it merely has not heard of yet.
 from __future__ import annotations
 
 from lockstep.clock import Clock
-from lockstep.control import HeartbeatWatch
+from lockstep.control import HeartbeatWatch, unit_label
 from lockstep.frame import LeaseKeeper
 from lockstep.settings import CoordinatorSettings
 from lockstep.telemetry import Logger, Metrics
@@ -57,13 +57,20 @@ class Watchman:
         """Decides and writes what has to change."""
         alive = [beat.node for beat in self._watch.alive("processor") if not beat.draining]
         deployments = await self._desired.list()
+        for one in deployments:
+            if one.layout:  # whoever wanted it may have gone before it could say so
+                await self._desired.layouts.announce(one)
         placements = await self._desired.placements()
         self._metrics.set("lockstep_coordinator_processors_alive", len(alive))
         self._metrics.set("lockstep_coordinator_apps", len(deployments), state="desired")
         believed = alive
         if not knows_silence:
             believed = [*alive, *(node for nodes in placements.values() for node in nodes)]
-        wanted = [Wanted(one.app, one.replicas) for one in deployments]
+        wanted = [
+            Wanted(unit, one.replicas)
+            for one in deployments
+            for unit in await self._desired.layouts.wanted(one)
+        ]
         changes = decide(believed, wanted, placements, min_processors=self._settings.min_processors)
         for change in changes:
             if not self._keeper.held:
@@ -74,7 +81,10 @@ class Watchman:
                 )
                 level = self._log.warning if change.reason is Reason.NODE_LOST else self._log.info
                 level(
-                    "placed", app=change.app, nodes=list(change.nodes), reason=change.reason.value
+                    "placed",
+                    unit=unit_label(change.app),
+                    nodes=list(change.nodes),
+                    reason=change.reason.value,
                 )
         if changes:
             await self._desired.nudge()

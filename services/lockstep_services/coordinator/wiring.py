@@ -11,6 +11,7 @@ from lockstep_services.coordinator.app_logs import AppLogs
 from lockstep_services.coordinator.desired import DesiredState, Epoch
 from lockstep_services.coordinator.error_store import ErrorStore
 from lockstep_services.coordinator.forward import Forwarder
+from lockstep_services.coordinator.layouts import Layouts
 from lockstep_services.coordinator.restoring import Restoring
 from lockstep_services.coordinator.revisions import RevisionRoutes
 from lockstep_services.coordinator.siddhi_apps import SiddhiApps
@@ -54,6 +55,7 @@ class Coordinator:
             context.offload,
             context.plans,
             logs,
+            Layouts(world.bus, context.offload, context.plans, clock, log),
         )
         self._watchman = Watchman(
             desired, self._watch, self._keeper, epoch, clock, settings, context.metrics, log

@@ -9,6 +9,7 @@ import msgspec
 from aiohttp import web
 
 from lockstep.clock import Clock
+from lockstep.control import AppView
 from lockstep.events import OutputId
 from lockstep.frame import Problem, wait_set
 from lockstep_services.presenter.feed import AppModels, Feed
@@ -33,6 +34,11 @@ class Lookup:
         if models is None:
             raise Problem(HTTPStatus.NOT_FOUND, f"no app named '{name}' is deployed")
         return models
+
+    async def view(self, name: str) -> AppView | None:
+        """The deployed app of that name, if there is one."""
+        models = await self._feed.find(name)
+        return None if models is None else models.view
 
     async def stream(self, request: web.Request) -> tuple[AppModels, StreamModel]:
         """The stream of the path; errors as of `app`."""

@@ -6,6 +6,7 @@ none), so asking again after a leader was lost is harmless.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -14,9 +15,11 @@ from aiohttp import web
 
 from lockstep.bus import Topics
 from lockstep.clock import Clock, Randomness
-from lockstep.control import OnDemandAnswer, OnDemandQuestion, question_subject
+from lockstep.control import OnDemandAnswer, OnDemandQuestion, UnitView, question_subject
 from lockstep.events import UnavailableError
+from lockstep.fleet.units import Answering
 from lockstep.frame import Problem, malformed_json
+from lockstep.siddhiql import SiddhiQLError, check_on_demand
 from lockstep_services.presenter.api import Lookup, answer
 
 KEY_HEADER: Final = "Idempotency-Key"
@@ -47,6 +50,14 @@ class Questions:
         models = await self._lookup.app(request)
         return await self._answered(request, models.view.name, await read_object(request))
 
+    async def _units(self, app: str, query: str) -> Sequence[str]:
+        """The units that have what is asked for: one, or all partitions of a group."""
+        view = await self._lookup.view(app)
+        cut = () if view is None else view.cut
+        if not cut:
+            return [app]
+        return asked_units(cut, query)
+
     async def _store_query(self, request: web.Request) -> web.Response:
         body = await read_object(request)
         app = body.get("appName")
@@ -72,12 +83,19 @@ class Questions:
         return answer(result)
 
     async def _ask(self, app: str, question: OnDemandQuestion) -> OnDemandAnswer:
-        """The leader's answer, or that of the one that comes after it; Problem when refused."""
+        """The leader's answer, or that of the one that comes after it; of a group that is cut,
+        those of all partitions together. Problem when refused."""
+        units = await self._units(app, question.query)
+        found = [await self._ask_unit(app, unit, question) for unit in units]
+        return found[0] if len(found) == 1 else together(found)
+
+    async def _ask_unit(self, app: str, unit: str, question: OnDemandQuestion) -> OnDemandAnswer:
         payload = msgspec.json.encode(question)
         deadline_ms = self._clock.monotonic_ms() + TIMEOUT_MS
         while True:
             left_ms = deadline_ms - self._clock.monotonic_ms()
-            found = await self._attempt(app, payload, max(1, min(left_ms, ATTEMPT_TIMEOUT_MS)))
+            limit_ms = max(1, min(left_ms, ATTEMPT_TIMEOUT_MS))
+            found = await self._attempt(app, unit, payload, limit_ms)
             if found.error is None or found.user_error:
                 return _accepted(found)
             if left_ms <= AGAIN_MS:
@@ -88,12 +106,43 @@ class Questions:
                 )  # fmt: skip
             await self._clock.sleep_ms(AGAIN_MS)
 
-    async def _attempt(self, app: str, payload: bytes, timeout_ms: int) -> OnDemandAnswer:
+    async def _attempt(
+        self, app: str, unit: str, payload: bytes, timeout_ms: int
+    ) -> OnDemandAnswer:
         try:
-            raw = await self._topics.request(question_subject(app), payload, timeout_ms=timeout_ms)
+            raw = await self._topics.request(question_subject(unit), payload, timeout_ms=timeout_ms)
         except UnavailableError:
             return OnDemandAnswer(error=f"no processor leads '{app}' right now")
         return msgspec.json.decode(raw, type=OnDemandAnswer)
+
+
+def asked_units(units: Sequence[UnitView], query: str) -> Sequence[str]:
+    """Which of an app's units are asked. Problem for what only one place could answer."""
+    groups = list(dict.fromkeys(unit.group.name for unit in units))
+    plans = {unit.group.name: unit.plan for unit in units}
+    name = groups[Answering(tuple(plans[group] for group in groups)).number_of(query)]
+    found = [unit.key for unit in units if unit.group.name == name]
+    if len(found) > 1:
+        try:
+            checked = check_on_demand(query, plans[name].checked)
+        except SiddhiQLError:
+            return found[:1]  # which says what is wrong
+        selector = checked.query.selector
+        ordered = selector.group_by or selector.order_by or selector.limit is not None
+        if checked.is_write or checked.uses_aggregators or ordered:
+            raise Problem(
+                HTTPStatus.BAD_REQUEST,
+                f"what is asked for is spread over {len(found)} partitions",
+                hint="read the rows alone, without aggregates, order and limit",
+            )
+    return found
+
+
+def together(found: Sequence[OnDemandAnswer]) -> OnDemandAnswer:
+    """The rows of all partitions; they hold at the earliest of their positions at least."""
+    rows = [row for one in found for row in one.rows]
+    position = min(one.position for one in found)
+    return OnDemandAnswer(rows=rows, columns=found[0].columns, position=position)
 
 
 def _accepted(found: OnDemandAnswer) -> OnDemandAnswer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from lockstep.control import AppView, GroupStatus
+from lockstep.control import AppView, Gathering, GroupStatus, UnitView
 from lockstep.events import UnavailableError
 from lockstep.execute.contract import StateLostError
 from lockstep.frame import run_side_by_side
@@ -20,12 +20,14 @@ from lockstep_services.processor.answer.writing import Writes
 from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.lead.leadership import Leadership
 from lockstep_services.processor.publish.following import FollowLoop
+from lockstep_services.processor.publish.marking import MarkLoop
 from lockstep_services.processor.publish.publishing import Publishing
 from lockstep_services.processor.replica.replica import Replica
 from lockstep_services.processor.replica.site import Surroundings
 from lockstep_services.processor.replica.standing import RestartReplicaError
 from lockstep_services.processor.revise.basing import BaseLoop
 from lockstep_services.processor.revise.beginning import begin
+from lockstep_services.processor.revise.ending import EndLoop
 from lockstep_services.processor.revise.revisions import RevisionLoop
 from lockstep_services.processor.revise.upgrading import UpgradeLoop
 from lockstep_services.processor.revise.warming import WarmLoop
@@ -119,7 +121,8 @@ class GroupRunner:
     async def _loops(self, replica: Replica) -> None:
         site, running, lead = replica.site, replica.running, replica.lead
         reach, published = replica.reach, replica.published
-        fold = FoldLoop(site, running, lead, reach, published)
+        channels = self._gathering(replica)
+        fold = FoldLoop(site, running, lead, reach, published, channels)
         revisions = RevisionLoop(site, running, lead, reach)
         writes = Writes(site)
         answers = Answers(site, running, writes, lambda command: commands.carry_out(command))
@@ -136,6 +139,11 @@ class GroupRunner:
         follow = FollowLoop(replica, leadership.tell)
         warm = WarmLoop(site, running, lead, reach, published, fold, leadership.tell)
         basing = BaseLoop(site, running)
+        loops = [EndLoop(replica, publishing, revisions).run]
+        if isinstance(self._view, UnitView):
+            loops.append(MarkLoop(site, running, lead, published).run)
+        if channels is not None:
+            loops.append(channels.run)
         fold.on_writes = writes.folded
         fold.on_rows = lambda up_to: leadership.tell(facts.RowsHeld(up_to))
         if (last := running.engine.outbox.last_id) is not None:
@@ -147,11 +155,25 @@ class GroupRunner:
         try:
             await run_side_by_side(
                 fold.run, publishing.bury, follow.run, leadership.run, revisions.run, upgrade.run,
-                warm.run, commands.run, basing.run,
+                warm.run, commands.run, basing.run, *loops,
             )  # fmt: skip
         finally:
             await answers.close()
             await leadership.abandon()
+
+    def _gathering(self, replica: Replica) -> Gathering | None:
+        """What other units give this one to read."""
+        view, site = self._view, replica.site
+        if not isinstance(view, UnitView) or not view.upstream:
+            return None
+        return Gathering(
+            site.world.bus,
+            view.upstream,
+            site.clock,
+            after=replica.running.engine.position,
+            max_rows=site.settings.processor.hold_back_max_outputs,
+            streams=frozenset(feed.stream for feed in view.group.feeds),
+        )
 
     async def _prepare(self) -> None:
         """Before a claim: an empty state is made a revision, and a warm standby goes on from the

@@ -63,8 +63,8 @@ class Processor:
     async def drain(self) -> None:
         """Gives every lead away; a standby takes over without waiting for the lease to run out."""
         await self._context.tasks.stop("assignments")
-        for app in list(self._runners):
-            await self._end(app)
+        for key in list(self._runners):
+            await self._end(key)
 
     async def stop(self) -> None:
         """Says goodbye."""
@@ -76,27 +76,29 @@ class Processor:
         await self._catalogue.follow(self._assign)
 
     async def _assign(self) -> None:
-        views = {view.name: view for view in self._catalogue.views}
-        mine = {app for app in views if self._context.node in self._catalogue.nodes(app)}
-        for app, carrying in list(self._runners.items()):
-            if app not in mine or not carrying.carries(views[app]):
-                await self._end(app)
-        for app in sorted(mine):
-            view, nodes = views[app], self._catalogue.nodes(app)
-            runner = self._runners.get(app)
+        units = {
+            unit.key: unit for view in self._catalogue.views for unit in (*view.former, *view.units)
+        }
+        mine = {key for key in units if self._context.node in self._catalogue.nodes(key)}
+        for key, carrying in list(self._runners.items()):
+            if key not in mine or not carrying.carries(units[key]):
+                await self._end(key)
+        for key in sorted(mine):
+            view, nodes = units[key], self._catalogue.nodes(key)
+            runner = self._runners.get(key)
             if runner is not None:
                 runner.want(view, nodes)
                 continue
-            runner = self._runners[app] = GroupRunner(self._around, view, nodes)
-            self._context.tasks.supervise(f"replica-{app}", runner.run)
+            runner = self._runners[key] = GroupRunner(self._around, view, nodes)
+            self._context.tasks.supervise(f"replica-{key}", runner.run)
 
-    async def _end(self, app: str) -> None:
+    async def _end(self, key: str) -> None:
         try:
-            await self._runners[app].drain()
+            await self._runners[key].drain()
         finally:  # whatever could not be given away: it does not go on here
-            await self._context.tasks.stop(f"replica-{app}")
-            self._runners.pop(app, None)
-        await self._context.world.bus.topics.publish(LEASE_NUDGE, app.encode())
+            await self._context.tasks.stop(f"replica-{key}")
+            self._runners.pop(key, None)
+        await self._context.world.bus.topics.publish(LEASE_NUDGE, key.encode())
         await self._beating.say()
 
     async def _hear_nudges(self) -> None:

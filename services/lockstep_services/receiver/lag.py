@@ -3,9 +3,9 @@ room for more, from their heartbeats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from lockstep.control import HeartbeatWatch
+from lockstep.control import GroupStatus, HeartbeatWatch, group_and_layout
 from lockstep.events import Position
 
 
@@ -18,9 +18,10 @@ class LagWatch:
         self._positions: dict[str, Position] = {}
 
     def lag(self, app: str) -> int:
-        """Positions between the input log's end and the furthest replica; 0 when never heard of."""
+        """Positions between the input log's end and the furthest replica, of the unit that is the
+        furthest behind; 0 when never heard of."""
         groups = [group for _, group in self._watch.groups(app)]
-        position = max((group.position for group in groups), default=0)
+        position = _position(groups)
         known = self._positions.get(app)
         if not groups and known is None:
             return 0
@@ -35,3 +36,14 @@ class LagWatch:
     def forget(self, app: str) -> None:
         """The app is gone."""
         self._positions.pop(app, None)
+
+
+def _position(groups: Sequence[GroupStatus]) -> Position:
+    """Up to where all units of the newest layout have folded."""
+    layouts = [group_and_layout(group.group)[1] for group in groups]
+    furthest: dict[tuple[str, int], Position] = {}
+    for group, layout in zip(groups, layouts, strict=True):
+        if layout == max(layouts):
+            unit = (group.group, group.partition)
+            furthest[unit] = max(group.position, furthest.get(unit, 0))
+    return min(furthest.values(), default=0)

@@ -59,10 +59,10 @@ class Answers:
             await work
 
     async def _subscribe(self) -> None:
-        topics, app = self._site.world.bus.topics, self._site.name.app
+        topics, unit = self._site.world.bus.topics, self._site.unit
         # One by one: when the second cannot be had, `close` knows of the first.
-        self._open.append(await topics.respond(question_subject(app), self._question))
-        self._open.append(await topics.respond(command_subject(app), self._command))
+        self._open.append(await topics.respond(question_subject(unit), self._question))
+        self._open.append(await topics.respond(command_subject(unit), self._command))
 
     async def _unsubscribe(self) -> None:
         while self._open:

@@ -56,7 +56,7 @@ class Commands:
 
     async def run(self) -> None:
         """Until cancelled."""
-        subject = snapshot_subject(self._site.name.app, self._site.node)
+        subject = snapshot_subject(self._site.unit, self._site.node)
         answering = await self._topics.respond(subject, self._asked_by_leader)
         try:
             await asyncio.Event().wait()
@@ -68,7 +68,7 @@ class Commands:
         standbys = takers(self._site.others(), self._running.engine.version)
         if standbys:
             wish = Command("snapshot", position=self._running.engine.position)
-            subject = snapshot_subject(self._site.name.app, standbys[0])
+            subject = snapshot_subject(self._site.unit, standbys[0])
             try:
                 raw = await self._topics.request(
                     subject, msgspec.json.encode(wish), timeout_ms=STANDBY_LIMIT_MS
@@ -135,7 +135,7 @@ class Commands:
             return  # it folds nothing before it leads
         near_ms = NEAR_GATHERINGS * self._site.settings.processor.standby_gather_ms
         deadline_ms = clock.monotonic_ms() + CATCH_UP_LIMIT_MS
-        subject = snapshot_subject(self._site.name.app, node)
+        subject = snapshot_subject(self._site.unit, node)
         while (asked_ms := clock.monotonic_ms()) < deadline_ms:
             wish = Command("reach", position=self._running.engine.position)
             try:

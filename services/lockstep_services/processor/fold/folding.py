@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Final
 
 from lockstep.bus import InputLog
+from lockstep.control import Gathering
 from lockstep.events import Fault, LockstepError, OutputId, Position, TickRecord
 from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.execute.contract import WriteOutcome
@@ -37,8 +39,15 @@ class FoldLoop:
     """`run` in one task. `pause` makes it stand still between slices."""
 
     def __init__(
-        self, site: Site, running: Running, lead: Lead, reach: Reach, published: Published
+        self,
+        site: Site,
+        running: Running,
+        lead: Lead,
+        reach: Reach,
+        published: Published,
+        channels: Gathering | None = None,
     ) -> None:
+        self._channels = channels
         self._site = site
         self._running = running
         self._lead = lead
@@ -73,7 +82,7 @@ class FoldLoop:
     async def run(self) -> None:
         """Until cancelled; errors of the executor come out."""
         while True:
-            if self._pauses or not self._reach.may_fold:
+            if self._pauses or not self._reach.may_fold or self._reach.has_ended:
                 await self._clock.sleep_ms(FULL_WAIT_MS // 4)
             elif len(self._running.engine.outbox) >= self._settings.hold_back_max_outputs:
                 self._published.space.clear()
@@ -105,10 +114,15 @@ class FoldLoop:
                 if self._lead.is_active:
                     await self._keep_time()
                 return
-            taken = self._size.fit(map(_events_in, self._ahead))
+            taken = self._size.fit(map(_events_in, self._complete()))
             entries, self._ahead = self._ahead[:taken], self._ahead[taken:]
-            await self._fold(entries, has_more=bool(self._ahead))
-            self._behind = self._running.engine.position
+            if entries:
+                await self._fold(self._to_the_end(entries), has_more=bool(self._ahead))
+                self._behind = self._running.engine.position
+        if not taken and self._channels is not None:
+            await wait_set(self._channels.moved, self._clock, IDLE_WAIT_MS)
+            self._channels.moved.clear()
+            return
         pause_ms = gather_ms(
             is_active=self._lead.is_active,
             has_more=bool(self._ahead),
@@ -116,6 +130,21 @@ class FoldLoop:
         )
         if pause_ms:
             await wait_set(self._lead.promoted, self._clock, pause_ms)
+
+    def _complete(self) -> Sequence[EncodedEntry]:
+        """Those of the read entries of whose positions all other units' rows are here."""
+        if self._channels is None:
+            return self._ahead
+        up_to = self._channels.complete_to
+        return list(takewhile(lambda entry: entry.position <= up_to, self._ahead))
+
+    def _to_the_end(self, entries: Sequence[EncodedEntry]) -> Sequence[EncodedEntry]:
+        """Up to where the units of another layout go on, if that is among them."""
+        for index, entry in enumerate(entries):
+            if entry.layout > self._running.wanted.view.deployment.layout:
+                self._reach.has_ended = True
+                return entries[: index + 1]
+        return entries
 
     async def _read(self, log: InputLog, position: Position) -> Sequence[EncodedEntry]:
         entries = await log.read_encoded(
@@ -137,7 +166,8 @@ class FoldLoop:
         labels = self._site.labels
         started_ms = self._clock.monotonic_ms()
         self._reach.folding_since_ms = started_ms
-        folded = await self._running.engine.fold(entries)
+        upstream = () if self._channels is None else self._channels.take(entries[-1].position)
+        folded = await self._running.engine.fold(entries, upstream)
         self._reach.folding_since_ms = None
         self._touched_ms = self._clock.monotonic_ms()
         result, events = folded.result, folded.events
@@ -150,6 +180,7 @@ class FoldLoop:
             self.on_rows(result.rows[-1].id)
         if result.faults or not self._running.engine.outbox.is_empty:
             self._published.to_publish.set()
+        self._published.moved.set()
         metrics = self._site.metrics
         self._site.count("lockstep_processor_events_total", events)
         if folded.repeated:

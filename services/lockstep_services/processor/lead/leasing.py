@@ -55,8 +55,8 @@ class Leasing:
                 self._lease = None
                 handed = lease is not None and await self._leases.hand_over(lease, to)
                 self._site.log.info("handed over", to=to, handed=handed)
-                topics, app = self._site.world.bus.topics, self._site.name.app
-                await topics.publish(LEASE_NUDGE, app.encode())
+                topics, unit = self._site.world.bus.topics, self._site.unit
+                await topics.publish(LEASE_NUDGE, unit.encode())
         return facts.LeaseGivenBack()
 
     async def abandon(self) -> None:

@@ -43,7 +43,8 @@ class Lead:
 
 @dataclass
 class Reach:
-    """Where a replica stands in the input log; `goal` is the log's end when it began."""
+    """Where a replica stands in the input log; `goal` is the log's end when it began. `has_ended`:
+    the units of another layout go on behind what it has folded."""
 
     site: Site
     running: Running
@@ -52,6 +53,7 @@ class Reach:
     log_end: Position
     behind: Behind = field(default_factory=Behind)
     folding_since_ms: int | None = None
+    has_ended: bool = False
 
     @property
     def progress(self) -> Progress:
@@ -74,7 +76,8 @@ class Reach:
 
 @dataclass
 class Published:
-    """What the output log has. `to_publish` rings for what is held back, `space` for room."""
+    """What the output log has. `to_publish` rings for what is held back, `space` for room, `moved`
+    when more may be settled than was."""
 
     site: Site
     running: Running
@@ -82,6 +85,7 @@ class Published:
     last_id: OutputId | None = None
     to_publish: asyncio.Event = field(default_factory=asyncio.Event)
     space: asyncio.Event = field(default_factory=asyncio.Event)
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
 
     def saw(self, tail: OutputTail) -> None:
         """The output log's end. RestartReplicaError when it goes on with another state."""
@@ -102,3 +106,4 @@ class Published:
         settled = self.site.watch.settled(name.app, name.group, name.partition, generation)
         self.running.engine.outbox.published(last, settled=settled)
         self.space.set()
+        self.moved.set()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lockstep.bus import InputLog, LogName, OutputLog
 from lockstep.clock import Clock, Randomness
-from lockstep.control import Beating, GroupStatus, Heartbeat, HeartbeatWatch
+from lockstep.control import Beating, GroupStatus, Heartbeat, HeartbeatWatch, unit_key
 from lockstep.frame import HolderWatch, Offload, World
 from lockstep.settings import Settings
 from lockstep.telemetry import Logger, MetricName, Metrics
@@ -42,6 +42,11 @@ class Site(Surroundings):
     name: LogName
     input: InputLog
     output: OutputLog
+
+    @property
+    def unit(self) -> str:
+        """What the unit is called between services."""
+        return unit_key(self.name)
 
     @property
     def labels(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lockstep.bus import LogName, OutputTail
-from lockstep.control import AppView
+from lockstep.control import AppView, UnitView
 from lockstep.events import Generation, LockstepError, Position
 from lockstep.frame import Offload
 from lockstep.operators.errors import SnapshotError
@@ -17,6 +17,7 @@ from lockstep_services.processor.replica.replica import Replica
 from lockstep_services.processor.replica.running import Beginning, Running, Wanted
 from lockstep_services.processor.replica.site import Site, Surroundings
 from lockstep_services.processor.replica.standing import Standing, standing
+from lockstep_services.processor.revise.inheriting import inherit
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import EnvelopeError, unseal
 
@@ -30,7 +31,8 @@ async def begin(
 ) -> Replica:
     """A replica that stands at its beginning, folding not yet."""
     bus = around.world.bus
-    input_log, output_log = await bus.input_log(name, make=False), await bus.output_log(name)
+    input_log = await bus.input_log(view.input, make=False)
+    output_log = await bus.output_log(name)
     # The log first: what it says has begun is in the store by then.
     tail = await output_log.tail()
     revisions = await around.world.store.revisions.list(*name.key)
@@ -48,7 +50,9 @@ async def begin(
                 where=name.app,
             )
         one = view.deployment
-        engine = await around.engines.make(one.text, one.version, offload, origin=first - 1)
+        engine = await around.engines.make(
+            one.text, one.version, offload, origin=first - 1, view=view
+        )
     site = Site(**vars(around), name=name, input=input_log, output=output_log)
     site = replace(site, log=around.log.bind(**site.labels))
     wanted = Wanted(view, nodes, around.settings.processor)
@@ -70,6 +74,12 @@ async def _engine(
     """The engine, the generation of its state, and whether that is an empty one."""
     deployment = view.deployment
     origin: Position = deployment.origin.position
+    if isinstance(view, UnitView) and view.former and not counting(revisions, tail):
+        found = await inherit(around, view, offload)
+        if found.lost:
+            around.log.warning("a part of the state does not fit", lost=found.lost, app=view.name)
+        generation = Generation(deployment.life, found.engine.position)
+        return found.engine, generation, True
     choice = choose(revisions, deployment, tail, origin=origin)
     if isinstance(choice, Fresh):
         origin = choice.origin
@@ -80,7 +90,7 @@ async def _engine(
             if one.life == choice.revision.life and one.version == choice.revision.version
         ]
         for revision in sorted(alike, key=lambda one: one.position, reverse=True):
-            engine = await _restored(around, revision, offload)
+            engine = await _restored(around, view, revision, offload)
             if engine is not None:
                 return engine, generation_at(revision, tail), False
     generation = Generation(deployment.life, origin)
@@ -93,16 +103,20 @@ async def _engine(
                 " no revision of it can be used",
                 where=view.name,
             )
-    engine = await around.engines.make(deployment.text, deployment.version, offload, origin=origin)
+    engine = await around.engines.make(
+        deployment.text, deployment.version, offload, origin=origin, view=view
+    )
     return engine, generation, True
 
 
-async def _restored(around: Surroundings, revision: Revision, offload: Offload) -> AppEngine | None:
+async def _restored(
+    around: Surroundings, view: AppView, revision: Revision, offload: Offload
+) -> AppEngine | None:
     """The engine at a revision, or None when that cannot be used."""
     try:
         contents = unseal(await around.world.store.revisions.load(revision.id))
         engine = await around.engines.make(
-            contents.text, revision.version, offload, origin=revision.position
+            contents.text, revision.version, offload, origin=revision.position, view=view
         )
         await engine.restore(revision.position, contents)
     except (LookupError, EnvelopeError, SnapshotError) as error:

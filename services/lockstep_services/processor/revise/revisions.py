@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any, Final
 
+from lockstep.bus import LogName
 from lockstep.events import Generation, Life, LockstepError, Position, UnavailableError
 from lockstep.execute.local import open_local
 from lockstep.execute.reference.executor import ReferenceExecutor
@@ -20,6 +21,7 @@ from lockstep_services.processor.replica.origin import forgettable
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import MakeOffload, Site
 from lockstep_services.processor.replica.standby import HOT, takers
+from lockstep_services.processor.revise.lasting import last_revision
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import Contents, seal, unseal
 
@@ -98,6 +100,12 @@ class RevisionLoop:
         """
         return await self._kept(self._taken(engine), engine.version, life)
 
+    async def save_last(
+        self, engine: AppEngine, life: Life, key: tuple[str, str, int]
+    ) -> Revision | None:
+        """As `save`, kept under a key of its own."""
+        return await self._kept(self._taken(engine), engine.version, life, key)
+
     async def store(
         self, position: Position, contents: Contents, version: str, life: Life
     ) -> Revision | None:
@@ -116,9 +124,13 @@ class RevisionLoop:
             offload.close()
 
     async def _kept(
-        self, sealed: Awaitable[tuple[Position, bytes]], version: str, life: Life
+        self,
+        sealed: Awaitable[tuple[Position, bytes]],
+        version: str,
+        life: Life,
+        key: tuple[str, str, int] | None = None,
     ) -> Revision | None:
-        app, group, partition = self._site.name.key
+        app, group, partition = key or self._site.name.key
         position, payload = await sealed
         unique = self._site.randomness.uuid_hex()[:12]
         revision = Revision(
@@ -154,9 +166,13 @@ class RevisionLoop:
             # A later state is about to begin: until it has, those of this one are not to spare.
             return
         await self._revisions.purge(*where, keep=self._settings.revisions_to_keep)
-        up_to = forgettable(await self._revisions.list(*where))
+        up_to = min([await self._forgettable(one) for one in self._running.wanted.view.together])
         if up_to > 0:
             await self._site.input.trim(up_to)
+
+    async def _forgettable(self, name: LogName) -> Position:
+        last = await last_revision(self._revisions, name)
+        return last.position if last else forgettable(await self._revisions.list(*name.key))
 
     def _is_taker(self) -> bool:
         """The first ready hot standby by name; the leader when there is none, however far it is."""

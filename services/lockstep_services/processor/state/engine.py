@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lockstep.control import AppView, UnitView
 from lockstep.events import Position
 from lockstep.events.codec import EncodedEntry
-from lockstep.events.outputs import in_columns
+from lockstep.events.outputs import RowsOfColumns, in_columns
 from lockstep.execute.contract import (
     CountsRows,
     EventFault,
@@ -23,12 +24,14 @@ from lockstep.execute.contract import (
     TakesBases,
 )
 from lockstep.execute.succession import Succeeded, succeed
+from lockstep.fleet.units import Unit
 from lockstep.frame import Offload
 from lockstep.plan import AppPlan, Plans
 from lockstep_services.processor.state.envelope import Contents
 from lockstep_services.processor.state.outbox import Outbox
 from lockstep_services.processor.state.sends import SendMemory
 from lockstep_services.processor.state.sieve import Sieved, sieve
+from lockstep_services.processor.state.unit_fold import UnitFold, unit_fold
 
 MakeExecutor = Callable[[AppPlan], Executor]
 """Builds an executor of an app; blocking."""
@@ -43,12 +46,22 @@ class Engines:
     max_sends: int
 
     async def make(
-        self, text: str, version: str, offload: Offload, *, origin: Position
+        self,
+        text: str,
+        version: str,
+        offload: Offload,
+        *,
+        origin: Position,
+        view: AppView | None = None,
     ) -> AppEngine:
-        """A fresh engine that begins behind `origin`; SiddhiQLError, UnavailableError."""
+        """A fresh engine that begins behind `origin`; SiddhiQLError, UnavailableError. `view`: of
+        which unit of a fleet, if it is one."""
         plan = await offload.run(lambda: self.plans.of(text))
         executor = await offload.run(lambda: self.make_executor(plan))
-        return AppEngine(plan, version, executor, offload, origin, self)
+        unit = None
+        if isinstance(view, UnitView):
+            unit = await offload.run(lambda: unit_fold(view, self.plans))
+        return AppEngine(plan, version, executor, offload, origin, self, unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +84,10 @@ class AppEngine:
         offload: Offload,
         origin: Position,
         engines: Engines,
+        unit: UnitFold | None = None,
     ) -> None:
         self.plan = plan
+        self._unit = unit
         self.version = version
         self.outbox = Outbox()
         self.sends = SendMemory(engines.max_sends)
@@ -92,6 +107,11 @@ class AppEngine:
         return engine
 
     @property
+    def unit(self) -> Unit | None:
+        """Which unit of a fleet it is, if it is one."""
+        return None if self._unit is None else self._unit.unit
+
+    @property
     def position(self) -> Position:
         return max(self._origin, self._executor.position)
 
@@ -100,15 +120,26 @@ class AppEngine:
         """It has folded something."""
         return self._executor.position > 0
 
-    async def fold(self, entries: Sequence[EncodedEntry]) -> Folded:
-        """Folds entries; their outputs are in the outbox when it returns."""
+    async def fold(
+        self, entries: Sequence[EncodedEntry], upstream: Sequence[RowsOfColumns] = ()
+    ) -> Folded:
+        """Folds entries; their outputs are in the outbox when it returns. `upstream`: the rows of
+        their positions of each other unit that this one reads."""
         async with self._lock:
-            sieved, result = await self._offload.run(lambda: self._fold(entries))
+            sieved, result = await self._offload.run(lambda: self._fold(entries, upstream))
             self.next_due_ms = result.next_due_ms
             self.outbox.add(result.position, result.rows, _merged(sieved.faults, result.faults))
             return Folded(result, sieved.events, sieved.repeated)
 
-    def _fold(self, entries: Sequence[EncodedEntry]) -> tuple[Sieved, SliceResult]:
+    def _fold(
+        self, entries: Sequence[EncodedEntry], upstream: Sequence[RowsOfColumns]
+    ) -> tuple[Sieved, SliceResult]:
+        unit = self._unit
+        if unit is not None:
+            sieved = sieve(entries, unit.unit.plan.fleet.app.schemas, self.sends)
+            merged = unit.entries(sieved.entries, upstream)
+            result = unit.placed(self._executor.run_encoded(merged.entries), merged)
+            return replace(sieved, faults=unit.reported(sieved.faults)), result
         sieved = sieve(entries, self.plan.schemas, self.sends)
         result = self._executor.run_encoded(sieved.entries)
         # Rows that are no columns yet become columns here, not on the event loop.

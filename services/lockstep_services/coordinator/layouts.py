@@ -1,0 +1,125 @@
+"""The layouts of fleets: which units an app wants, and going over from one layout to the next.
+
+The input log says where: behind one record the units of a layout end, and those of the next begin.
+That record is written after the layout is desired, by whoever leads, again if need be: the first
+one counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Final
+
+from lockstep.bus import Bus, LogName
+from lockstep.clock import Clock
+from lockstep.control import AppView, unit_key, view_of
+from lockstep.events import TickRecord
+from lockstep.frame import Offload, Problem
+from lockstep.plan import AppPlan, Plans
+from lockstep.plan.fleet import fleet_of
+from lockstep.store import Deployment, Former
+from lockstep.telemetry import Logger
+
+RETRY_AFTER_MS: Final = 1_000
+
+
+class Layouts:
+    """Of all apps."""
+
+    def __init__(self, bus: Bus, offload: Offload, plans: Plans, clock: Clock, log: Logger) -> None:
+        self._bus = bus
+        self._offload = offload
+        self._plans = plans
+        self._clock = clock
+        self._log = log
+        self._views: dict[str, AppView] = {}
+        self._begun: set[LogName] = set()
+        self._announced: set[LogName] = set()
+
+    async def view(self, deployment: Deployment) -> AppView:
+        """What it means, read once. SiddhiQLError."""
+        known = self._views.get(deployment.app)
+        if known is None or known.deployment != deployment:
+            known = await self._offload.run(lambda: view_of(deployment, self._plans))
+            self._views[deployment.app] = known
+        return known
+
+    async def logs(self, deployment: Deployment) -> list[LogName]:
+        """The output logs of its units, under whose names their revisions are."""
+        return [unit.log for unit in (await self.view(deployment)).units]
+
+    async def laid_out(
+        self, plan: AppPlan, wanted: Deployment, before: Deployment | None
+    ) -> Deployment:
+        """What is wanted, with its layout. An app that has run as a fleet stays one, be it of one
+        unit."""
+        fleet = await self._offload.run(lambda: fleet_of(plan, wanted.parallel or None))
+        if fleet.is_single and not (before is not None and before.layout):
+            return replace(wanted, parallel=0)
+        if before is None:
+            return replace(wanted, layout=wanted.life.number)
+        same = before.version == wanted.version and before.parallel == wanted.parallel
+        if same and before.layout:
+            return replace(wanted, layout=before.layout, former=before.former)
+        if before.former is not None:
+            view = await self.view(before)
+            if not await self.has_begun(view):
+                raise Problem(
+                    HTTPStatus.SERVICE_UNAVAILABLE,
+                    f"'{plan.name}' is still going over to its layout {before.layout}",
+                    hint="`lockstep status` shows how far it is; try again in a moment",
+                    retry_after_ms=RETRY_AFTER_MS,
+                )  # fmt: skip
+        former = Former(before.text, before.version, before.parallel, before.layout, before.life)
+        return replace(wanted, layout=wanted.life.number, former=former)
+
+    async def units(self, deployment: Deployment) -> list[str]:
+        """The units of the present layout."""
+        if not deployment.layout:
+            return [deployment.app]
+        return [one.key for one in (await self.view(deployment)).units]
+
+    async def wanted(self, deployment: Deployment) -> list[str]:
+        """The units (`AppView.key`) that processors shall carry: those of a former layout as well,
+        until all of this one have begun."""
+        if not deployment.layout:
+            return [deployment.app]
+        view = await self.view(deployment)
+        units = [one.key for one in view.units]
+        if view.former and not await self.has_begun(view):
+            units = [*(one.key for one in view.former), *units]
+        return units
+
+    async def has_begun(self, view: AppView) -> bool:
+        """All units of the present layout have claimed their logs. UnavailableError."""
+        for unit in view.units:
+            if unit.log in self._begun:
+                continue
+            tail = await (await self._bus.output_log(unit.log)).tail()
+            if tail.generation is None:
+                return False
+            self._begun.add(unit.log)
+        return True
+
+    async def announce(self, deployment: Deployment) -> None:
+        """Says in the input log where the layout begins, unless this process has. UnavailableError.
+
+        Output logs are there first: who looks for a layout's logs finds all of them.
+        """
+        view = await self.view(deployment)
+        name = view.units[0].log
+        if name in self._announced:
+            return
+        for unit in view.units:
+            await self._bus.output_log(unit.log)
+        if view.former and not await self.has_begun(view):
+            log = await self._bus.input_log(view.input)
+            record = TickRecord(self._clock.now_ms(), deployment.layout)
+            dedup_id = f"layout/{deployment.life.deployed_ms}/{deployment.layout}"
+            appended = await log.append(record, dedup_id=dedup_id)
+            self._log.info(
+                "layout announced", app=deployment.app, layout=deployment.layout,
+                position=appended.position, units=[unit_key(one.log) for one in view.units],
+            )  # fmt: skip
+        self._announced.add(name)

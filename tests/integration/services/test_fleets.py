@@ -1,0 +1,172 @@
+"""Apps on several processors against real servers: units, channels, crashes, and other numbers of
+partitions under load."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from typing import Any
+
+from lockstep.bus import LogName
+from lockstep.control import group_and_layout
+from lockstep.events import OutputRecord, OutputRow
+from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.conftest import Start
+
+KEYS = 12
+TEXT = """
+@app:name('{name}')
+define stream In (k string, v long);
+
+partition with (k of In)
+begin
+  @info(name='sum') from In select k, sum(v) as total, count() as n insert into Sums;
+end;
+
+partition with (n of Sums)
+begin
+  @info(name='latest') from Sums#window.length(3) select n, k, count() as seen, sum(total) as all
+  insert into Parity;
+end;
+
+@info(name='whole')
+from Sums#window.length(1000000) select k, count() as place, sum(total) as all insert into Whole;
+"""
+NODES = ("coordinator", "processor-1", "processor-2", "receiver")
+
+
+def expected(count: int) -> dict[str, list[tuple[Any, ...]]]:
+    """What one node gives for the first events, by stream."""
+    totals: dict[str, int] = defaultdict(int)
+    numbers: dict[str, int] = defaultdict(int)
+    latest: dict[int, list[int]] = defaultdict(list)
+    sums: list[Any] = []
+    parity: list[Any] = []
+    whole: list[Any] = []
+    all_ = 0
+    for i in range(count):
+        key = f"k{i % KEYS}"
+        totals[key] += i
+        numbers[key] += 1
+        sums.append((key, totals[key], numbers[key]))
+        window = latest[numbers[key]]
+        window.append(totals[key])
+        parity.append((numbers[key], key, len(window[-3:]), sum(window[-3:])))
+        all_ += totals[key]
+        whole.append((key, len(whole) + 1, all_))
+    return {"Sums": sums, "Parity": parity, "Whole": whole}
+
+
+async def deployed(cluster: Cluster, name: str, parallel: int, replicas: int) -> None:
+    """The app in its units, each led and with its replicas ready."""
+    settings = {"replicas": str(replicas)}
+    wish = {"text": TEXT.format(name=name), "parallel": parallel, "settings": settings}
+    status, answer = await cluster.asked("PUT", "/v1/apps", json=wish)
+    assert status in (200, 201), answer
+    await ready(cluster, name, 2 * parallel + 1, replicas)
+
+
+async def ready(cluster: Cluster, name: str, units: int, replicas: int) -> Any:
+    """All units have their replicas."""
+    seen: Any = None
+
+    async def there() -> Any:
+        nonlocal seen
+        seen = await cluster.status(name)
+        found = [one for one in seen["replicas"] if one["ready"]]
+        led = {one["unit"] for one in found if one["role"] == "active"}
+        enough = len(seen["units"]) == units and len(led) == units
+        return seen if enough and len(found) == units * replicas else None
+
+    return await until(there, f"{units} units of {name}", seen=lambda: seen)
+
+
+async def feed(cluster: Cluster, app: str, start: int, count: int) -> None:
+    """Events one after the other."""
+    for i in range(start, start + count):
+        await cluster.send(app, "In", {"k": f"k{i % KEYS}", "v": i})
+
+
+async def rows_of(cluster: Cluster, app: str) -> dict[LogName, list[OutputRow]]:
+    """All rows of all units' logs."""
+    found: dict[LogName, list[OutputRow]] = {}
+    for name in await cluster.watcher.bus.logs(app):
+        if not group_and_layout(name.group)[1]:
+            continue
+        log = await cluster.watcher.bus.output_log(name)
+        end, after, rows = (await log.tail()).sequence, 0, []
+        while after < end:
+            entries = await log.read(after, max_records=500, max_bytes=10**8, wait_ms=5_000)
+            after = entries[-1].sequence
+            for entry in entries:
+                if isinstance(entry.record, OutputRecord):
+                    rows += list(entry.record.rows)
+        found[name] = rows
+    return found
+
+
+async def judged(cluster: Cluster, app: str, count: int) -> None:
+    """All that one node gives is there, once, in the order of one node for each key."""
+    wanted = expected(count)
+    total = sum(map(len, wanted.values()))
+    logs: dict[LogName, list[OutputRow]] = {}
+
+    async def there() -> bool:
+        nonlocal logs
+        logs = await rows_of(cluster, app)
+        return sum(map(len, logs.values())) >= total
+
+    await until(there, "all rows", seen=lambda: {str(k): len(v) for k, v in logs.items()})
+    for rows in logs.values():
+        assert [row.id for row in rows] == sorted({row.id for row in rows})
+    merged = sorted(
+        (row.id.position, row.id.ordinal, row.stream, row.data)
+        for rows in logs.values()
+        for row in rows
+    )
+    by_stream: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for _, _, stream, data in merged:
+        by_stream[stream].append(data)
+    assert by_stream == wanted
+
+
+async def test_units_on_two_processors_give_what_one_node_gives(cluster_of: Start) -> None:
+    """Two groups cut by different keys and one that is whole; each event once, in order."""
+    async with cluster_of(*NODES) as cluster:
+        await deployed(cluster, "Fleet", parallel=2, replicas=2)
+        await feed(cluster, "Fleet", 0, 120)
+        await judged(cluster, "Fleet", 120)
+
+
+async def test_a_crash_in_a_fleet_loses_nothing_and_doubles_nothing(cluster_of: Start) -> None:
+    """A processor dies under load; what it led goes on elsewhere, and it comes back."""
+    async with cluster_of(*NODES) as cluster:
+        await deployed(cluster, "Crash", parallel=2, replicas=2)
+        feeding = asyncio.create_task(feed(cluster, "Crash", 0, 300))
+        await feed_under_way(cluster, "Crash", 200)
+        await cluster.crash("processor-1")
+        await cluster.start("processor-1")
+        await feeding
+        await judged(cluster, "Crash", 300)
+
+
+async def feed_under_way(cluster: Cluster, app: str, rows: int) -> None:
+    """So many rows are published."""
+
+    async def there() -> bool:
+        return sum(map(len, (await rows_of(cluster, app)).values())) >= rows
+
+    await until(there, f"{rows} rows")
+
+
+async def test_another_number_of_partitions_under_load(cluster_of: Start) -> None:
+    """Two, then three, then one: keys move with their state, and no row is lost or doubled."""
+    async with cluster_of(*NODES) as cluster:
+        await deployed(cluster, "Scale", parallel=2, replicas=1)
+        feeding = asyncio.create_task(feed(cluster, "Scale", 0, 300))
+        await feed_under_way(cluster, "Scale", 100)
+        await deployed(cluster, "Scale", parallel=3, replicas=1)
+        await feed_under_way(cluster, "Scale", 400)
+        await deployed(cluster, "Scale", parallel=1, replicas=1)
+        await feeding
+        await judged(cluster, "Scale", 300)
