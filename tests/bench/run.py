@@ -1,4 +1,4 @@
-"""Measures: `python -m tests.bench.run [--part engine|suite|volume|many] [--only TEXT] …`.
+"""Measures: `python -m tests.bench.run [--part engine|suite|volume|many|fleet] [--only TEXT] …`.
 
 The engine from log slices in memory to output columns, the suite end to end in processes of its
 own, and how much memory many events take. Prints tables and writes results.json beside this file
@@ -25,6 +25,7 @@ from lockstep.execute.spark import SparkExecutor, close_slices
 from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check
 from tests.bench import memory
+from tests.bench.fleet import fleet_figures
 from tests.bench.many import many_figures
 from tests.bench.queries import BENCHES, CHAIN, GROWTH, Bench, summed_over
 from tests.bench.suite import suite_figures, volume_figures
@@ -197,11 +198,17 @@ def many_part(options: argparse.Namespace) -> Results:
     return {"many": rows}
 
 
+def fleet_part(options: argparse.Namespace) -> Results:
+    """One app on several partitions."""
+    return {"fleet": fleet_figures(options.runs)}
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "engine": engine_part,
     "suite": suite_part,
     "volume": volume_part,
     "many": many_part,
+    "fleet": fleet_part,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +37,20 @@ async def tried(
     executor: str,
     keep_logs: bool,
     plan: Sequence[tuple[str, str]] = PLAN,
+    later: Sequence[str] = (),
+    overrides: Mapping[str, str] | None = None,
 ) -> int:
-    """The exit code: 0 when the trial says that it went well. The logs stay when it did not."""
+    """The exit code: 0 when the trial says that it went well. The logs stay when it did not.
+
+    `later`: processors that the trial starts.
+    """
     directory = Path(tempfile.mkdtemp(prefix=f"lockstep-{name}-"))
-    overrides = {"LOCKSTEP_PROCESSOR__EXECUTOR": executor}
+    settings = {"LOCKSTEP_PROCESSOR__EXECUTOR": executor, **(overrides or {})}
     ok = False
     try:
-        async with running_processes(directory, plan=plan, overrides=overrides) as suite:
+        async with running_processes(
+            directory, plan=plan, later=later, overrides=settings
+        ) as suite:
             world = await open_world(suite.settings, SystemClock(), SystemRandomness())
             try:
                 ok = await trial(suite, world)

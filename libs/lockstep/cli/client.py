@@ -58,28 +58,38 @@ class Client:
         except (aiohttp.ClientError, TimeoutError) as error:
             raise unreached(f"cannot reach {url}", error) from error
 
-    async def deploy(self, text: str, settings: Mapping[str, str] | None = None) -> Any:
-        """Deploys or replaces an app."""
-        body = {"text": text, "settings": dict(settings or {})}
+    async def deploy(
+        self, text: str, settings: Mapping[str, str] | None = None, parallel: int | None = None
+    ) -> Any:
+        """Deploys or replaces an app; `parallel`: cut into so many partitions."""
+        body: dict[str, Any] = {"text": text, "settings": dict(settings or {})}
+        if parallel is not None:
+            body["parallel"] = parallel
         return await self.request("PUT", f"{self.addresses.coordinator}/v1/apps", json_body=body)
 
     async def status(self, app: str) -> Any:
         """How an app is doing, as the coordinator describes it."""
         return await self.request("GET", f"{self.addresses.coordinator}/v1/apps/{app}/status")
 
-    async def replica(
-        self, app: str, wanted: Callable[[Mapping[str, Any]], bool], *, limit_ms: int, poll_ms: int
-    ) -> Mapping[str, Any] | None:
-        """A replica of an app as soon as there is one of that kind; None when there is none in
+    async def replicas(
+        self,
+        app: str,
+        wanted: Callable[[Mapping[str, Any]], bool],
+        *,
+        count: int,
+        limit_ms: int,
+        poll_ms: int,
+    ) -> list[Mapping[str, Any]]:
+        """Replicas of an app as soon as there are so many of that kind; none when there are not in
         time."""
         clock = SystemClock()
         deadline_ms = clock.monotonic_ms() + limit_ms
         while True:
             replicas: list[Mapping[str, Any]] = (await self.status(app))["replicas"]
-            if (found := next(filter(wanted, replicas), None)) is not None:
+            if len(found := list(filter(wanted, replicas))) >= count:
                 return found
             if clock.monotonic_ms() >= deadline_ms:
-                return None
+                return []
             await clock.sleep_ms(poll_ms)
 
     async def send(

@@ -169,13 +169,15 @@ async def running_processes(
     directory: Path,
     *,
     plan: Sequence[tuple[str, str]] = PLAN,
+    later: Sequence[str] = (),
     overrides: Mapping[str, str] | None = None,
     ports: Mapping[str, int] | None = None,
     sync_interval: str = "always",
 ) -> AsyncIterator[ProcessSuite]:
     """The suite in processes, ready within the block; stopped in good order after it.
 
-    Servers whose URL the environment gives are used. `ports` fixes the doors of nodes.
+    Servers whose URL the environment gives are used. `ports` fixes the doors of nodes. `later`:
+    further processors, which are not started yet.
     """
     given = {
         name for name, key in GIVEN_BY.items() if key in os.environ or f"{key}_FILE" in os.environ
@@ -187,12 +189,13 @@ async def running_processes(
     ) as servers:
         environment = {**servers.environment(), **(overrides or {})}
         (directory / "logs").mkdir(parents=True, exist_ok=True)
-        processes = _planned(directory, plan, environment, ports or {})
+        joining = [(node, "processor") for node in later]
+        processes = _planned(directory, [*plan, *joining], environment, ports or {})
         settings = load_settings({**os.environ, **environment})
         addresses = _addresses(processes, settings.server.token.get_secret_value() or None)
         suite = ProcessSuite(processes, servers, settings, addresses)
         try:
-            await _start(processes)
+            await _start({node: processes[node] for node, _ in plan})
             urls = {process.node: process.url for process in processes.values()}
             (directory / PROCESSES_FILE).write_text(json.dumps(urls, indent=2) + "\n")
             addresses.write(directory)

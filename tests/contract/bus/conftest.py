@@ -6,22 +6,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.contract.bus.carriers import (
-    Carrier,
-    KafkaCarriers,
-    MemoryCarriers,
-    NatsCarriers,
-    World,
-)
+from tests.contract.bus.carriers import Carrier, MemoryCarriers, NatsCarriers, World
 
 
-@pytest.fixture(params=["memory", pytest.param("nats", marks=pytest.mark.servers), "kafka"])
+@pytest.fixture(params=["memory", pytest.param("nats", marks=pytest.mark.servers)])
 def carrier(request: pytest.FixtureRequest) -> Carrier:
     """A carrier; its server, if it has one, is started outside of the test's event loop."""
     if request.param == "nats":
         return NatsCarriers(request.getfixturevalue("servers"))
-    if request.param == "kafka":
-        return KafkaCarriers(f"kafka://{request.getfixturevalue('kafka').url}")
     return MemoryCarriers()
 
 

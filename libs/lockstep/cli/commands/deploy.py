@@ -23,6 +23,15 @@ def deploy(
     wait: Annotated[
         bool, typer.Option(help="Until a processor leads it, and say with which state it goes on.")
     ] = True,
+    parallel: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=128,
+            metavar="N",
+            help="Cut it into N partitions by key; `lockstep explain --parallel N` shows how.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would begin empty; nothing changes.")
     ] = False,
@@ -35,7 +44,7 @@ def deploy(
         return
 
     async def action(client: Client) -> tuple[Any, Any]:
-        answer = await client.deploy(read_app(file))
+        answer = await client.deploy(read_app(file), parallel=parallel)
         return answer, await _leader(client, answer) if wait else None
 
     with reported():
@@ -45,12 +54,16 @@ def deploy(
         print_json(answer | {"leader": leader and {name: leader[name] for name in begun}})
         return
     app = answer["app"]
-    console.print(f"deployed {app} version {answer['version'][:SHOWN_VERSION]}", markup=False)
+    units = f" in {answer['units']} units" if answer["units"] > 1 else ""
+    console.print(
+        f"deployed {app} version {answer['version'][:SHOWN_VERSION]}{units}", markup=False
+    )
     if leader is not None and answer["changed"] and not answer["created"]:
         console.print(beginning(leader), markup=False, soft_wrap=True)
     if wait and leader is None:
         seconds = LEADS_LIMIT_MS // 1_000
-        errors.print(f"no processor leads it after {seconds} s; see `lockstep status {app}`")
+        what = "it" if answer["units"] == 1 else "all of it"
+        errors.print(f"no processor leads {what} after {seconds} s; see `lockstep status {app}`")
 
 
 def _preview(context: typer.Context, text: str, *, as_json: bool) -> None:
@@ -82,10 +95,14 @@ def beginning(leader: Mapping[str, Any]) -> str:
 
 
 async def _leader(client: Client, deployed: Mapping[str, Any]) -> Any:
-    """The replica that leads what was deployed; None when none does in time."""
-    return await client.replica(
-        deployed["app"],
-        lambda one: one["role"] == "active" and one["version"] == deployed["version"],
-        limit_ms=LEADS_LIMIT_MS,
-        poll_ms=LEADS_POLL_MS,
-    )
+    """A replica that leads what was deployed, once every unit is led; None when not in time."""
+
+    def leads(one: Mapping[str, Any]) -> bool:
+        wanted = ("active", deployed["version"], deployed["layout"])
+        return (one["role"], one["version"], one["layout"]) == wanted
+
+    found = await client.replicas(
+        deployed["app"], leads, count=deployed["units"],
+        limit_ms=LEADS_LIMIT_MS, poll_ms=LEADS_POLL_MS,
+    )  # fmt: skip
+    return found[0] if found else None

@@ -11,6 +11,7 @@ from lockstep.cli.commands.asking import asking
 from lockstep.cli.commands.options import AsJson
 from lockstep.cli.output import SHOWN_VERSION, console, counted, print_json, show
 
+UNIT_COLUMNS: Final = ("group", "partition")
 REPLICA_COLUMNS: Final = (
     "node",
     "role",
@@ -66,7 +67,8 @@ def status(
 def show_app(one: Mapping[str, Any]) -> None:
     """One app, as the coordinator describes it."""
     replicas = [*one["replicas"], *_silent(one)]
-    show(replicas, REPLICA_COLUMNS, as_json=False, title=heading(one), folded=("trouble",))
+    columns = REPLICA_COLUMNS if not one["layout"] else (*UNIT_COLUMNS, *REPLICA_COLUMNS)
+    show(replicas, columns, as_json=False, title=heading(one), folded=("trouble",))
     for replica in one["replicas"]:
         if lost := replica.get("began_empty"):
             behind = replica["begins_behind"]
@@ -82,11 +84,20 @@ def show_app(one: Mapping[str, Any]) -> None:
 def heading(one: Mapping[str, Any]) -> str:
     """What an app is and whether all of it is there, in a line."""
     version = one["version"][:SHOWN_VERSION]
-    here, wanted = len({replica["node"] for replica in one["replicas"]}), one["replicas_wanted"]
+    units = len(one["units"])
+    here = len({(replica["node"], replica["unit"]) for replica in one["replicas"]})
+    wanted = one["replicas_wanted"] * units
     there = counted(wanted, "replica") if here == wanted else f"{here} of {wanted} replicas"
+    if units > 1:
+        there = f"{units} units, {there}"
     return f"{one['app']}: {SAID[one['status']]}, {there}, version {version}"
 
 
 def _silent(one: Mapping[str, Any]) -> list[dict[str, Any]]:
-    heard = {replica["node"] for replica in one["replicas"]}
-    return [{"node": node, "role": AWAY} for node in one["nodes"] if node not in heard]
+    heard = {(replica["node"], replica["unit"]) for replica in one["replicas"]}
+    return [
+        {"node": node, "role": AWAY, "group": unit["group"], "partition": unit["partition"]}
+        for unit in one["units"]
+        for node in unit["nodes"]
+        if (node, unit["unit"]) not in heard
+    ]

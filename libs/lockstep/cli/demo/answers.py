@@ -7,6 +7,7 @@ equal time count in file order, as they were sent.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from typing import Any
 
 from lockstep.cli.demo.flights import DEPARTURE_COLUMNS, WEATHER_COLUMNS, Flights
@@ -58,8 +59,11 @@ order by d.origin
 """
 
 
-def expected_answers(flights: Flights) -> dict[str, list[Row]]:
-    """Rows by output name; streams lead with the event time in ms, tables do not."""
+def expected_answers(
+    flights: Flights, more: Mapping[str, str] | None = None
+) -> dict[str, list[Row]]:
+    """Rows by output name; streams lead with the event time in ms, tables do not. `more`: SQL for
+    other outputs, by name, over the same tables."""
     connection = sqlite3.connect(":memory:")
     try:
         _fill(connection, flights)
@@ -68,6 +72,7 @@ def expected_answers(flights: Flights) -> dict[str, list[Row]]:
             "CarrierAlert": connection.execute(CARRIER_ALERT).fetchall(),
             "DelayWeather": connection.execute(DELAY_WEATHER).fetchall(),
             "OriginToday": connection.execute(ORIGIN_TODAY).fetchall(),
+            **{name: connection.execute(sql).fetchall() for name, sql in (more or {}).items()},
         }
     finally:
         connection.close()

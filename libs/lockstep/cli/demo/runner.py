@@ -116,7 +116,8 @@ async def _settled(client: Client, app: str, position: int) -> None:
 
 async def _until(client: Client, app: str, reached: Callable[[Mapping[str, Any]], bool]) -> None:
     limit_ms = SETTLE_TIMEOUT_MS
-    if await client.replica(app, reached, limit_ms=limit_ms, poll_ms=SETTLE_POLL_MS) is None:
+    found = await client.replicas(app, reached, count=1, limit_ms=limit_ms, poll_ms=SETTLE_POLL_MS)
+    if not found:
         status = await client.status(app)
         raise LockstepError(f"{app} is not done after {limit_ms} ms: {status}")
 
