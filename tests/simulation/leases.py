@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -96,6 +96,18 @@ class SimLeases:
         started_ms = self._clock.monotonic_ms()
         renewed: Lease | None = await self._ask("renew", lease)
         return renewed and replace(renewed, expires_at_monotonic_ms=started_ms + lease.ttl_ms)
+
+    async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
+        """See the contract."""
+        return [await self.renew(lease) for lease in leases]
+
+    async def holders(self, resources: Sequence[str]) -> dict[str, Held]:
+        """See the contract."""
+        serve = serving(lambda: at_once(self._there.holders(resources)))
+        found: dict[str, Held] = await self._aside.call(
+            self._host, LEASES, serve, timeout_ms=TIMEOUT_MS
+        )
+        return found
 
     async def release(self, lease: Lease) -> bool:
         """See the contract."""

@@ -30,6 +30,7 @@ class BusLimits:
     publish_timeout_ms: int = 10_000
     subscription_queue_messages: int = 16_384
     max_concurrent_responses: int = 64
+    quiet_after_ms: int = 5_000
     replicas: int = 1
 
     @classmethod
@@ -46,5 +47,6 @@ class BusLimits:
             connect_timeout_ms=bus.connect_timeout_ms,
             tcp_user_timeout_ms=bus.tcp_user_timeout_ms,
             publish_timeout_ms=bus.publish_timeout_ms,
+            quiet_after_ms=bus.quiet_after_ms,
             replicas=bus.replicas,
         )

@@ -16,6 +16,8 @@ INGRESS_STREAM: Final = "ingress"
 DEAD_STREAM: Final = "dead"
 INGRESS_ALL: Final = "ingress.>"
 DEAD_ALL: Final = "dead.>"
+INPUT_LOGS: Final = "in.>"
+OUTPUT_LOGS: Final = "out.>"
 MAX_TOKEN_BYTES: Final = 200
 ID_HEADER: Final = "Nats-Msg-Id"
 """A client's own id of an ingress message; the same on every carrier."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 import msgspec
 
@@ -11,11 +13,15 @@ from lockstep.bus import Topics
 from lockstep.clock import Clock
 from lockstep.control.messages import HEARTBEATS, GroupStatus, Heartbeat, SinkStatus
 from lockstep.events import Generation, UnavailableError
-from lockstep.frame import Context
+from lockstep.frame import Context, wait_set
 from lockstep.telemetry import Logger
 
 Groups = Callable[[], tuple[GroupStatus, ...]]
 Sinks = Callable[[], tuple[SinkStatus, ...]]
+
+
+APART_MS: Final = 50
+"""Heartbeats out of turn are at least so far apart."""
 
 
 class Beating:
@@ -35,16 +41,35 @@ class Beating:
         self._leading = leading
         self._interval_ms = context.settings.coordinator.heartbeat_interval_ms
         self._draining = False
+        self._said_ms: int | None = None
+        self._is_due = asyncio.Event()
 
     async def run(self) -> None:
         """Until cancelled. While the bus is away nobody hears it; it goes on trying."""
         while True:
-            await self.say()
-            await self._context.clock.sleep_ms(self._interval_ms)
+            await self._send()
+            await wait_set(self._is_due, self._context.clock, self._interval_ms)
+            await self._context.clock.sleep_ms(self._too_soon_ms)
 
     async def say(self) -> None:
-        """Sends the present state; a bus that is away is no error here."""
+        """Sends the present state, or has `run` send it if it is too soon after the last time; a
+        bus that is away is no error here."""
+        if self._too_soon_ms:
+            self._is_due.set()
+        else:
+            await self._send()
+
+    @property
+    def _too_soon_ms(self) -> int:
+        """A thousand apps that find a leader at a time say so in some ten heartbeats."""
+        if self._said_ms is None:
+            return 0
+        return max(0, self._said_ms + APART_MS - self._context.clock.monotonic_ms())
+
+    async def _send(self) -> None:
         context = self._context
+        self._is_due.clear()
+        self._said_ms = context.clock.monotonic_ms()
         beat = Heartbeat(
             node=context.node,
             service=context.service,
@@ -64,7 +89,7 @@ class Beating:
     async def farewell(self) -> None:
         """Says that this service goes: others need not wait for its silence."""
         self._draining = True
-        await self.say()
+        await self._send()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +98,15 @@ class Heard:
 
     heartbeat: Heartbeat
     at_monotonic_ms: int
+    by_app: dict[str, list[GroupStatus]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, heartbeat: Heartbeat, at_monotonic_ms: int) -> Heard:
+        """With its groups to look up."""
+        by_app: dict[str, list[GroupStatus]] = {}
+        for group in heartbeat.groups:
+            by_app.setdefault(group.app, []).append(group)
+        return cls(heartbeat, at_monotonic_ms, by_app)
 
 
 class HeartbeatWatch:
@@ -104,10 +138,10 @@ class HeartbeatWatch:
     def groups(self, app: str) -> list[tuple[Heartbeat, GroupStatus]]:
         """What living processors say about an app."""
         return [
-            (beat, group)
-            for beat in self.alive("processor")
-            for group in beat.groups
-            if group.app == app
+            (heard.heartbeat, group)
+            for heard in self._living()
+            if heard.heartbeat.service == "processor"
+            for group in heard.by_app.get(app, ())
         ]
 
     def settled(self, app: str, group: str, partition: int, state: Generation) -> int:
@@ -127,8 +161,7 @@ class HeartbeatWatch:
 
     def _living(self) -> Iterator[Heard]:
         now_ms = self._clock.monotonic_ms()
-        for key in sorted(self._heard):
-            heard = self._heard[key]
+        for heard in self._heard.values():
             limit_ms = heard.heartbeat.interval_ms * (self._max_retry + 1)
             if now_ms - heard.at_monotonic_ms <= limit_ms:
                 yield heard
@@ -143,7 +176,9 @@ class HeartbeatWatch:
         if beat.draining and not beat.groups:
             self._heard.pop(key, None)
             return
-        self._heard[key] = Heard(beat, self._clock.monotonic_ms())
+        if key not in self._heard:
+            self._heard = dict(sorted([*self._heard.items(), (key, Heard.of(beat, 0))]))
+        self._heard[key] = Heard.of(beat, self._clock.monotonic_ms())
 
 
 async def send_heartbeat(topics: Topics, beat: Heartbeat) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -65,6 +65,12 @@ class Leases(Protocol):
 
     async def renew(self, lease: Lease) -> Lease | None:
         """The prolonged lease, or None when it was lost."""
+
+    async def renew_all(self, leases: Sequence[Lease]) -> Sequence[Lease | None]:
+        """As `renew`, of many at once, in few requests."""
+
+    async def holders(self, resources: Sequence[str]) -> Mapping[str, Held]:
+        """Who holds which of them now; those that nobody holds are left out."""
 
     async def release(self, lease: Lease) -> bool:
         """Gives it back at once; False when it was not ours any more."""

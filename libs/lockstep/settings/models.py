@@ -58,6 +58,7 @@ class BusSettings(Section):
     max_log_bytes: Bytes
     max_log_age_ms: Milliseconds
     max_pending_publishes: Count
+    quiet_after_ms: Milliseconds
     replicas: Annotated[int, Field(ge=1, le=5)]
     dead_letters_max_bytes: Bytes
 

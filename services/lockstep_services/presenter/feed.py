@@ -27,7 +27,7 @@ from lockstep_services.presenter.models import Fresh, StreamModel, TableModel
 
 READ_MAX_RECORDS: Final = 500
 READ_MAX_BYTES: Final = 8_388_608
-READ_WAIT_MS: Final = 1_000
+READ_WAIT_MS: Final = 10_000
 TOPIC_MAX_ROWS: Final = 500  # of a stream at once; one reading brings a slice or a few
 
 

@@ -60,7 +60,7 @@ class GroupRunner:
         self._view, self._nodes = view, nodes
         if self._replica is not None:
             wanted = self._replica.running.wanted
-            wanted.view, wanted.nodes = view, nodes
+            wanted.change(view, nodes)
 
     def status(self) -> GroupStatus | None:
         """For heartbeats; None while it begins."""
@@ -69,7 +69,7 @@ class GroupRunner:
     def look_at_lease(self) -> None:
         """The lease may have become free just now."""
         if self._replica is not None:
-            self._replica.lead.lease_due.set()
+            self._replica.lead.offer()
 
     async def run(self) -> None:
         """Until cancelled or drained; errors come out after everything was given back."""

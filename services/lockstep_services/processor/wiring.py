@@ -10,9 +10,11 @@ from lockstep.control import Beating, Catalogue, GroupStatus, HeartbeatWatch
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.frame import Context, Service, SharedThreads
+from lockstep.leader.roll import LeaseRoll
 from lockstep.plan import AppPlan
 from lockstep.settings import Settings
 from lockstep_services.processor.lead.leasing import LEASE_NUDGE
+from lockstep_services.processor.replica.hearing import LogHearing
 from lockstep_services.processor.replica.site import MakeOffload, Surroundings
 from lockstep_services.processor.runner import GroupRunner
 from lockstep_services.processor.state.engine import Engines, MakeExecutor
@@ -41,10 +43,16 @@ class Processor:
         )  # fmt: skip
         self._beating = Beating(context, groups=self._statuses)
         engines = Engines(context.plans, make_executor, settings.processor.dedup_max_ids)
+        leader = settings.leader
+        self._leases = LeaseRoll(
+            context.world.leases, context.node, context.clock,
+            ttl_ms=leader.lease_ttl_ms, renew_ms=leader.renew_ms, retry_ms=leader.retry_ms,
+        )  # fmt: skip
+        self._hearing = LogHearing(bus.healthy, context.clock, ask_after_ms=leader.lease_ttl_ms)
         self._around = Surroundings(
             context.node, context.world, context.holders, settings, context.clock,
             context.randomness, context.metrics, context.log, self._watch, self._beating,
-            engines, make_offload,
+            engines, make_offload, self._leases, self._hearing,
         )  # fmt: skip
         self._runners: dict[str, GroupRunner] = {}
 
@@ -58,6 +66,8 @@ class Processor:
         tasks.supervise("heartbeats", self._watch.run)
         tasks.supervise("heartbeat", self._beating.run)
         tasks.supervise("lease-nudges", self._hear_nudges)
+        tasks.supervise("leases", self._leases.run)
+        tasks.supervise("hearing", self._hearing.run)
         tasks.supervise("assignments", self._follow)
 
     async def drain(self) -> None:

@@ -25,7 +25,7 @@ from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedE
 from lockstep_services.publisher.pacing import Pace
 
 READ_MAX_BYTES: Final = 4_194_304
-READ_WAIT_MS: Final = 500
+READ_WAIT_MS: Final = 2_000
 HELD_WAIT_MS: Final = 1_000
 CURSOR_EVERY_MS: Final = 5_000
 

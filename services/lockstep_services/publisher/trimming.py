@@ -26,6 +26,10 @@ def trim_to(
     return min([end - keep, *delivered])
 
 
+QUIET_INTERVALS: Final = 6
+"""A log that has not moved is looked at so much more seldom."""
+
+
 class Trimmer:
     """Trims one app's output log. `run` in one supervised task.
 
@@ -55,9 +59,11 @@ class Trimmer:
         """Until cancelled; UnavailableError when the bus is away."""
         log = await self._bus.output_log(self._log)
         trimmed = 0
+        pause_ms = self._interval_ms
         while True:
-            await self._clock.sleep_ms(self._interval_ms)
-            self.log_end = (await log.tail()).sequence
+            await self._clock.sleep_ms(pause_ms)
+            before, self.log_end = self.log_end, (await log.tail()).sequence
+            pause_ms = self._interval_ms * (QUIET_INTERVALS if self.log_end == before else 1)
             delivered = self._delivered()
             if delivered is None:
                 continue

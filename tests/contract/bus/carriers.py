@@ -50,14 +50,17 @@ class MemoryCarriers:
 
 
 class NatsCarriers:
-    """Connections to one NATS server."""
+    """Connections to one NATS server; `resting`: its readers rest whenever nothing has come."""
 
-    def __init__(self, servers: EmbeddedServers) -> None:
+    def __init__(self, servers: EmbeddedServers, *, resting: bool = False) -> None:
         self._servers = servers
+        self._resting = resting
         self._open: list[Bus] = []
 
     async def connect(self, limits: BusLimits = LIMITS) -> Bus:
         """One more connection."""
+        if self._resting:
+            limits = replace(limits, quiet_after_ms=0)
         bus = await NatsBus.connect(self._servers.nats_url, limits, SystemRandomness())
         self._open.append(bus)
         return bus

@@ -8,12 +8,18 @@ import pytest
 
 from tests.contract.bus.carriers import Carrier, MemoryCarriers, NatsCarriers, World
 
+NATS = [
+    pytest.param("nats", marks=pytest.mark.servers),
+    pytest.param("nats, resting", marks=pytest.mark.servers),
+]
 
-@pytest.fixture(params=["memory", pytest.param("nats", marks=pytest.mark.servers)])
+
+@pytest.fixture(params=["memory", *NATS])
 def carrier(request: pytest.FixtureRequest) -> Carrier:
     """A carrier; its server, if it has one, is started outside of the test's event loop."""
-    if request.param == "nats":
-        return NatsCarriers(request.getfixturevalue("servers"))
+    if request.param != "memory":
+        resting = request.param == "nats, resting"
+        return NatsCarriers(request.getfixturevalue("servers"), resting=resting)
     return MemoryCarriers()
 
 

@@ -232,3 +232,29 @@ async def _is_gone(competition: Competition) -> None:
         return not await _is_connected(competition.one, competition.two)
 
     await eventually(gone)
+
+
+async def test_many_are_renewed_together(competition: Competition) -> None:
+    """Each answer is about its own: ours goes on, one that was given back or taken is lost."""
+    resources = [f"{competition.resource}/{number}" for number in range(600)]
+    mine = [await _acquired(competition.one, each, "a") for each in resources]
+    await competition.one.release(mine[1])
+    await competition.one.release(mine[2])
+    await _acquired(competition.two, resources[2], "b")
+    renewed = await competition.one.renew_all(mine)
+    assert [each is None for each in renewed] == [number in (1, 2) for number in range(600)]
+    kept = [each for each in renewed if each is not None]
+    assert [each.resource for each in kept] == [r for r in resources if r not in resources[1:3]]
+    assert kept[0].expires_at_monotonic_ms >= mine[0].expires_at_monotonic_ms
+    assert await competition.one.renew_all([]) == []
+
+
+async def test_who_holds_which_of_many(competition: Competition) -> None:
+    """By its token, or as reserved; what nobody holds is left out."""
+    free, held, reserved = (f"{competition.resource}/{each}" for each in ("f", "h", "r"))
+    lease = await _acquired(competition.one, held, "a")
+    handed = await _acquired(competition.one, reserved, "a")
+    await competition.one.hand_over(handed, "b")
+    found = await competition.two.holders([free, held, reserved])
+    assert found == {held: Held("a", lease.token), reserved: Held("b", "")}
+    assert await competition.two.holders([]) == {}

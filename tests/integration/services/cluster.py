@@ -96,6 +96,12 @@ class BreakableLeases:
     async def renew(self, lease: Lease) -> Lease | None:
         return await self._checked().renew(lease)
 
+    async def renew_all(self, leases: Sequence[Lease]) -> Sequence[Lease | None]:
+        return await self._checked().renew_all(leases)
+
+    async def holders(self, resources: Sequence[str]) -> Mapping[str, Held]:
+        return await self._checked().holders(resources)
+
     async def release(self, lease: Lease) -> bool:
         return await self._checked().release(lease)
 

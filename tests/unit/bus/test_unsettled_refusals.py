@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lockstep.bus import Accepted, BusLimits, OutputTail, Refused
+from lockstep.bus.nats.bells import Bells
 from lockstep.bus.nats.errors import ApiError
 from lockstep.bus.nats.jetstream import RawMessage, Stored
 from lockstep.bus.nats.output_log import NatsOutputLog
@@ -57,7 +58,8 @@ class UnsettledStream:
 
 
 def _log(stream: UnsettledStream) -> NatsOutputLog:
-    return NatsOutputLog(stream, "out.a", "OUT", SystemRandomness())  # type: ignore[arg-type]  # the four calls it makes
+    jetstream: Any = stream  # the four calls it makes
+    return NatsOutputLog(jetstream, "out.a", "OUT", SystemRandomness(), Bells(jetstream))
 
 
 async def test_a_dropped_proposal_does_not_refuse_for_good() -> None:

@@ -8,6 +8,7 @@ from lockstep.bus.contract import InputLog, LogName, Mailbox, OutputLog
 from lockstep.bus.errors import LogGoneError
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.address import parse_address
+from lockstep.bus.nats.bells import Bells
 from lockstep.bus.nats.connection import Connection
 from lockstep.bus.nats.dead_letters import NatsDeadLetters
 from lockstep.bus.nats.in_flight import InFlight
@@ -37,6 +38,7 @@ class NatsBus:
         self._connection = connection
         self._randomness = randomness
         self._jetstream = JetStream(connection)
+        self._bells = Bells(self._jetstream)
         limits = connection.limits
         self._in_flight = InFlight(
             limits.max_pending_publishes, limits.max_pending_bytes, limits.publish_timeout_ms
@@ -74,13 +76,15 @@ class NatsBus:
             await self._ensure_log(stream, subject, forgets=True)
         elif await self._jetstream.is_gone(stream):
             raise LogGoneError(subject)
-        return NatsInputLog(self._jetstream, subject, stream, self._randomness, self._in_flight)
+        return NatsInputLog(
+            self._jetstream, subject, stream, self._randomness, self._in_flight, self._bells
+        )
 
     async def output_log(self, name: LogName) -> OutputLog:
         subject = output_subject(name)
         stream = stream_name(subject)
         await self._ensure_log(stream, subject, forgets=False)
-        return NatsOutputLog(self._jetstream, subject, stream, self._randomness)
+        return NatsOutputLog(self._jetstream, subject, stream, self._randomness, self._bells)
 
     async def logs(self, app: str) -> Sequence[LogName]:
         found = [await self._jetstream.streams(pattern) for pattern in log_patterns(app)]
@@ -98,6 +102,7 @@ class NatsBus:
 
     async def close(self) -> None:
         await self.ingress.release()
+        self._bells.stop()
         await self._connection.close()
 
     async def _ensure_log(self, stream: str, subject: str, *, forgets: bool) -> None:

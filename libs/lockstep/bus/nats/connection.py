@@ -93,7 +93,7 @@ class Connection:
         headers: Mapping[str, str] | None = None,
     ) -> None:
         """Hands the message to the connection; at most once."""
-        self._check()
+        self.check()
         with translated(subject):
             await self._client.publish(
                 subject, payload, reply=reply, headers=dict(headers) if headers else None
@@ -120,7 +120,7 @@ class Connection:
     async def subscribe(self, subject: str, handler: Handler, *, queue: str = "") -> int:
         """A key for `unsubscribe`; survives reconnects and new clients. On return the server knows
         of it: what others send from then on comes."""
-        self._check()
+        self.check()
         key = next(self._keys)
         listening = Listening(subject, queue, handler)
         async with contextlib.AsyncExitStack() as failed:
@@ -146,7 +146,7 @@ class Connection:
             if listening is not None and listening.current is not None:
                 with contextlib.suppress(UnavailableError), translated(listening.subject):
                     async with asyncio.timeout(_DRAIN_TIMEOUT_MS / 1000):
-                        self._check()
+                        self.check()
                         # Not the library's own: one that fails midway is subscribed to again.
                         await self._client._send_unsubscribe(listening.current._id)
                         await self._round_trip(listening.subject, _DRAIN_TIMEOUT_MS)
@@ -180,7 +180,8 @@ class Connection:
         self._lost("the bus was closed")
         await hang_up(self._client)
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """NotConnectedError while the server is away."""
         # A message handed to a client that is reconnecting would be sent later, when its sender has
         # long given it up.
         if not self._client.is_connected:

@@ -8,6 +8,7 @@ from typing import Final
 
 from lockstep.bus.contract import Appended
 from lockstep.bus.errors import LogGoneError, RecordTooLargeError
+from lockstep.bus.nats.bells import Bells
 from lockstep.bus.nats.in_flight import InFlight
 from lockstep.bus.nats.jetstream import JetStream, persistently
 from lockstep.bus.nats.reader import LogReader
@@ -29,13 +30,14 @@ class NatsInputLog:
         stream: str,
         randomness: Randomness,
         in_flight: InFlight,
+        bells: Bells,
     ) -> None:
         self._jetstream = jetstream
         self._subject = subject
         self._stream = stream
         self._randomness = randomness
         self._in_flight = in_flight
-        self._reader = LogReader(jetstream, stream, randomness)
+        self._reader = LogReader(jetstream, stream, randomness, bells)
         self._room = Room(jetstream, stream, subject)
 
     async def append(self, record: InputRecord, *, dedup_id: str | None = None) -> Appended:

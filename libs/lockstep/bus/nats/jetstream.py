@@ -142,6 +142,22 @@ class JetStream:
             if not more or len(found) >= int(answer["total"]):
                 return found
 
+    async def ends(self, pattern: str) -> dict[str, tuple[int, int]]:
+        """(messages, last sequence) of all streams that keep a subject of the pattern, by name."""
+        found: dict[str, tuple[int, int]] = {}
+        seen = 0
+        while True:
+            request = {"subject": pattern, "offset": seen}
+            answer = await persistently(partial(self.call, "STREAM.LIST", request), self.limits)
+            more = answer.get("streams") or ()
+            for each in more:
+                state = each["state"]
+                name = each["config"]["name"]
+                found[name] = int(state["messages"]), int(state["last_seq"])
+            seen += len(more)
+            if not more or seen >= int(answer["total"]):
+                return found
+
     async def is_gone(self, name: str) -> bool:
         """There is certainly no stream of that name; False also when nobody says so at once."""
         try:

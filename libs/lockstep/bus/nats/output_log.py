@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from lockstep.bus.contract import Accepted, Held, OutputEntry, OutputTail, Refused
+from lockstep.bus.nats.bells import Bells
 from lockstep.bus.nats.errors import WRONG_LAST_SEQUENCE, ApiError, TailLostError
 from lockstep.bus.nats.jetstream import JetStream, RawMessage, persistently
 from lockstep.bus.nats.reader import LogReader
@@ -38,13 +39,18 @@ class NatsOutputLog:
     """One opened output log."""
 
     def __init__(
-        self, jetstream: JetStream, subject: str, stream: str, randomness: Randomness
+        self,
+        jetstream: JetStream,
+        subject: str,
+        stream: str,
+        randomness: Randomness,
+        bells: Bells,
     ) -> None:
         self._jetstream = jetstream
         self._subject = subject
         self._stream = stream
         self._randomness = randomness
-        self._reader = LogReader(jetstream, stream, randomness)
+        self._reader = LogReader(jetstream, stream, randomness, bells)
         self._room = Room(jetstream, stream, subject)
         self._known = _EMPTY  # the tail when we last saw it; only used where the log checks it
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from nats.aio.msg import Msg
 
+from lockstep.bus.nats.bells import Bell, Bells
 from lockstep.bus.nats.errors import ApiError
 from lockstep.bus.nats.jetstream import JetStream
 from lockstep.bus.nats.puller import ConsumerGoneError, Puller
@@ -47,8 +48,13 @@ class _Delivered:
 class LogReader:
     """One position in one log."""
 
-    def __init__(self, jetstream: JetStream, stream: str, randomness: Randomness) -> None:
+    def __init__(
+        self, jetstream: JetStream, stream: str, randomness: Randomness, bells: Bells
+    ) -> None:
         self._jetstream = jetstream
+        self._bells = bells
+        self._bell: Bell | None = None
+        self._moved_at = 0.0
         self._stream = stream
         self._randomness = randomness
         self._lock = asyncio.Lock()
@@ -83,17 +89,20 @@ class LogReader:
     async def _read(
         self, after: int, max_records: int, max_bytes: int, deadline: float
     ) -> list[ReadMessage]:
-        puller = await self._at(after)
         loop = asyncio.get_running_loop()
+        if self._bell is not None and not await self._awake(self._bell, after, deadline):
+            return []
+        puller = await self._at(after)
         ask = min(max_records, _MAX_PULL_MESSAGES)
         polling = deadline <= loop.time()
         remaining = max(0.0, deadline - loop.time())
         if not await puller.wait(remaining, max_messages=ask, max_bytes=max_bytes):
             # Only who stands at the end is told of what comes; the others may be waiting still for
             # what was there before.
-            if self._at_end and not polling:
-                return []
-            if not await self._comes(puller, after, max_messages=ask, max_bytes=max_bytes):
+            knows = self._at_end and not polling
+            if knows or not await self._comes(puller, after, max_messages=ask, max_bytes=max_bytes):
+                if not polling:
+                    await self._rest_if_quiet(after)
                 return []
         taken: list[ReadMessage] = []
         size_bytes = 0
@@ -115,6 +124,30 @@ class LogReader:
                 _MORE_WITHIN_S, max_messages=ask - len(taken) or ask, max_bytes=max_bytes
             )
         return taken
+
+    async def _awake(self, bell: Bell, after: int, deadline: float) -> bool:
+        """Whether there is reason to look: it has rung, or somebody reads from elsewhere."""
+        remaining = deadline - asyncio.get_running_loop().time()
+        if bell.after == after and not bell.rung.is_set():
+            if remaining <= 0:
+                return True  # who may not wait is given what is there
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(remaining):
+                    await bell.rung.wait()
+            if not bell.rung.is_set():
+                self._jetstream.connection.check()
+                return False
+        self._bell = None
+        await self._bells.close(bell)
+        return True
+
+    async def _rest_if_quiet(self, after: int) -> None:
+        """A reader of a quiet log costs its server nothing."""
+        quiet_s = asyncio.get_running_loop().time() - self._moved_at
+        if 1000 * quiet_s >= self._jetstream.limits.quiet_after_ms:
+            self._bell = await self._bells.open(self._stream, after)
+            if not self._bell.rung.is_set():
+                await self._give_back()
 
     async def _comes(
         self, puller: Puller, after: int, *, max_messages: int, max_bytes: int
@@ -157,9 +190,16 @@ class LogReader:
         self._after = after
         self._delivered = 0
         self._at_end = False
+        self._moved_at = asyncio.get_running_loop().time()
         return puller
 
     async def _drop(self) -> None:
+        bell, self._bell = self._bell, None
+        if bell is not None:
+            await self._bells.close(bell)
+        await self._give_back()
+
+    async def _give_back(self) -> None:
         puller, self._puller = self._puller, None
         if puller is None:
             return
@@ -175,6 +215,7 @@ class LogReader:
         self._delivered = delivered.consumer_sequence
         self._after = delivered.stream_sequence
         self._at_end = delivered.pending == 0
+        self._moved_at = asyncio.get_running_loop().time()
         return delivered
 
 

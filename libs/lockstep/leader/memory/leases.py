@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from lockstep.clock import Clock, Randomness
@@ -112,6 +112,15 @@ class MemoryLeases:
         self._answer()
         expires_ms = started_ms + lease.ttl_ms
         return replace(lease, expires_at_monotonic_ms=expires_ms) if ours else None
+
+    async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
+        return [await self.renew(lease) for lease in leases]
+
+    async def holders(self, resources: Sequence[str]) -> dict[str, Held]:
+        self._send()
+        found = {each: self._table.present(each) for each in resources}
+        self._answer()
+        return {each: held for each, held in found.items() if held is not None}
 
     async def release(self, lease: Lease) -> bool:
         self._send()

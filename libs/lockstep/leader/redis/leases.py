@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -23,6 +23,8 @@ _PREFIX: Final = "lockstep:lease:"
 _CHANNEL: Final = "lockstep:process:"
 _ATTEMPTS: Final = 2
 _DONE: Final = 1
+_TOGETHER_MAX: Final = 512
+"""Leases in one request: a millisecond of Redis."""
 _RETRY_FIRST_S: Final = 0.01
 _RETRY_JITTER_S: Final = 0.01
 
@@ -63,11 +65,11 @@ class RedisLeases:
         # From before the request: the server may have counted from there.
         lease = Lease(resource, holder, token, ttl_ms, started_ms + ttl_ms)
         gone = (_held(instead_of), _CHANNEL + instead_of.process) if instead_of else ("", "")
-        answer = await self._run(ACQUIRE, resource, _held(lease), _reserved(holder), ttl_ms, *gone)
+        arguments = (_held(lease), _reserved(holder), ttl_ms, *gone)
+        answer = await self._asked(ACQUIRE, [resource], arguments)
         if answer == _DONE:
             return lease
-        other, _, others_token = str(answer).partition("\n")
-        return Held(other, others_token)
+        return _holder(str(answer))
 
     async def appear(self) -> None:
         subscription = self._redis.pubsub()
@@ -87,10 +89,24 @@ class RedisLeases:
         return frozenset(found)
 
     async def renew(self, lease: Lease) -> Lease | None:
-        started_ms = self._clock.monotonic_ms()
-        renewed = await self._did(RENEW, lease.resource, _held(lease), lease.ttl_ms)
-        expires_ms = started_ms + lease.ttl_ms
-        return replace(lease, expires_at_monotonic_ms=expires_ms) if renewed else None
+        return (await self._renew_together([lease]))[0]
+
+    async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
+        found: list[Lease | None] = []
+        for start in range(0, len(leases), _TOGETHER_MAX):
+            found += await self._renew_together(leases[start : start + _TOGETHER_MAX])
+        return found
+
+    async def holders(self, resources: Sequence[str]) -> dict[str, Held]:
+        found: dict[str, Held] = {}
+        for start in range(0, len(resources), _TOGETHER_MAX):
+            some = resources[start : start + _TOGETHER_MAX]
+            with self._translated():
+                asked = self._redis.mget([_PREFIX + each for each in some])
+                values: Any = await asyncio.shield(asked)
+            pairs = zip(some, values, strict=True)
+            found |= {each: _holder(str(value)) for each, value in pairs if value is not None}
+        return found
 
     async def release(self, lease: Lease) -> bool:
         return await self._did(RELEASE, lease.resource, _held(lease))
@@ -114,10 +130,22 @@ class RedisLeases:
         with contextlib.suppress(RedisError, OSError):
             await self._redis.aclose()
 
-    async def _did(self, script: str, resource: str, *arguments: str | int) -> bool:
-        return bool(await self._run(script, resource, *arguments))
+    async def _renew_together(self, leases: Sequence[Lease]) -> list[Lease | None]:
+        started_ms = self._clock.monotonic_ms()
+        values: list[str | int] = [_held(lease) for lease in leases]
+        values += [lease.ttl_ms for lease in leases]
+        answer = await self._asked(RENEW, [lease.resource for lease in leases], values)
+        return [
+            replace(lease, expires_at_monotonic_ms=started_ms + lease.ttl_ms) if renewed else None
+            for lease, renewed in zip(leases, answer, strict=True)
+        ]
 
-    async def _run(self, script: str, resource: str, *arguments: str | int) -> Any:
+    async def _did(self, script: str, resource: str, *arguments: str | int) -> bool:
+        return bool(await self._asked(script, [resource], arguments))
+
+    async def _asked(
+        self, script: str, resources: Sequence[str], arguments: Sequence[str | int]
+    ) -> Any:
         """What the script answers. Tried twice: all scripts find what they did before."""
         async for attempt in stamina.retry_context(
             on=UnavailableError,
@@ -127,7 +155,8 @@ class RedisLeases:
             timeout=None,
         ):
             with attempt, self._translated():
-                asked = self._redis.eval(script, 1, _PREFIX + resource, *arguments)
+                keys = [_PREFIX + each for each in resources]
+                asked = self._redis.eval(script, len(keys), *keys, *arguments)
                 # Shielded: inside, a cancellation may get lost (asyncio.wait_for in Python 3.11).
                 return await asyncio.shield(asked)
         raise AssertionError("retries end with a result or an error")
@@ -145,6 +174,11 @@ class RedisLeases:
 
 def _held(one: Lease | Held) -> str:
     return f"{one.holder}\n{one.token}"
+
+
+def _holder(value: str) -> Held:
+    holder, _, token = value.partition("\n")
+    return Held(holder, token)
 
 
 def _reserved(holder: str) -> str:

@@ -21,11 +21,16 @@ end
 return held
 """
 
+# For each key 1, or 0 when it is not ours any more. The values come first, then the times to live.
 RENEW: Final = """
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+local renewed = {}
+for i, key in ipairs(KEYS) do
+  renewed[i] = 0
+  if redis.call('GET', key) == ARGV[i] then
+    renewed[i] = redis.call('PEXPIRE', key, ARGV[#KEYS + i])
+  end
 end
-return 0
+return renewed
 """
 
 RELEASE: Final = """

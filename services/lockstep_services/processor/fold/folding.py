@@ -22,6 +22,8 @@ from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
 
 IDLE_WAIT_MS: Final = 500
+QUIET_WAIT_MS: Final = 5_000
+"""Of who leads, until the next timer, and of a standby, until it is promoted."""
 FULL_WAIT_MS: Final = 200
 TOUCH_EVERY_MS: Final = 20_000
 """After so long without a slice the state is touched: Spark gives idle workers a minute."""
@@ -104,7 +106,7 @@ class FoldLoop:
         """One slice, or one tick that is due, or a wait for either."""
         position = self._running.engine.position
         if not self._ahead or self._behind != position:
-            self._ahead, self._behind = await self._read(self._site.input, position), position
+            self._ahead, self._behind = await self._next(position), position
         async with self._busy:
             if self._pauses or not self._reach.may_fold:
                 return
@@ -145,6 +147,22 @@ class FoldLoop:
                 self._reach.has_ended = True
                 return entries[: index + 1]
         return entries
+
+    async def _next(self, position: Position) -> Sequence[EncodedEntry]:
+        """What comes; nothing as soon as this replica is promoted, as a timer may be due."""
+        promoted = self._lead.promoted
+        if promoted.is_set():
+            return await self._read(self._site.input, position)
+        both = reading, waiting = (
+            asyncio.ensure_future(self._read(self._site.input, position)),
+            asyncio.ensure_future(promoted.wait()),
+        )
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            return reading.result() if reading.done() else ()
+        finally:
+            reading.cancel()
+            waiting.cancel()
 
     async def _read(self, log: InputLog, position: Position) -> Sequence[EncodedEntry]:
         entries = await log.read_encoded(
@@ -205,10 +223,12 @@ class FoldLoop:
         await self._site.input.append(TickRecord(now_ms), dedup_id=dedup_id)
 
     def _patience_ms(self) -> int:
+        if not self._lead.is_active:
+            return IDLE_WAIT_MS if self._lead.promoted.is_set() else QUIET_WAIT_MS
         due_ms = self._running.engine.next_due_ms
-        if due_ms is None or not self._lead.is_active:
-            return IDLE_WAIT_MS
-        return min(IDLE_WAIT_MS, max(1, due_ms - self._clock.now_ms()))
+        if due_ms is None:
+            return QUIET_WAIT_MS
+        return min(QUIET_WAIT_MS, max(1, due_ms - self._clock.now_ms()))
 
 
 def _events_in(entry: EncodedEntry) -> int:

@@ -29,17 +29,30 @@ from lockstep.leader.protocol import (
 )
 from lockstep.leader.protocol import instructions as todo
 from lockstep_services.processor.lead.claiming import Begun, Claims
-from lockstep_services.processor.lead.hearing import LogHearing, patience_ms
+from lockstep_services.processor.lead.isolation import Isolation
 from lockstep_services.processor.lead.leasing import AboutLease, Leasing
 from lockstep_services.processor.lead.turn import Turn
 from lockstep_services.processor.publish.publishing import Publishing
 from lockstep_services.processor.replica.replica import Replica
 
 TICK_MS: Final = 50
+QUIET_TICK_MS: Final = 1_000
+"""Where nothing is to be waited for but what rings by itself."""
+LOOK_TTLS: Final = 4
+"""In so many lives of a lease a replica asks for it, or looks after it, though nothing has told it
+to: the process renews all its leases and watches all that it waits for."""
 Hook = Callable[[], Awaitable[None]]
 _AboutLog = todo.ReadTail | todo.AppendClaim | todo.Publish | todo.AppendBeginning
 _AboutTerm = todo.TermBegan | todo.TermEnded
 _NO_ANSWER: Final = (facts.TailUnavailable, facts.ClaimUnknown, facts.AppendUnknown)
+
+
+def nap(state: State, now_ms: int, *, waits_to_be_told: bool) -> int:
+    """How long until the protocol has to be told the time, in ms."""
+    if isinstance(state, Leading) and not (state.doubtful or state.lost):
+        return min(QUIET_TICK_MS, max(TICK_MS, state.renewal.due_ms - now_ms))
+    rests = isinstance(state, Standby) and not state.asking and waits_to_be_told
+    return QUIET_TICK_MS if rests else TICK_MS
 
 
 class Leadership:
@@ -59,7 +72,10 @@ class Leadership:
         self._published, self._trouble = replica.published, replica.trouble
         self._publishing = publishing
         self._claims = Claims(self._site, self._running, self._published)
-        self._leasing = Leasing(self._site, self._hear_death)
+        self._hearing = self._site.hearing
+        self._leasing = Leasing(
+            self._site, on_death=self._hear_death, on_lost=self._lost, on_vacant=self._vacant
+        )
         self._clock = self._site.clock
         self._leader = self._site.settings.leader
         self._log = self._site.log
@@ -68,18 +84,10 @@ class Leadership:
         self._on_end = on_end
         self._state: State = START
         self._rules = Rules(
-            renew_every_ms=self._leader.renew_ms,
-            acquire_every_ms=self._leader.retry_ms,
+            renew_every_ms=LOOK_TTLS * self._leader.lease_ttl_ms,
+            acquire_every_ms=LOOK_TTLS * self._leader.lease_ttl_ms,
             acquire_unready_every_ms=self._leader.lease_ttl_ms,
             retry_every_ms=self._leader.retry_ms,
-        )
-        self._hearing = LogHearing(
-            self._site.world.bus.healthy,
-            self._clock,
-            ask_after_ms=self._leader.lease_ttl_ms,
-            patience_ms=lambda: patience_ms(
-                self._running.wanted.standby, self._leader.lease_ttl_ms
-            ),
         )
         self._beginning: tuple[Generation, asyncio.Future[Begun]]
         self._lease_lane: asyncio.Queue[AboutLease] = asyncio.Queue()
@@ -88,7 +96,7 @@ class Leadership:
         self._ready: bool | None = None
         self._deferring = False
         self._turn = Turn(self._site, self._running.wanted, self._lead)
-        self._contact_ms = self._clock.monotonic_ms()
+        self._isolation = Isolation(replica)
 
     def tell(self, fact: facts.Fact) -> None:
         """A fact for the protocol; what follows from it is put on its way."""
@@ -108,11 +116,12 @@ class Leadership:
 
     async def run(self) -> None:
         """Until cancelled; what `before_claim` raises comes out."""
+        self._leasing.watch()
+        end_watch = self._hearing.watch(self._lead.tick_due.set)
         try:
-            await run_side_by_side(
-                self._tick, self._hearing.run, self._mind_lease, self._mind_log, self._mind_terms
-            )
+            await run_side_by_side(self._tick, self._mind_lease, self._mind_log, self._mind_terms)
         finally:
+            end_watch()
             self._leasing.forget_holder()
 
     async def end(self) -> None:
@@ -160,7 +169,7 @@ class Leadership:
                 self._deferring = defers
                 self.tell(facts.DeferenceChanged(defers))
             # Who cannot reach the log leaves the lease to others: time stands still for it.
-            if self._turn.has_come() and not self._hearing.is_deaf:
+            if self._turn.has_come() and not self._isolation.is_deaf:
                 self.tell(facts.TimePassed(self._clock.monotonic_ms()))
             if self._reach.is_ready != self._ready:
                 self._ready = self._reach.is_ready
@@ -168,22 +177,23 @@ class Leadership:
             if self._lead.lease_due.is_set():
                 self._lead.lease_due.clear()
                 self.tell(facts.LeadOffered())
-            self._mind_isolation()
-            await wait_set(self._lead.lease_due, self._clock, TICK_MS)
+            if self._isolation.is_cut_off():
+                self.tell(facts.Isolated())
+            waits = bool(self._ready) and self._turn.has_come()
+            nap_ms = nap(self._state, self._clock.monotonic_ms(), waits_to_be_told=waits)
+            await wait_set(self._lead.tick_due, self._clock, nap_ms)
+            self._lead.tick_due.clear()
 
-    def _mind_isolation(self) -> None:
-        now_ms = self._clock.monotonic_ms()
-        if self._hearing.is_deaf and self._lead.promoted.is_set():
-            self._trouble.text = f"the bus has not answered for {self._hearing.silent_ms} ms"
-            self._log.error("isolated from the bus", silent_ms=self._hearing.silent_ms)
-            self.tell(facts.Isolated())
-        if self._site.watch.alive("coordinator"):
-            self._contact_ms = now_ms
-        silent_ms = now_ms - self._contact_ms
-        if self._lead.is_active and silent_ms > self._site.settings.processor.isolation_timeout_ms:
-            self._trouble.text = f"cut off from lease server and coordinators for {silent_ms} ms"
-            self._log.error("isolated", silent_ms=silent_ms)
-            self.tell(facts.Isolated())
+    def _lost(self) -> None:
+        """The lease server knows our lease no more."""
+        state = self._state
+        if isinstance(state, Leading) and not (state.lost or state.renewal.asked):
+            self.tell(facts.LeaseLost())
+
+    def _vacant(self) -> None:
+        """The lease can be had: by who is ready first, and where it is this replica's turn."""
+        if self._reach.is_ready and self._turn.has_come() and not self._isolation.is_deaf:
+            self._lead.offer()
 
     # --- the lease -------------------------------------------------------------------------------
 
@@ -191,8 +201,12 @@ class Leadership:
         while True:
             instruction = await self._lease_lane.get()
             try:
-                fact = await self._leasing.carry_out(instruction)
-                self._contact_ms = self._clock.monotonic_ms()
+                # All leases of the process are renewed together.
+                renewed = isinstance(instruction, todo.RenewLease) and self._leasing.is_kept
+                if renewed and isinstance(self._state, Leading):
+                    fact: facts.Fact = facts.LeaseRenewed()
+                else:
+                    fact = await self._leasing.carry_out(instruction)
             except UnavailableError as error:
                 self._log.debug("lease server away", error=str(error))
                 gone = isinstance(instruction, todo.ReleaseLease | todo.HandOverLease)
@@ -201,7 +215,7 @@ class Leadership:
 
     def _hear_death(self, holder: Held) -> None:
         """Who cannot reach the log leaves the lease to others."""
-        if not self._hearing.is_deaf:
+        if not self._isolation.is_deaf:
             self.tell(facts.HolderDied(holder.token))
 
     # --- the output log --------------------------------------------------------------------------

@@ -20,13 +20,20 @@ AboutLease = todo.AcquireLease | todo.RenewLease | todo.ReleaseLease | todo.Hand
 
 
 class Leasing:
-    """`on_death` is told of the holder who refused us, should its process die."""
+    """`on_death` is told of the holder who refused us, should its process die; `on_lost` and
+    `on_vacant` what the lease server says of itself."""
 
-    def __init__(self, site: Site, on_death: Callable[[Held], None]) -> None:
+    def __init__(
+        self,
+        site: Site,
+        *,
+        on_death: Callable[[Held], None],
+        on_lost: Callable[[], None],
+        on_vacant: Callable[[], None],
+    ) -> None:
         self._site = site
-        self._on_death = on_death
-        self._leases, self._holders = site.world.leases, site.holders
-        self._lease: Lease | None = None
+        self._on_death, self._on_lost, self._on_vacant = on_death, on_lost, on_vacant
+        self._leases, self._holders = site.leases, site.holders
         self._holder: Held | None = None
 
     @property
@@ -35,25 +42,43 @@ class Leasing:
         name = self._site.name
         return f"processor/{name.app}/{name.group}/{name.partition}"
 
+    @property
+    def is_kept(self) -> bool:
+        """It is ours, and renewed with the others of this process."""
+        return self._leases.holds(self.resource)
+
+    def watch(self) -> None:
+        """Until `abandon`."""
+        self._leases.watch(self.resource, self)
+
+    def lost(self) -> None:
+        """See the roll's `Watcher`."""
+        self._site.metrics.count("lockstep_lease_lost_total", resource=self.resource)
+        self._on_lost()
+
+    def vacant(self) -> None:
+        """See the roll's `Watcher`."""
+        self._on_vacant()
+
+    def taken(self, held: Held) -> None:
+        """See the roll's `Watcher`: its death is waited for."""
+        self._holder = held
+        self._holders.mind(self.resource, held, self._on_death)
+
     async def carry_out(self, instruction: AboutLease) -> facts.Fact:
         """UnavailableError where the server did not answer."""
-        lease = self._lease
         match instruction:
             case todo.AcquireLease(instead_of):
                 return await self._acquire(instead_of)
             case todo.RenewLease():
-                self._lease = None if lease is None else await self._leases.renew(lease)
-                if self._lease is not None:
+                if await self._leases.renew(self.resource):
                     return facts.LeaseRenewed()
                 self._site.metrics.count("lockstep_lease_lost_total", resource=self.resource)
                 return facts.LeaseLost()
             case todo.ReleaseLease():
-                self._lease = None
-                if lease is not None:
-                    await self._leases.release(lease)
+                await self._leases.release(self.resource)
             case todo.HandOverLease(to):
-                self._lease = None
-                handed = lease is not None and await self._leases.hand_over(lease, to)
+                handed = await self._leases.hand_over(self.resource, to)
                 self._site.log.info("handed over", to=to, handed=handed)
                 topics, unit = self._site.world.bus.topics, self._site.unit
                 await topics.publish(LEASE_NUDGE, unit.encode())
@@ -61,12 +86,10 @@ class Leasing:
 
     async def abandon(self) -> None:
         """Gives it back if that is possible."""
-        lease, self._lease = self._lease, None
-        if lease is not None:
-            try:
-                await self._leases.release(lease)
-            except UnavailableError as error:
-                self._site.log.info("lease left to run out", error=str(error))
+        try:
+            await self._leases.forget(self.resource)
+        except UnavailableError as error:
+            self._site.log.info("lease left to run out", error=str(error))
 
     def forget_holder(self) -> None:
         """Nobody waits for its death any more."""
@@ -74,16 +97,12 @@ class Leasing:
 
     async def _acquire(self, instead_of: str) -> facts.Fact:
         holder = self._holder if self._holder and self._holder.token == instead_of else None
-        found = await self._leases.acquire(
-            self.resource, self._site.node,
-            ttl_ms=self._site.settings.leader.lease_ttl_ms, instead_of=holder,
-        )  # fmt: skip
+        found = await self._leases.acquire(self.resource, instead_of=holder)
         if isinstance(found, Lease):
-            self._lease, self._holder = found, None
+            self._holder = None
             self.forget_holder()
             if holder is not None:
                 self._site.log.info("lease taken from the dead", holder=holder.holder)
             return facts.LeaseAcquired()
-        self._lease, self._holder = None, found
-        self._holders.mind(self.resource, found, self._on_death)
+        self.taken(found)
         return facts.LeaseRefused()

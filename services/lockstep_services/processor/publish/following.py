@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from lockstep.events import UnavailableError
+from lockstep.events import Position, UnavailableError
 from lockstep.leader.protocol import facts
 from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.replica.standby import ACTIVE
 
 FOLLOW_EVERY_MS: Final = 500
+QUIET_FOLLOW_MS: Final = 1_000
+QUIET_LOOK_MS: Final = 15_000
+"""After so long a replica looks, though nothing says that there is anything new."""
 
 Tell = Callable[[facts.Fact], None]
 
@@ -23,15 +27,40 @@ class FollowLoop:
         self._published, self._trouble = replica.published, replica.trouble
         self._tell = tell
         self._clock = self._site.clock
+        self._looked_ms = self._clock.monotonic_ms() - QUIET_LOOK_MS
+        self._looked_at: Position = 0
 
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            try:
-                await self.look()
-            except UnavailableError as error:
-                self._trouble.text = str(error)
-            await self._clock.sleep_ms(FOLLOW_EVERY_MS)
+            is_due = self._clock.monotonic_ms() - self._looked_ms >= QUIET_LOOK_MS
+            is_quiet = not is_due and self._is_quiet()
+            if not is_quiet:
+                try:
+                    await self.look()
+                except UnavailableError as error:
+                    self._trouble.text = str(error)
+            await self._clock.sleep_ms(QUIET_FOLLOW_MS if is_quiet else FOLLOW_EVERY_MS)
+
+    def _is_quiet(self) -> bool:
+        """Nothing was folded since the last look, when nothing was left to fold, and the log's
+        reader will say what comes. As a standby, all that the leader says to have published is
+        known."""
+        position, reach = self._running.engine.position, self._reach
+        at_rest = position == self._looked_at == reach.log_end and reach.folding_since_ms is None
+        if not at_rest or not reach.may_fold or self._lead.is_active:
+            return at_rest and reach.may_fold
+        return self._running.engine.outbox.is_empty and self._knows_all()
+
+    def _knows_all(self) -> bool:
+        last = self._published.last_id
+        known = None if last is None else f"{last.position}.{last.ordinal}"
+        leaders = [group for _, group in self._site.others() if group.role == ACTIVE]
+        return bool(leaders) and all(
+            (group.published, group.epoch, group.state)
+            == (known, self._lead.epoch, self._running.generation)
+            for group in leaders
+        )
 
     async def look(self) -> None:
         """Once. UnavailableError when the bus is away, RestartReplicaError when the output log goes
@@ -44,4 +73,6 @@ class FollowLoop:
             self._reach.behind.saw(published, self._running.engine.position, now_ms)
             self._tell(facts.TailRead(facts.Tail(tail.sequence, tail.epoch, tail.last_id)))
             self._trouble.text = None
+        position = self._running.engine.position
         _, self._reach.log_end = await self._site.input.bounds()
+        self._looked_ms, self._looked_at = self._clock.monotonic_ms(), position

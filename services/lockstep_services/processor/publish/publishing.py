@@ -23,7 +23,8 @@ from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
 
 MAX_ROWS: Final = 32_768
-BURY_EVERY_MS: Final = 500
+BURY_EVERY_MS: Final = 10_000
+"""It is rung for when there is something: this is for what nobody foresaw."""
 PAUSE_MS: Final = 100
 FLUSH_POLL_MS: Final = 5
 
@@ -65,6 +66,7 @@ class Publishing:
                     await self.bury_due()
             except UnavailableError as error:
                 self._trouble.text = str(error)
+                self._to_publish.set()
                 await self._clock.sleep_ms(PAUSE_MS)
 
     async def bury_due(self) -> None:

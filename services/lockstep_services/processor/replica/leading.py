@@ -27,11 +27,17 @@ class Lead:
     epoch: int = 0
     promoted: asyncio.Event = field(default_factory=asyncio.Event)
     lease_due: asyncio.Event = field(default_factory=asyncio.Event)
+    tick_due: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def is_active(self) -> bool:
         """A permit is held."""
         return self.permit is not None
+
+    def offer(self) -> None:
+        """The lease may be free: it is asked for at once."""
+        self.lease_due.set()
+        self.tick_due.set()
 
     def promote(self, is_promoted: bool) -> None:
         """It has the lease, and leads or is about to."""

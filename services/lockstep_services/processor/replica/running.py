@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 
 from lockstep.control import AppView
 from lockstep.events import Generation, Position
@@ -28,6 +29,12 @@ class Wanted:
     view: AppView
     nodes: tuple[str, ...]
     settings: ProcessorSettings
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def change(self, view: AppView, nodes: tuple[str, ...]) -> None:
+        """Something else is wanted from now on."""
+        self.view, self.nodes = view, nodes
+        self.changed.set()
 
     @property
     def standby(self) -> str:

@@ -9,8 +9,10 @@ from lockstep.bus import InputLog, LogName, OutputLog
 from lockstep.clock import Clock, Randomness
 from lockstep.control import Beating, GroupStatus, Heartbeat, HeartbeatWatch, unit_key
 from lockstep.frame import HolderWatch, Offload, World
+from lockstep.leader.roll import LeaseRoll
 from lockstep.settings import Settings
 from lockstep.telemetry import Logger, MetricName, Metrics
+from lockstep_services.processor.replica.hearing import LogHearing
 from lockstep_services.processor.state.engine import Engines
 
 MakeOffload = Callable[[str], Offload]
@@ -33,6 +35,8 @@ class Surroundings:
     beating: Beating
     engines: Engines
     make_offload: MakeOffload
+    leases: LeaseRoll
+    hearing: LogHearing
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from lockstep.events import Generation, UnavailableError
+from lockstep.frame import wait_set
 from lockstep.operators.errors import SnapshotError
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import Deployment
@@ -27,6 +28,7 @@ from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import Contents, EnvelopeError, unseal
 
 LOOK_EVERY_MS: Final = 250
+QUIET_LOOK_MS: Final = 30_000
 STORE_PAUSE_MS: Final = 2_000
 FLUSH_LIMIT_MS: Final = 10_000
 
@@ -57,6 +59,8 @@ class UpgradeLoop:
         while True:
             await self._clock.sleep_ms(LOOK_EVERY_MS)
             if self._running.is_settled:
+                await wait_set(self._running.wanted.changed, self._clock, QUIET_LOOK_MS)
+                self._running.wanted.changed.clear()
                 continue
             try:
                 if self._running.is_old and self._lead.is_active:

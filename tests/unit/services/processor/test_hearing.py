@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from lockstep.clock import VirtualClock
-from lockstep_services.processor.lead.hearing import LogHearing, patience_ms
+from lockstep_services.processor.replica.hearing import LogHearing, patience_ms
 from lockstep_services.processor.replica.standby import HOT, WARM
 
 TTL_MS = 1_000
@@ -29,7 +29,7 @@ class Bus:
 
 @asynccontextmanager
 async def _hearing(bus: Bus, clock: VirtualClock) -> AsyncIterator[LogHearing]:
-    hearing = LogHearing(bus.healthy, clock, ask_after_ms=TTL_MS, patience_ms=lambda: PATIENCE_MS)
+    hearing = LogHearing(bus.healthy, clock, ask_after_ms=TTL_MS)
     running = asyncio.create_task(hearing.run())
     await asyncio.sleep(0)
     try:
@@ -41,7 +41,7 @@ async def _hearing(bus: Bus, clock: VirtualClock) -> AsyncIterator[LogHearing]:
 
 def _deaf(hearing: LogHearing) -> bool:
     """Asked anew each time, as the type checker does not know that it changes by itself."""
-    return hearing.is_deaf
+    return hearing.is_deaf(PATIENCE_MS)
 
 
 async def test_a_bus_that_answers_is_heard_however_quiet_the_log_is() -> None:

@@ -31,10 +31,12 @@ def patience_ms(standby: str, lease_ttl_ms: int) -> int:
 
 
 class LogHearing:
-    """`run` in one task. Asks the bus only while nothing else has shown that it answers.
+    """Of a process; `run` in one task. Asks the bus only while nothing else has shown that it
+    answers.
 
-    It is asked after `ask_after_ms` of silence, and counts as out of reach (`is_deaf`) when it has
-    not answered after `patience_ms`, until it answers again.
+    It is asked after `ask_after_ms` of silence. It counts as out of reach for whoever has waited
+    for `patience_ms` without an answer, until it answers again. `watch`ers are called whenever it
+    did not answer.
     """
 
     def __init__(
@@ -43,14 +45,22 @@ class LogHearing:
         clock: Clock,
         *,
         ask_after_ms: int,
-        patience_ms: Callable[[], int],
     ) -> None:
         self._healthy = healthy
         self._clock = clock
         self._ask_after_ms = ask_after_ms
-        self._patience_ms = patience_ms
         self._heard_ms = clock.monotonic_ms()
-        self.is_deaf = False
+        self._has_failed = False
+        self._watchers: set[Callable[[], None]] = set()
+
+    def watch(self, on_silence: Callable[[], None]) -> Callable[[], None]:
+        """Gives what ends it."""
+        self._watchers.add(on_silence)
+        return lambda: self._watchers.discard(on_silence)
+
+    def is_deaf(self, patience_ms: int) -> bool:
+        """It was asked and did not answer, and nothing was heard for so long."""
+        return self._has_failed and self.silent_ms >= patience_ms
 
     @property
     def silent_ms(self) -> int:
@@ -60,7 +70,7 @@ class LogHearing:
     def heard(self) -> None:
         """The log has answered just now, whatever it said."""
         self._heard_ms = self._clock.monotonic_ms()
-        self.is_deaf = False
+        self._has_failed = False
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -69,5 +79,7 @@ class LogHearing:
                 if await self._healthy():
                     self.heard()
                 else:
-                    self.is_deaf = self.silent_ms >= self._patience_ms()
+                    self._has_failed = True
+                    for each in list(self._watchers):
+                        each()
             await self._clock.sleep_ms(POLL_MS)

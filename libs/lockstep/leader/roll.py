@@ -1,0 +1,154 @@
+"""The leases of a process together: one request renews all of them, one looks which are vacant."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from lockstep.clock import Clock
+from lockstep.events import UnavailableError
+from lockstep.leader.contract import Held, Lease, Leases
+
+POLL_MS: Final = 25
+
+
+class Watcher(Protocol):
+    """Of one resource."""
+
+    def lost(self) -> None:
+        """The lease server says that it is not ours any more."""
+
+    def vacant(self) -> None:
+        """Nobody holds it, or it is reserved for us."""
+
+    def taken(self, held: Held) -> None:
+        """Somebody else holds it now."""
+
+
+class LeaseRoll:
+    """`run` in one task; the holder of every lease is this process.
+
+    A lease that was acquired here is renewed every `renew_ms` until it is released or lost: then
+    its watcher is told. Who watches a resource that is not held here is told every `retry_ms` that
+    it is vacant, as long as it is, and who holds it whenever that changes. While the lease server
+    is away, leases run out there as for any other holder.
+    """
+
+    def __init__(
+        self,
+        leases: Leases,
+        holder: str,
+        clock: Clock,
+        *,
+        ttl_ms: int,
+        renew_ms: int,
+        retry_ms: int,
+    ) -> None:
+        self._leases = leases
+        self._holder = holder
+        self._clock = clock
+        self._ttl_ms = ttl_ms
+        self._renew_ms = renew_ms
+        self._retry_ms = retry_ms
+        self._held: dict[str, Lease] = {}
+        self._watchers: dict[str, Watcher] = {}
+        self._others: dict[str, Held] = {}
+        self.contact_ms = clock.monotonic_ms()
+        """When the lease server last answered."""
+
+    def watch(self, resource: str, watcher: Watcher) -> None:
+        """Until `forget`."""
+        self._watchers[resource] = watcher
+
+    async def forget(self, resource: str) -> None:
+        """Watches it no more, and gives it back if it is held. UnavailableError: it runs out."""
+        self._watchers.pop(resource, None)
+        self._others.pop(resource, None)
+        await self.release(resource)
+
+    def holds(self, resource: str) -> bool:
+        """It was acquired here, and is not known to be lost."""
+        return resource in self._held
+
+    async def acquire(self, resource: str, *, instead_of: Held | None = None) -> Lease | Held:
+        """See `Leases.acquire`. UnavailableError."""
+        found = await self._leases.acquire(
+            resource, self._holder, ttl_ms=self._ttl_ms, instead_of=instead_of
+        )
+        self.contact_ms = self._clock.monotonic_ms()
+        if isinstance(found, Lease):
+            self._held[resource] = found
+        else:
+            self._others[resource] = found
+        return found
+
+    async def renew(self, resource: str) -> bool:
+        """Whether the lease server, asked now, says that it is ours. UnavailableError."""
+        lease = self._held.get(resource)
+        if lease is None:
+            return False
+        self._take(lease, await self._leases.renew(lease))
+        self.contact_ms = self._clock.monotonic_ms()
+        return resource in self._held
+
+    async def release(self, resource: str) -> None:
+        """Gives it back; UnavailableError: it runs out by itself."""
+        lease = self._held.pop(resource, None)
+        if lease is not None:
+            await self._leases.release(lease)
+
+    async def hand_over(self, resource: str, to: str) -> bool:
+        """Reserves it for another holder; False when it was not ours. UnavailableError."""
+        lease = self._held.pop(resource, None)
+        return lease is not None and await self._leases.hand_over(lease, to)
+
+    async def run(self) -> None:
+        """Until cancelled; a lease server that is away is asked again."""
+        renew_at_ms = look_at_ms = self._clock.monotonic_ms()
+        while True:
+            now_ms = self._clock.monotonic_ms()
+            try:
+                if self._held and now_ms >= renew_at_ms:
+                    renew_at_ms = now_ms + self._retry_ms  # unless it succeeds
+                    await self._renew_held()
+                    renew_at_ms = now_ms + self._renew_ms
+                if now_ms >= look_at_ms:
+                    look_at_ms = now_ms + self._retry_ms
+                    await self._look_for_vacant()
+            except UnavailableError:
+                pass  # whoever needs a lease finds that out, too
+            await self._clock.sleep_ms(POLL_MS)
+
+    async def _renew_held(self) -> None:
+        before = list(self._held.values())
+        for lease, renewed in zip(before, await self._leases.renew_all(before), strict=True):
+            if not self._take(lease, renewed) and lease.resource in self._watchers:
+                self._watchers[lease.resource].lost()
+        self.contact_ms = self._clock.monotonic_ms()
+
+    def _take(self, before: Lease, renewed: Lease | None) -> bool:
+        """False when it is lost. It may have been released, or acquired anew, meanwhile."""
+        held = self._held.get(before.resource)
+        if held is None or held.token != before.token:
+            return True
+        if renewed is not None:
+            self._held[before.resource] = renewed
+            return True
+        del self._held[before.resource]
+        return False
+
+    async def _look_for_vacant(self) -> None:
+        wanted = [each for each in self._watchers if each not in self._held]
+        if not wanted:
+            return
+        holders, reserved = await self._leases.holders(wanted), Held(self._holder, "")
+        for resource in wanted:
+            watcher, held = self._watchers.get(resource), holders.get(resource)
+            if watcher is None or resource in self._held:
+                continue  # forgotten or acquired meanwhile
+            if held is None or held == reserved:
+                self._others.pop(resource, None)
+                watcher.vacant()
+            elif held != self._others.get(resource):
+                self._others[resource] = held
+                watcher.taken(held)
+        self.contact_ms = self._clock.monotonic_ms()

@@ -1,0 +1,157 @@
+"""The leases of a process together: kept, lost, watched, given back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from lockstep.clock import SeededRandomness, VirtualClock
+from lockstep.events import UnavailableError
+from lockstep.leader import Held, Lease
+from lockstep.leader.memory import LeaseTable, MemoryLeases
+from lockstep.leader.roll import LeaseRoll
+
+TTL_MS, RENEW_MS, RETRY_MS = 1_000, 250, 100
+
+
+class Counting(MemoryLeases):
+    """Counts the requests for many leases."""
+
+    renewals = looks = 0
+
+    async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
+        """Counted."""
+        self.renewals += 1
+        return await super().renew_all(leases)
+
+    async def holders(self, resources: Sequence[str]) -> dict[str, Held]:
+        """Counted."""
+        self.looks += 1
+        return await super().holders(resources)
+
+
+class Told:
+    """Remembers what the roll told of one resource."""
+
+    def __init__(self, resource: str, world: World) -> None:
+        self._resource, self._world = resource, world
+
+    def lost(self) -> None:
+        """See the contract."""
+        self._world.lost.append(self._resource)
+
+    def vacant(self) -> None:
+        """See the contract."""
+        self._world.vacant.append(self._resource)
+
+    def taken(self, held: Held) -> None:
+        """See the contract."""
+        self._world.taken.append(held.holder)
+
+
+class World:
+    """A roll over a table, and what it told."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self.table = LeaseTable(self.clock)
+        self.leases = Counting(self.table, self.clock, SeededRandomness(1))
+        self.others = MemoryLeases(self.table, self.clock, SeededRandomness(2))
+        self.roll = LeaseRoll(
+            self.leases, "me", self.clock, ttl_ms=TTL_MS, renew_ms=RENEW_MS, retry_ms=RETRY_MS
+        )
+        self.lost: list[str] = []
+        self.vacant: list[str] = []
+        self.taken: list[str] = []
+
+    def watch(self, resource: str) -> None:
+        """Hears of it."""
+        self.roll.watch(resource, Told(resource, self))
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[World]:
+    """A roll that runs."""
+    world = World()
+    task = asyncio.create_task(world.roll.run())
+    await asyncio.sleep(0)
+    try:
+        yield world
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_any_number_of_leases_is_one_request_each_time() -> None:
+    """They are held for as long as the roll runs."""
+    async with running() as world:
+        for number in range(100):
+            assert isinstance(await world.roll.acquire(f"r{number}"), Lease)
+        await world.clock.advance_ms(10 * TTL_MS)
+        assert [await world.others.holder(f"r{number}") for number in (0, 99)] == ["me", "me"]
+        assert 10 * TTL_MS // RENEW_MS - 4 <= world.leases.renewals <= 10 * TTL_MS // RENEW_MS + 1
+
+
+async def test_a_lease_that_is_lost_is_told_once() -> None:
+    """The others are kept."""
+    async with running() as world:
+        for resource in ("a", "b"):
+            world.watch(resource)
+            await world.roll.acquire(resource)
+        del world.table.entries["a"]
+        await world.others.acquire("a", "other", ttl_ms=60_000)
+        await world.clock.advance_ms(2 * TTL_MS)
+        assert world.lost == ["a"]
+        assert (world.roll.holds("a"), world.roll.holds("b")) == (False, True)
+        assert not await world.roll.renew("a")
+        assert await world.roll.renew("b")
+
+
+async def test_what_becomes_vacant_is_told() -> None:
+    """Not before, and again and again until it is taken."""
+    async with running() as world:
+        lease = await world.others.acquire("a", "other", ttl_ms=60_000)
+        world.watch("a")
+        await world.clock.advance_ms(TTL_MS)
+        assert (world.vacant, world.taken) == ([], ["other"])
+        assert isinstance(lease, Lease)
+        await world.others.hand_over(lease, "me")
+        await world.clock.advance_ms(3 * RETRY_MS)
+        assert len(world.vacant) >= 2
+        assert isinstance(await world.roll.acquire("a"), Lease)
+        before = len(world.vacant), world.leases.looks
+        await world.clock.advance_ms(TTL_MS)
+        assert (len(world.vacant), world.leases.looks) == before
+
+
+async def test_what_is_forgotten_is_given_back_and_watched_no_more() -> None:
+    """Somebody else can have it at once."""
+    async with running() as world:
+        world.watch("a")
+        await world.roll.acquire("a")
+        await world.roll.forget("a")
+        assert isinstance(await world.others.acquire("a", "other", ttl_ms=100), Lease)
+        await world.clock.advance_ms(TTL_MS)
+        assert world.vacant == []
+        assert world.lost == []
+
+
+async def test_a_lease_server_that_is_away_is_asked_again() -> None:
+    """Leases run out there meanwhile, which is told when it is back."""
+    async with running() as world:
+        world.watch("a")
+        await world.roll.acquire("a")
+        contact_ms = world.roll.contact_ms
+        world.leases.reachable = False
+        await world.clock.advance_ms(2 * TTL_MS)
+        assert world.roll.contact_ms <= contact_ms + RENEW_MS
+        assert world.lost == []
+        with pytest.raises(UnavailableError):
+            await world.roll.acquire("b")
+        world.leases.reachable = True
+        await world.clock.advance_ms(2 * RETRY_MS)
+        assert world.lost == ["a"]
+        assert "a" in world.vacant
