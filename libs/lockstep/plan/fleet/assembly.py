@@ -195,12 +195,22 @@ class Assembly:
                 return keyed.carries[stream][0]
         return NO_KEY
 
-    def _drops_null(self, team: Team, stream: str) -> bool:
-        """Events without a key mean nothing to anybody in the group."""
-        readers = [name for name in self._graph.readers(stream) if name in team.nodes]
-        return stream not in team.exported and all(
-            isinstance(self._graph.nodes[name], PartitionNode) for name in readers
-        )
+    def _drops_null(self, team: Team, stream: str, seen: frozenset[str] = frozenset()) -> bool:
+        """Events without a key mean nothing to anybody in the group, nor does what plain queries
+        make of them."""
+        if stream in team.exported or stream in seen:
+            return False
+        for name in self._graph.readers(stream):
+            if name not in team.nodes or isinstance(self._graph.nodes[name], PartitionNode):
+                continue
+            written = self._graph.writes(name)
+            if name in self._chosen or any(
+                one in other.reads for one in written for other in self._teams if other is not team
+            ):
+                return False
+            if not all(self._drops_null(team, one, seen | {stream}) for one in written):
+                return False
+        return True
 
 
 def name_for(draft: Draft, taken: Iterable[str]) -> str:

@@ -115,7 +115,10 @@ def _named(
             replace(query, annotations=_info(query.annotations, one.name))
             for query, one in zip(written.queries, node.queries, strict=True)
         )
-        return replace(written, queries=queries, annotations=_info(written.annotations, node.name))
+        # Its text need not define what it has a key for and does not read.
+        keys = tuple(one for one in written.keys if one.stream in node.reads)
+        info = _info(written.annotations, node.name)
+        return replace(written, keys=keys, queries=queries, annotations=info)
     query = replace(written, annotations=_info(written.annotations, node.name))
     if keyed is None or not keyed.wraps:
         return query

@@ -225,3 +225,18 @@ def test_the_number_of_partitions_has_limits(parallel: int) -> None:
     """Keys belong to 128 groups."""
     with pytest.raises(SiddhiQLError, match="partitions"):
         fleet(SUMS, parallel)
+
+
+def test_null_is_dropped_in_front_of_a_filter_as_behind_it() -> None:
+    """No other partition's event stands between neighbours because its key is null."""
+    found = fleet(
+        "from S[v > 1] select k, j, v insert into P;"
+        + SUMS.replace("of S", "of P").replace("from S", "from P")
+    )
+    assert routes(found, "by_k")["S"] == "k"
+
+
+def test_a_key_of_a_stream_that_nobody_reads_is_left_out() -> None:
+    """The group's text does not define that stream."""
+    found = fleet(SUMS.replace("k of S", "k of S, k of R"))
+    assert "of R" not in found.group("by_k").text
