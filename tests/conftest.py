@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from lockstep.embedded import EmbeddedServers, prepare_spark_environment
+from tests.kafka.broker import KafkaBroker, start_broker
 
 # What takes long now and then does so on a busy machine; whether the code does, the bench tells.
 settings.register_profile(
@@ -33,6 +34,14 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer
     asyncio.run(started.open())
     yield started
     asyncio.run(started.close())
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """One Kafka broker; tests choose topics of their own."""
+    broker = asyncio.run(start_broker(tmp_path_factory.mktemp("kafka")))
+    yield broker
+    asyncio.run(broker.kill())
 
 
 @pytest.fixture(scope="session")

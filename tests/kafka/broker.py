@@ -10,10 +10,11 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from lockstep.clock import Clock, Randomness
+from lockstep.clock import Clock, Randomness, SystemClock, SystemRandomness
 from lockstep.embedded import Server, free_port, java_home
 from lockstep.embedded.process import Command
 from lockstep.embedded.server import HOST
+from tests.needed import lacking
 
 JARS = Path(sys.prefix) / "kafka"
 LOCK = Path(__file__).with_name("jars.lock")
@@ -42,6 +43,15 @@ def absent_jars(directory: Path = JARS) -> list[str]:
     lines = [line for line in LOCK.read_text().splitlines() if line[:1] not in ("", "#")]
     names = [line.split()[1].rpartition("/")[2] for line in lines]
     return [name for name in names if not (directory / name).is_file()]
+
+
+async def start_broker(directory: Path) -> KafkaBroker:
+    """One that runs, or the test is passed over."""
+    if absent_jars():
+        lacking("no jars of Kafka's broker: scripts/kafka fetches them from Maven Central")
+    broker = KafkaBroker(directory, clock=SystemClock(), randomness=SystemRandomness())
+    await broker.start()
+    return broker
 
 
 class KafkaBroker(Server):

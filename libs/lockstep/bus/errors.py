@@ -5,6 +5,18 @@ from __future__ import annotations
 from lockstep.events import Fault, LockstepError, UnavailableError
 
 
+class BusRefusedError(LockstepError):
+    """The server does not let us in."""
+
+    fault = Fault.USER
+
+
+class TailLostError(LockstepError):
+    """An output log whose last record is gone: what was published cannot be known any more."""
+
+    fault = Fault.EXTERNAL
+
+
 class RecordTooLargeError(LockstepError):
     """One record exceeds what the carrier takes: send less at once."""
 

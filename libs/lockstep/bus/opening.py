@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lockstep.bus.contract import Bus
+from lockstep.bus.kafka import KafkaBus
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.bus.nats import NatsBus
@@ -18,7 +19,9 @@ async def open_bus(
     A memory bus is seen by nobody but who holds it.
     """
     limits = BusLimits.of(settings)
+    url = settings.bus.url.get_secret_value()
+    if settings.bus.kind == "kafka":
+        return await KafkaBus.connect(url, limits, clock, randomness, name=name)
     if settings.bus.kind == "nats":
-        url = settings.bus.url.get_secret_value()
         return await NatsBus.connect(url, limits, randomness, name=name)
     return MemoryBus(MemoryCarrier(clock, limits), name)

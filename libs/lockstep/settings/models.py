@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 Count = Annotated[int, Field(ge=1)]
 Milliseconds = Annotated[int, Field(ge=1)]
@@ -38,18 +37,10 @@ class ServerSettings(Section):
     catalogue_poll_ms: Milliseconds
 
 
-def _not_kafka(kind: object) -> object:
-    if kind == "kafka":
-        raise PydanticCustomError(
-            "bus", "Kafka is no bus yet (only a source and a sink): use 'nats'"
-        )
-    return kind
-
-
 class BusSettings(Section):
     """Which carrier, where, and how much it may hold."""
 
-    kind: Annotated[Literal["nats", "memory"], BeforeValidator(_not_kafka)]
+    kind: Literal["nats", "kafka", "memory"]
     url: SecretStr
     connect_timeout_ms: Milliseconds
     tcp_user_timeout_ms: Milliseconds

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from lockstep.bus import Bus, BusLimits, LogName
+from lockstep.bus.kafka import KafkaBus
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.bus.nats import NatsBus
 from lockstep.clock import SystemClock, SystemRandomness
@@ -62,6 +63,27 @@ class NatsCarriers:
         if self._resting:
             limits = replace(limits, quiet_after_ms=0)
         bus = await NatsBus.connect(self._servers.nats_url, limits, SystemRandomness())
+        self._open.append(bus)
+        return bus
+
+    async def close(self) -> None:
+        """Disconnects."""
+        for bus in self._open:
+            await bus.close()
+
+
+class KafkaCarriers:
+    """Connections to Kafka; the tests of one session share its topics, as those of a server."""
+
+    def __init__(self, url: str, replicas: int = 1) -> None:
+        self._url = url
+        self._replicas = replicas
+        self._open: list[Bus] = []
+
+    async def connect(self, limits: BusLimits = LIMITS) -> Bus:
+        """One more connection."""
+        limits = replace(limits, replicas=self._replicas)
+        bus = await KafkaBus.connect(self._url, limits, SystemClock(), SystemRandomness())
         self._open.append(bus)
         return bus
 

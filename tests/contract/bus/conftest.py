@@ -6,7 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.contract.bus.carriers import Carrier, MemoryCarriers, NatsCarriers, World
+from tests.contract.bus.carriers import (
+    Carrier,
+    KafkaCarriers,
+    MemoryCarriers,
+    NatsCarriers,
+    World,
+)
 
 NATS = [
     pytest.param("nats", marks=pytest.mark.servers),
@@ -14,9 +20,11 @@ NATS = [
 ]
 
 
-@pytest.fixture(params=["memory", *NATS])
+@pytest.fixture(params=["memory", *NATS, "kafka"])
 def carrier(request: pytest.FixtureRequest) -> Carrier:
     """A carrier; its server, if it has one, is started outside of the test's event loop."""
+    if request.param == "kafka":
+        return KafkaCarriers(f"kafka://{request.getfixturevalue('kafka').url}")
     if request.param != "memory":
         resting = request.param == "nats, resting"
         return NatsCarriers(request.getfixturevalue("servers"), resting=resting)

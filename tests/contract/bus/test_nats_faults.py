@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from lockstep.bus import Accepted, BusLimits, OutputTail, Refused
+from lockstep.bus.errors import BusRefusedError
 from lockstep.bus.nats import NatsBus
-from lockstep.bus.nats.dialing import BusRefusedError
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.embedded import NatsServer, free_port
 from lockstep.events import ClaimRecord, OutputId, UnavailableError

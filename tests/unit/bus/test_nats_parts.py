@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.bus.in_flight import InFlight
 from lockstep.bus.nats.address import BadAddressError, parse_address
 from lockstep.bus.nats.errors import ApiError, api_error
-from lockstep.bus.nats.in_flight import InFlight
 from lockstep.bus.nats.input_log import header_id
 from lockstep.events import UnavailableError
 

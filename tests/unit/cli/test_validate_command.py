@@ -137,6 +137,15 @@ def test_explain_shows_what_runs_a_query(lockstep: Lockstep, app: Path) -> None:
     assert told["spark_plan"] is None
 
 
+def test_explain_shows_the_groups_of_a_fleet(lockstep: Lockstep, app: Path) -> None:
+    """In so many partitions as are asked for."""
+    done = lockstep("explain", "--parallel", "6", app)
+    assert "in 6 partitions: 1 group" in done.stdout
+    assert "whole, because" in done.stdout
+    told = json.loads(lockstep("explain", "--parallel", "6", "--json", app).stdout)
+    assert [group["name"] for group in told["fleet"]["groups"]] == ["main"]
+
+
 def test_explain_points_at_mistakes_like_validate(lockstep: Lockstep, app: Path) -> None:
     """The same lines, the same exit code."""
     app.write_text(GOOD.replace("[celsius", "[celcius"))

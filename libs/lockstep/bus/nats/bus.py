@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from lockstep.bus.contract import InputLog, LogName, Mailbox, OutputLog
 from lockstep.bus.errors import LogGoneError
+from lockstep.bus.in_flight import InFlight
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.address import parse_address
 from lockstep.bus.nats.bells import Bells
 from lockstep.bus.nats.connection import Connection
 from lockstep.bus.nats.dead_letters import NatsDeadLetters
-from lockstep.bus.nats.in_flight import InFlight
 from lockstep.bus.nats.ingress import NatsIngress
 from lockstep.bus.nats.input_log import NatsInputLog
 from lockstep.bus.nats.jetstream import JetStream, stream_config

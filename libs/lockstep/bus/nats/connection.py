@@ -17,10 +17,11 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
+from lockstep.bus.errors import BusRefusedError
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.address import Address
 from lockstep.bus.nats.answers import Answers
-from lockstep.bus.nats.dialing import RECONNECT_EVERY_MS, BusRefusedError, Callbacks, dial, hang_up
+from lockstep.bus.nats.dialing import RECONNECT_EVERY_MS, Callbacks, dial, hang_up
 from lockstep.bus.nats.errors import NotConnectedError, translated
 from lockstep.bus.nats.serving import Serving
 from lockstep.events import UnavailableError

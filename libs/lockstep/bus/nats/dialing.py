@@ -11,10 +11,11 @@ from typing import Final
 import nats.errors
 from nats.aio.client import Client
 
+from lockstep.bus.errors import BusRefusedError
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.address import Address
 from lockstep.bus.nats.transport import WatchedTransport
-from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.events import UnavailableError
 from lockstep.telemetry import get_logger
 
 RECONNECT_EVERY_MS: Final = 100
@@ -27,12 +28,6 @@ _CLOSE_TIMEOUT_S: Final = 3
 _WEBSOCKET: Final = ("ws://", "wss://")
 
 Callback = Callable[[], Awaitable[None]]
-
-
-class BusRefusedError(LockstepError):
-    """The server does not let us in."""
-
-    fault = Fault.USER
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,6 @@ _TEMPORARY: Final = frozenset({404, 408, 429})
 _SETTLING: Final = frozenset({10005, 10158, 10180})
 
 
-class TailLostError(LockstepError):
-    """An output log whose last record is gone: what was published cannot be known any more."""
-
-    fault = Fault.EXTERNAL
-
-
 class NotConnectedError(UnavailableError):
     """There is no connection at this moment; it is being restored."""
 

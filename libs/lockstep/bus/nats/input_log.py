@@ -8,8 +8,8 @@ from typing import Final
 
 from lockstep.bus.contract import Appended
 from lockstep.bus.errors import LogGoneError, RecordTooLargeError
+from lockstep.bus.in_flight import InFlight
 from lockstep.bus.nats.bells import Bells
-from lockstep.bus.nats.in_flight import InFlight
 from lockstep.bus.nats.jetstream import JetStream, persistently
 from lockstep.bus.nats.reader import LogReader
 from lockstep.bus.nats.room import Room

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from lockstep.bus.contract import Accepted, Held, OutputEntry, OutputTail, Refused
+from lockstep.bus.errors import TailLostError
 from lockstep.bus.nats.bells import Bells
-from lockstep.bus.nats.errors import WRONG_LAST_SEQUENCE, ApiError, TailLostError
+from lockstep.bus.nats.errors import WRONG_LAST_SEQUENCE, ApiError
 from lockstep.bus.nats.jetstream import JetStream, RawMessage, persistently
 from lockstep.bus.nats.reader import LogReader
 from lockstep.bus.nats.room import Room

@@ -9,7 +9,7 @@ from nats.aio.msg import Msg
 
 from lockstep.bus.contract import Subscription
 from lockstep.bus.errors import RecordTooLargeError
-from lockstep.bus.nats.in_flight import InFlight
+from lockstep.bus.in_flight import InFlight
 from lockstep.bus.nats.jetstream import JetStream, persistently
 from lockstep.bus.nats.keepers import Keepers
 from lockstep.bus.subjects import ID_HEADER

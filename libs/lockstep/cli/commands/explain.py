@@ -13,6 +13,7 @@ from lockstep.embedded import prepare_spark_environment
 from lockstep.execute.explain import explain_execution
 from lockstep.execute.spark import SparkOptions, close_slices, open_slices, spark_plan
 from lockstep.plan import plan_of
+from lockstep.plan.fleet import explain_fleet, fleet_as_json, fleet_of
 from lockstep.siddhiql import SiddhiQLError
 
 
@@ -21,21 +22,33 @@ def explain(
     spark: Annotated[
         bool, typer.Option("--spark", help="Start Spark and add its own plan of a slice's job.")
     ] = False,
+    parallel: Annotated[
+        int | None,
+        typer.Option(
+            "--parallel",
+            help="Show the groups that it would run as in so many partitions, and what stays whole"
+            " and why. By default what the app asks for.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the plan of an app and what runs each query: columns, or the reference and why."""
     text = read_app(file)
     try:
-        explained = explain_execution(plan_of(text))
+        plan = plan_of(text)
+        explained = explain_execution(plan)
+        fleet = fleet_of(plan, parallel)
     except SiddhiQLError as error:
         show_error(file, text, error)
         raise typer.Exit(int(Exit.USAGE)) from None
     with reported():
         job = _spark_plan() if spark else None
     if as_json:
-        print_json(explained.as_json() | {"spark_plan": job})
+        print_json(explained.as_json() | {"spark_plan": job, "fleet": fleet_as_json(fleet)})
         return
     console.print(explained.text(), markup=False, soft_wrap=True)
+    if parallel is not None or not fleet.is_single:
+        console.print(explain_fleet(fleet), markup=False, soft_wrap=True)
     if job is not None:
         console.print("Spark's plan of a slice's job:", soft_wrap=True)
         console.print(job, markup=False, soft_wrap=True)

@@ -10,6 +10,7 @@ from lockstep.plan.fleet.contract import (
     Together,
     key_groups_of,
 )
+from lockstep.plan.fleet.explain import explain_fleet, fleet_as_json
 from lockstep.plan.fleet.planning import fleet_of
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "GroupPlan",
     "Routing",
     "Together",
+    "explain_fleet",
+    "fleet_as_json",
     "fleet_of",
     "key_groups_of",
 ]

@@ -22,8 +22,8 @@ NO_KEY = ast.Constant("", AttributeType.STRING)
 
 @dataclass
 class Team:
-    """A group with all that is decided about it. `needs`: how streams reach it; None in place of
-    drafts' needs: as they come. `whole_because`: of the group that has one partition."""
+    """A group with all that is decided about it. `draft`: how streams reach it; None: as they come.
+    `stores`: the tables, named windows, aggregations and triggers that it has."""
 
     name: str
     partitions: int
@@ -31,7 +31,7 @@ class Team:
     draft: Draft | None
     whole_because: str | None = None
     exported: set[str] = field(default_factory=set)
-    stored: tuple[str, ...] = ()
+    stores: frozenset[str] = frozenset()
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
 
@@ -49,10 +49,10 @@ class Assembly:
         """One more group; those that are added first are asked first what they give out."""
         graph = self._graph
         reads = {one for name in team.nodes for one in graph.reads(name)}
-        if team.draft is None:
-            aggregations = self._plan.checked.aggregations.values()
-            reads |= {one.input.input.source for one in aggregations}
-            team.stored = self._plan.stored
+        aggregations = self._plan.checked.aggregations
+        reads |= {
+            one.input.input.source for name, one in aggregations.items() if name in team.stores
+        }
         streams = self._plan.checked.streams
         team.reads = frozenset(one for one in reads if one in streams)
         writes = {one for name in team.nodes for one in graph.writes(name)}
@@ -70,31 +70,29 @@ class Assembly:
     def _export(self) -> None:
         for stream in self._plan.exported:
             writers = set(self._graph.writers(stream))
-            for team in self._teams:
-                if writers and writers <= team.nodes:
-                    break
-                if not writers and self._has_all_of(team, stream):
-                    break
-            else:
-                team = next(one for one in self._teams if one.draft is None)
-            team.exported.add(stream)
+            for team in self._giving_out(stream, writers):
+                team.exported.add(stream)
+
+    def _giving_out(self, stream: str, writers: set[str]) -> list[Team]:
+        """One group if one has all of it."""
+        for team in self._teams:
+            if writers <= team.nodes if writers else self._has_all_of(team, stream):
+                return [team]
+        if writers:
+            return [team for team in self._teams if writers & team.nodes]
+        return [next(one for one in self._teams if one.draft is None)]
 
     def _has_all_of(self, team: Team, stream: str) -> bool:
+        """Each event of a stream of the input reaches one partition."""
         if team.draft is None:
-            return True
+            return stream in team.reads
         need = team.draft.feeds.get(stream)
-        return need is not None and need.key is not None and need.where is None
+        return need is not None and need.reaches_one and need.where is None
 
     def _writers_of(self, stream: str, reader: Team) -> tuple[Team, ...]:
         """The groups whose output logs bring a stream to another one."""
-        if reader.draft is not None and stream not in reader.draft.channels:
-            return ()
-        if stream in reader.writes:
-            return ()
-        writers = set(self._graph.writers(stream))
-        return tuple(team for team in self._teams if team is not reader and writers & team.nodes)[
-            :1
-        ]
+        missing = set(self._graph.writers(stream)) - reader.nodes
+        return tuple(team for team in self._teams if missing & team.nodes)
 
     def _channels(self, team: Team) -> tuple[str, ...]:
         return tuple(
@@ -126,10 +124,16 @@ class Assembly:
         channels = self._channels(team)
         feeds = tuple(self._feeds(team))
         streams = team.reads | team.writes | team.exported
-        stored = team.stored
+        aggregations = self._plan.checked.aggregations
+        buckets = {
+            table.name
+            for name in team.stores
+            if name in aggregations
+            for table in aggregations[name].tables.values()
+        }
+        stored = tuple(one for one in self._plan.stored if one in team.stores | buckets)
         wrapped = {name: self._chosen[name] for name in team.nodes if name in self._chosen}
         if team.draft is None:
-            streams |= set(self._plan.checked.triggers)
             wrapped = {}
         content = Content(
             team.nodes,
@@ -137,7 +141,7 @@ class Assembly:
             frozenset(team.exported),
             frozenset(channels),
             wrapped,
-            team.draft is None,
+            team.stores,
         )
         return GroupPlan(
             team.name,
@@ -179,7 +183,7 @@ class Assembly:
         if need is None:
             need = team.draft.inner.get(stream) or Need(self._known_key(team, stream))
         elif need.key is None:
-            return Feed(stream, from_input, names)
+            return Feed(stream, from_input, names, need.routing)
         assert need.key is not None
         key = need.key
         if attributes_of(key) and not self._drops_null(team, stream):

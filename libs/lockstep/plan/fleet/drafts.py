@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from lockstep.plan.fleet.contract import Together
+from lockstep.plan.fleet.contract import Routing, Together
 from lockstep.plan.fleet.keys import text_of
 from lockstep.siddhiql import ast
 
@@ -20,23 +20,30 @@ class Keep(Exception):
 
 @dataclass
 class Need:
-    """How a group wants a stream: by a key, or (None) all of it."""
+    """How a group wants a stream: by a key, or without one all of it or its turns."""
 
     key: ast.Expression | None
     where: ast.Expression | None = None
     together: Together | None = None
+    routing: Routing = Routing.ALL
+
+    @property
+    def reaches_one(self) -> bool:
+        """Each event gets to one partition."""
+        return self.key is not None or self.routing is Routing.ROUND_ROBIN
 
     def fits(self, other: Need) -> bool:
         """One routing can serve both."""
         return (
             _text(self.key) == _text(other.key)
+            and self.routing is other.routing
             and _text(self.where) == _text(other.where)
             and (self.together is other.together or None in (self.together, other.together))
         )
 
     def joined(self, other: Need) -> Need:
         """What serves both."""
-        return Need(self.key, self.where, self.together or other.together)
+        return replace(self, together=self.together or other.together)
 
 
 def _text(expression: ast.Expression | None) -> str | None:

@@ -28,6 +28,14 @@ class Graph:
             else:
                 self.traits[node.name] = partition_trait(node, plan.checked)
 
+    @property
+    def stores(self) -> frozenset[str]:
+        """Tables, named windows, aggregations and triggers."""
+        checked = self.plan.checked
+        return frozenset(
+            [*checked.tables, *checked.windows, *checked.aggregations, *checked.triggers]
+        )
+
     def reads(self, node: str) -> tuple[str, ...]:
         """Streams and stores that a node reads."""
         return self._reads[node]

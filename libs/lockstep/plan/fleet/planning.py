@@ -8,6 +8,7 @@ from lockstep.plan.build import MAIN
 from lockstep.plan.fleet.assembly import Assembly, Team, name_for, reasons
 from lockstep.plan.fleet.automatic import find_groups
 from lockstep.plan.fleet.contract import KEY_GROUPS, Feed, FleetPlan, GroupPlan
+from lockstep.plan.fleet.dist import has_dist, teams_of
 from lockstep.plan.fleet.drafts import Draft
 from lockstep.plan.fleet.graph import Graph
 from lockstep.plan.nodes import AppPlan
@@ -19,18 +20,35 @@ ONE: Final = 1
 
 def fleet_of(plan: AppPlan, parallel: int | None = None) -> FleetPlan:
     """The groups that an app runs as, in `parallel` partitions where it can be cut (by default what
-    @app:parallel says). Raises SiddhiQLError."""
+    @app:parallel says). With @dist it runs as the text says, and `parallel` stands for that of the
+    groups that are cut. Raises SiddhiQLError."""
     if parallel is not None and not 1 <= parallel <= KEY_GROUPS:
         raise SiddhiQLError(
             f"an app cannot have {parallel} partitions", hint=f"from 1 to {KEY_GROUPS}"
         )
     asked = parallel_of(plan.checked.annotations) if parallel is None else parallel
-    if asked is None:
+    if asked is None and not has_dist(plan):
         return FleetPlan(plan, ONE, (_single(plan, None),))
     if "compat" in plan.checked.annotations:
         because = "@app:compat brings old defects back, which hang on all events"
-        return FleetPlan(plan, asked, (_single(plan, because),))
+        return FleetPlan(plan, asked or ONE, (_single(plan, because),))
+    if has_dist(plan):
+        groups = _as_told(plan, asked)
+        return FleetPlan(plan, max(group.partitions for group in groups), groups)
+    assert asked is not None
     return FleetPlan(plan, asked, _automatic(plan, asked))
+
+
+def _as_told(plan: AppPlan, parallel: int | None) -> tuple[GroupPlan, ...]:
+    """What @dist says."""
+    graph = Graph(plan)
+    teams, chosen = teams_of(graph, parallel)
+    if len(teams) == 1 and teams[0].draft is None:
+        return (_single(plan, None),)
+    assembly = Assembly(graph, chosen)
+    for team in teams:
+        assembly.add(team)
+    return assembly.groups()
 
 
 def _single(plan: AppPlan, because: str | None) -> GroupPlan:
@@ -60,7 +78,8 @@ def _automatic(plan: AppPlan, parallel: int) -> tuple[GroupPlan, ...]:
         taken.append(name_for(draft, taken))
         assembly.add(Team(taken[-1], parallel, frozenset(draft.nodes), draft))
     if found.main or _needs_main(plan, found.groups):
-        assembly.add(Team(MAIN, ONE, found.main, None, because or "it gives out what comes in"))
+        whole = because or "it gives out what comes in"
+        assembly.add(Team(MAIN, ONE, found.main, None, whole, stores=graph.stores))
     return assembly.groups()
 
 

@@ -20,14 +20,14 @@ from lockstep.siddhiql.typing import infer
 @dataclass(frozen=True)
 class Content:
     """What stands in a group's text. `streams`: those that it reads, writes or gives out;
-    `wrapped`: the keys of queries that become partitions; `stores`: with tables and the like."""
+    `wrapped`: the keys of queries that become partitions; `stores`: its tables and the like."""
 
     nodes: frozenset[str]
     streams: frozenset[str]
     exported: frozenset[str]
     channels: frozenset[str]
     wrapped: Mapping[str, Keyed]
-    stores: bool
+    stores: frozenset[str]
 
 
 def scope_of(checked: CheckedApp, stream: str) -> Scope:
@@ -66,6 +66,7 @@ def _definitions(
     checked = plan.checked
     called = {one.name for one in below(execution) if isinstance(one, ast.FunctionCall)}
     if content.stores:
+        # Aggregations call some, and on-demand queries may call all.
         called |= set(checked.functions)
     defined = set()
     for one in checked.app.definitions:
@@ -78,7 +79,7 @@ def _definitions(
                 if one.name in called:
                     yield one
             case _:
-                if content.stores:
+                if one.name in content.stores:
                     yield one
     written = {name for node in plan.nodes if node.name in content.nodes for name in _writes(node)}
     for name in checked.streams:

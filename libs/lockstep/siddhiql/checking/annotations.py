@@ -61,7 +61,7 @@ def positive(annotation: ast.Annotation, key: str) -> None:
 
 
 def check_distribution(annotations: Iterable[ast.Annotation]) -> None:
-    """@dist of a query or partition."""
+    """@dist of a query, a partition or a source."""
     found = single(annotations, "dist")
     if found is not None:
         positive(found, "parallel")

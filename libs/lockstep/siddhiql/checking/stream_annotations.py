@@ -8,7 +8,7 @@ import re
 from lockstep.events import StreamSchema
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import ExtensionKind
-from lockstep.siddhiql.checking.annotations import positive, single
+from lockstep.siddhiql.checking.annotations import check_distribution, positive, single
 from lockstep.siddhiql.checking.connectors import check_connector, require_type
 from lockstep.siddhiql.suggestions import did_you_mean
 from lockstep.siddhiql.typing import positioned
@@ -68,6 +68,7 @@ def _on_error(annotation: ast.Annotation) -> None:
 
 def _source(annotation: ast.Annotation, schema: StreamSchema) -> None:
     require_type(annotation, "http")
+    check_distribution(annotation.annotations)
     mapping = single(annotation.annotations, "map")
     if mapping is not None:
         require_type(mapping, "json")

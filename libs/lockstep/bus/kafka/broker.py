@@ -1,0 +1,163 @@
+"""What brokers are asked about topics: making, removing, where they begin and end, trimming."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from confluent_kafka import (
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+)
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # NewTopic is not in its __all__
+    NewTopic,
+    OffsetSpec,
+)
+
+from lockstep.bus.errors import LogGoneError
+from lockstep.bus.kafka.connection import MAX_REQUEST_BYTES, Connection, one
+from lockstep.bus.kafka.errors import GONE, translated
+from lockstep.bus.kafka.marks import Marks
+from lockstep.bus.limits import BusLimits
+from lockstep.events import UnavailableError
+
+_EARLIEST: Final[OffsetSpec] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+_LATEST: Final[OffsetSpec] = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_FRAME_BYTES: Final = 65_536  # a record's headers, and what Kafka puts around it
+_SEES_AGAIN: Final = 4
+_SEES_EVERY_S: Final = 0.05
+_MS_PER_MINUTE: Final = 60_000
+
+
+def log_config(
+    limits: BusLimits, *, max_age_ms: int | None, is_large: bool = False
+) -> dict[str, str]:
+    """A topic that never forgets to make room; only what is over age, if anything."""
+    size = MAX_REQUEST_BYTES if is_large else limits.max_message_bytes + _FRAME_BYTES
+    return {
+        "cleanup.policy": "delete",
+        "retention.bytes": "-1",
+        "retention.ms": str(-1 if max_age_ms is None else max_age_ms),
+        "max.message.bytes": str(size),
+        "message.timestamp.type": "LogAppendTime",
+        "min.insync.replicas": str(limits.replicas // 2 + 1),
+        "unclean.leader.election.enable": "false",
+    }
+
+
+def live_config(limits: BusLimits) -> dict[str, str]:
+    """A topic of which only what is new matters."""
+    return {
+        **log_config(limits, max_age_ms=10 * _MS_PER_MINUTE, is_large=True),
+        "segment.bytes": str(4 * MAX_REQUEST_BYTES),
+        "retention.bytes": str(32 * MAX_REQUEST_BYTES),
+    }
+
+
+class Broker:
+    """Errors of all calls: UnavailableError, LogGoneError when there is no such topic."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._admin = connection.admin
+        self._timeout_s = max(1.0, connection.limits.publish_timeout_ms / 3_000)
+        self._marks = Marks(connection, self._timeout_s)
+
+    async def ensure(self, topic: str, config: Mapping[str, str], *, partitions: int = 1) -> None:
+        """Makes the topic if it is missing; it can be written to when this returns."""
+
+        async def make() -> None:
+            replicas = self.connection.limits.replicas
+            new = NewTopic(topic, partitions, replicas, config=dict(config))
+            futures = self._admin.create_topics([new], request_timeout=self._timeout_s)
+            try:
+                await asyncio.wrap_future(futures[topic])
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise translated(error.args[0], topic) from error
+
+        async def seen() -> None:
+            if not await self._has_leader(topic):
+                raise UnavailableError("the topic has no leader yet", where=topic)
+
+        if not await self.connection.persistently(lambda: self._has_leader(topic)):
+            await self.connection.persistently(make)
+            await self.connection.persistently(seen)
+
+    async def is_gone(self, topic: str) -> bool:
+        """Whether no broker knows it. One that was made just now may yet be unknown to some."""
+        for _ in range(_SEES_AGAIN):
+            if await self.connection.persistently(lambda: self._has_leader(topic)):
+                return False
+            await asyncio.sleep(_SEES_EVERY_S)
+        return True
+
+    async def remove(self, topic: str) -> None:
+        """Idempotent; nobody finds it any more when this returns."""
+
+        async def delete() -> None:
+            futures = self._admin.delete_topics([topic], request_timeout=self._timeout_s)
+            try:
+                await asyncio.wrap_future(futures[topic])
+            except KafkaException as error:
+                if error.args[0].code() not in GONE:
+                    raise translated(error.args[0], topic) from error
+
+        async def unseen() -> None:
+            if await self._has_leader(topic):
+                raise UnavailableError("the topic is being removed", where=topic)
+
+        await self.connection.persistently(delete)
+        await self.connection.persistently(unseen)
+
+    async def low(self, topic: str, partition: int = 0) -> int:
+        """The offset of the first record that is kept."""
+        return await self._offset(topic, partition, _EARLIEST)
+
+    async def end(self, topic: str, partition: int = 0) -> int:
+        """The offset behind the last record, as its leader has it."""
+        return await self._offset(topic, partition, _LATEST)
+
+    async def since(self, topic: str, time_ms: int) -> int | None:
+        """The first offset that was stored at that time or later."""
+        found = await self._offset(topic, 0, OffsetSpec.for_timestamp(max(0, time_ms)))
+        return None if found < 0 else found
+
+    async def drop(self, topic: str, before: int) -> None:
+        """Deletes the records in front of an offset."""
+        futures = self._admin.delete_records([one(topic, before)], request_timeout=self._timeout_s)
+        await self.connection.ask(futures, topic)
+
+    async def trimmed(self, topic: str) -> int:
+        """The offset below which everything was trimmed, or 0; its records may be there still."""
+        return await self._marks.get(topic)
+
+    async def set_trimmed(self, topic: str, offset: int) -> None:
+        """Remembers it for all."""
+        await self._marks.put(topic, offset)
+
+    async def close(self) -> None:
+        """Gives back what it took."""
+        await self._marks.close()
+
+    async def _offset(self, topic: str, partition: int, spec: OffsetSpec) -> int:
+        async def look() -> int:
+            futures = self._admin.list_offsets(
+                {one(topic, 0, partition): spec}, request_timeout=self._timeout_s
+            )
+            found = await self.connection.ask(futures, topic)
+            return int(found.offset)
+
+        return await self.connection.persistently(look)
+
+    async def _has_leader(self, topic: str) -> bool:
+        futures = self._admin.describe_topics(
+            TopicCollection([topic]), request_timeout=self._timeout_s
+        )
+        try:
+            found = await self.connection.ask(futures, topic)
+        except LogGoneError:
+            return False
+        return all(each.leader is not None for each in found.partitions)

@@ -1,0 +1,117 @@
+"""The Kafka bus: one producer, one topic per log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from lockstep.bus.contract import InputLog, LogName, Mailbox, OutputLog
+from lockstep.bus.errors import LogGoneError
+from lockstep.bus.in_flight import InFlight
+from lockstep.bus.kafka.address import parse_address
+from lockstep.bus.kafka.broker import Broker, log_config
+from lockstep.bus.kafka.connection import Connection
+from lockstep.bus.kafka.dead_letters import KafkaDeadLetters
+from lockstep.bus.kafka.ingress import KafkaIngress
+from lockstep.bus.kafka.input_log import KafkaInputLog
+from lockstep.bus.kafka.ledger import World
+from lockstep.bus.kafka.names import log_of, topic_of
+from lockstep.bus.kafka.output_log import KafkaOutputLog
+from lockstep.bus.kafka.spot import Spot
+from lockstep.bus.kafka.topics import KafkaTopics
+from lockstep.bus.limits import BusLimits
+from lockstep.bus.subjects import input_subject, log_patterns, output_subject
+from lockstep.clock import Clock, Randomness
+
+
+class KafkaBus:
+    """See `lockstep.bus.Bus`. Use `connect`."""
+
+    def __init__(self, connection: Connection, clock: Clock, randomness: Randomness) -> None:
+        self._connection = connection
+        self._broker = Broker(connection)
+        self._spot = Spot(self._broker)
+        self._prefix = connection.address.prefix
+        limits = connection.limits
+        in_flight = InFlight(
+            limits.max_pending_publishes, limits.max_pending_bytes, limits.publish_timeout_ms
+        )
+        writer = randomness.uuid_hex()[:16].encode()
+        self._world = World(self._broker, self._spot, clock, in_flight, writer)
+        self._logs: list[KafkaInputLog | KafkaOutputLog] = []
+        self._closed = False
+        self.dead_letters = KafkaDeadLetters(self._world)
+        self.ingress = KafkaIngress(self._world)
+        self.topics = KafkaTopics(self._world, self.ingress)
+
+    @classmethod
+    async def connect(
+        cls,
+        url: str,
+        limits: BusLimits,
+        clock: Clock,
+        randomness: Randomness,
+        *,
+        name: str = "lockstep",
+    ) -> KafkaBus:
+        """Connected, the shared topics made. Errors: UnavailableError, BusRefusedError."""
+        connection = await Connection.open(parse_address(url), limits, name)
+        bus = cls(connection, clock, randomness)
+        try:
+            await asyncio.gather(bus.dead_letters.make(), bus.ingress.make(), bus.topics.make())
+        except BaseException:
+            await bus.close()
+            raise
+        return bus
+
+    async def input_log(self, name: LogName, *, make: bool = True) -> InputLog:
+        subject = input_subject(name)
+        topic = topic_of(self._prefix, subject)
+        if make:
+            limits = self._connection.limits
+            config = log_config(limits, max_age_ms=limits.max_log_age_ms)
+            await self._broker.ensure(topic, config)
+        elif await self._broker.is_gone(topic):
+            raise LogGoneError(subject)
+        log = KafkaInputLog(self._world, topic, subject)
+        self._logs.append(log)
+        return log
+
+    async def output_log(self, name: LogName) -> OutputLog:
+        subject = output_subject(name)
+        topic = topic_of(self._prefix, subject)
+        await self._broker.ensure(topic, log_config(self._connection.limits, max_age_ms=None))
+        log = KafkaOutputLog(self._broker, self._spot, topic, subject)
+        self._logs.append(log)
+        return log
+
+    async def logs(self, app: str) -> Sequence[LogName]:
+        begins = tuple(
+            topic_of(self._prefix, pattern.removesuffix(">")) for pattern in log_patterns(app)
+        )
+        topics = await self._connection.persistently(self._connection.topics)
+        return sorted({log_of(self._prefix, each) for each in topics if each.startswith(begins)})
+
+    async def remove_logs(self, name: LogName) -> None:
+        for subject in (input_subject(name), output_subject(name)):
+            await self._broker.remove(topic_of(self._prefix, subject))
+
+    async def mailbox(self, pattern: str, name: str) -> Mailbox:
+        return await self.topics.open_mailbox(pattern, name)
+
+    async def healthy(self) -> bool:
+        return not self._closed and await self._connection.healthy()
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.gather(
+            self.ingress.close(),
+            self.topics.close(),
+            self.dead_letters.close(),
+            self._spot.close(),
+            *(log.close() for log in self._logs),
+        )
+        await self._broker.close()
+        await self._connection.close()

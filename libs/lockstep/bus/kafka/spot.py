@@ -1,0 +1,51 @@
+"""Looks at single records and short stretches of any log, with one client for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from lockstep.bus.kafka.broker import Broker
+from lockstep.bus.kafka.tape import Raw, Tape
+from lockstep.events import UnavailableError
+
+_BATCH: Final = 256
+_BATCH_BYTES: Final = 4_000_000
+
+
+class Spot:
+    """What is asked for is known to be there, so these calls wait for it."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._tape = Tape(broker, "", jumps=True)
+        self._turn = asyncio.Lock()
+        self._wait_ms = broker.connection.limits.publish_timeout_ms
+
+    async def at(self, topic: str, offset: int) -> Raw:
+        """The record at an offset, or the first behind it. Errors: UnavailableError."""
+        found: list[Raw] = []
+        await self.scan(topic, offset, offset + 1, found.append)
+        return found[0]
+
+    async def scan(self, topic: str, start: int, end: int, take: Callable[[Raw], object]) -> None:
+        """Hands out the records from `start` on to in front of `end`, or more; one at least."""
+        async with self._turn:
+            self._tape.go_over(topic)
+            while start < end:
+                raws = await self._tape.read(
+                    start,
+                    max_records=min(_BATCH, end - start),
+                    max_bytes=_BATCH_BYTES,
+                    wait_ms=self._wait_ms,
+                )
+                if not raws:
+                    raise UnavailableError("the bus does not give a record", where=topic)
+                for raw in raws:
+                    take(raw)
+                start = raws[-1].offset + 1
+            await self._tape.rest()
+
+    async def close(self) -> None:
+        """Gives the client back."""
+        await self._tape.close()

@@ -1,0 +1,184 @@
+"""What the Kafka carrier decides without a broker: addresses, names, what counts, sharing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lockstep.bus import InvalidNameError, LogName, OutputTail, input_subject
+from lockstep.bus.kafka.address import BadKafkaAddressError, parse_address
+from lockstep.bus.kafka.chain import START, Chain, Link
+from lockstep.bus.kafka.ids import BYTES, CHECKED, ID, WRITER, Counting, Known
+from lockstep.bus.kafka.names import log_of, topic_of
+from lockstep.bus.kafka.sharing import Note, WorkQueue, decode_note, encode_note
+from lockstep.bus.kafka.tape import Raw
+
+
+def test_an_address_names_brokers_login_and_files(tmp_path: Path) -> None:
+    """Everything that the client needs; the password is shown nowhere."""
+    ca = tmp_path / "ca.pem"
+    ca.write_text("x")
+    url = f"kafka+tls://us%20er:pa%3Ass@a:9092,b:9093?mechanism=PLAIN&prefix=mine&ca={ca}"
+    address = parse_address(url)
+    assert address.prefix == "mine"
+    assert address.shown == "a:9092,b:9093"
+    assert address.config == {
+        "bootstrap.servers": "a:9092,b:9093",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "us er",
+        "sasl.password": "pa:ss",
+        "ssl.ca.location": str(ca),
+    }
+    assert parse_address("kafka://a").config["security.protocol"] == "PLAINTEXT"
+
+
+def test_a_password_may_stand_in_a_file(tmp_path: Path) -> None:
+    """Without the line's end."""
+    file = tmp_path / "password"
+    file.write_text("secret\n")
+    address = parse_address(f"kafka://user@a:9092?password_file={file}")
+    assert address.config["sasl.password"] == "secret"
+    assert address.config["sasl.mechanism"] == "SCRAM-SHA-512"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "nats://a:4222",
+        "kafka://",
+        "kafka://a?colour=red",
+        "kafka://a?prefix=a_b",
+        "kafka://a?ca=/etc/hostname",
+        "kafka+tls://a?ca=/not/there",
+        "kafka://u:p@a?mechanism=GUESS",
+        "kafka://u@a?password_file=/not/there",
+    ],
+)
+def test_an_address_that_makes_no_sense_is_refused(url: str) -> None:
+    """With the setting's name."""
+    with pytest.raises(BadKafkaAddressError) as caught:
+        parse_address(url)
+    assert caught.value.where == "bus.url"
+
+
+@pytest.mark.parametrize("app", ["plain", "a.b_c-d~e", "ü >*", "", "-5F", "%41", "a+b"])
+def test_topics_tell_their_logs(app: str) -> None:
+    """Whatever an app is called; and no topic has an underscore, which collides with a dot."""
+    log = LogName(app, "g/1_x", 3, 1_700_000_000_000)
+    topic = topic_of("lockstep", input_subject(log))
+    assert log_of("lockstep", topic) == log
+    assert "_" not in topic
+
+
+def test_a_name_that_kafka_cannot_bear_is_refused() -> None:
+    """Instead of being cut."""
+    with pytest.raises(InvalidNameError):
+        topic_of("lockstep", input_subject(LogName("a" * 200, "g" * 60)))
+
+
+def _stored(link: Link, offset: int) -> Raw:
+    return Raw(offset, 0, b"", b"xx", dict(link.headers()))
+
+
+def test_the_first_record_behind_another_counts() -> None:
+    """The second one that names the same is void, and so is what a late writer adds."""
+    first = START.behind(OutputTail(1, 1, None), 2).stored(0)
+    winner = first.behind(OutputTail(2, 2, None), 2).stored(1)
+    loser = first.behind(OutputTail(2, 1, None), 2)
+    late = START.behind(OutputTail(1, 1, None), 2)
+    chain = Chain(START, 0)
+    records = [_stored(first, 0), _stored(winner, 1), _stored(loser, 2), _stored(late, 3)]
+    assert [chain.take(raw) for raw in records] == [True, True, False, False]
+    assert chain.at == winner.stored(1)
+    assert chain.at.total_bytes == 4
+    behind = chain.at.behind(OutputTail(3, 2, None), 2)
+    assert chain.take(_stored(behind, 4))
+
+
+def test_a_chain_goes_on_where_trimming_has_left_it() -> None:
+    """The first record that is kept counts, whatever it stands behind."""
+    chain = Chain(START, 0)
+    kept = Link(-1, 6, OutputTail(5, 1, None), 10)
+    assert chain.take(_stored(kept, 8))
+    assert chain.at.tail.sequence == 5
+
+
+def _record(offset: int, own: bytes | None, checked: int, at_ms: int = 0) -> Raw:
+    headers = {BYTES: b"0", WRITER: b"w"}
+    if own is not None:
+        headers |= {ID: own, CHECKED: b"%d" % checked}
+    return Raw(offset, at_ms, b"", b"x", headers)
+
+
+def test_an_id_that_came_behind_the_check_makes_a_record_void() -> None:
+    """One that stood before it was checked does not: its window was over."""
+    counting = Counting(0)
+    records = [
+        _record(0, b"a", 0),
+        _record(1, b"a", 0),
+        _record(2, None, 0),
+        _record(3, b"a", 2),
+        _record(4, b"a", 3),
+    ]
+    assert [counting.take(raw) for raw in records] == [True, False, True, True, False]
+
+
+def test_a_reader_that_begins_late_asks_for_what_it_lacks() -> None:
+    """As far back as the writer had not looked."""
+    counting = Counting(5)
+    record = _record(5, b"a", 3)
+    assert counting.lacks(record) == 3
+    counting.learn([_record(3, b"a", 0), _record(4, b"b", 0)], 3)
+    assert counting.lacks(record) is None
+    assert not counting.take(record)
+    assert counting.lacks(_record(6, None, 0)) is None
+
+
+def test_a_writer_knows_its_own_records_once_nothing_is_between() -> None:
+    """Its record behind somebody else's with the same id is the second one."""
+    known = Known(5, window_ms=100)
+    known.stored(6, b"a", 10, checked=5)
+    assert known.reached == 5
+    known.take(_record(5, b"a", 5, at_ms=9))
+    assert known.reached == 7
+    assert known.find(b"a", 10) == 5
+    assert known.find(b"a", 200) is None
+
+
+def test_the_first_claim_counts_until_its_time_is_over() -> None:
+    """Then the next one does; what is done is not given out again."""
+    queue = WorkQueue(b"me", redelivery_ms=100, window_ms=1_000)
+    for offset in range(3):
+        queue.take_message(Raw(offset, 0, b"", b"x"), None, is_past=False)
+    assert queue.claimable(2, 0) == [(0, 1), (1, 1)]
+    assert queue.claimable(2, 0) == [(2, 1)]
+    queue.take_note(Note(b"you", claims=[(0, 1)]), 0, 0)
+    queue.take_note(Note(b"me", claims=[(0, 1), (1, 1)]), 1, 0)
+    assert [(raw.offset, number) for raw, number in queue.won(9)] == [(1, 1)]
+    assert queue.next_free_ms() == 100
+    queue.take_note(Note(b"me", done=[1]), 2, 50)
+    assert queue.claimable(9, 100) == [(0, 2), (2, 1)]
+    queue.take_note(Note(b"you", freed=[(0, 1)]), 3, 100)
+    queue.take_note(Note(b"me", claims=[(0, 2)]), 4, 100)
+    assert [(raw.offset, number) for raw, number in queue.won(9)] == [(0, 2)]
+    assert queue.floors(3, 5) == (0, 0)
+    queue.take_note(Note(b"me", done=[0, 2]), 5, 100)
+    assert queue.floors(3, 6) == (3, 6)
+    assert (queue.messages, queue.held_bytes) == ({}, 0)
+
+
+def test_a_message_with_a_known_id_is_not_given_out() -> None:
+    """Also when the first one was done before this receiver came."""
+    queue = WorkQueue(b"me", redelivery_ms=100, window_ms=1_000)
+    queue.take_message(Raw(0, 5, b"", b"x"), b"a", is_past=True)
+    queue.take_message(Raw(1, 6, b"", b"x"), b"a", is_past=False)
+    queue.take_message(Raw(2, 2_000, b"", b"x"), b"a", is_past=False)
+    assert list(queue.messages) == [2]
+
+
+def test_notes_survive_their_bytes() -> None:
+    """All of their parts."""
+    note = Note(b"me", [(1, 2)], [3], [(4, 5)])
+    assert decode_note(encode_note(note)) == note

@@ -1,0 +1,189 @@
+"""Groups that the text asks for with @dist: routing, and what is refused with a hint."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockstep.plan import plan_of
+from lockstep.plan.fleet import FleetPlan, fleet_of
+from lockstep.siddhiql import SiddhiQLError
+from tests.unit.plan.fleet.apps import STREAMS, fleet, nodes, routes
+
+CLEAN = (
+    "@dist(execGroup='clean', parallel='2') @info(name='f')"
+    " from S[v > 0] select k, j, v insert into Good;"
+)
+SUM = (
+    "@dist(execGroup='sum', parallel='3') @info(name='p') partition with (k of Good) begin"
+    " from Good#window.time(1 min) select k, sum(v) as total insert into Totals; end;"
+)
+ALERT = (
+    "@dist(execGroup='alert', parallel='1') @info(name='a')"
+    " from Totals[total > 9] select k, total insert into Alert;"
+)
+
+
+def told(text: str, parallel: int | None = None) -> FleetPlan:
+    """The groups of a text with @dist."""
+    return fleet(text, parallel)
+
+
+def test_the_example_of_the_older_product() -> None:
+    """Plain queries take turns, partitions go by key, one copy gets all."""
+    found = told(CLEAN + SUM + ALERT)
+    assert nodes(found) == {"clean": ("f",), "sum": ("p",), "alert": ("a",)}
+    assert [group.partitions for group in found.groups] == [2, 3, 1]
+    assert routes(found, "clean")["S"] == "round robin"
+    assert routes(found, "sum")["Good"] == "k"
+    assert routes(found, "alert")["Totals"] == "all"
+    assert [group.channels for group in found.groups] == [("Good",), ("Totals",), ()]
+
+
+def test_who_deploys_sets_the_number_of_what_is_cut() -> None:
+    """What is not cut stays in one partition."""
+    found = told(CLEAN + SUM + ALERT, 5)
+    assert [group.partitions for group in found.groups] == [5, 5, 1]
+
+
+def test_what_says_nothing_is_in_one_group() -> None:
+    """Queries without @dist run together, in one partition."""
+    found = told(
+        SUM
+        + "@info(name='f') from S select k, j, v insert into Good;"
+        "@info(name='n') from Totals select count() as n insert into N;"
+        "@info(name='m') from R select count() as n insert into M;".replace(
+            "@info(name='n')", "@dist(execGroup='n') @info(name='n')"
+        )
+    )
+    assert nodes(found) == {"main": ("f", "m"), "sum": ("p",), "n": ("n",)}
+
+
+def test_a_plain_query_goes_along_with_the_key() -> None:
+    """Turns and a key for one stream are the key."""
+    found = told(
+        "@dist(execGroup='g', parallel='2') @info(name='p') partition with (k of S) begin"
+        " from S select k, sum(v) as t insert into T; end;"
+        "@dist(execGroup='g') @info(name='f') from S[v > 1] select k insert into F;"
+    )
+    assert nodes(found) == {"g": ("p", "f")}
+    assert routes(found, "g")["S"] == "default(k, 'null')"
+
+
+def test_a_plain_query_in_front_of_a_partition_is_routed_by_its_key() -> None:
+    """Both in one group: no channel."""
+    found = told(CLEAN.replace("clean", "g") + SUM.replace("'sum'", "'g'").replace("'3'", "'2'"))
+    assert nodes(found) == {"g": ("f", "p")}
+    assert routes(found, "g")["S"] == "default(k, 'null')"
+
+
+def test_several_keys_for_one_stream() -> None:
+    """The group stands once for each key; expressions may be keys."""
+    found = told(
+        "@dist(execGroup='g', parallel='2') @info(name='p') partition with (k of S) begin"
+        " from S select k, sum(v) as t insert into T; end;"
+        "@dist(execGroup='g', parallel='2') @info(name='r') partition with (v % 4 of S) begin"
+        " from S select v, count() as t insert into U; end;"
+    )
+    assert nodes(found) == {"g": ("p",), "g_2": ("r",)}
+    assert routes(found, "g_2")["S"] == "v % 4"
+
+
+def test_groups_that_write_one_stream_both_give_it_out() -> None:
+    """Each copy publishes what it made."""
+    found = told(
+        "@dist(execGroup='a') @info(name='a') from S select k insert into O;"
+        "@dist(execGroup='b') @info(name='b') from R select k insert into O;"
+    )
+    assert [group.exported for group in found.groups] == [("O",), ("O",)]
+
+
+def test_tables_stand_with_those_that_use_them() -> None:
+    """The group that uses a table has it; tables that no query uses are in main."""
+    found = told(
+        "define table T (k string); define table U (k string);"
+        "@dist(execGroup='a') @info(name='a') from S select k insert into T;" + CLEAN
+    )
+    texts = {group.name: group.text for group in found.groups}
+    assert "define table T" in texts["a"]
+    assert "define table U" in texts["main"]
+    assert "define table" not in texts["clean"]
+
+
+def test_sources_may_say_how_parallel_they_are() -> None:
+    """Receivers are as parallel as there are, so it means nothing; a number it must be."""
+    told(
+        "@source(type='http', @dist(parallel='2'), @map(type='json')) define stream I (k string);"
+        + CLEAN
+    )
+    with pytest.raises(SiddhiQLError, match="positive"):
+        told("@source(type='http', @dist(parallel='x')) define stream I (k string);" + CLEAN)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (CLEAN + CLEAN.replace("'2'", "'3'").replace("'f'", "'g'"), "already", "same parallel"),
+        (CLEAN.replace("'2'", "'129'"), "too much", "1 to 128"),
+        (CLEAN.replace("clean", "a b"), "cannot be called", "letters"),
+        (
+            "partition with (k of S) begin @dist(execGroup='g') from S select k insert into T;"
+            " end;" + CLEAN,
+            "inside a partition",
+            "in front of",
+        ),
+        (
+            "@dist(execGroup='g', parallel='2') from S#window.length(2) select k insert into O;",
+            "length",
+            "parallel='1'",
+        ),
+        (
+            "@dist(execGroup='g', parallel='2') from S select sum(v) as t insert into O;",
+            "adds up",
+            "parallel='1'",
+        ),
+        (
+            "@dist(execGroup='g', parallel='2') from every e1=S, e2=R select e1.k insert into O;",
+            "sequence",
+            "in a partition",
+        ),
+        (
+            "@dist(execGroup='g', parallel='2') partition with (v > 1 as 'a' of S) begin"
+            " from S select k insert into O; end;",
+            "ranges",
+            "parallel='1'",
+        ),
+        (
+            "define table T (k string);"
+            "@dist(execGroup='g') from S select k insert into T;"
+            "@dist(execGroup='h') from R join T on R.k == T.k select T.k insert into O;",
+            "used in the execGroups 'g' and 'h'",
+            "one execGroup",
+        ),
+        (
+            "define window W (k string) length(2);"
+            "@dist(execGroup='g', parallel='2') from S select k insert into W;",
+            "cannot be in the execGroup 'g'",
+            "parallel='1'",
+        ),
+        (
+            "@dist(execGroup='g') from S select k, v insert into R;"
+            "@dist(execGroup='h') from R select k, 1 as j, v, 1L as x insert into S;",
+            "feed each other",
+            "put both in one execGroup",
+        ),
+        (
+            "@dist(execGroup='g', parallel='2') partition with (k of S) begin"
+            " from S select j, sum(v) as t insert into T; end;"
+            "@dist(execGroup='g', parallel='2') partition with (j of T) begin"
+            " from T select j, sum(t) as t insert into U; end;",
+            "by another key",
+            "another execGroup",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_refused(text: str, message: str, hint: str) -> None:
+    """At its place, with what to do instead."""
+    with pytest.raises(SiddhiQLError, match=message) as refused:
+        fleet_of(plan_of(STREAMS + text))
+    assert hint in (refused.value.hint or "")
+    assert refused.value.column > 1
