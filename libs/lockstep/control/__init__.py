@@ -1,9 +1,11 @@
 """The control plane: which apps are deployed, who lives, and what services ask of each other."""
 
 from lockstep.control.catalogue import Catalogue
-from lockstep.control.gathering import Gathering
+from lockstep.control.gathering import Gathering, before_position
 from lockstep.control.heartbeats import Beating, HeartbeatWatch, send_heartbeat
+from lockstep.control.layouts import OWN_LOG, Layout, layouts_of
 from lockstep.control.marks import Mark, MarkWatch, send_mark
+from lockstep.control.merged import MergedOutputs
 from lockstep.control.messages import (
     DEPLOYMENTS_CHANGED,
     Command,
@@ -33,6 +35,7 @@ from lockstep.control.units import (
 
 __all__ = [
     "DEPLOYMENTS_CHANGED",
+    "OWN_LOG",
     "AppView",
     "Beating",
     "Catalogue",
@@ -42,16 +45,20 @@ __all__ = [
     "GroupStatus",
     "Heartbeat",
     "HeartbeatWatch",
+    "Layout",
     "Mark",
     "MarkWatch",
+    "MergedOutputs",
     "OnDemandAnswer",
     "OnDemandQuestion",
     "Redelivered",
     "Redelivery",
     "SinkStatus",
     "UnitView",
+    "before_position",
     "command_subject",
     "group_and_layout",
+    "layouts_of",
     "log_of",
     "place_of",
     "question_subject",

@@ -31,6 +31,7 @@ class _Reading:
 
     name: LogName
     sequence: int = 0
+    last: Position = 0
     held: deque[tuple[Position, RowsOfColumns]] = field(default_factory=deque)
     held_rows: int = 0
 
@@ -38,8 +39,8 @@ class _Reading:
 class Gathering:
     """`run` in a task. Rows of positions behind `after`, of `streams` (None: of all of them).
 
-    `moved` rings when more is complete. At most `max_rows` of each log are held: who does not take
-    them slows the reading down.
+    `moved` (one may be given) rings when more is complete. At most `max_rows` of each log are held:
+    who does not take them slows the reading down.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Gathering:
         after: Position,
         max_rows: int,
         streams: frozenset[str] | None = None,
+        moved: asyncio.Event | None = None,
     ) -> None:
         self._bus = bus
         self._clock = clock
@@ -60,7 +62,7 @@ class Gathering:
         self._readings = [_Reading(name) for name in logs]
         self._marks = MarkWatch(bus.topics, logs[0].app)
         self._space = asyncio.Event()
-        self.moved = asyncio.Event()
+        self.moved = moved or asyncio.Event()
 
     async def run(self) -> None:
         """Until cancelled; UnavailableError when the bus is away."""
@@ -70,7 +72,13 @@ class Gathering:
     @property
     def complete_to(self) -> Position:
         """Up to which position all rows of all logs are here, or were taken."""
-        return min(self._marks.settled(one.name, one.sequence) for one in self._readings)
+        return min(map(self._settled, self._readings))
+
+    def _settled(self, reading: _Reading) -> Position:
+        """Marks tell of a log's end. Who is far behind it has all in front of the last row read,
+        as the rows of a log ascend."""
+        marked = self._marks.settled(reading.name, reading.sequence)
+        return max(marked, reading.last - 1)
 
     def sequences(self) -> dict[LogName, int]:
         """How far each log was read."""
@@ -112,7 +120,7 @@ class Gathering:
         log = await self._bus.output_log(reading.name)
         reading.sequence = await before_position(log, self._after)
         while True:
-            if reading.held_rows >= self._max_rows:
+            if self._is_full(reading):
                 self._space.clear()
                 await wait_set(self._space, self._clock, FULL_WAIT_MS)
                 continue
@@ -125,12 +133,19 @@ class Gathering:
             if entries:
                 self._keep(reading, entries)
 
+    def _is_full(self, reading: _Reading) -> bool:
+        """It holds enough, and some of it can be taken once the other logs are as far."""
+        if reading.held_rows < self._max_rows:
+            return False
+        _, rows = reading.held[0]
+        return min(int(each.positions[0]) for each in rows.columns) <= self._settled(reading)
+
     def _keep(self, reading: _Reading, entries: Sequence[OutputEntry]) -> None:
         for entry in entries:
             if not isinstance(entry.record, OutputRecord) or not entry.record.rows:
                 continue
             rows = in_columns(entry.record.rows)
-            last = max(int(each.positions[-1]) for each in rows.columns)
+            last = reading.last = max(int(each.positions[-1]) for each in rows.columns)
             if self._streams is not None:
                 rows = RowsOfColumns(each for each in rows.columns if each.stream in self._streams)
             rows = rows[_rows_to(rows, self._after) :]
@@ -150,23 +165,40 @@ async def before_position(log: OutputLog, position: Position) -> int:
     """The sequence behind which all rows of later positions stand; found in steps of halves."""
     if position <= 0:
         return 0
-    low, high = 0, (await log.tail()).sequence
+    tail = await log.tail()
+    if tail.last_id is None or tail.last_id.position <= position:
+        return max(0, tail.sequence - 1)
+    first = await first_behind(log, 0)
+    if first is None or first > position:
+        return 0
+    low, high = 0, tail.sequence
     while low < high:
         middle = (low + high) // 2
-        found = await log.read(middle, max_records=1, max_bytes=READ_MAX_BYTES, wait_ms=0)
-        first = await _first_position(log, found)
+        first = await first_behind(log, middle)
         if first is not None and first <= position:
-            low = max(middle + 1, found[0].sequence)
+            low = middle + 1
         else:
             high = middle
     return max(0, low - 1)
 
 
-async def _first_position(log: OutputLog, found: Sequence[OutputEntry]) -> Position | None:
-    """Of the first record with rows from here on; None when there is none."""
-    while found:
+async def complete_behind(log: OutputLog) -> Position:
+    """Behind which position the log has forgotten nothing, but perhaps some rows of the first."""
+    found = await log.read(0, max_records=1, max_bytes=READ_MAX_BYTES, wait_ms=0)
+    if not found or found[0].sequence == 1:
+        return 0
+    first = await first_behind(log, 0)
+    if first is not None:
+        return first - 1
+    last = (await log.tail()).last_id
+    return 0 if last is None else last.position
+
+
+async def first_behind(log: OutputLog, sequence: int) -> Position | None:
+    """The position of the first row behind a sequence; None when there is none."""
+    while found := await log.read(sequence, max_records=1, max_bytes=READ_MAX_BYTES, wait_ms=0):
         entry = found[0]
         if isinstance(entry.record, OutputRecord) and entry.record.rows:
             return min(int(each.positions[0]) for each in in_columns(entry.record.rows).columns)
-        found = await log.read(entry.sequence, max_records=1, max_bytes=READ_MAX_BYTES, wait_ms=0)
+        sequence = entry.sequence
     return None

@@ -6,7 +6,7 @@ from lockstep.frame.keeper import LeaseKeeper
 from lockstep.frame.lifecycle import Process, Running, run_service, run_together
 from lockstep.frame.offload import InlineOffload, Offload, SharedThreads, ThreadOffload
 from lockstep.frame.problems import Problem, malformed_json
-from lockstep.frame.tasks import Tasks, run_side_by_side
+from lockstep.frame.tasks import Tasks, run_side_by_side, run_until
 from lockstep.frame.waiting import wait_set
 from lockstep.frame.world import World, open_world
 
@@ -30,5 +30,6 @@ __all__ = [
     "run_service",
     "run_side_by_side",
     "run_together",
+    "run_until",
     "wait_set",
 ]

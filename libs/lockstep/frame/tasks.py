@@ -96,6 +96,22 @@ async def run_side_by_side(*works: Work) -> None:
         await _cancelled(tasks)
 
 
+async def run_until(work: Work, *beside: Work) -> None:
+    """Runs all until the first one has returned or any has raised; then none of them runs any more.
+
+    Raises what the first one raised.
+    """
+    tasks = [asyncio.ensure_future(_started(one)) for one in (work, *beside)]
+    try:
+        while not tasks[0].done():
+            left = [task for task in tasks if not task.done()]
+            done, _ = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+    finally:
+        await _cancelled(tasks)
+
+
 async def _started(work: Work) -> None:
     await work()
 

@@ -1,0 +1,99 @@
+"""The layouts of an app that is a fleet, as its logs tell of them: which output logs hold the rows
+of which positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from lockstep.bus import Bus, LogName, OutputTail
+from lockstep.control.units import AppView, UnitView, group_and_layout
+from lockstep.events import Position
+from lockstep.plan import AppPlan
+
+OWN_LOG: Final = 0
+"""The layout whose rows stand in the app's own output log: it was one unit then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The units of one life: their output logs, upstream first, and where these end now.
+
+    `streams`: those whose rows the app gives out; None: all that the logs hold.
+    """
+
+    number: int
+    tails: Mapping[LogName, OutputTail]
+    streams: frozenset[str] | None
+
+    @property
+    def begin(self) -> Position | None:
+        """Behind which position its units fold; None while none of them has claimed its log.
+
+        Then all units of the layout before have ended, and have published everything.
+        """
+        if self.number == OWN_LOG:
+            return 0 if self.last else None
+        claims = (one.generation for one in self.tails.values())
+        return next((claim.position for claim in claims if claim is not None), None)
+
+    @property
+    def last(self) -> Position:
+        """The position of its newest row."""
+        ids = (one.last_id for one in self.tails.values())
+        return max((one.position for one in ids if one is not None), default=0)
+
+
+async def layouts_of(bus: Bus, view: AppView) -> list[Layout]:
+    """All of which there are logs, the present one last. UnavailableError.
+
+    Of layouts before the former one the text is not known any more: they are taken to have given
+    out what the former one does, and their groups to stand in its order.
+    """
+    there = [one for one in await bus.logs(view.name) if one.since_ms == view.log.since_ms]
+    present = view.deployment.layout
+    found = {present: ([one.log for one in view.units], _given_out(view.plan))}
+    last_known = found[present]
+    if view.former:
+        former = [one.log for one in view.former]
+        plan = view.former[0]
+        streams = _given_out(plan.whole.app if isinstance(plan, UnitView) else plan.plan)
+        number = plan.deployment.layout
+        found[number] = (former if set(former) <= set(there) else [], streams)
+        last_known = (former, streams) if number else last_known
+    for number, logs in _older(there, found, present, last_known[0]).items():
+        found[number] = (logs, last_known[1])
+    layouts: list[Layout] = []
+    # The present one first: what ends a layout stands in its logs before the next one is claimed.
+    for number, (logs, streams) in sorted(found.items(), reverse=True):
+        if logs:
+            tails = await _tails(bus, logs)
+            layouts.insert(0, Layout(number, tails, None if number == OWN_LOG else streams))
+    return layouts
+
+
+def _given_out(plan: AppPlan) -> frozenset[str]:
+    return frozenset((*plan.exported, *plan.stored))
+
+
+def _older(
+    there: Sequence[LogName], known: Mapping[int, object], present: int, pattern: Sequence[LogName]
+) -> dict[int, list[LogName]]:
+    """The logs of layouts that no view knows."""
+    groups = list(dict.fromkeys(group_and_layout(one.group)[0] for one in pattern))
+    found: dict[int, list[LogName]] = {}
+    for name in there:
+        number = group_and_layout(name.group)[1]
+        if number < present and number not in known:
+            found.setdefault(number, []).append(name)
+
+    def order(name: LogName) -> tuple[int, LogName]:
+        group = group_and_layout(name.group)[0]
+        return groups.index(group) if group in groups else len(groups), name
+
+    return {number: sorted(logs, key=order) for number, logs in found.items()}
+
+
+async def _tails(bus: Bus, logs: Sequence[LogName]) -> dict[LogName, OutputTail]:
+    return {name: await (await bus.output_log(name)).tail() for name in logs}
