@@ -1,7 +1,7 @@
 """Follows the output logs of all apps into the read models, the listeners and the presenter topics.
 
 One task per app and version. Reading starts at the log's first kept record, so a restarted
-presenter shows what the last one showed.
+presenter shows what the last one showed. The logs of a fleet are read as one.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Final
 
 import msgspec
 
-from lockstep.bus import Bus, OutputEntry, presenter_subject
+from lockstep.bus import Bus, OutputEntry, OutputLog, presenter_subject
 from lockstep.clock import Clock
-from lockstep.control import AppView, Catalogue
-from lockstep.events import OutputRecord
+from lockstep.control import AppView, Catalogue, MergedOutputs
+from lockstep.events import OutputRecord, Position
 from lockstep.events.outputs import in_columns, joined
-from lockstep.frame import LeaseKeeper, Tasks
+from lockstep.frame import LeaseKeeper, Tasks, run_until
 from lockstep.settings import PresenterSettings
 from lockstep.siddhiql import ast
 from lockstep.telemetry import Metrics
@@ -33,6 +33,8 @@ TOPIC_MAX_ROWS: Final = 500  # of a stream at once; one reading brings a slice o
 
 class AppModels:
     """The read models of one app at one version.
+
+    Of a fleet, `sequence` and all that is told by it are positions.
 
     `history_end`: where its output log ended when it was first looked at; what stands behind is
     new, and goes to the presenter topics as well. None: not looked at yet. `told`: what the models
@@ -55,9 +57,19 @@ class AppModels:
         self.sequence = 0
         self.told = 0
         self.history_end: int | None = None
-        if before is not None and _same_log(before.view, view):
+        if before is None or not _same_log(before.view, view):
+            return
+        if before.view.fleet is None and view.fleet is not None:
+            self.told = self.history_end = before.last_position
+        else:
             self.told = max(before.sequence, before.told)
             self.history_end = before.history_end
+
+    @property
+    def last_position(self) -> Position:
+        """Of the newest row of its streams: where a fleet goes on, whose log counts positions."""
+        ids = (one.last_id for one in self.streams.values())
+        return max((one.position for one in ids if one is not None), default=0)
 
 
 class Feed:
@@ -118,9 +130,21 @@ class Feed:
                 self._tasks.supervise(f"feed-{app}", partial(self._follow, models))
 
     async def _follow(self, models: AppModels) -> None:
-        log = await self._bus.output_log(models.view.log)
+        if models.view.fleet is None:
+            log = await self._bus.output_log(models.view.log)
+            if models.history_end is None:
+                models.history_end = (await log.tail()).sequence
+            await self._read(models, log)
+            return
+        merged = MergedOutputs(self._bus, models.view, self._clock)
         if models.history_end is None:
-            models.history_end = (await log.tail()).sequence
+            models.history_end = await merged.last()
+        merged.stop_at(models.told, models.history_end)
+        await run_until(partial(self._read, models, merged), merged.run)
+
+    async def _read(self, models: AppModels, log: OutputLog | MergedOutputs) -> None:
+        """Until cancelled."""
+        history_end = models.history_end or 0
         while True:
             entries = await log.read(
                 models.sequence,
@@ -133,7 +157,7 @@ class Feed:
             models.sequence = entries[-1].sequence
             # Dashboards get what is new, not the history again after a restart.
             told = sum(entry.sequence <= models.told for entry in entries)
-            old = max(told, sum(entry.sequence <= models.history_end for entry in entries))
+            old = max(told, sum(entry.sequence <= history_end for entry in entries))
             self._take(models, entries[:told])
             self._tell_listeners(models, self._take(models, entries[told:old]))
             fresh = self._take(models, entries[old:])

@@ -23,6 +23,7 @@ from lockstep.store import Deployment
 from lockstep.telemetry import Metrics, get_logger
 from lockstep_services.presenter.feed import Feed
 from lockstep_services.presenter.listeners import Listeners
+from tests.fleets import fleet_view, row, single_view, units_of
 
 TEXT = (
     "@app:name('A') define stream In (v int);"
@@ -174,3 +175,42 @@ async def test_an_app_with_new_logs_tells_them_from_their_first_row() -> None:
         again = world.feed.models("A")
         assert again is not None
         assert (again is models, again.told, again.history_end) == (False, 0, None)
+
+
+async def test_a_fleet_is_shown_as_one_app_and_nobody_is_told_a_row_twice() -> None:
+    """One unit, then two, then three: listeners hear each row once, topics what is new, and pages
+    look back on all of it. Channels between units are not shown."""
+    async with running() as world:
+        single = single_view()
+        two = fleet_view({"up": 1, "down": 1}, 2, single)
+        three = fleet_view({"up": 1, "down": 2}, 3, two)
+        listener = world.listeners.add("A", "One")
+        subscription = await world.bus.topics.subscribe("presenter.A.*")
+        for view, begin in ((single, 0), (two, 2), (three, 4)):
+            units = units_of(world.bus, view)
+            for unit in units:
+                await unit.begin(view.deployment.layout or 1, begin)
+            world.apps.stored["A"] = view
+            world.apps.views = [view]
+            await world.feed.follow_catalogue()
+            await world.clock.advance_ms(1_000)
+            await units[-1].publish([row(begin + 1, 0, "One", begin + 1)])
+            later = [row(begin + 2, 0, "One", begin + 2)]
+            if view is not single:
+                later = [row(begin + 2, 0, "Mid"), row(begin + 2, 1, "One", begin + 2)]
+            await units[0].publish(later)
+            for _ in range(20):
+                for unit in units:
+                    await unit.settle(begin + 2)
+                await world.clock.advance_ms(100)
+        heard = [row.data for row in listener.take()]
+        assert heard == [(value,) for value in range(1, 7)]
+        models = world.feed.models("A")
+        assert models is not None
+        assert set(models.streams) == {"One", "Two"}
+        assert [str(row.id.position) for row in models.streams["One"].latest(9)] == list("654321")
+        assert {row.id.ordinal for row in models.streams["One"].latest(4)} == {0}
+        await subscription.close()
+        told = [json.loads(payload)["event"]["v"] async for _, payload in subscription]
+        assert told == sorted(set(told))
+        assert set(told) >= {3, 4, 5, 6}
