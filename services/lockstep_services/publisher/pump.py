@@ -10,19 +10,22 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from lockstep.bus import Bus, OutputEntry, OutputLog
 from lockstep.clock import Clock
-from lockstep.control import SinkStatus
+from lockstep.control import AppView, SinkStatus
+from lockstep.control.merged import ENTRY_ROWS
 from lockstep.events import FencedError, OutputRecord, OutputRow, UnavailableError
 from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns, joined
-from lockstep.frame import LeaseKeeper
+from lockstep.frame import LeaseKeeper, run_until
 from lockstep.settings import PublisherSettings
 from lockstep.telemetry import Logger, Metrics
 from lockstep_services.publisher.aside import Aside
 from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, Sink
-from lockstep_services.publisher.pacing import Pace
+from lockstep_services.publisher.fleet_log import FleetLog, position_of
+from lockstep_services.publisher.pacing import FIRST_ROWS, Pace
 
 READ_MAX_BYTES: Final = 4_194_304
 READ_WAIT_MS: Final = 2_000
@@ -31,7 +34,7 @@ CURSOR_EVERY_MS: Final = 5_000
 
 
 class Pump:
-    """One sink's delivery. `run` in one supervised task."""
+    """One sink's delivery. `run` in one supervised task. `fleet`: the app, if it is one."""
 
     def __init__(
         self,
@@ -43,8 +46,10 @@ class Pump:
         metrics: Metrics,
         log: Logger,
         node: str,
+        fleet: AppView | None = None,
     ) -> None:
         self.sink = sink
+        self._fleet = fleet
         self._bus = bus
         self._keeper = keeper
         self._clock = clock
@@ -62,7 +67,8 @@ class Pump:
     def status(self, log_end: int) -> SinkStatus:
         """How it is doing."""
         binding = self.sink.binding
-        return SinkStatus(binding.app, binding.name, self.cursor, log_end, self.trouble)
+        reached = self.cursor if self._fleet is None else position_of(self.cursor)
+        return SinkStatus(binding.app, binding.name, reached, log_end, self.trouble)
 
     async def run(self) -> None:
         """Delivers whenever the lease is held; until cancelled."""
@@ -75,7 +81,14 @@ class Pump:
             await self.sink.close()
 
     async def _deliver_while_held(self) -> None:
-        log = await self._bus.output_log(self.sink.binding.log)
+        if self._fleet is None:
+            await self._deliver_from(await self._bus.output_log(self.sink.binding.log))
+            return
+        rows = ENTRY_ROWS if self.sink.at_once is None else FIRST_ROWS
+        log = FleetLog(self._bus, self._fleet, self._clock, entry_rows=rows)
+        await run_until(partial(self._deliver_from, log), log.run)
+
+    async def _deliver_from(self, log: OutputLog | FleetLog) -> None:
         try:
             await self._open(log)
             while self._keeper.held:
@@ -110,7 +123,7 @@ class Pump:
                 raise UnavailableError("the sink is not open", where=self.sink.binding.key)
             await self.sink.deliver(Batch(self.cursor, rows))
 
-    async def _open(self, log: OutputLog) -> None:
+    async def _open(self, log: OutputLog | FleetLog) -> None:
         attempt = 0
         while True:
             try:
@@ -119,6 +132,12 @@ class Pump:
             except UnavailableError as error:
                 attempt += 1
                 await self._pause(attempt, error)
+        if self._fleet is None and position_of(self.cursor):
+            raise UnavailableError(
+                "the sink stands in the output of a fleet, which this app was or is about to be",
+                where=self.sink.binding.key,
+                hint="if it stays so, undeploy the app with purge and deploy it again",
+            )
         tail = await log.tail()
         if self.cursor > tail.sequence:
             # The log was removed and begun again: its sequences restarted, and so does the sink.

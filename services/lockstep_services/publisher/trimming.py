@@ -11,6 +11,8 @@ from lockstep.settings import Settings
 
 SHARE_OF_LOG: Final = 4
 """Pages look back on no more than this part of what a log may hold; the rest is room for sinks."""
+QUIET_INTERVALS: Final = 6
+"""A log that has not moved is looked at so much more seldom."""
 
 
 def trim_to(
@@ -26,8 +28,9 @@ def trim_to(
     return min([end - keep, *delivered])
 
 
-QUIET_INTERVALS: Final = 6
-"""A log that has not moved is looked at so much more seldom."""
+def kept_bytes(settings: Settings) -> int:
+    """How much of a log pages may look back on."""
+    return min(settings.publisher.keep_bytes, settings.bus.max_log_bytes // SHARE_OF_LOG)
 
 
 class Trimmer:
@@ -49,9 +52,7 @@ class Trimmer:
         self._clock = clock
         self._interval_ms = settings.publisher.trim_interval_ms
         self._keep_records = settings.publisher.keep_records
-        self._keep_bytes = min(
-            settings.publisher.keep_bytes, settings.bus.max_log_bytes // SHARE_OF_LOG
-        )
+        self._keep_bytes = kept_bytes(settings)
         self._delivered = delivered
         self.log_end = 0
 

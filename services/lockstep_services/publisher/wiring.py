@@ -10,6 +10,7 @@ from lockstep.control import AppView, Beating, Catalogue, HeartbeatWatch, SinkSt
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.publisher.again import Again
 from lockstep_services.publisher.build import Refused, SinkFactory
+from lockstep_services.publisher.fleet_trimming import FleetTrimmer
 from lockstep_services.publisher.pump import Pump
 from lockstep_services.publisher.rdbms.connections import Connections
 from lockstep_services.publisher.trimming import Trimmer
@@ -21,11 +22,12 @@ class _AppDelivery:
     keeper: LeaseKeeper
     pumps: list[Pump] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
-    trimmer: Trimmer = field(init=False)
+    trimmer: Trimmer | FleetTrimmer = field(init=False)
 
     @property
     def log_end(self) -> int:
-        """The last sequence of its output log, as the trimmer saw it."""
+        """The last sequence of its output log, as the trimmer saw it; of a fleet, the last position
+        of its input log."""
         return self.trimmer.log_end
 
     def delivered(self) -> list[int] | None:
@@ -139,18 +141,24 @@ class Publisher:
                 continue
             pump = Pump(
                 sink, context.world.bus, keeper, context.clock, context.settings.publisher,
-                context.metrics, context.log, context.node,
+                context.metrics, context.log, context.node, None if view.fleet is None else view,
             )  # fmt: skip
             delivery.pumps.append(pump)
             context.tasks.supervise(f"pump-{sink.binding.key}", pump.run)
         context.tasks.supervise(f"lease-{view.name}", keeper.run)
         again = Again(view.name, context.world.bus, keeper, delivery.pumps, context.clock)
         context.tasks.supervise(f"again-{view.name}", again.run)
-        delivery.trimmer = Trimmer(
-            view.log, context.world.bus, context.clock, context.settings, delivery.delivered
-        )
+        delivery.trimmer = self._trimmer(view, delivery)
         context.tasks.supervise(f"trim-{view.name}", delivery.trimmer.run)
         return delivery
+
+    def _trimmer(self, view: AppView, delivery: _AppDelivery) -> Trimmer | FleetTrimmer:
+        context = self._context
+        bus, clock, settings = context.world.bus, context.clock, context.settings
+        if view.fleet is None:
+            return Trimmer(view.log, bus, clock, settings, delivery.delivered)
+        revisions = context.world.store.revisions
+        return FleetTrimmer(view, bus, revisions, clock, settings, context.log, delivery.delivered)
 
     async def _end(self, delivery: _AppDelivery) -> None:
         for name in delivery.task_names:

@@ -1,0 +1,248 @@
+"""Sinks and trimming of an app whose rows stand in the logs of several units and layouts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lockstep.bus import LogName
+from lockstep.bus.memory import MemoryBus, MemoryCarrier
+from lockstep.clock import VirtualClock
+from lockstep.control import AppView
+from lockstep.events import TickRecord, UnavailableError
+from lockstep.mapping import MessageWriter, build_distribution, destinations
+from lockstep.settings import load_settings
+from lockstep.siddhiql import ast
+from lockstep.store import Revision
+from lockstep.store.memory import MemoryStore
+from lockstep.telemetry import Metrics, get_logger
+from lockstep_services.publisher.contract import SinkBinding
+from lockstep_services.publisher.fleet_log import FLEET_CURSORS
+from lockstep_services.publisher.fleet_trimming import FleetTrimmer
+from lockstep_services.publisher.pump import Pump
+from lockstep_services.publisher.sinks.cursor import StoredCursorSink
+from lockstep_services.publisher.sinks.lanes import MessageLane
+from tests.fleets import Unit, fleet_view, row, single_view, units_of
+from tests.unit.services.publisher.parts import Cursors, Told
+
+SINK = "@sink(type='log', @map(type='json'))"
+SETTINGS = load_settings({})
+
+
+class World:
+    """An app that becomes a fleet, is cut otherwise, and the destination of its sink."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self.bus = MemoryBus(MemoryCarrier(self.clock))
+        self.store = MemoryStore()
+        self.cursors = Cursors()
+        self.told = Told()
+        self.single = single_view(SINK)
+        self.two = fleet_view({"all": 2}, 2, self.single, SINK)
+        self.three = fleet_view({"up": 1, "all": 3}, 3, self.two, SINK)
+        self.units: list[Unit] = []
+        self.end = 0
+
+    def pump(self, view: AppView) -> Pump:
+        """As a publisher that has just started makes it."""
+        definition = view.definition("One")
+        assert isinstance(definition, ast.StreamDefinition)
+        annotation, schema = definition.annotations[0], view.plan.schemas["One"]
+        binding = SinkBinding("A", schema, "One.0.log")
+        (place,) = destinations(annotation)
+        lane = MessageLane(binding, MessageWriter(schema, place), self.told)
+        sink = StoredCursorSink(
+            binding, self.cursors, build_distribution(schema, annotation), [lane]
+        )
+        return Pump(
+            sink, self.bus, self._keeper(), self.clock, SETTINGS.publisher, Metrics(),
+            get_logger(), "node", None if view.fleet is None else view,
+        )  # fmt: skip
+
+    def _keeper(self) -> Any:
+        async def held(_: int) -> bool:
+            return True
+
+        return SimpleNamespace(held=True, wait_held=held)
+
+    @asynccontextmanager
+    async def delivering(self, view: AppView) -> AsyncIterator[Pump]:
+        """For as long as the block lasts."""
+        pump = self.pump(view)
+        task = asyncio.create_task(pump.run())
+        try:
+            yield pump
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def begin(self, view: AppView, position: int) -> None:
+        """The units of a layout go on behind a position."""
+        self.units = units_of(self.bus, view)
+        log = await self.bus.input_log(LogName("A"))
+        for _ in range(self.end, 100):
+            await log.append(TickRecord(1))
+        self.end = 100
+        for unit in self.units:
+            await unit.begin(view.deployment.layout, position)
+
+    async def pass_ms(self, duration_ms: int, settled: int = 0) -> None:
+        """Leaders repeat their marks meanwhile."""
+        for _ in range(duration_ms // 100):
+            for unit in self.units if settled else ():
+                await unit.settle(settled)
+            await self.clock.advance_ms(100)
+
+    async def revise(self, view: AppView, position: int) -> None:
+        """Every unit has a verified revision there."""
+        for unit in view.units:
+            app, group, partition = unit.log.key
+            one = Revision(
+                f"{group}.{partition}.{position}", app, group, partition, "v", position, 1, 1,
+                verified=False, epoch=1,
+            )  # fmt: skip
+            await self.store.revisions.save(one, b"")
+            await self.store.revisions.mark_verified(one.id)
+
+    @property
+    def delivered(self) -> list[str]:
+        """The identities of the messages, in order."""
+        return [(message.id or "").removeprefix("A/main/0/") for message in self.told.taken]
+
+    async def held(self, name: LogName) -> int:
+        """How many records a log holds."""
+        return (await (await self.bus.output_log(name)).held()).records
+
+
+async def test_a_sink_goes_on_from_one_unit_to_many_and_from_layout_to_layout() -> None:
+    """Each row once and in order, whoever delivers next, and wherever the one before stopped: in
+    the app's own log, between the logs, in a former layout."""
+    world = World()
+    await world.begin(world.single, 0)
+    await world.units[0].publish([row(1), row(2), row(2, 1, "Two")])
+    async with world.delivering(world.single):
+        await world.pass_ms(2_000)
+    assert world.delivered == ["1.0", "2.0"]
+    await world.units[0].publish([row(2, 2), row(3), row(3, 1)])
+    await world.begin(world.two, 5)
+    async with world.delivering(world.two):
+        await world.pass_ms(500)
+    assert world.delivered == ["1.0", "2.0", "2.2", "3.0", "3.1"]
+    await world.units[1].publish([row(6), row(7)])
+    await world.units[0].publish([row(6), row(7, 0, "Mid"), row(7, 1, "Two")])
+    async with world.delivering(world.two) as pump:
+        await world.pass_ms(5_000, settled=6)
+        assert pump.status(9).sequence == 6
+    assert world.delivered[5:] == ["6.0", "6.1"]
+    await world.begin(world.three, 9)
+    await world.units[3].publish([row(10)])
+    async with world.delivering(world.three):
+        await world.pass_ms(5_000, settled=10)
+    assert world.delivered[7:] == ["7.1", "10.0"]
+    async with world.delivering(world.three):
+        await world.pass_ms(12_000, settled=40)
+    assert len(world.delivered) == 9
+    assert world.cursors.kept["A/One.0.log"] == FLEET_CURSORS + 40
+
+
+async def test_a_publisher_that_has_not_heard_of_the_fleet_delivers_nothing_twice() -> None:
+    """It sees the cursor of a fleet, and waits until it knows better."""
+    world = World()
+    await world.begin(world.single, 0)
+    await world.units[0].publish([row(1)])
+    await world.cursors.put("A/One.0.log", FLEET_CURSORS + 3)
+    with pytest.raises(UnavailableError, match="fleet"):
+        await world.pump(world.single).run()
+    assert world.delivered == []
+
+
+def trimmer(world: World, view: AppView, cursors: Sequence[int] | None, keep: int) -> FleetTrimmer:
+    """Keeps so many records for pages."""
+    settings = load_settings({"LOCKSTEP_PUBLISHER__KEEP_RECORDS": str(keep)})
+    return FleetTrimmer(
+        view, world.bus, world.store.revisions, world.clock, settings, get_logger(),
+        lambda: cursors,
+    )  # fmt: skip
+
+
+async def published(world: World, positions: range) -> None:
+    """A record of each unit at each position."""
+    for position in positions:
+        for unit in world.units:
+            await unit.publish([row(position)])
+
+
+async def test_logs_forget_what_sinks_have_and_pages_need_no_more() -> None:
+    """By position, in all logs alike."""
+    world = World()
+    await world.begin(world.two, 0)
+    await published(world, range(1, 41))
+    names = [unit.name for unit in world.units]
+    await trimmer(world, world.two, None, 5).trim()
+    assert [await world.held(name) for name in names] == [41, 41]
+    await trimmer(world, world.two, [3, FLEET_CURSORS + 20], 5).trim()
+    assert [await world.held(name) for name in names] == [41, 41]
+    await trimmer(world, world.two, [FLEET_CURSORS + 20], 5).trim()
+    assert [await world.held(name) for name in names] == [21, 21]
+    one = trimmer(world, world.two, [FLEET_CURSORS + 90], 5)
+    await one.trim()
+    assert [await world.held(name) for name in names] == [6, 6]
+    await published(world, range(41, 51))
+    await one.trim()
+    await published(world, range(51, 61))
+    await one.trim()
+    assert [await world.held(name) for name in names] == [10, 10]
+    assert one.log_end == 100
+
+
+async def test_a_channel_keeps_what_a_reader_may_fold_again() -> None:
+    """Up to the oldest verified revision of those who read it; logs that nobody reads do not."""
+    world = World()
+    await world.begin(world.three, 0)
+    await published(world, range(1, 41))
+    up, *readers = [unit.name for unit in world.units]
+    one = trimmer(world, world.three, [FLEET_CURSORS + 90], 5)
+    await one.trim()
+    assert [await world.held(name) for name in (up, *readers)] == [41, 6, 6, 6]
+    await world.revise(world.three, 20)
+    await one.trim()
+    assert await world.held(up) == 21
+    await world.revise(world.three, 30)
+    await one.trim()
+    assert await world.held(up) == 21
+
+
+async def test_logs_of_a_former_layout_go_when_nobody_needs_them() -> None:
+    """Every sink is behind it, pages have enough, and all units of the next one could begin again
+    without it. The app's own log is emptied and stays: the input log bears its name."""
+    world = World()
+    await world.begin(world.single, 0)
+    (own,) = [unit.name for unit in world.units]
+    await published(world, range(1, 11))
+    await world.begin(world.two, 10)
+    former = [unit.name for unit in world.units]
+    await published(world, range(11, 21))
+    await world.begin(world.three, 20)
+    await published(world, range(21, 41))
+    behind = FLEET_CURSORS + 40
+    late = trimmer(world, world.three, [7, behind], 5)
+    await late.trim()
+    assert (await world.held(own), set(former) <= set(await world.bus.logs("A"))) == (4, True)
+    one = trimmer(world, world.three, [behind], 5)
+    await one.trim()
+    assert set(former) <= set(await world.bus.logs("A"))
+    await world.revise(world.three, 40)
+    await one.trim()
+    logs = await world.bus.logs("A")
+    assert logs == sorted([own, *(unit.name for unit in world.units)])
+    assert await world.held(own) == 1
+    async with world.delivering(world.three):
+        await world.pass_ms(5_000, settled=40)
+    assert world.delivered[0] == "10.0"
+    assert await world.bus.logs("A") == logs
