@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from lockstep.embedded import EmbeddedServers, prepare_spark_environment
-from tests.kafka.broker import KafkaBroker, start_broker
+from tests.kafka.broker import KafkaBroker, start_broker, start_cluster
 
 # What takes long now and then does so on a busy machine; whether the code does, the bench tells.
 settings.register_profile(
@@ -42,6 +42,15 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     broker = asyncio.run(start_broker(tmp_path_factory.mktemp("kafka")))
     yield broker
     asyncio.run(broker.kill())
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The addresses of three Kafka brokers."""
+    brokers = asyncio.run(start_cluster(tmp_path_factory.mktemp("kafka")))
+    yield ",".join(broker.url for broker in brokers)
+    for broker in brokers:
+        asyncio.run(broker.kill())
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,11 @@
-"""A real Kafka broker for tests: one node, its own controller, loopback only, small."""
+"""Real Kafka brokers for tests: each also a controller, loopback only, small; one, or three."""
 
 from __future__ import annotations
 
 import asyncio
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -21,19 +22,21 @@ LOCK = Path(__file__).with_name("jars.lock")
 
 _CONFIGURATION = """\
 process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@{host}:{controller_port}
+node.id={node}
+controller.quorum.voters={voters}
 listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
 advertised.listeners=PLAINTEXT://{host}:{port}
 controller.listener.names=CONTROLLER
 log.dirs={data}
 num.partitions=1
-offsets.topic.replication.factor=1
+offsets.topic.replication.factor={replicas}
 offsets.topic.num.partitions=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
+transaction.state.log.replication.factor={replicas}
+transaction.state.log.min.isr={majority}
 transaction.state.log.num.partitions=1
 group.initial.rebalance.delay.ms=0
+broker.session.timeout.ms=6000
+broker.heartbeat.interval.ms=1000
 """
 _CLUSTER_ID = "bG9ja3N0ZXAtdGVzdHMtMA"
 
@@ -54,15 +57,44 @@ async def start_broker(directory: Path) -> KafkaBroker:
     return broker
 
 
+async def start_cluster(directory: Path) -> list[KafkaBroker]:
+    """Three that know one another, or the test is passed over."""
+    if absent_jars():
+        lacking("no jars of Kafka's broker: scripts/kafka fetches them from Maven Central")
+    controllers = [free_port() for _ in range(3)]
+    brokers = [
+        KafkaBroker(
+            directory / str(node),
+            clock=SystemClock(),
+            randomness=SystemRandomness(),
+            node=node,
+            controllers=controllers,
+        )
+        for node in range(3)
+    ]
+    await asyncio.gather(*(broker.start() for broker in brokers))
+    return brokers
+
+
 class KafkaBroker(Server):
-    """Its jars come from `scripts/kafka`; port and data survive a kill."""
+    """Its jars come from `scripts/kafka`; port and data survive a kill. `controllers`: the ports of
+    all nodes' controllers, this one's at `node`."""
 
     name = "kafka"
     start_timeout_ms = 150_000  # a virtual machine that loads hundreds of classes, beside Spark's
 
-    def __init__(self, directory: Path, *, clock: Clock, randomness: Randomness) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        clock: Clock,
+        randomness: Randomness,
+        node: int = 0,
+        controllers: Sequence[int] = (),
+    ) -> None:
         super().__init__(directory, clock=clock, randomness=randomness)
-        self._controller_port = free_port()
+        self._node = node
+        self._controllers = controllers or [free_port()]
         self._java = java_home() / "bin" / "java"
 
     @property
@@ -76,7 +108,16 @@ class KafkaBroker(Server):
             return
         self._properties.write_text(
             _CONFIGURATION.format(
-                host=HOST, port=self.port, controller_port=self._controller_port, data=data
+                host=HOST,
+                port=self.port,
+                controller_port=self._controllers[self._node],
+                data=data,
+                node=self._node + 1,
+                voters=",".join(
+                    f"{i}@{HOST}:{port}" for i, port in enumerate(self._controllers, 1)
+                ),
+                replicas=len(self._controllers),
+                majority=len(self._controllers) // 2 + 1,
             )
         )
         arguments = ["format", "--cluster-id", _CLUSTER_ID, "--config", str(self._properties)]

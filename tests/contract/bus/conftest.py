@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 
 import pytest
@@ -14,21 +15,29 @@ from tests.contract.bus.carriers import (
     World,
 )
 
+HAS_THREE = os.environ.get("KAFKA_BROKERS") == "3"
+"""Three brokers take minutes more, so they run when that is asked for."""
+
+KAFKA = ["kafka", "kafka-cluster"] if HAS_THREE else ["kafka"]
+collect_ignore = [] if HAS_THREE else ["test_kafka_cluster.py"]
+
 NATS = [
     pytest.param("nats", marks=pytest.mark.servers),
     pytest.param("nats, resting", marks=pytest.mark.servers),
 ]
 
 
-@pytest.fixture(params=["memory", *NATS, "kafka"])
+@pytest.fixture(params=["memory", *NATS, *KAFKA])
 def carrier(request: pytest.FixtureRequest) -> Carrier:
     """A carrier; its server, if it has one, is started outside of the test's event loop."""
+    if request.param == "memory":
+        return MemoryCarriers()
+    if request.param == "kafka-cluster":
+        return KafkaCarriers(f"kafka://{request.getfixturevalue('kafka_cluster')}", replicas=3)
     if request.param == "kafka":
         return KafkaCarriers(f"kafka://{request.getfixturevalue('kafka').url}")
-    if request.param != "memory":
-        resting = request.param == "nats, resting"
-        return NatsCarriers(request.getfixturevalue("servers"), resting=resting)
-    return MemoryCarriers()
+    resting = request.param == "nats, resting"
+    return NatsCarriers(request.getfixturevalue("servers"), resting=resting)
 
 
 @pytest.fixture

@@ -9,14 +9,12 @@ from typing import Final
 from confluent_kafka import (
     KafkaError,
     KafkaException,
-    TopicCollection,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # NewTopic is not in its __all__
     NewTopic,
     OffsetSpec,
 )
 
-from lockstep.bus.errors import LogGoneError
 from lockstep.bus.kafka.connection import MAX_REQUEST_BYTES, Connection, one
 from lockstep.bus.kafka.errors import GONE, translated
 from lockstep.bus.kafka.marks import Marks
@@ -26,6 +24,8 @@ from lockstep.events import UnavailableError
 _EARLIEST: Final[OffsetSpec] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: Final[OffsetSpec] = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _FRAME_BYTES: Final = 65_536  # a record's headers, and what Kafka puts around it
+_LOOK_S: Final = 2.0
+_NO_LEADER: Final = frozenset({KafkaError.LEADER_NOT_AVAILABLE})
 _SEES_AGAIN: Final = 4
 _SEES_EVERY_S: Final = 0.05
 _MS_PER_MINUTE: Final = 60_000
@@ -153,11 +153,13 @@ class Broker:
         return await self.connection.persistently(look)
 
     async def _has_leader(self, topic: str) -> bool:
-        futures = self._admin.describe_topics(
-            TopicCollection([topic]), request_timeout=self._timeout_s
-        )
+        # Any broker can tell. The client's other call for it wants the controller.
+        list_topics = self._admin.list_topics
         try:
-            found = await self.connection.ask(futures, topic)
-        except LogGoneError:
-            return False
-        return all(each.leader is not None for each in found.partitions)
+            found = await asyncio.to_thread(list_topics, topic, timeout=_LOOK_S)
+        except KafkaException as error:
+            raise translated(error.args[0], topic) from error
+        told = found.topics[topic]
+        if told.error is not None and told.error.code() not in GONE | _NO_LEADER:
+            raise translated(told.error, topic)
+        return told.error is None and all(each.leader >= 0 for each in told.partitions.values())

@@ -31,6 +31,7 @@ MAX_REQUEST_BYTES: Final = 8_388_608
 """Of one message with all that is around it: dead letters hold what was too large for a log."""
 
 _HEARS_EVERY_S: Final = 0.2
+_REFRESH_MS: Final = 5_000  # an admin client learns so where the controller is
 _FLUSH_S: Final = 2.0
 _RETRY_FIRST_S: Final = 0.02
 _RETRY_MAX_S: Final = 0.5
@@ -54,6 +55,7 @@ class Connection:
             "socket.connection.setup.timeout.ms": max(1_000, limits.connect_timeout_ms),
             "reconnect.backoff.ms": 50,
             "reconnect.backoff.max.ms": 1_000,
+            "topic.metadata.refresh.interval.ms": _REFRESH_MS,
             "topic.metadata.refresh.fast.interval.ms": 50,
             "retry.backoff.ms": 50,
             "retry.backoff.max.ms": 500,

@@ -9,7 +9,7 @@ from typing import Final
 from lockstep.bus.contract import Appended
 from lockstep.bus.errors import LogGoneError, RecordTooLargeError
 from lockstep.bus.kafka.ledger import Ledger, LedgerReader, World
-from lockstep.events import InputRecord, LogEntry, Position
+from lockstep.events import InputRecord, LogEntry, Position, UnavailableError
 from lockstep.events.codec import EncodedEntry, decode_input, encode_record
 
 _GONE_AFTER_S: Final = 1.0
@@ -32,14 +32,19 @@ class KafkaInputLog:
         if len(payload) > limit_bytes:
             raise RecordTooLargeError(len(payload), limit_bytes, where=ledger.subject)
         appending = asyncio.ensure_future(ledger.append(payload, dedup_id=dedup_id))
+        looking: asyncio.Future[bool] | None = None
         try:
             # The client would wait for a topic that was removed as for one that is yet to come.
             while not (await asyncio.wait({appending}, timeout=_GONE_AFTER_S))[0]:
-                if await self._world.broker.is_gone(ledger.topic):
+                looking = asyncio.ensure_future(self._is_gone())
+                await asyncio.wait({appending, looking}, return_when=asyncio.FIRST_COMPLETED)
+                if not appending.done() and looking.result():
                     raise LogGoneError(ledger.subject)
             return appending.result()
         finally:
             appending.cancel()
+            if looking is not None:
+                looking.cancel()
 
     async def read(
         self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int
@@ -67,3 +72,9 @@ class KafkaInputLog:
         """Gives back what it took."""
         await self.ledger.close()
         await self.reader.close()
+
+    async def _is_gone(self) -> bool:
+        try:
+            return await self._world.broker.is_gone(self.ledger.topic)
+        except UnavailableError:  # who cannot tell has not told that it is
+            return False
