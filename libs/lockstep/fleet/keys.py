@@ -181,6 +181,10 @@ def _of_array(array: pa.Array, type_: AttributeType) -> Keyed:
 
 def _of_column(column: Column) -> Keyed:
     codes, keys = partition_names(column)
+    # Computed texts may stand there twice: what `default` fills in, beside the same as it came.
+    firsts = {key: code for code, key in reversed(list(enumerate(keys)))}
+    if len(firsts) < len(keys):
+        codes = np.array([firsts[key] for key in keys], np.int64)[codes]
     groups = [NO_GROUP if key is None else key_group_of(key) for key in keys]
     return Keyed(np.array(groups, np.int16)[codes], codes)
 

@@ -87,7 +87,7 @@ class Assembly:
         if team.draft is None:
             return stream in team.reads
         need = team.draft.feeds.get(stream)
-        return need is not None and need.reaches_one and need.where is None
+        return need is not None and need.reaches_one and need.is_all
 
     def _writers_of(self, stream: str, reader: Team) -> tuple[Team, ...]:
         """The groups whose output logs bring a stream to another one."""
@@ -186,7 +186,8 @@ class Assembly:
             return Feed(stream, from_input, names, need.routing)
         assert need.key is not None
         key = need.key
-        if attributes_of(key) and not self._drops_null(team, stream):
+        by_runs = need.together is Together.RUNS
+        if attributes_of(key) and not by_runs and not self._drops_null(team, stream):
             key = total_key(self._plan.checked, stream, key)
         together = need.together or Together.RUNS
         return Feed(stream, from_input, names, Routing.KEY, key, together, need.where)

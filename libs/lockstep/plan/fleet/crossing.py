@@ -29,10 +29,24 @@ class Crossing:
         """One group gives out a stream, so that its rows have one order."""
         for stream in self._graph.plan.exported:
             writers = set(self._graph.writers(stream))
+            self._check_nulls(stream, writers)
             if not any(
                 writers <= nodes for nodes in (self._main, *(one.nodes for one in self._drafts))
             ):
                 raise Keep(tuple(sorted(writers)), f"others write '{stream}', too, cut otherwise")
+
+    def _check_nulls(self, stream: str, writers: set[str]) -> None:
+        """A plain query gives out what has no key, too, which its reader's group may leave out."""
+        keyed = set(self._chosen)
+        if self._graph.behind(stream) & keyed:
+            return
+        for draft in self._drafts:
+            short = {name for name, need in draft.feeds.items() if need.key and not need.is_all}
+            for name in (writers - keyed - self._main) & draft.nodes:
+                if short & {
+                    root for one in self._graph.reads(name) for root in self._graph.roots(one)
+                }:
+                    raise Keep((name,), f"'{stream}' is given out, with events that have no key")
 
     def check_channels(self) -> None:
         order: dict[int, set[int]] = {}
@@ -105,6 +119,8 @@ class Crossing:
         to = f"'{stream}' goes to {', '.join(readers) or 'an aggregation'}, which is not cut alike"
         if graph.is_timed(stream):
             raise Keep(blamed, f"{to}, and rows of different keys that time brings have no order")
+        if graph.roots(stream) & draft.channels.keys():
+            raise Keep(blamed, f"{to}, and it came through another group already")
         for name in graph.behind(stream) & draft.nodes:
             keyed = self._chosen.get(name)
             if keyed is not None and (keyed.broadcast or keyed.passes_sends):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from lockstep.plan.build import MAIN
 from lockstep.plan.fleet.assembly import Team
 from lockstep.plan.fleet.choosing import choose
-from lockstep.plan.fleet.contract import KEY_GROUPS, Routing
+from lockstep.plan.fleet.contract import KEY_GROUPS, Routing, Together
 from lockstep.plan.fleet.drafts import Draft, Need
 from lockstep.plan.fleet.graph import Graph
 from lockstep.plan.fleet.keys import substituted, text_of
@@ -272,7 +272,7 @@ class _Cut:
                 raise self._inside(name, stream)
             draft.feed(stream, Need(None), name)
         for stream, key in keyed.keys.items():
-            self._lead_back(draft, name, stream, Need(key, None, keyed.together))
+            self._lead_back(draft, name, stream, Need(key, None, keyed.together, nulls=keyed.wraps))
         return draft
 
     def _lead_back(self, draft: Draft, name: str, stream: str, need: Need) -> None:
@@ -286,7 +286,7 @@ class _Cut:
                 if through is None:
                     raise self._inside(name, stream)
                 draft.nodes.add(writer)
-                self._lead_back(draft, name, trait.source, Need(through, None, need.together))
+                self._lead_back(draft, name, trait.source, replace(need, key=through))
             elif text_of(need.key) not in map(
                 text_of, self._chosen[writer].carries.get(stream, ())
             ):
@@ -323,7 +323,7 @@ class _Cut:
             if set(writers) & draft.nodes:
                 break
             need = draft.feeds.get(trait.source)
-            if need is not None and need.key is not None:
+            if need is not None and need.key is not None and need.together is not Together.RUNS:
                 break
         else:
             wanted = Draft({name}, {trait.source: Need(None, routing=Routing.ROUND_ROBIN)})

@@ -20,17 +20,24 @@ class Keep(Exception):
 
 @dataclass
 class Need:
-    """How a group wants a stream: by a key, or without one all of it or its turns."""
+    """How a group wants a stream: by a key, or without one all of it or its turns. `nulls`: events
+    without a key count; a partition that tells neighbours apart looks over them."""
 
     key: ast.Expression | None
     where: ast.Expression | None = None
     together: Together | None = None
     routing: Routing = Routing.ALL
+    nulls: bool = False
 
     @property
     def reaches_one(self) -> bool:
         """Each event gets to one partition."""
         return self.key is not None or self.routing is Routing.ROUND_ROBIN
+
+    @property
+    def is_all(self) -> bool:
+        """Events without a key are there, too, and none is left out."""
+        return self.where is None and self.together is not Together.RUNS
 
     def fits(self, other: Need) -> bool:
         """One routing can serve both."""
@@ -39,11 +46,14 @@ class Need:
             and self.routing is other.routing
             and _text(self.where) == _text(other.where)
             and (self.together is other.together or None in (self.together, other.together))
+            and not (self.nulls and other.together is Together.RUNS)
+            and not (other.nulls and self.together is Together.RUNS)
         )
 
     def joined(self, other: Need) -> Need:
         """What serves both."""
-        return replace(self, together=self.together or other.together)
+        together = self.together or other.together
+        return replace(self, together=together, nulls=self.nulls or other.nulls)
 
 
 def _text(expression: ast.Expression | None) -> str | None:

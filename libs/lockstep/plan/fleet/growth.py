@@ -39,7 +39,9 @@ class Growth:
                 raise Keep((name,), f"all its keys read '{stream}', which queries write")
             self._draft_of[name].feed(stream, Need(None), name)
         for stream, key in keyed.keys.items():
-            self._provide(name, stream, Need(key, None, keyed.together), frozenset())
+            self._provide(
+                name, stream, Need(key, None, keyed.together, nulls=keyed.wraps), frozenset()
+            )
 
     def _provide(self, name: str, stream: str, need: Need, above: frozenset[str]) -> None:
         """The group of a node gets the rows of a stream by a key."""
@@ -108,7 +110,7 @@ class Growth:
         elif need.together is Together.RUNS:
             where = self._where(name, trait, need.where) if self._is_raw(trait.source) else None
         self._draft_of[name].nodes.add(writer)
-        self._provide(name, trait.source, Need(through, where, need.together), above)
+        self._provide(name, trait.source, replace(need, key=through, where=where), above)
 
     def _where(
         self, name: str, trait: Free, behind: ast.Expression | None

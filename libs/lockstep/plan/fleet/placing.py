@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from lockstep.plan.fleet.drafts import Draft, Keep
+from lockstep.plan.fleet.drafts import Draft, Keep, Need
 from lockstep.plan.fleet.graph import Graph
 from lockstep.plan.fleet.traits import Free
 
@@ -38,9 +38,7 @@ def _feeds_main(graph: Graph, whole: Mapping[str, str], writer: str) -> bool:
     )
 
 
-def place_free(
-    graph: Graph, whole: Mapping[str, str], drafts: Sequence[Draft], main: set[str]
-) -> None:
+def place_free(graph: Graph, whole: Mapping[str, str], drafts: list[Draft], main: set[str]) -> None:
     """Plain queries that nobody asked for stand where their input is."""
     left = [name for name, trait in graph.traits.items() if isinstance(trait, Free)]
     left = [name for name in left if name not in main and name not in whole]
@@ -52,17 +50,24 @@ def place_free(
         left = rest
 
 
-def _place(graph: Graph, drafts: Sequence[Draft], name: str, main: set[str]) -> bool:
+def _place(graph: Graph, drafts: list[Draft], name: str, main: set[str]) -> bool:
     """Into the group that its input is in; False while that is not known."""
     trait = graph.traits[name]
     assert isinstance(trait, Free)
     writers = set(graph.writers(trait.source))
     for draft in drafts:
         need = draft.feeds.get(trait.source)
-        is_fed = need is not None and need.key is not None and need.where is None
+        is_fed = need is not None and need.key is not None and need.is_all
         if writers <= draft.nodes if writers else is_fed:
             draft.nodes.add(name)
             return True
+    if not writers:
+        for draft in drafts:
+            need = draft.feeds.get(trait.source)
+            if need is not None and need.key is not None:
+                # That group leaves out what has no key, or more.
+                drafts.append(Draft({name}, {trait.source: Need(need.key, nulls=True)}))
+                return True
     placed = main.union(*(draft.nodes for draft in drafts))
     if not writers <= placed:
         return False

@@ -37,6 +37,8 @@ _EXACT: Final = frozenset(
 
 _OVER_ALL: Final = "it adds up over all keys: there is no 'group by'"
 
+_PLAYBACK: Final = "in playback an event of any key lets go what is old in its window 'time'"
+
 
 def query_trait(query: CheckedQuery, checked: CheckedApp) -> Trait:
     """How a query can be cut."""
@@ -80,6 +82,8 @@ def _stream(query: CheckedQuery, stream: CheckedStream, checked: CheckedApp) -> 
     if call is None and not adds_up:
         return free_of(query, stream)
     allowed: list[str] = list(stream.source_schema.names)
+    if call is not None and is_plain_window(call, "time") and checked.is_playback:
+        return Whole(_PLAYBACK)
     if call is not None:
         found = _window_keys(call, stream)
         if isinstance(found, Whole):
@@ -167,6 +171,8 @@ def _join(query: CheckedQuery, join: CheckedJoin, checked: CheckedApp) -> Trait:
         call = window_of(side)
         if reason is None and call is not None and not is_plain_window(call, "time"):
             reason = f"its window '{call.name}' holds events of all keys together"
+        if reason is None and call is not None and checked.is_playback:
+            reason = _PLAYBACK
         if reason is not None:
             return Whole(reason)
     left_name, right_name = (side.input.source for side in sides)

@@ -102,6 +102,14 @@ def test_what_stays_whole_says_why(query: str, why: str) -> None:
     assert why in reason(found)
 
 
+def test_in_playback_time_windows_stay_whole() -> None:
+    """What is sent together has one clock, and an event of any key lets go what is old by it."""
+    query = "from S#window.time(1 sec) select k, count() as n group by k insert into O;"
+    found = fleet_of(plan_of("@app:playback " + STREAMS + query), 3)
+    assert found.is_single
+    assert "playback" in reason(found)
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [

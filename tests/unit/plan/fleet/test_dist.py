@@ -59,10 +59,10 @@ def test_what_says_nothing_is_in_one_group() -> None:
 
 
 def test_a_plain_query_goes_along_with_the_key() -> None:
-    """Turns and a key for one stream are the key."""
+    """Turns and a key for one stream are the key; null has one, too."""
     found = told(
         "@dist(execGroup='g', parallel='2') @info(name='p') partition with (k of S) begin"
-        " from S select k, sum(v) as t insert into T; end;"
+        " from S#window.length(2) select k, v insert into T; end;"
         "@dist(execGroup='g') @info(name='f') from S[v > 1] select k insert into F;"
     )
     assert nodes(found) == {"g": ("p", "f")}
@@ -73,7 +73,7 @@ def test_a_plain_query_in_front_of_a_partition_is_routed_by_its_key() -> None:
     """Both in one group: no channel."""
     found = told(CLEAN.replace("clean", "g") + SUM.replace("'sum'", "'g'").replace("'3'", "'2'"))
     assert nodes(found) == {"g": ("f", "p")}
-    assert routes(found, "g")["S"] == "default(k, 'null')"
+    assert routes(found, "g")["S"] == "k"
 
 
 def test_several_keys_for_one_stream() -> None:

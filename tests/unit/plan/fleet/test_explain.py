@@ -19,7 +19,7 @@ def test_each_group_says_what_it_has() -> None:
     assert explain_fleet(fleet(APP)).splitlines() == [
         "in 3 partitions: 3 groups",
         "  group by_k, 3 partitions: f, p",
-        "    reads S from the input, by k (null is a key, too), where v > 0",
+        "    reads S from the input, by k, where v > 0",
         "    other groups read T",
         "  group by_j, 3 partitions: f, q",
         "    reads S from the input, by j (null is a key, too), all of a key together",

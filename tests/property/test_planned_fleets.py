@@ -1,0 +1,43 @@
+"""Random apps that the planner cuts bring what one node brings: rows, order per key, places and
+times, however often they are stopped and go on in another number of partitions."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import event, given, note, settings
+from hypothesis import strategies as st
+
+from lockstep.execute.columnar import Unfit
+from lockstep.plan.fleet import explain_fleet, fleet_of
+from lockstep.siddhiql import SiddhiQLError
+from tests.property.fleets_model import fold_fleet, reference
+from tests.property.planned_fleets_model import Planned, by_group
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_what_the_planner_cuts_brings_the_same(seed: int) -> None:
+    """On the reference, with one to five partitions."""
+    random = Random(seed)
+    drawn = Planned(random)
+    note(drawn.text)
+    try:
+        plan = drawn.plan()
+    except SiddhiQLError as refused:
+        event(f"no app: {refused.message}")
+        return
+    fleet = fleet_of(plan, 3)
+    event("whole" if fleet.is_single else "cut")
+    note(explain_fleet(fleet))
+    log = drawn.log(40)
+    whole = reference(plan).run_slice(log)
+    try:
+        rows = fold_fleet(lambda: fleet_of(plan, random.randint(1, 5)), reference, log, random)
+    except Unfit as why:
+        event(f"Unfit {why}")
+        return
+    assert by_group(rows, fleet) == by_group(whole.rows, fleet)
