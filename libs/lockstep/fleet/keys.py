@@ -92,7 +92,13 @@ class KeyGroups:
         return None if compiler.reads_time else (key, where)
 
     def of(self, events: EventColumns) -> Keyed:
-        """The key group of each event."""
+        """The key group of each event; the events remember it for all who share this."""
+        known: dict[KeyGroups, Keyed] = vars(events).setdefault("_keyed", {})
+        if self not in known:
+            known[self] = self._found(events)
+        return known[self]
+
+    def _found(self, events: EventColumns) -> Keyed:
         if not len(events):
             return Keyed(np.zeros(0, np.int16), np.zeros(0, np.int64))
         if self._columns is None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.events.columns import EventColumns
-from lockstep.fleet.keys import NO_GROUP, KeyGroups
+from lockstep.fleet.keys import NO_GROUP
 from lockstep.fleet.units import Unit
 from lockstep.plan.fleet import Feed, Routing, Together
 
@@ -63,8 +63,7 @@ def shares_of(unit: Unit, feed: Feed) -> Shares | None:
 
 class _ByKey:
     def __init__(self, unit: Unit, feed: Feed) -> None:
-        assert feed.key is not None
-        self._groups = KeyGroups(unit.plan.app, feed.stream, feed.key, feed.where)
+        self._groups = unit.plan.key_groups(feed)
         self._own = unit.key_groups
         self._by_runs = feed.together is Together.RUNS
 

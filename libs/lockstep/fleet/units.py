@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from lockstep.fleet.keys import KeyGroups
 from lockstep.plan import AppPlan, plan_of
-from lockstep.plan.fleet import FleetPlan, GroupPlan, key_groups_of
+from lockstep.plan.fleet import Feed, FleetPlan, GroupPlan, key_groups_of
 from lockstep.siddhiql import SiddhiQLError, check_on_demand
 
 
@@ -18,6 +19,15 @@ class UnitPlan:
     fleet: FleetPlan
     group: GroupPlan
     app: AppPlan
+    _keys: dict[str, KeyGroups] = field(default_factory=dict)
+
+    def key_groups(self, feed: Feed) -> KeyGroups:
+        """Of a stream that is routed by key: for all partitions in this process."""
+        assert feed.key is not None, feed.stream
+        if feed.stream not in self._keys:
+            found = KeyGroups(self.app, feed.stream, feed.key, feed.where)
+            self._keys[feed.stream] = found
+        return self._keys[feed.stream]
 
     @property
     def is_cut(self) -> bool:

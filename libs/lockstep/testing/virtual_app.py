@@ -124,6 +124,7 @@ class VirtualApp:
         self._clock_ms = start_ms
         # When a tick is due; at once, until the executor has said.
         self._due_ms: int | None = start_ms
+        self._log: list[LogEntry] = []
         self._record = Record(self._plan)
         self._query_names = {node.name for node in self._plan.nodes if hasattr(node, "query")}
         if snapshot is None:
@@ -140,6 +141,11 @@ class VirtualApp:
     def clock_ms(self) -> int:
         """The virtual clock."""
         return self._clock_ms
+
+    @property
+    def log(self) -> list[LogEntry]:
+        """What it has folded so far; not to be changed."""
+        return self._log
 
     @property
     def observations(self) -> list[Observation]:
@@ -198,7 +204,8 @@ class VirtualApp:
         self._due_ms = self._clock_ms
 
     def _fold(self, record: InputRecord) -> SliceResult:
-        result = self._executor.run_slice([LogEntry(self._executor.position + 1, record)])
+        self._log.append(LogEntry(self._executor.position + 1, record))
+        result = self._executor.run_slice(self._log[-1:])
         self._due_ms = result.next_due_ms
         self._record.faults += result.faults
         self._record.add_all(self._executor.take_observations())

@@ -1,0 +1,78 @@
+"""Every golden that the planner cuts: as a fleet it brings the rows and the faults of one node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from lockstep.execute.contract import SliceResult
+from lockstep.execute.reference.executor import ReferenceExecutor
+from lockstep.fleet import FleetExecutor
+from lockstep.plan import AppPlan
+from lockstep.plan.fleet import FleetPlan, fleet_of
+from lockstep.testing.files import find_files, load
+from lockstep.testing.play import _Player
+from lockstep.testing.virtual_app import VirtualApp
+
+HERE = Path(__file__).parent
+FILES = find_files([HERE])
+PARTITIONS = 3
+CUT_MIN = 30
+
+Row = tuple[int, int, str]
+
+
+def made(plan: AppPlan) -> ReferenceExecutor:
+    """One node, from the beginning of a golden's clock."""
+    return ReferenceExecutor(plan, start_ms=0)
+
+
+def played(file: Path) -> list[tuple[VirtualApp, FleetPlan]]:
+    """The apps of a golden, as they were played, and the fleets that they are."""
+    found = []
+    for scenario in load(file).scenarios:
+        if any(call.text.startswith("@restore") for call in scenario.calls):
+            continue  # what came behind the restored state is in no log
+        player = _Player(scenario, "reference")
+        for call in scenario.calls:
+            player.call(call)
+        fleet = fleet_of(player.app.plan, PARTITIONS)
+        if any(group.partitions > 1 for group in fleet.groups):
+            found.append((player.app, fleet))
+    return found
+
+
+def brought(result: SliceResult, streams: Sequence[str]) -> dict[str, list[Row]]:
+    """Of these streams all rows in order; of the others at each position in any order, since rows
+    of different keys may have changed places."""
+    found: dict[str, list[Row]] = {}
+    for row in result.rows:
+        made = (row.id.position, row.timestamp_ms, repr(row.data))
+        found.setdefault(row.stream, []).append(made)
+    return {name: rows if name in streams else sorted(rows) for name, rows in found.items()}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(HERE)))
+def test_a_fleet_brings_what_one_node_brings(file: Path) -> None:
+    """Rows, with their times, and the reasons of faults."""
+    for app, fleet in played(file):
+        one = made(app.plan).run_slice(app.log)
+        many = FleetExecutor(fleet, made).run_slice(app.log)
+        whole = [
+            name
+            for group in fleet.groups
+            if group.partitions == 1
+            for name in (*group.exported, *group.stored)
+        ]
+        assert brought(many, whole) == brought(one, whole)
+        assert Counter(each.reason for each in many.faults) == Counter(
+            each.reason for each in one.faults
+        )
+
+
+def test_some_goldens_are_cut() -> None:
+    """Enough of them that the test above says something."""
+    assert sum(len(played(file)) for file in FILES) >= CUT_MIN
