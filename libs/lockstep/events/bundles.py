@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.events.columns import ChunkLengths, EventColumns
-from lockstep.events.records import InputEvent
+from lockstep.events.records import InputEvent, WriteRecord
 
 STAYS: Final = int(np.iinfo(np.int64).min)
 """As the clock of a delivery: no clock moves in front of it, and no timer fires."""
@@ -49,6 +49,8 @@ class Bundle:
     `has_timestamps`. Such a part's deliveries are what ends idle time in playback; those of others
     do not.
 
+    `write`: an on-demand write behind all of it.
+
     Errors: ValueError when the arrays do not fit one another.
     """
 
@@ -56,6 +58,7 @@ class Bundle:
     order: npt.NDArray[np.uint16]
     parts: tuple[EventColumns, ...]
     clocks: Longs | None = None
+    write: WriteRecord | None = None
 
     def __post_init__(self) -> None:
         wanted = [len(part.chunk_lengths) for part in self.parts]

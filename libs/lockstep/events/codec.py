@@ -156,7 +156,8 @@ def encode_bundle(bundle: Bundle) -> bytes:
         bodies.append(body)
     order = bundle.order.astype("<u2").tobytes()
     clocks = None if bundle.clocks is None else bundle.clocks.astype("<i8").tobytes()
-    whole = BundleHeader(bundle.clock_ms, order, clocks, tuple(headers))
+    write = None if bundle.write is None else (bundle.write.text, bundle.write.request_id)
+    whole = BundleHeader(bundle.clock_ms, order, clocks, tuple(headers), write)
     return assembled(Kind.BUNDLE, whole, bodies)
 
 
@@ -206,8 +207,11 @@ class EncodedEntry:
 
     @property
     def is_write(self) -> bool:
-        """Whether it is a WriteRecord."""
-        return isinstance(self.header, WriteHeader)
+        """Whether it is a WriteRecord, or a bundle with one."""
+        header = self.header
+        if isinstance(header, BundleHeader):
+            return header.write is not None
+        return isinstance(header, WriteHeader)
 
     def columns(self) -> EventColumns | TickRecord | WriteRecord | Bundle:
         """The record as columns that lie in `payload` itself."""
@@ -248,7 +252,9 @@ def _bundle(header: BundleHeader, body: pa.Buffer) -> Bundle:
         body = body[padded(each.batch.size_bytes) :]
     clocks = None if header.clocks is None else np.frombuffer(header.clocks, "<i8")
     try:
-        return Bundle(header.clock_ms, np.frombuffer(header.order, "<u2"), tuple(parts), clocks)
+        order = np.frombuffer(header.order, "<u2")
+        write = None if header.write is None else WriteRecord(*header.write, header.clock_ms)
+        return Bundle(header.clock_ms, order, tuple(parts), clocks, write)
     except ValueError as error:
         raise CodecError(f"a damaged record: {error}") from error
 

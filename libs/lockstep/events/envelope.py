@@ -89,12 +89,13 @@ class WriteHeader(msgspec.Struct, array_like=True, frozen=True):
 
 class BundleHeader(msgspec.Struct, array_like=True, frozen=True):
     """Of a Bundle: the part of each delivery as little-endian uint16, clocks as int64 or None; the
-    parts' batches follow one another."""
+    parts' batches follow one another. `write`: text and request id."""
 
     clock_ms: int
     order: bytes
     clocks: bytes | None
     parts: tuple[EventsHeader, ...]
+    write: tuple[str, str] | None = None
 
     @property
     def events(self) -> int:

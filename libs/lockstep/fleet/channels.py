@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lockstep.events import Position, TickRecord
+from lockstep.events import Position, TickRecord, WriteRecord
 from lockstep.events.bundles import STAYS, Bundle
 from lockstep.events.columns import EventColumns, arrow_schema, column_of
 from lockstep.events.outputs import OutputColumns, Places
@@ -204,9 +204,11 @@ class Merger:
         elif is_even.any():
             given = _rising(np.where(is_even, clocks, cut.clock_ms))
         parts = tuple(each.part for each in found)
-        if given is None and len(parts) == 1:
+        write = cut.whole if isinstance(cut.whole, WriteRecord) else None
+        if given is None and write is None and len(parts) == 1:
             return replace(parts[0], clock_ms=cut.clock_ms), moments
-        return Bundle(cut.clock_ms, owner.astype(np.uint16), parts, given), moments
+        made = Bundle(cut.clock_ms, owner.astype(np.uint16), parts, given, write)
+        return made, moments
 
 
 def _events(rows: OutputColumns, lengths: Longs) -> EventColumns:

@@ -35,7 +35,10 @@ class MadeEntry(EncodedEntry):
 
     @property
     def is_write(self) -> bool:
-        return isinstance(vars(self)["made"], WriteRecord)
+        made = vars(self)["made"]
+        return isinstance(made, WriteRecord) or (
+            isinstance(made, Bundle) and made.write is not None
+        )
 
     def columns(self) -> Looked:
         made: Looked = vars(self)["made"]

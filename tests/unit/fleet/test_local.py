@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, WriteRecord
+from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.fleet.local import FleetExecutor
 from lockstep.operators.errors import SnapshotError
-from lockstep.plan import AppPlan
+from lockstep.plan import AppPlan, plan_of
+from lockstep.plan.fleet import Feed, FleetPlan, GroupPlan
 from tests.unit.fleet.fleets import fleet
 
 
@@ -74,3 +76,22 @@ def test_a_snapshot_of_something_else_is_refused() -> None:
     single: AppPlan = fleet(1).app
     with pytest.raises(SnapshotError, match="no state of a fleet"):
         made(2).restore(ReferenceExecutor(single).snapshot())
+
+
+def test_a_write_comes_behind_the_rows_of_its_position() -> None:
+    """Time passes in front of a write: what timers of another group bring is there when it is
+    applied, in columns, too."""
+    text = "define stream S (k string, v int);\n"
+    x, table = "define stream X (k string);\n", "define table T (k string);\n"
+    late = "from S#window.time(1 sec) select k insert expired events into X;\n"
+    kept = "from X select k insert into T;\nfrom X select k insert into O;\n"
+    feeds = (Feed("S", True, ()),), (Feed("X", True, ("late",)),)
+    late_group = GroupPlan("late", 1, text + f"@channel {x}" + late, feeds[0], ("X",), (), (), ())
+    kept_group = GroupPlan("kept", 1, x + table + kept, feeds[1], (), ("O",), (), ())
+    plan = plan_of(text + x + table + late + kept)
+    log = [sent(1, "a"), LogEntry(2, WriteRecord("delete T on T.k == 'a'", "one", 5000))]
+    for make in (ReferenceExecutor, ColumnarExecutor):
+        executor = FleetExecutor(FleetPlan(plan, 1, (late_group, kept_group)), lambda p: make(p))  # noqa: B023
+        found = executor.run_slice(log)
+        assert [each.rows_changed for each in found.writes] == [1]
+        assert values(found.rows) == [(2, 0, ("a",))]

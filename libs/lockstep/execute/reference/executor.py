@@ -94,14 +94,19 @@ class ReferenceExecutor:
             self.engine.start(record.clock_ms if self._start_ms is None else self._start_ms)
         if isinstance(record, Bundle):
             self._inputs.fold_bundle(record)
+            if record.write is not None:
+                self._write(record.write)
             return
         self.engine.move_wall(record.clock_ms)
         if isinstance(record, TickRecord):
             return
         if isinstance(record, WriteRecord):
-            self._outcomes.append(self._writes.take(record, self._position, self.engine))
+            self._write(record)
             return
         self._inputs.fold(record)
+
+    def _write(self, record: WriteRecord) -> None:
+        self._outcomes.append(self._writes.take(record, self._position, self.engine))
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
         return on_demand.read(check_on_demand(text, self.plan.checked), self.engine)
