@@ -1,36 +1,31 @@
-"""Which processors carry which app: a pure decision from who lives, what is wanted and what is
-placed.
+"""Which processors carry which unit: a pure decision from who lives, what is wanted, what is placed
+and how it is doing there.
 
-Stable: a living node keeps what it has, and a silent one until a living one can take its place
-(whoever decides may merely not hear it). Level: new replicas go to the node with the fewest
-replicas, preferred leaders to the node with the fewest of them. Ties go by name, so that the same
-facts give the same answer anywhere.
+Stable: the same facts change nothing, and a living node keeps what it has unless a move is worth
+it. A silent one stays placed until a living one can take its place. Level: new replicas go where
+least load is, and to hosts and zones that have none. Ties go by name, so that the same facts give
+the same answer anywhere.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
+from lockstep_services.coordinator.board import (
+    Board,
+    Facts,
+    HandOver,
+    Move,
+    Node,
+    Reason,
+    Rules,
+    Wanted,
+)
+from lockstep_services.coordinator.moving import begin_moves, end_moves
 
-class Reason(StrEnum):
-    """Why a placement changed."""
-
-    NEW_APP = "new_app"
-    NODE_LOST = "node_lost"
-    NODE_JOINED = "node_joined"
-    REPLICAS_CHANGED = "replicas_changed"
-    APP_REMOVED = "app_removed"
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """An app and how many processors shall carry it."""
-
-    app: str
-    replicas: int
+FORESEEN_ROUNDS_MAX: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,65 +37,134 @@ class Placed:
     reason: Reason
 
 
-def decide(
-    alive: Sequence[str],
-    wanted: Sequence[Wanted],
-    placements: Mapping[str, Sequence[str]],
-    *,
-    min_processors: int,
-) -> list[Placed]:
-    """The placements to change. Nothing new is placed while fewer than `min_processors` live."""
-    living = sorted(set(alive))
-    names = {one.app for one in wanted}
-    kept = {app: [n for n in placements.get(app, ()) if n in living] for app in names}
-    load = Counter(dict.fromkeys(living, 0))
-    leaders = Counter(dict.fromkeys(living, 0))
-    for nodes in kept.values():
-        load.update(nodes)
-        leaders.update(nodes[:1])
-    changes = [
-        Placed(app, (), Reason.APP_REMOVED)
-        for app in sorted(placements)
-        if placements[app] and app not in names
-    ]
-    for one in sorted(wanted, key=lambda one: one.app):
-        before = tuple(placements.get(one.app, ()))
-        found = _nodes_for(one, kept[one.app], load, leaders, len(living) >= min_processors)
-        after = _with_silent(found, before, one.replicas)
-        if after != before or one.app not in placements:
-            changes.append(Placed(one.app, after, _reason(one, before, living)))
-    return changes
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What has to change now. `moves`: those that begin, for the sake of which something is placed
+    anew."""
+
+    placed: tuple[Placed, ...] = ()
+    hand_overs: tuple[HandOver, ...] = ()
+    moves: tuple[Move, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.placed or self.hand_overs)
+
+    @property
+    def levels(self) -> bool:
+        """Something moves for the sake of levelness alone."""
+        return any(one.reason is Reason.LOAD for one in (*self.moves, *self.hand_overs))
 
 
-def _nodes_for(
-    one: Wanted, kept: list[str], load: Counter[str], leaders: Counter[str], may_place: bool
-) -> tuple[str, ...]:
-    nodes = kept[: one.replicas]
-    for surplus in kept[one.replicas :]:
-        load[surplus] -= 1
-    while may_place and len(nodes) < one.replicas:
-        free = [node for node in load if node not in nodes]
-        if not free:
-            break
-        # The first node of an empty placement will lead: level leaders before replicas.
-        chosen = min(free, key=lambda n: (leaders[n] if not nodes else 0, load[n], n))
-        if not nodes:
-            leaders[chosen] += 1
-        load[chosen] += 1
-        nodes.append(chosen)
-    return tuple(nodes)
+def decide(facts: Facts, rules: Rules) -> Decision:
+    """Nothing new is placed while fewer than `min_processors` may carry it."""
+    board = Board(facts)
+    hand_overs = end_moves(board)
+    if len(board.open) >= rules.min_processors:
+        _fill(board)
+    if rules.may_move:
+        hand_overs += begin_moves(board, rules)
+    return Decision(tuple(_changes(board)), tuple(hand_overs), tuple(board.moves))
 
 
-def _with_silent(found: tuple[str, ...], before: tuple[str, ...], replicas: int) -> tuple[str, ...]:
-    """Nobody is there to replace them: silent nodes stay placed, the order as it was."""
-    silent = [node for node in before if node not in found]
-    after = (*found, *silent)[:replicas]
-    return before if set(after) == set(before) else after
+def _fill(board: Board) -> None:
+    for unit, replicas in board.wanted.items():
+        while len(board.targets[unit]) < replicas:
+            node = board.best(unit)
+            if node is None:
+                break
+            board.add(unit, node)
 
 
-def _reason(one: Wanted, before: tuple[str, ...], living: Sequence[str]) -> Reason:
+def _changes(board: Board) -> Iterator[Placed]:
+    placements = board.facts.placements
+    for unit in sorted(placements):
+        if placements[unit] and unit not in board.wanted:
+            yield Placed(unit, (), Reason.APP_REMOVED)
+    for unit in board.wanted:
+        before, after = tuple(placements.get(unit, ())), board.after(unit)
+        if after != before or unit not in placements:
+            yield Placed(unit, after, board.reasons.get(unit) or _reason(board, unit, before))
+
+
+def _reason(board: Board, unit: str, before: Sequence[str]) -> Reason:
     if not before:
         return Reason.NEW_APP
-    if any(node not in living for node in before):
+    if any(node not in board.nodes for node in before):
         return Reason.NODE_LOST
-    return Reason.REPLICAS_CHANGED if len(before) >= one.replicas else Reason.NODE_JOINED
+    is_complete = len(before) >= board.wanted[unit]
+    return Reason.REPLICAS_CHANGED if is_complete else Reason.NODE_JOINED
+
+
+def foresee(facts: Facts, rules: Rules) -> tuple[list[Move], Facts]:
+    """The moves up to rest, and what is then, if everything that is placed gets ready at once."""
+    moves: list[Move] = []
+    facts = _as_if_ready(facts)
+    for _ in range(FORESEEN_ROUNDS_MAX):
+        decision = decide(facts, rules)
+        if not decision:
+            break
+        moves += decision.moves
+        placements, leaders = dict(facts.placements), dict(facts.leaders)
+        for placed in decision.placed:
+            placements[placed.app] = placed.nodes
+        for one in decision.hand_overs:
+            leaders[one.app] = one.to
+            if one.reason is not Reason.RELEASED:
+                moves.append(Move(one.app, one.leader, one.to, one.reason, lead=True))
+        facts = _as_if_ready(replace(facts, placements=placements, leaders=leaders))
+    return moves, facts
+
+
+def _as_if_ready(facts: Facts) -> Facts:
+    """Living nodes carry what is placed on them, and one of them leads."""
+    living = {node.name for node in facts.nodes}
+    ready = {
+        unit: frozenset(node for node in nodes if node in living)
+        for unit, nodes in facts.placements.items()
+    }
+    leaders = {}
+    for unit, nodes in facts.placements.items():
+        carrying = [node for node in nodes if node in living]
+        if carrying:
+            leader = facts.leaders.get(unit)
+            leaders[unit] = leader if leader in carrying else carrying[0]
+    return replace(facts, ready=ready, leaders=leaders)
+
+
+def unready(facts: Facts) -> list[str]:
+    """The units for which rebalancing waits."""
+    board = Board(facts)
+    placed = facts.placements
+    return [
+        unit
+        for unit in board.wanted
+        if board.leaving[unit]
+        or not board.is_ready(unit)
+        or any(node not in board.nodes for node in placed.get(unit, ()))
+    ]
+
+
+def waiting_for(
+    one: Wanted, placed: Iterable[str], nodes: Sequence[Node], *, min_processors: int
+) -> str | None:
+    """What the replicas of a unit wait for that nobody carries; None: for nothing."""
+    living = {node.name for node in nodes}
+    missing = one.replicas - sum(node in living for node in placed)
+    there = sum(not node.is_drained for node in nodes)
+    if missing <= 0:
+        return None
+    if there < min_processors:
+        return (
+            f"{_processors(min_processors - there)}:"
+            f" {there} of coordinator.min_processors = {min_processors} can take replicas"
+        )
+    if there < one.replicas:
+        return (
+            f"{_processors(one.replicas - there)}: {missing} of {one.replicas} replicas have no"
+            " processor of their own"
+        )
+    return None
+
+
+def _processors(count: int) -> str:
+    return "1 more processor" if count == 1 else f"{count} more processors"
