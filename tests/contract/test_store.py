@@ -124,6 +124,20 @@ async def test_placements_are_kept_and_go_with_the_app(store: Store, app: str) -
     assert await store.deployments.get(app) is None
 
 
+async def test_which_processors_are_drained(store: Store, app: str) -> None:
+    """Until it is taken back; twice is once; an older epoch is refused."""
+    epoch, node = await _epoch(store, app), f"node-of-{app}"
+    for _ in range(2):
+        put = await store.deployments.put_drained(node, drained=True, epoch=epoch + 1)
+        assert put == Written()
+    assert node in await store.deployments.drained()
+    stale = await store.deployments.put_drained(node, drained=False, epoch=epoch)
+    assert stale == Stale(epoch + 1)
+    for _ in range(2):
+        await store.deployments.put_drained(node, drained=False, epoch=epoch + 1)
+    assert node not in await store.deployments.drained()
+
+
 async def test_an_undeployed_app_is_gone_on_from(store: Store, app: str) -> None:
     """What was deployed last stays; the next generation of it may follow, and then it is deployed;
     another app may, if it is later."""

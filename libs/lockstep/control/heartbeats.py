@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -34,6 +35,7 @@ class Beating:
         groups: Groups = tuple,
         sinks: Sinks = tuple,
         leading: Callable[[], bool] = lambda: False,
+        cpu_percent: Callable[[], int] = lambda: 0,
     ) -> None:
         self._context = context
         self._groups = groups
@@ -43,6 +45,12 @@ class Beating:
         self._draining = False
         self._said_ms: int | None = None
         self._is_due = asyncio.Event()
+        self._cpu_percent = cpu_percent
+        processor = context.settings.processor
+        self._host = processor.host_label or socket.gethostname()
+        self._zone = processor.zone
+        self.incarnation = context.randomness.uuid_hex()
+        self.since_ms = context.clock.now_ms()
 
     async def run(self) -> None:
         """Until cancelled. While the bus is away nobody hears it; it goes on trying."""
@@ -80,6 +88,11 @@ class Beating:
             draining=self._draining,
             groups=() if self._draining else self._groups(),
             sinks=() if self._draining else self._sinks(),
+            incarnation=self.incarnation,
+            since_ms=self.since_ms,
+            host=self._host,
+            zone=self._zone,
+            cpu_percent=self._cpu_percent(),
         )
         try:
             await send_heartbeat(context.world.bus.topics, beat)

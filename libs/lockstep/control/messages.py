@@ -38,6 +38,11 @@ def snapshot_subject(unit: str, node: str) -> str:
     return control_subject("snapshot", unit, node)
 
 
+def presence_subject(service: str, node: str) -> str:
+    """Where the living process of this node id says which one it is."""
+    return control_subject("presence", service, node)
+
+
 def redelivery_subject(app: str) -> str:
     """Where the publisher that delivers an app takes rows of the error store again."""
     return control_subject("redeliver", app)
@@ -53,6 +58,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     `behind_ms`: for how long a standby has not folded what is published.
     `began_empty`: what did not fit of the state before, as who cut over to it knows.
     `state_rows`: how much windows and tables hold; `state_full`: no more events until it is less.
+    `events_per_s`, `busy_permille`: what it has folded lately, and its share of time in that.
     """
 
     app: str
@@ -76,6 +82,8 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     state_full: bool = False
     begins_behind: int = 0
     began_empty: tuple[str, ...] = ()
+    events_per_s: int = 0
+    busy_permille: int = 0
 
     @property
     def state(self) -> Generation:
@@ -99,7 +107,11 @@ class SinkStatus(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A sign of life of one service of one node, with what it carries."""
+    """A sign of life of one service of one node, with what it carries.
+
+    `incarnation`: of the process, whatever its node is called; `since_ms`: when it began.
+    `host`, `zone`: where it runs; empty: not told. `cpu_percent`: how busy its host is.
+    """
 
     node: str
     service: str
@@ -110,6 +122,11 @@ class Heartbeat(msgspec.Struct, frozen=True, omit_defaults=True):
     draining: bool = False
     groups: tuple[GroupStatus, ...] = ()
     sinks: tuple[SinkStatus, ...] = ()
+    incarnation: str = ""
+    since_ms: int = 0
+    host: str = ""
+    zone: str = ""
+    cpu_percent: int = 0
 
 
 class OnDemandQuestion(msgspec.Struct, frozen=True):

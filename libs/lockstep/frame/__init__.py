@@ -2,6 +2,7 @@
 
 from lockstep.frame.context import Context, Service, Wire
 from lockstep.frame.holders import HolderWatch
+from lockstep.frame.host_cpu import HostCpu
 from lockstep.frame.keeper import LeaseKeeper
 from lockstep.frame.lifecycle import Process, Running, run_service, run_together
 from lockstep.frame.offload import InlineOffload, Offload, SharedThreads, ThreadOffload
@@ -13,6 +14,7 @@ from lockstep.frame.world import World, open_world
 __all__ = [
     "Context",
     "HolderWatch",
+    "HostCpu",
     "InlineOffload",
     "LeaseKeeper",
     "Offload",

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 Count = Annotated[int, Field(ge=1)]
 Milliseconds = Annotated[int, Field(ge=1)]
 Bytes = Annotated[int, Field(ge=1)]
+Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]*$", max_length=100)]
 Port = Annotated[int, Field(ge=0, le=65_535)]
 MemorySize = Annotated[str, Field(pattern=r"^\d+[kmgt]$")]
 """As Spark writes it."""
@@ -33,7 +34,7 @@ class ServerSettings(Section):
     drain_timeout_ms: Milliseconds
     allow_open_host: bool
     advertised_url: str
-    node: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]*$", max_length=100)]
+    node: Label
     catalogue_poll_ms: Milliseconds
 
 
@@ -112,6 +113,8 @@ class ProcessorSettings(Section):
     dedup_max_ids: Count
     isolation_timeout_ms: Milliseconds
     max_threads: Count
+    host_label: Label
+    zone: Label
     max_waiting_writes: Count
     write_timeout_ms: Milliseconds
 
@@ -158,6 +161,10 @@ class CoordinatorSettings(Section):
     heartbeat_interval_ms: Milliseconds
     heartbeat_max_retry: Count
     min_processors: Count
+    max_moves: Count
+    rebalance_after_ms: Milliseconds
+    rebalance_gap_percent: Annotated[int, Field(ge=1, le=1_000)]
+    rebalance_cpu_max_percent: Annotated[int, Field(ge=1, le=100)]
     sweep_interval_ms: Milliseconds
 
 

@@ -126,6 +126,12 @@ class Deployments(Protocol):
     async def placements(self) -> Mapping[str, Sequence[str]]:
         """Nodes by app."""
 
+    async def put_drained(self, node: str, *, drained: bool, epoch: int) -> Written | Stale:
+        """Whether a processor shall carry nothing, until that is taken back."""
+
+    async def drained(self) -> Sequence[str]:
+        """The processors that shall carry nothing, by name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Revision:

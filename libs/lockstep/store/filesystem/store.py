@@ -64,6 +64,7 @@ class FileDeployments:
         self._apps = folder / "apps"
         self._removals = folder / "removed"
         self._placements = folder / "placements"
+        self._drained = folder / "drained"
 
     @_on_thread
     def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
@@ -129,6 +130,21 @@ class FileDeployments:
         paths = sorted(self._placements.glob("*" + _ABOUT))
         found = (_read(path, tuple[str, tuple[str, ...]]) for path in paths)
         return {app: tuple(nodes) for app, nodes in filter(None, found)}
+
+    @_on_thread
+    def put_drained(self, node: str, *, drained: bool, epoch: int) -> Written | Stale:
+        with locked(self._folder):
+            stale = self._passes(epoch)
+            if stale is not None:
+                return stale
+            there = set(_read(self._drained, list[str]) or ())
+            there = there | {node} if drained else there - {node}
+            write_file(self._drained, msgspec.json.encode(sorted(there)))
+            return Written()
+
+    @_on_thread
+    def drained(self) -> Sequence[str]:
+        return _read(self._drained, list[str]) or []
 
     def _epoch(self) -> int:
         return _read(self._folder / "epoch", int) or 0

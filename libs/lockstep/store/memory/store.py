@@ -18,6 +18,7 @@ class MemoryShelf:
     deployments: dict[str, Deployment] = field(default_factory=dict)
     removed: dict[str, Removed] = field(default_factory=dict)
     placements: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    drained: set[str] = field(default_factory=set)
     revisions: dict[str, tuple[Revision, bytes]] = field(default_factory=dict)
     cursors: dict[str, int] = field(default_factory=dict)
 
@@ -76,6 +77,16 @@ class MemoryDeployments:
 
     async def placements(self) -> Mapping[str, Sequence[str]]:
         return dict(self._shelf.placements)
+
+    async def put_drained(self, node: str, *, drained: bool, epoch: int) -> Written | Stale:
+        stale = self._shelf.passes(epoch)
+        if stale is not None:
+            return stale
+        (self._shelf.drained.add if drained else self._shelf.drained.discard)(node)
+        return Written()
+
+    async def drained(self) -> Sequence[str]:
+        return sorted(self._shelf.drained)
 
 
 class MemoryRevisions:

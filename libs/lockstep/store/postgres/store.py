@@ -159,6 +159,24 @@ class PostgresDeployments:
             rows = await self._pool.fetch("select app, nodes from lockstep.placements")
         return {row["app"]: tuple(row["nodes"]) for row in rows}
 
+    async def put_drained(self, node: str, *, drained: bool, epoch: int) -> Written | Stale:
+        change = (
+            "insert into lockstep.drained (node) values ($1) on conflict do nothing"
+            if drained
+            else "delete from lockstep.drained where node = $1"
+        )
+        async with available(), self._pool.acquire() as connection, connection.transaction():
+            stale = await _pass_epoch(connection, epoch)
+            if stale is not None:
+                return stale
+            await connection.execute(change, node)
+            return Written()
+
+    async def drained(self) -> Sequence[str]:
+        async with available():
+            rows = await self._pool.fetch("select node from lockstep.drained order by node")
+        return [row["node"] for row in rows]
+
 
 async def _pass_epoch(connection: Any, epoch: int) -> Stale | None:
     if await connection.fetchval(PASS_EPOCH, DEPLOYMENTS_EPOCH, epoch) is not None:

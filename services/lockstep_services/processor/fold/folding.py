@@ -190,6 +190,7 @@ class FoldLoop:
         self._touched_ms = self._clock.monotonic_ms()
         result, events = folded.result, folded.events
         took_ms = self._clock.monotonic_ms() - started_ms
+        self._reach.effort.folded(self._touched_ms, events=events, busy_ms=took_ms)
         self._size.took(took_ms, max(events, len(entries)), has_more=has_more)
         self._reach.log_end = max(self._reach.log_end, result.position)
         if result.writes:

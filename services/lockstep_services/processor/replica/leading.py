@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from lockstep.bus import OutputTail
 from lockstep.events import OutputId, Position
 from lockstep.leader.protocol import Permit
+from lockstep_services.processor.replica.effort import Effort
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
 from lockstep_services.processor.replica.standby import Behind, Progress, is_ready
@@ -60,6 +61,16 @@ class Reach:
     behind: Behind = field(default_factory=Behind)
     folding_since_ms: int | None = None
     has_ended: bool = False
+    effort: Effort = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.effort = Effort(self.site.clock.monotonic_ms())
+
+    @property
+    def folding_ms(self) -> int:
+        """For how long the slice under way has been folded."""
+        since_ms = self.folding_since_ms
+        return 0 if since_ms is None else self.site.clock.monotonic_ms() - since_ms
 
     @property
     def progress(self) -> Progress:

@@ -37,6 +37,8 @@ class Replica:
         """For heartbeats."""
         name, running, last = self.site.name, self.running, self.published.last_id
         engine, generation, progress = running.engine, running.generation, self.reach.progress
+        now_ms, folding_ms = self.site.clock.monotonic_ms(), self.reach.folding_ms
+        events_per_s, busy_permille = self.reach.effort.read(now_ms, folding_ms=folding_ms)
         return GroupStatus(
             app=name.app,
             group=name.group,
@@ -59,6 +61,8 @@ class Replica:
             generation=generation.life.number,
             begins_behind=generation.position,
             standby=running.wanted.standby,
+            events_per_s=events_per_s,
+            busy_permille=busy_permille,
         )
 
     def _full(self) -> str | None:
@@ -70,8 +74,7 @@ class Replica:
 
     def _slow(self) -> str | None:
         """What to say about a slice that does not end."""
-        since_ms = self.reach.folding_since_ms
-        took_ms = 0 if since_ms is None else self.site.clock.monotonic_ms() - since_ms
+        took_ms = self.reach.folding_ms
         if took_ms <= self.site.settings.processor.slice_slow_ms:
             return None
         position = self.running.engine.position
