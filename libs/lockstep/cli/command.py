@@ -76,6 +76,14 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "or\nforget them.",
     ),
     "handover": ("upkeep.handover", "Let a ready standby lead an app, without a gap."),
+    "drain": (
+        "nodes.drain",
+        "Take everything off a processor, without a gap; `--undo` lets it take replicas again.",
+    ),
+    "rebalance": (
+        "nodes.rebalance",
+        "Level the processors now; `--dry-run` shows which replicas and leads would move, and why.",
+    ),
     "snapshot": ("upkeep.snapshot", "Take a revision of an app's state now."),
     "revisions": (
         "upkeep.revisions",

@@ -42,12 +42,12 @@ class Beating:
         self._sinks = sinks
         self._leading = leading
         self._interval_ms = context.settings.coordinator.heartbeat_interval_ms
-        self._draining = False
+        self._draining = self._gone = False
         self._said_ms: int | None = None
         self._is_due = asyncio.Event()
         self._cpu_percent = cpu_percent
         processor = context.settings.processor
-        self._host = processor.host_label or socket.gethostname()
+        self.host = processor.host_label or socket.gethostname()
         self._zone = processor.zone
         self.incarnation = context.randomness.uuid_hex()
         self.since_ms = context.clock.now_ms()
@@ -86,11 +86,11 @@ class Beating:
             interval_ms=self._interval_ms,
             leading=self._leading(),
             draining=self._draining,
-            groups=() if self._draining else self._groups(),
-            sinks=() if self._draining else self._sinks(),
+            groups=() if self._gone else self._groups(),
+            sinks=() if self._gone else self._sinks(),
             incarnation=self.incarnation,
             since_ms=self.since_ms,
-            host=self._host,
+            host=self.host,
             zone=self._zone,
             cpu_percent=self._cpu_percent(),
         )
@@ -99,9 +99,14 @@ class Beating:
         except UnavailableError as error:
             context.log.debug("heartbeat not sent", error=str(error))
 
+    async def leave(self) -> None:
+        """Says that this service is about to go, with what it still carries."""
+        self._draining = True
+        await self.say()
+
     async def farewell(self) -> None:
         """Says that this service goes: others need not wait for its silence."""
-        self._draining = True
+        self._draining = self._gone = True
         await self._send()
 
 
@@ -147,6 +152,11 @@ class HeartbeatWatch:
     def alive(self, service: str) -> list[Heartbeat]:
         """The last heartbeats of living nodes of a service, by node name."""
         return [heard.heartbeat for heard in self._living() if heard.heartbeat.service == service]
+
+    def heard(self, service: str, node: str) -> Heartbeat | None:
+        """The last heartbeat of a node, however long ago; None after its farewell."""
+        heard = self._heard.get((service, node))
+        return None if heard is None else heard.heartbeat
 
     def groups(self, app: str) -> list[tuple[Heartbeat, GroupStatus]]:
         """What living processors say about an app."""

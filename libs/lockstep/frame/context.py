@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 from aiohttp import web
 
 from lockstep.clock import Clock, Randomness
+from lockstep.events import LockstepError
 from lockstep.frame.health import Readiness
 from lockstep.frame.holders import HolderWatch
 from lockstep.frame.offload import Offload
@@ -25,7 +26,8 @@ class Context:
 
     `node` names the process in leases, placements and heartbeats. `url` gives the door's address
     once it is open. Routes are added to `router` while wiring, not later. `offload` takes what
-    would hold up the event loop (reading app texts). `plans` are of the whole process.
+    would hold up the event loop (reading app texts). `plans` are of the whole process. `give_up`
+    ends the process in good order, because of an error that no trying again mends.
     """
 
     service: str
@@ -43,6 +45,7 @@ class Context:
     log: Logger
     offload: Offload
     plans: Plans
+    give_up: Callable[[LockstepError], None]
 
 
 class Service(Protocol):

@@ -96,9 +96,11 @@ async def run_together(
         try:
             if on_ready is not None:
                 on_ready(process.running)
-            await stop.wait()
+            await _first_of(stop.wait(), process.gave_up.wait())
         finally:
             await process.stop()
+        if process.error is not None:
+            raise process.error
     finally:
         await world.close()
 
@@ -135,6 +137,8 @@ class Process:
         self._contexts: dict[str, Context] = {}
         self._services: list[tuple[str, Service]] = []
         self._started: list[tuple[str, Service]] = []
+        self.error: LockstepError | None = None
+        self.gave_up = asyncio.Event()
         self._readiness.spare("bus", answering(world.bus.healthy, "the bus"))
         self._readiness.spare("leases", answering(world.leases.healthy, "the lease server"))
         self._readiness.spare("store", answering(world.store.healthy, "the store"))
@@ -143,6 +147,11 @@ class Process:
     def running(self) -> Running:
         """Address and contexts."""
         return Running(self._door.url, dict(self._contexts))
+
+    def give_up(self, error: LockstepError) -> None:
+        """Whoever runs this process shall stop it, and say why; the first error counts."""
+        self.error = self.error or error
+        self.gave_up.set()
 
     def add(self, name: str, wire: Wire) -> Service:
         """Wires a service; before `start` only."""
@@ -163,6 +172,7 @@ class Process:
             log=log,
             offload=self._offload,
             plans=self._plans,
+            give_up=self.give_up,
         )
         service = wire(context)
         self._contexts[name] = context
@@ -246,6 +256,16 @@ async def _until_signalled(
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, asked, number)
     await run_together(services, settings, stop=stop, clock=clock)
+
+
+async def _first_of(*waits: Coroutine[None, None, object]) -> None:
+    """Until one of them is over."""
+    tasks = [asyncio.ensure_future(one) for one in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 async def _unless(stop: asyncio.Event, opening: Coroutine[None, None, World]) -> World | None:

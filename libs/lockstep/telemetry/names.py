@@ -64,6 +64,7 @@ MetricName = Literal[
     "lockstep_coordinator_apps",
     "lockstep_coordinator_processors_alive",
     "lockstep_coordinator_placements_total",
+    "lockstep_coordinator_hand_overs_total",
 ]
 
 
@@ -159,4 +160,5 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_coordinator_apps": _gauge("Apps desired.", "state"),
     "lockstep_coordinator_processors_alive": _gauge("Processors heard of in time."),
     "lockstep_coordinator_placements_total": _counter("Assignments made.", "reason"),
+    "lockstep_coordinator_hand_overs_total": _counter("Leads handed over.", "reason"),
 }

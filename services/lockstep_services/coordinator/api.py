@@ -1,6 +1,4 @@
-"""The coordinator's own routes under /v1: apps, validation, nodes, status, commands, dead
-letters.
-"""
+"""The coordinator's own routes under /v1: apps, validation, status, commands."""
 
 from __future__ import annotations
 
@@ -21,7 +19,8 @@ from lockstep.store import StoredDeployment
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.preview import preview
-from lockstep_services.coordinator.status import app_status, nodes_json, nodes_of
+from lockstep_services.coordinator.status import app_status, nodes_of
+from lockstep_services.coordinator.surveying import Survey
 
 COMMAND_TIMEOUT_MS = 20_000
 RETRY_AFTER_MS = 1_000
@@ -48,10 +47,12 @@ class Api:
         self,
         desired: DesiredState,
         watch: HeartbeatWatch,
+        survey: Survey,
         forwarder: Forwarder,
         bus: Bus,
     ) -> None:
         self._desired = desired
+        self._survey = survey
         self._watch = watch
         self._forwarder = forwarder
         self._bus = bus
@@ -69,35 +70,40 @@ class Api:
         router.add_post("/v1/apps/{app}/snapshot", self._snapshot)
         router.add_post("/v1/validate", self._validate)
         router.add_post("/v1/preview", self._preview)
-        router.add_get("/v1/nodes", self._nodes)
 
     async def _list(self, _request: web.Request) -> web.Response:
         placements = await self._desired.placements()
-        apps = [
-            {
-                "app": one.app,
-                "version": one.version,
-                "generation": one.life.number,
-                "replicas": one.replicas,
-                "units": len(await self._desired.layouts.units(one)),
-                "nodes": nodes_of(await self._desired.layouts.units(one), placements),
-                "updated_ms": one.updated_ms,
-            }
-            for one in await self._desired.list()
-        ]
+        apps = []
+        for one in await self._desired.list():
+            units = await self._desired.layouts.units(one)
+            apps.append(
+                {
+                    "app": one.app,
+                    "version": one.version,
+                    "generation": one.life.number,
+                    "replicas": one.replicas,
+                    "units": len(units),
+                    "nodes": nodes_of(units, placements),
+                    "waiting": await self._survey.waiting(one, units, placements),
+                    "updated_ms": one.updated_ms,
+                }
+            )
         return web.json_response({"apps": apps})
 
     async def _deploy(self, request: web.Request) -> web.Response:
         body = await read_body(request, _Deploy)
         found = await self._desired.deploy(body.text, body.settings, body.parallel)
         one = found.deployment
+        units = await self._desired.layouts.units(one)
+        placements = await self._desired.placements()
         answer = {
             "app": one.app,
             "version": one.version,
             "generation": one.life.number,
             "replicas": one.replicas,
-            "units": len(await self._desired.layouts.units(one)),
+            "units": len(units),
             "layout": one.layout,
+            "waiting": await self._survey.waiting(one, units, placements),
             "created": found.created,
             "changed": found.changed,
         }
@@ -127,12 +133,9 @@ class Api:
     async def _status(self, request: web.Request) -> web.Response:
         one = await self._desired.get(request.match_info["app"])
         units = await self._desired.layouts.units(one)
-        return web.json_response(
-            app_status(one, units, await self._desired.placements(), self._watch)
-        )
-
-    async def _nodes(self, _request: web.Request) -> web.Response:
-        return web.json_response({"nodes": nodes_json(self._watch)})
+        placements = await self._desired.placements()
+        waiting = await self._survey.waiting(one, units, placements)
+        return web.json_response(app_status(one, units, placements, self._watch, waiting))
 
     async def _preview(self, request: web.Request) -> web.Response:
         body = await read_body(request, _Text)

@@ -218,6 +218,22 @@ class DesiredState:
     async def placements(self) -> Mapping[str, Sequence[str]]:
         return await self._store.deployments.placements()
 
+    async def drained(self) -> Sequence[str]:
+        """The processors that shall carry nothing."""
+        return await self._store.deployments.drained()
+
+    async def drain(self, node: str, *, drained: bool) -> None:
+        """Whether a processor shall carry nothing; Problem when it raced."""
+        for _ in range(MAX_ATTEMPTS):
+            outcome = await self._store.deployments.put_drained(
+                node, drained=drained, epoch=self._epoch.number
+            )
+            if isinstance(outcome, Written):
+                self._log.info("drained" if drained else "not drained any more", node=node)
+                return
+            self._pass_over(outcome)
+        raise _raced(node)
+
     async def nudge(self) -> None:
         """Tells everybody to look."""
         await self._bus.topics.publish(DEPLOYMENTS_CHANGED, b"")

@@ -52,7 +52,9 @@ class Decision:
     @property
     def levels(self) -> bool:
         """Something moves for the sake of levelness alone."""
-        return any(one.reason is Reason.LOAD for one in (*self.moves, *self.hand_overs))
+        return Reason.LOAD in [one.reason for one in self.moves] + [
+            one.reason for one in self.hand_overs
+        ]
 
 
 def decide(facts: Facts, rules: Rules) -> Decision:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from lockstep.bus import LogName
@@ -31,6 +31,7 @@ def app_status(
     units: Sequence[str],
     placements: Mapping[str, Sequence[str]],
     watch: HeartbeatWatch,
+    waiting: str | None,
 ) -> dict[str, Any]:
     """Roles, positions and lag of every replica, and the sinks."""
     replicas = [
@@ -47,6 +48,7 @@ def app_status(
         "generation": deployment.life.number,
         "replicas_wanted": deployment.replicas,
         "nodes": nodes_of(units, placements),
+        "waiting": waiting,
         "status": summary(replicas, len(units)),
         "replicas": [replica_json(beat, group) for beat, group in replicas],
         "sinks": [
@@ -97,6 +99,8 @@ def replica_json(beat: Heartbeat, group: GroupStatus) -> dict[str, Any]:
         "settled": group.settled,
         "held_rows": group.held_rows,
         "state_rows": group.state_rows,
+        "events_per_s": group.events_per_s,
+        "busy_permille": group.busy_permille,
         "trouble": group.trouble,
         "begins_behind": group.begins_behind,
         "began_empty": list(group.began_empty),
@@ -112,8 +116,8 @@ def summary(replicas: Sequence[Replica], units: int = 1) -> str:
     return "active" if len(led) >= units else "passive"
 
 
-def nodes_json(watch: HeartbeatWatch) -> list[dict[str, Any]]:
-    """All living nodes of all services."""
+def nodes_json(watch: HeartbeatWatch, drained: Collection[str]) -> list[dict[str, Any]]:
+    """All living nodes of all services; those `drained` carry nothing, or soon will not."""
     return [
         {
             "node": beat.node,
@@ -121,6 +125,10 @@ def nodes_json(watch: HeartbeatWatch) -> list[dict[str, Any]]:
             "url": beat.url,
             "leading": beat.leading,
             "sent_ms": beat.sent_ms,
+            "host": beat.host,
+            "zone": beat.zone,
+            "cpu_percent": beat.cpu_percent,
+            "drained": service == "processor" and beat.node in drained,
             "apps": sorted({group.app for group in beat.groups}),
         }
         for service in SERVICES

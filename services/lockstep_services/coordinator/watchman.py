@@ -1,18 +1,21 @@
 """The leading coordinator's round: who lives, what is wanted, what has to move.
 
 A new leader first listens for as long as a silent processor is believed to live, so that it does
-not take apps from processors that it merely has not heard of yet.
+not take apps from processors that it merely has not heard of yet. Until then it moves nothing.
 """
 
 from __future__ import annotations
 
 from lockstep.clock import Clock
-from lockstep.control import HeartbeatWatch, unit_label
+from lockstep.control import unit_label
 from lockstep.frame import LeaseKeeper
 from lockstep.settings import CoordinatorSettings
 from lockstep.telemetry import Logger, Metrics
+from lockstep_services.coordinator.board import Facts, Reason
 from lockstep_services.coordinator.desired import DesiredState, Epoch
-from lockstep_services.coordinator.placement import Reason, Wanted, decide
+from lockstep_services.coordinator.handing import HandOvers
+from lockstep_services.coordinator.placement import Decision, Placed, decide, unready
+from lockstep_services.coordinator.surveying import Survey
 
 HELD_WAIT_MS = 1_000
 
@@ -23,7 +26,8 @@ class Watchman:
     def __init__(
         self,
         desired: DesiredState,
-        watch: HeartbeatWatch,
+        survey: Survey,
+        hand_overs: HandOvers,
         keeper: LeaseKeeper,
         epoch: Epoch,
         clock: Clock,
@@ -32,62 +36,82 @@ class Watchman:
         log: Logger,
     ) -> None:
         self._desired = desired
-        self._watch = watch
+        self._survey = survey
+        self._hand_overs = hand_overs
         self._keeper = keeper
         self._epoch = epoch
         self._clock = clock
         self._settings = settings
         self._metrics = metrics
         self._log = log
+        self._uneven_ms: int | None = None
+        self._is_asked = False
+
+    def rebalance(self) -> None:
+        """Somebody wants the processors to be levelled now, however little they differ."""
+        self._is_asked = True
 
     async def run(self) -> None:
         """Leads whenever the lease is held; until cancelled."""
-        while True:
-            self._metrics.set("lockstep_coordinator_leading", 1 if self._keeper.held else 0)
-            if not await self._keeper.wait_held(HELD_WAIT_MS):
-                continue
-            self._epoch.begin(self._clock.now_ms())
-            began_ms = self._clock.monotonic_ms()
-            self._log.info("leading", epoch=self._epoch.number)
-            while self._keeper.held:
-                await self.round(self._knows_silence(began_ms))
-                await self._clock.sleep_ms(self._settings.heartbeat_interval_ms)
+        try:
+            while True:
+                self._metrics.set("lockstep_coordinator_leading", 1 if self._keeper.held else 0)
+                if await self._keeper.wait_held(HELD_WAIT_MS):
+                    await self._lead()
+        finally:
+            await self._hand_overs.cancel()
+
+    async def _lead(self) -> None:
+        self._epoch.begin(self._clock.now_ms())
+        began_ms = self._clock.monotonic_ms()
+        self._uneven_ms = None
+        self._log.info("leading", epoch=self._epoch.number)
+        while self._keeper.held:
+            await self.round(self._knows_silence(began_ms))
+            await self._clock.sleep_ms(self._settings.heartbeat_interval_ms)
 
     async def round(self, knows_silence: bool) -> None:
         """Decides and writes what has to change."""
-        alive = [beat.node for beat in self._watch.alive("processor") if not beat.draining]
         deployments = await self._desired.list()
         for one in deployments:
             if one.layout:  # whoever wanted it may have gone before it could say so
                 await self._desired.layouts.announce(one)
-        placements = await self._desired.placements()
-        self._metrics.set("lockstep_coordinator_processors_alive", len(alive))
+        placed = (await self._desired.placements()).values()
+        self._metrics.set("lockstep_coordinator_processors_alive", len(self._survey.beats))
         self._metrics.set("lockstep_coordinator_apps", len(deployments), state="desired")
-        believed = alive
-        if not knows_silence:
-            believed = [*alive, *(node for nodes in placements.values() for node in nodes)]
-        wanted = [
-            Wanted(unit, one.replicas)
-            for one in deployments
-            for unit in await self._desired.layouts.wanted(one)
-        ]
-        changes = decide(believed, wanted, placements, min_processors=self._settings.min_processors)
-        for change in changes:
+        believed = () if knows_silence else (node for nodes in placed for node in nodes)
+        facts = await self._survey.facts(deployments, believed=believed)
+        decision = self._decided(facts, knows_silence)
+        for change in decision.placed:
             if not self._keeper.held:
                 return
-            if await self._desired.place(change.app, change.nodes):
-                self._metrics.count(
-                    "lockstep_coordinator_placements_total", reason=change.reason.value
-                )
-                level = self._log.warning if change.reason is Reason.NODE_LOST else self._log.info
-                level(
-                    "placed",
-                    unit=unit_label(change.app),
-                    nodes=list(change.nodes),
-                    reason=change.reason.value,
-                )
-        if changes:
+            await self._place(change)
+        if decision.placed:
             await self._desired.nudge()
+        self._hand_overs.begin(decision.hand_overs)
+
+    def _decided(self, facts: Facts, knows_silence: bool) -> Decision:
+        """Levelling waits until processors have been uneven for a while: what just joined or was
+        just deployed is still finding its place."""
+        asked = self._is_asked and knows_silence
+        decision = decide(facts, self._survey.rules(may_move=knows_silence, at_once=asked))
+        if not decision and not unready(facts):
+            self._uneven_ms, self._is_asked = None, False
+        if asked or not decision.levels:
+            return decision
+        now_ms = self._clock.monotonic_ms()
+        if self._uneven_ms is None:
+            self._uneven_ms = now_ms
+        if now_ms - self._uneven_ms >= self._settings.rebalance_after_ms:
+            return decision
+        return decide(facts, self._survey.rules(may_move=knows_silence, may_level=False))
+
+    async def _place(self, change: Placed) -> None:
+        if await self._desired.place(change.app, change.nodes):
+            reason = change.reason.value
+            self._metrics.count("lockstep_coordinator_placements_total", reason=reason)
+            level = self._log.warning if change.reason is Reason.NODE_LOST else self._log.info
+            level("placed", unit=unit_label(change.app), nodes=list(change.nodes), reason=reason)
 
     def _knows_silence(self, began_ms: int) -> bool:
         settings = self._settings

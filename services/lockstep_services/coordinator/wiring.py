@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 from lockstep.control import Beating, HeartbeatWatch
 from lockstep.frame import Context, LeaseKeeper, Service
-from lockstep_services.coordinator.api import Api
+from lockstep_services.coordinator.api import Api, ask_leader
 from lockstep_services.coordinator.app_logs import AppLogs
 from lockstep_services.coordinator.desired import DesiredState, Epoch
 from lockstep_services.coordinator.error_store import ErrorStore
 from lockstep_services.coordinator.forward import Forwarder
+from lockstep_services.coordinator.handing import HandOvers
 from lockstep_services.coordinator.layouts import Layouts
+from lockstep_services.coordinator.node_routes import NodeRoutes
 from lockstep_services.coordinator.restoring import Restoring
 from lockstep_services.coordinator.revisions import RevisionRoutes
 from lockstep_services.coordinator.siddhi_apps import SiddhiApps
+from lockstep_services.coordinator.surveying import Survey
 from lockstep_services.coordinator.sweeping import Sweeper
 from lockstep_services.coordinator.watchman import Watchman
 
@@ -57,12 +61,19 @@ class Coordinator:
             logs,
             Layouts(world.bus, context.offload, context.plans, clock, log),
         )
+        survey = Survey(desired, self._watch, settings)
+        hand_overs = HandOvers(
+            partial(ask_leader, world.bus), context.metrics, log, max_moves=settings.max_moves
+        )
         self._watchman = Watchman(
-            desired, self._watch, self._keeper, epoch, clock, settings, context.metrics, log
+            desired, survey, hand_overs, self._keeper, epoch, clock, settings, context.metrics, log
         )
         self._forwarder = Forwarder(self._keeper, self._watch)
         self._beating = Beating(context, leading=lambda: self._keeper.held)
-        Api(desired, self._watch, self._forwarder, world.bus).add_to(context.router)
+        Api(desired, self._watch, survey, self._forwarder, world.bus).add_to(context.router)
+        NodeRoutes(desired, self._watch, survey, self._watchman, self._forwarder).add_to(
+            context.router
+        )
         restoring = Restoring(desired, self._watch, world.store, clock)
         RevisionRoutes(restoring, self._forwarder).add_to(context.router)
         ErrorStore(world.bus, desired).add_to(context.router)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
 from lockstep.control import Beating, Catalogue, GroupStatus, HeartbeatWatch
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.frame import Context, Service, SharedThreads
+from lockstep.frame import Context, HostCpu, Service, SharedThreads
 from lockstep.leader.roll import LeaseRoll
 from lockstep.plan import AppPlan
 from lockstep.settings import Settings
+from lockstep_services.processor.contact import Contact
 from lockstep_services.processor.lead.leasing import LEASE_NUDGE
+from lockstep_services.processor.presence import Presence
 from lockstep_services.processor.replica.hearing import LogHearing
 from lockstep_services.processor.replica.site import MakeOffload, Surroundings
 from lockstep_services.processor.runner import GroupRunner
@@ -32,6 +35,7 @@ class Processor:
         make_executor: MakeExecutor,
         make_offload: MakeOffload,
         spark: SparkExecutors | None = None,
+        cpu_percent: Callable[[], int] = lambda: 0,
     ) -> None:
         settings, bus = context.settings, context.world.bus
         self._spark = spark
@@ -41,7 +45,16 @@ class Processor:
             bus.topics, context.clock, context.log,
             max_retry=settings.coordinator.heartbeat_max_retry,
         )  # fmt: skip
-        self._beating = Beating(context, groups=self._statuses)
+        self._beating = Beating(context, groups=self._statuses, cpu_percent=cpu_percent)
+        self._presence = Presence(
+            context, self._beating, lambda: self._watch.heard(context.service, context.node)
+        )
+        self._contact = Contact(
+            self._reaches_anybody, context.clock, context.log,
+            limit_ms=settings.processor.isolation_timeout_ms,
+            on_lost=self._let_go, on_back=self._assign,
+        )  # fmt: skip
+        self._assigning = asyncio.Lock()
         engines = Engines(context.plans, make_executor, settings.processor.dedup_max_ids)
         leader = settings.leader
         self._leases = LeaseRoll(
@@ -57,7 +70,8 @@ class Processor:
         self._runners: dict[str, GroupRunner] = {}
 
     async def start(self) -> None:
-        """Knows the apps, then carries those placed here."""
+        """Knows the apps, then carries those placed here. NodeTakenError."""
+        await self._presence.take()
         if self._spark is not None:
             await asyncio.to_thread(self._spark.open)
         await self._catalogue.refresh()
@@ -65,6 +79,8 @@ class Processor:
         self._catalogue.start(tasks)
         tasks.supervise("heartbeats", self._watch.run)
         tasks.supervise("heartbeat", self._beating.run)
+        tasks.supervise("presence", self._presence.mind)
+        tasks.supervise("contact", self._contact.run)
         tasks.supervise("lease-nudges", self._hear_nudges)
         tasks.supervise("leases", self._leases.run)
         tasks.supervise("hearing", self._hearing.run)
@@ -73,6 +89,9 @@ class Processor:
     async def drain(self) -> None:
         """Gives every lead away; a standby takes over without waiting for the lease to run out."""
         await self._context.tasks.stop("assignments")
+        await self._context.tasks.stop("contact")
+        await self._beating.leave()
+        await self._presence.leave()
         for key in list(self._runners):
             await self._end(key)
 
@@ -86,6 +105,11 @@ class Processor:
         await self._catalogue.follow(self._assign)
 
     async def _assign(self) -> None:
+        async with self._assigning:
+            if not self._contact.is_lost:
+                await self._carry()
+
+    async def _carry(self) -> None:
         units = {
             unit.key: unit for view in self._catalogue.views for unit in (*view.former, *view.units)
         }
@@ -101,6 +125,16 @@ class Processor:
                 continue
             runner = self._runners[key] = GroupRunner(self._around, view, nodes)
             self._context.tasks.supervise(f"replica-{key}", runner.run)
+
+    async def _reaches_anybody(self) -> bool:
+        return bool(self._watch.alive("coordinator")) or await self._context.world.leases.healthy()
+
+    async def _let_go(self) -> None:
+        """Stops all units where they are: nobody can be told, and what they hold is elsewhere."""
+        async with self._assigning:
+            for key in list(self._runners):
+                await self._context.tasks.stop(f"replica-{key}")
+                self._runners.pop(key, None)
 
     async def _end(self, key: str) -> None:
         try:
@@ -131,9 +165,10 @@ def wire(context: Context) -> Service:
     settings = context.settings
     threads = SharedThreads(settings.processor.max_threads)
     if settings.processor.executor == "reference":
-        return Processor(context, partial(make_reference, settings), threads.offload)
+        make = partial(make_reference, settings)
+        return Processor(context, make, threads.offload, cpu_percent=HostCpu().percent)
     spark = SparkExecutors(settings, context.metrics, context.log)
-    return Processor(context, spark.make, threads.offload, spark)
+    return Processor(context, spark.make, threads.offload, spark, HostCpu().percent)
 
 
 def make_reference(settings: Settings, plan: AppPlan) -> Executor:

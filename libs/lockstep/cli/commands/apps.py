@@ -43,8 +43,10 @@ def list_apps(
         print_json(answer["apps"])
         return
     apps = [{**one, "version": one["version"][:SHOWN_VERSION]} for one in answer["apps"]]
-    columns = ("app", "version", "generation", "replicas", "nodes")
-    show(apps, columns, as_json=False, title="apps", folded=("nodes",))
+    columns: tuple[str, ...] = ("app", "version", "generation", "replicas", "nodes")
+    if any(one.get("waiting") for one in apps):
+        columns = (*columns, "waiting")
+    show(apps, columns, as_json=False, title="apps", folded=("nodes", "waiting"))
 
 
 def query(

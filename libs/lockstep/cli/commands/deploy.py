@@ -63,7 +63,11 @@ def deploy(
     if wait and leader is None:
         seconds = LEADS_LIMIT_MS // 1_000
         what = "it" if answer["units"] == 1 else "all of it"
-        errors.print(f"no processor leads {what} after {seconds} s; see `lockstep status {app}`")
+        waits = f": it waits for {answer['waiting']}" if answer["waiting"] else ""
+        errors.print(
+            f"no processor leads {what} after {seconds} s{waits}; see `lockstep status {app}`",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
 
 
 def _preview(context: typer.Context, text: str, *, as_json: bool) -> None:

@@ -24,7 +24,7 @@ REPLICA_COLUMNS: Final = (
     "trouble",
 )
 SINK_COLUMNS: Final = ("sink", "node", "behind", "trouble")
-NODE_COLUMNS: Final = ("node", "service", "url", "leading", "apps")
+NODE_COLUMNS: Final = ("node", "service", "url", "leading", "drained", "apps")
 SAID: Final[Mapping[str, str]] = {
     "active": "runs",
     "passive": "nobody leads",
@@ -56,7 +56,8 @@ def status(
         print_json(found)
         return
     if nodes:
-        nodes = [{**node, "leading": node["leading"] or None} for node in nodes]
+        told = ("leading", "drained")
+        nodes = [{**node, **{name: node[name] or None for name in told}} for node in nodes]
         show(nodes, NODE_COLUMNS, as_json=False, title="nodes", folded=("apps",))
     if not found:
         console.print("apps: none")
@@ -69,6 +70,8 @@ def show_app(one: Mapping[str, Any]) -> None:
     replicas = [*one["replicas"], *_silent(one)]
     columns = REPLICA_COLUMNS if not one["layout"] else (*UNIT_COLUMNS, *REPLICA_COLUMNS)
     show(replicas, columns, as_json=False, title=heading(one), folded=("trouble",))
+    if waiting := one.get("waiting"):
+        console.print(f"waits for {waiting}", markup=False, soft_wrap=True)
     for replica in one["replicas"]:
         if lost := replica.get("began_empty"):
             behind = replica["begins_behind"]

@@ -1,4 +1,4 @@
-"""Whether one replica is cut off: from the bus, or from lease server and coordinators both."""
+"""Whether one replica is cut off from the bus."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ class Isolation:
         self._replica = replica
         self._site = replica.site
         self._lease_ttl_ms = replica.site.settings.leader.lease_ttl_ms
-        self._limit_ms = replica.site.settings.processor.isolation_timeout_ms
-        self._contact_ms = replica.site.clock.monotonic_ms()
 
     @property
     def is_deaf(self) -> bool:
@@ -24,24 +22,9 @@ class Isolation:
 
     def is_cut_off(self) -> bool:
         """It has to give the lead away, which it has or is about to take."""
-        return self._from_bus() or self._from_all_others()
-
-    def _from_bus(self) -> bool:
         if not (self.is_deaf and self._replica.lead.promoted.is_set()):
             return False
         silent_ms = self._site.hearing.silent_ms
         self._replica.trouble.text = f"the bus has not answered for {silent_ms} ms"
         self._site.log.error("isolated from the bus", silent_ms=silent_ms)
-        return True
-
-    def _from_all_others(self) -> bool:
-        now_ms = self._site.clock.monotonic_ms()
-        if self._site.watch.alive("coordinator"):
-            self._contact_ms = now_ms
-        silent_ms = now_ms - max(self._contact_ms, self._site.leases.contact_ms)
-        if not self._replica.lead.is_active or silent_ms <= self._limit_ms:
-            return False
-        trouble = f"cut off from lease server and coordinators for {silent_ms} ms"
-        self._replica.trouble.text = trouble
-        self._site.log.error("isolated", silent_ms=silent_ms)
         return True

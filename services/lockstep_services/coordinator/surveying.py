@@ -1,0 +1,134 @@
+"""What a placement is decided from, read from the store and from heartbeats."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from lockstep.bus import LogName
+from lockstep.control import GroupStatus, Heartbeat, HeartbeatWatch, unit_key
+from lockstep.settings import CoordinatorSettings
+from lockstep.store import Deployment
+from lockstep_services.coordinator.board import Facts, Node, Rules, Wanted
+from lockstep_services.coordinator.desired import DesiredState
+from lockstep_services.coordinator.placement import waiting_for
+
+FULL: Final = 1_000
+"""The load of a replica that keeps a core busy."""
+
+FULL_EVENTS_PER_S: Final = 100_000
+FULL_STATE_ROWS: Final = 20_000_000
+"""Likewise, as far as what it folds and holds can tell."""
+
+
+class Survey:
+    """Of all processors and units."""
+
+    def __init__(
+        self, desired: DesiredState, watch: HeartbeatWatch, settings: CoordinatorSettings
+    ) -> None:
+        self._desired = desired
+        self._watch = watch
+        self._settings = settings
+
+    @property
+    def beats(self) -> list[Heartbeat]:
+        """Of living processors that do not stop."""
+        return [beat for beat in self._watch.alive("processor") if not beat.draining]
+
+    def rules(
+        self, *, may_move: bool = True, may_level: bool = True, at_once: bool = False
+    ) -> Rules:
+        """As set. `at_once`: somebody asks for it, so small differences count, too."""
+        settings = self._settings
+        return Rules(
+            min_processors=settings.min_processors,
+            max_moves=settings.max_moves,
+            gap_percent=1 if at_once else settings.rebalance_gap_percent,
+            cpu_max_percent=settings.rebalance_cpu_max_percent,
+            may_move=may_move,
+            may_level=may_level,
+        )
+
+    async def nodes(self) -> list[Node]:
+        """The living processors. UnavailableError."""
+        return nodes_of(self.beats, await self._desired.drained())
+
+    async def waiting(
+        self, one: Deployment, units: Iterable[str], placements: Mapping[str, Sequence[str]]
+    ) -> str | None:
+        """What an app waits for because of which some of its replicas run nowhere, for people."""
+        nodes, minimum = await self.nodes(), self._settings.min_processors
+        found = (
+            waiting_for(
+                Wanted(unit, one.replicas), placements.get(unit, ()), nodes, min_processors=minimum
+            )
+            for unit in units
+        )
+        return "; ".join(dict.fromkeys(each for each in found if each)) or None
+
+    async def facts(
+        self, deployments: Sequence[Deployment], *, believed: Iterable[str] = ()
+    ) -> Facts:
+        """As of now. `believed`: nodes that may live though nothing was heard of them yet."""
+        wanted = [
+            Wanted(unit, one.replicas)
+            for one in deployments
+            for unit in await self._desired.layouts.wanted(one)
+        ]
+        placements = await self._desired.placements()
+        return facts_of(
+            self.beats, wanted, placements, await self._desired.drained(), believed=believed
+        )
+
+
+def nodes_of(beats: Iterable[Heartbeat], drained: Collection[str]) -> list[Node]:
+    """Processors as they describe themselves; one that names no host has it for itself."""
+    return [
+        Node(
+            beat.node,
+            beat.host or beat.node,
+            beat.zone,
+            is_drained=beat.node in drained,
+            cpu_percent=beat.cpu_percent,
+        )
+        for beat in beats
+    ]
+
+
+def facts_of(
+    beats: Sequence[Heartbeat],
+    wanted: Sequence[Wanted],
+    placements: Mapping[str, Sequence[str]],
+    drained: Collection[str],
+    *,
+    believed: Iterable[str] = (),
+) -> Facts:
+    """What living processors say about themselves and what they carry. Pure."""
+    nodes = nodes_of(beats, drained)
+    heard = {node.name for node in nodes}
+    nodes += [Node(name, name, is_drained=name in drained) for name in set(believed) - heard]
+    ready: dict[str, set[str]] = {}
+    leaders: dict[str, tuple[int, str]] = {}
+    loads: dict[str, int] = {}
+    for beat in beats:
+        for group in beat.groups:
+            unit = unit_key(LogName(group.app, group.group, group.partition))
+            loads[unit] = max(load_of(group), loads.get(unit, 0))
+            if group.ready:
+                ready.setdefault(unit, set()).add(beat.node)
+            if group.role == "active":  # of two who say so the later epoch's does
+                leaders[unit] = max((group.epoch, beat.node), leaders.get(unit, (-1, "")))
+    return Facts(
+        nodes, wanted, placements,
+        ready={unit: frozenset(names) for unit, names in ready.items()},
+        leaders={unit: node for unit, (_, node) in leaders.items()},
+        loads=loads,
+    )  # fmt: skip
+
+
+def load_of(group: GroupStatus) -> int:
+    """What a replica takes of a processor, in thousandths of a core: the time it folds, and for
+    what it folds and holds as much as an executor elsewhere or its memory would."""
+    events = group.events_per_s * FULL // FULL_EVENTS_PER_S
+    return max(group.busy_permille, min(FULL, events)) + group.state_rows * FULL // FULL_STATE_ROWS
