@@ -20,7 +20,7 @@ from redis.asyncio import Redis
 from lockstep.bus import LogName
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.embedded import EmbeddedServers
-from lockstep.events import LogEntry, OutputRecord, OutputRow, UnavailableError
+from lockstep.events import LockstepError, LogEntry, OutputRecord, OutputRow, UnavailableError
 from lockstep.frame import Process, Wire, World, open_world
 from lockstep.leader import Held, Lease, Leases
 from lockstep.settings import Settings, load_settings
@@ -170,7 +170,11 @@ class Cluster:
         process = Process(settings, world, CLOCK, RANDOM)
         for service in chosen:
             process.add(service, WIRES[service])
-        await process.start()
+        try:
+            await process.start()
+        except LockstepError:
+            await world.close()
+            raise
         node = self.nodes[name] = Node(name, process, world, leases)
         return node
 
