@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import SystemClock
 from lockstep.control import GroupStatus, Heartbeat, HeartbeatWatch, send_heartbeat
@@ -49,3 +51,16 @@ async def test_what_is_settled_is_told_of_the_same_state_alone() -> None:
     finally:
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
+
+
+def test_heartbeats_of_earlier_releases_are_read() -> None:
+    """They say nothing of hosts, processes and load; what a later one adds is passed over."""
+    told = b'{"node":"n","service":"processor","url":"","sent_ms":1,"interval_ms":2,"new":[1]}'
+    beat = msgspec.json.decode(told, type=Heartbeat)
+    assert (beat.incarnation, beat.host, beat.zone, beat.cpu_percent) == ("", "", "", 0)
+    group = (
+        b'{"app":"A","group":"main","partition":0,"version":"v","deployed_ms":1,"role":"active",'
+        b'"position":1,"log_end":1}'
+    )
+    found = msgspec.json.decode(group, type=GroupStatus)
+    assert (found.events_per_s, found.busy_permille) == (0, 0)

@@ -1,0 +1,96 @@
+"""When the leading coordinator levels processors."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from lockstep.clock import VirtualClock
+from lockstep.control import Command, CommandAnswer, GroupStatus, Heartbeat
+from lockstep.settings import load_settings
+from lockstep.telemetry import Metrics, get_logger
+from lockstep_services.coordinator.handing import HandOvers
+from lockstep_services.coordinator.surveying import Survey
+from lockstep_services.coordinator.watchman import Watchman
+
+AFTER_MS = 5_000
+
+
+class Desired:
+    """Two apps of one replica, both on the node a; b has just joined."""
+
+    def __init__(self) -> None:
+        self.placed: dict[str, list[str]] = {"x": ["a"], "y": ["a"]}
+        self.layouts = self
+
+    async def list(self) -> Any:
+        """Their deployments."""
+        return [SimpleNamespace(app=app, replicas=1, layout=0) for app in ("x", "y")]
+
+    async def wanted(self, one: Any) -> Any:
+        """The units."""
+        return [one.app]
+
+    async def drained(self) -> Any:
+        """None."""
+        return []
+
+    async def placements(self) -> Any:
+        """As last placed."""
+        return dict(self.placed)
+
+    async def place(self, app: str, nodes: Any) -> bool:
+        """Noted."""
+        self.placed[app] = [*nodes]
+        return True
+
+    async def nudge(self) -> None:
+        """Nobody listens."""
+
+
+def watchman(desired: Desired, clock: VirtualClock) -> Watchman:
+    """With both nodes alive and everything ready."""
+
+    def alive(_service: str) -> list[Heartbeat]:
+        groups = tuple(
+            GroupStatus(app, "main", 0, "v", 1, "active", 0, 0, ready=True) for app in ("x", "y")
+        )
+        return [
+            Heartbeat("a", "processor", "", 0, 1_000, groups=groups),
+            Heartbeat("b", "processor", "", 0, 1_000),
+        ]
+
+    async def ask(_unit: str, _command: Command) -> CommandAnswer:
+        return CommandAnswer(True, "done")
+
+    key = "LOCKSTEP_COORDINATOR__REBALANCE_AFTER_MS"
+    settings = load_settings({key: str(AFTER_MS)}).coordinator
+    watch: Any = SimpleNamespace(alive=alive)
+    there: Any = desired
+    any_lease: Any = SimpleNamespace(held=True)
+    return Watchman(
+        there, Survey(there, watch, settings),
+        HandOvers(ask, Metrics(), get_logger(), max_moves=1), any_lease, there, clock, settings,
+        Metrics(), get_logger(),
+    )  # fmt: skip
+
+
+async def test_processors_are_levelled_when_they_stay_uneven() -> None:
+    """Not at once, and not by who does not know yet who is silent."""
+    desired, clock = Desired(), VirtualClock()
+    leading = watchman(desired, clock)
+    await leading.round(knows_silence=True)
+    await clock.advance_ms(AFTER_MS)
+    await leading.round(knows_silence=False)
+    assert desired.placed == {"x": ["a"], "y": ["a"]}
+    await leading.round(knows_silence=True)
+    assert desired.placed == {"x": ["b", "a"], "y": ["a"]}
+
+
+async def test_somebody_asks_for_it() -> None:
+    """Then at once."""
+    desired = Desired()
+    leading = watchman(desired, VirtualClock())
+    leading.rebalance()
+    await leading.round(knows_silence=True)
+    assert desired.placed["x"] == ["b", "a"]
