@@ -140,7 +140,7 @@ def test_a_move_takes_no_ready_replica_that_is_needed(
         for unit, nodes in facts.placements.items():
             there = [node for node in nodes if node in living]
             ready[unit] = frozenset(node for node in there if data.draw(st.integers(0, 3)))
-            if there and data.draw(st.booleans()):
+            if len(there) > 0 and data.draw(st.booleans()):
                 leaders[unit] = there[data.draw(st.integers(0, len(there) - 1))]
         facts = replace(facts, ready=ready, leaders=leaders)
         decision = decide(facts, rules)

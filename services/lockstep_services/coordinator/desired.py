@@ -139,7 +139,7 @@ class DesiredState:
                 await self.nudge()
                 return Deployed(deployment, created=before is None, changed=True)
             self._pass_over(outcome)
-        raise _raced(plan.name)
+        raise raced(plan.name)
 
     async def restore(self, app: str, revision: str) -> Deployment:
         """Wants the app to go on with a revision's state, as a next generation; Problem."""
@@ -159,7 +159,7 @@ class DesiredState:
                 await self.nudge()
                 return deployment
             self._pass_over(outcome)
-        raise _raced(app)
+        raise raced(app)
 
     async def plan(self, text: str) -> AppPlan:
         """The plan of an app text; SiddhiQLError with line, column and hint."""
@@ -188,7 +188,7 @@ class DesiredState:
                 break
             self._pass_over(outcome)
         else:
-            raise _raced(app)
+            raise raced(app)
         await self.place(app, ())
         await self.nudge()
 
@@ -217,22 +217,6 @@ class DesiredState:
 
     async def placements(self) -> Mapping[str, Sequence[str]]:
         return await self._store.deployments.placements()
-
-    async def drained(self) -> Sequence[str]:
-        """The processors that shall carry nothing."""
-        return await self._store.deployments.drained()
-
-    async def drain(self, node: str, *, drained: bool) -> None:
-        """Whether a processor shall carry nothing; Problem when it raced."""
-        for _ in range(MAX_ATTEMPTS):
-            outcome = await self._store.deployments.put_drained(
-                node, drained=drained, epoch=self._epoch.number
-            )
-            if isinstance(outcome, Written):
-                self._log.info("drained" if drained else "not drained any more", node=node)
-                return
-            self._pass_over(outcome)
-        raise _raced(node)
 
     async def nudge(self) -> None:
         """Tells everybody to look."""
@@ -304,7 +288,8 @@ def unknown(app: str) -> Problem:
     return Problem(HTTPStatus.NOT_FOUND, f"no app named '{app}' is deployed, or was")
 
 
-def _raced(app: str) -> Problem:
+def raced(app: str) -> Problem:
+    """Somebody else wrote at the same time, again and again."""
     return Problem(
         HTTPStatus.CONFLICT, f"'{app}' was changed by somebody else at the same time",
         hint="look at it and try again",

@@ -13,6 +13,7 @@ from lockstep.frame import Problem
 from lockstep_services.coordinator.api import read_body
 from lockstep_services.coordinator.board import Board, Facts
 from lockstep_services.coordinator.desired import DesiredState
+from lockstep_services.coordinator.draining import Drains
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.placement import foresee, unready
 from lockstep_services.coordinator.status import nodes_json
@@ -30,12 +31,14 @@ class NodeRoutes:
     def __init__(
         self,
         desired: DesiredState,
+        drains: Drains,
         watch: HeartbeatWatch,
         survey: Survey,
         watchman: Watchman,
         forwarder: Forwarder,
     ) -> None:
         self._desired = desired
+        self._drains = drains
         self._watch = watch
         self._survey = survey
         self._watchman = watchman
@@ -51,7 +54,7 @@ class NodeRoutes:
         router.add_post("/v1/rebalance", write(self._rebalance))
 
     async def _nodes(self, _request: web.Request) -> web.Response:
-        found = nodes_json(self._watch, await self._desired.drained())
+        found = nodes_json(self._watch, await self._drains.drained())
         return web.json_response({"nodes": found})
 
     async def _drain(self, request: web.Request) -> web.Response:
@@ -64,16 +67,16 @@ class NodeRoutes:
                 HTTPStatus.NOT_FOUND, f"no processor '{node}' is known",
                 hint=f"these live: {', '.join(living) or 'none'}",
             )  # fmt: skip
-        await self._desired.drain(node, drained=True)
+        await self._drains.put(node, drained=True)
         return await self._drained(request)
 
     async def _undo(self, request: web.Request) -> web.Response:
-        await self._desired.drain(request.match_info["node"], drained=False)
+        await self._drains.put(request.match_info["node"], drained=False)
         return await self._drained(request)
 
     async def _drained(self, request: web.Request) -> web.Response:
         node = request.match_info["node"]
-        is_drained = node in await self._desired.drained()
+        is_drained = node in await self._drains.drained()
         left = left_on(node, await self._facts(), self._watch)
         answer = {"node": node, "drained": is_drained, **left}
         return web.json_response(answer)

@@ -11,6 +11,7 @@ from lockstep.settings import CoordinatorSettings
 from lockstep.store import Deployment
 from lockstep_services.coordinator.board import Facts, Node, Rules, Wanted
 from lockstep_services.coordinator.desired import DesiredState
+from lockstep_services.coordinator.draining import Drains
 from lockstep_services.coordinator.placement import waiting_for
 
 FULL: Final = 1_000
@@ -25,9 +26,14 @@ class Survey:
     """Of all processors and units."""
 
     def __init__(
-        self, desired: DesiredState, watch: HeartbeatWatch, settings: CoordinatorSettings
+        self,
+        desired: DesiredState,
+        drains: Drains,
+        watch: HeartbeatWatch,
+        settings: CoordinatorSettings,
     ) -> None:
         self._desired = desired
+        self._drains = drains
         self._watch = watch
         self._settings = settings
 
@@ -52,7 +58,7 @@ class Survey:
 
     async def nodes(self) -> list[Node]:
         """The living processors. UnavailableError."""
-        return nodes_of(self.beats, await self._desired.drained())
+        return nodes_of(self.beats, await self._drains.drained())
 
     async def waiting(
         self, one: Deployment, units: Iterable[str], placements: Mapping[str, Sequence[str]]
@@ -78,7 +84,7 @@ class Survey:
         ]
         placements = await self._desired.placements()
         return facts_of(
-            self.beats, wanted, placements, await self._desired.drained(), believed=believed
+            self.beats, wanted, placements, await self._drains.drained(), believed=believed
         )
 
 

@@ -95,7 +95,7 @@ class Watchman:
         just deployed is still finding its place."""
         asked = self._is_asked and knows_silence
         decision = decide(facts, self._survey.rules(may_move=knows_silence, at_once=asked))
-        if not decision and not unready(facts):
+        if knows_silence and not decision and not unready(facts):
             self._uneven_ms, self._is_asked = None, False
         if asked or not decision.levels:
             return decision

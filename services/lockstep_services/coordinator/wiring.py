@@ -10,6 +10,7 @@ from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.coordinator.api import Api, ask_leader
 from lockstep_services.coordinator.app_logs import AppLogs
 from lockstep_services.coordinator.desired import DesiredState, Epoch
+from lockstep_services.coordinator.draining import Drains
 from lockstep_services.coordinator.error_store import ErrorStore
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.handing import HandOvers
@@ -61,7 +62,8 @@ class Coordinator:
             logs,
             Layouts(world.bus, context.offload, context.plans, clock, log),
         )
-        survey = Survey(desired, self._watch, settings)
+        drains = Drains(world.store, epoch, log)
+        survey = Survey(desired, drains, self._watch, settings)
         hand_overs = HandOvers(
             partial(ask_leader, world.bus), context.metrics, log, max_moves=settings.max_moves
         )
@@ -71,7 +73,7 @@ class Coordinator:
         self._forwarder = Forwarder(self._keeper, self._watch)
         self._beating = Beating(context, leading=lambda: self._keeper.held)
         Api(desired, self._watch, survey, self._forwarder, world.bus).add_to(context.router)
-        NodeRoutes(desired, self._watch, survey, self._watchman, self._forwarder).add_to(
+        NodeRoutes(desired, drains, self._watch, survey, self._watchman, self._forwarder).add_to(
             context.router
         )
         restoring = Restoring(desired, self._watch, world.store, clock)

@@ -32,8 +32,7 @@ def drain(
     wait: Annotated[bool, typer.Option(help="Until it carries nothing any more.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Take everything off a processor, without a gap: its leads are handed over, its replicas go to
-    others, and it gets no new ones until `--undo`."""
+    """Take everything off a processor, without a gap; `--undo` lets it take replicas again."""
 
     async def action(client: Client) -> Any:
         url = f"{client.addresses.coordinator}/v1/nodes/{quote(node, safe='')}/drain"
@@ -91,8 +90,7 @@ def rebalance(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Level the processors now: replicas and leads go from loaded ones to idle ones, a few at a
-    time."""
+    """Level the processors now; `--dry-run` shows which replicas and leads would move, and why."""
 
     with asking(context) as suite:
         url = f"{suite.addresses.coordinator}/v1/rebalance"

@@ -69,7 +69,7 @@ def watchman(desired: Desired, clock: VirtualClock) -> Watchman:
     there: Any = desired
     any_lease: Any = SimpleNamespace(held=True)
     return Watchman(
-        there, Survey(there, watch, settings),
+        there, Survey(there, there, watch, settings),
         HandOvers(ask, Metrics(), get_logger(), max_moves=1), any_lease, there, clock, settings,
         Metrics(), get_logger(),
     )  # fmt: skip
