@@ -127,7 +127,11 @@ class Processor:
             self._context.tasks.supervise(f"replica-{key}", runner.run)
 
     async def _reaches_anybody(self) -> bool:
-        return bool(self._watch.alive("coordinator")) or await self._context.world.leases.healthy()
+        if self._watch.alive("coordinator"):
+            return True
+        silent_ms = self._context.clock.monotonic_ms() - self._leases.contact_ms
+        asked_lately = silent_ms < self._context.settings.leader.lease_ttl_ms
+        return asked_lately or await self._context.world.leases.healthy()
 
     async def _let_go(self) -> None:
         """Stops all units where they are: nobody can be told, and what they hold is elsewhere."""
