@@ -11,6 +11,7 @@ from lockstep.cli.commands.status import heading, show_app
 
 REPLICA = {
     "node": "processor-1",
+    "unit": "'Hot'",
     "role": "active",
     "standby": "hot",
     "ready": True,
@@ -23,7 +24,10 @@ REPLICA = {
 
 
 def _status(**changes: Any) -> dict[str, Any]:
+    nodes = changes.get("nodes", ["processor-1"])
     return {
+        "layout": 0,
+        "units": [{"unit": "'Hot'", "group": "main", "partition": 0, "nodes": nodes}],
         "app": "Hot",
         "version": "c04aa7ea64719ba94853f82160db",
         "status": "active",
