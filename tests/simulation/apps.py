@@ -35,6 +35,10 @@ class App:
     write: str | None = None
     """An on-demand query that adds one to what `WRITTEN` stands for in a table."""
 
+    symbols: tuple[str, ...] = SYMBOLS
+    keys: tuple[tuple[str, int], ...] = ()
+    """Of a fleet: the streams that are cut, and which attribute has the key."""
+
     def warm(self) -> App:
         """The same with standbys that restore when they are needed."""
         versions = tuple("@app:ha(standby='warm') " + text for text in self.versions)
@@ -112,6 +116,53 @@ APPS: Final = tuple(
 )
 
 
-def event(rng: random.Random, number: int) -> list[Any]:
+FLEET_SYMBOLS: Final = ("aa", "bb", "cc", "dd", "ee", "ff", "gg", "hh")
+
+
+def _fleet(name: str, *bodies: str, **keys: int) -> App:
+    """Each body also with a line more, which means the same."""
+    versions = tuple(_IN.format(app=name) + body + end for body in bodies for end in ("", "\n"))
+    return App(name, versions, symbols=FLEET_SYMBOLS, keys=tuple(keys.items()))
+
+
+_SUMS: Final = (
+    "define stream Sums (symbol string, n long, total double, place long);\n"
+    "partition with (symbol of In) begin from In select symbol, n, sum(price) as total,"
+    " count() as place insert into Sums; end;\n"
+)
+_WHOLE: Final = (
+    "from Sums#window.length(1000) select symbol, n, count() as place, sum(total) as sums"
+    " insert into Whole;\n"
+)
+FLEETS: Final = (
+    # Two groups cut by different keys, the second fed by the first, and one that is whole.
+    _fleet(
+        "Rekeyed",
+        *(
+            f"{_SUMS}partition with (place of Sums) begin from Sums#window.length({length})"
+            " select place, symbol, n, count() as seen, sum(total) as sums insert into Places;"
+            f" end;\n{_WHOLE}"
+            for length in (3, 5)
+        ),
+        Sums=0, Places=0,
+    ),
+    # Timers in a cut group, in front of a channel and behind one.
+    _fleet(
+        "Timed",
+        *(
+            f"{_SUMS}partition with (symbol of In) begin from In#window.time({span}) select symbol,"
+            " n, sum(price) as total, count() as seen insert all events into Latest;"
+            " from every a=In[price > 50.0] -> b=In[price < 50.0] within 3 sec"
+            " select a.symbol as symbol, a.n as n, b.n as other insert into Falls; end;\n"
+            "partition with (place of Sums) begin from Sums#window.time(700) select place, symbol,"
+            f" n, count() as seen insert all events into Places; end;\n{_WHOLE}"
+            for span in (1500, 900)
+        ),
+        Sums=0, Latest=0, Falls=0, Places=0,
+    ),
+)  # fmt: skip
+
+
+def event(rng: random.Random, number: int, symbols: tuple[str, ...] = SYMBOLS) -> list[Any]:
     """One event; `n` tells it from all others."""
-    return [number, rng.choice(SYMBOLS), float(rng.randrange(0, 100))]
+    return [number, rng.choice(symbols), float(rng.randrange(0, 100))]

@@ -36,6 +36,7 @@ class Break:
     seen_as: frozenset[str]
     patched: Patch = nullcontext
     executor: type[SimExecutor] | None = None
+    of_fleets: bool = False
 
 
 NOTHING: Final = Break("nothing is broken", frozenset())
@@ -155,7 +156,7 @@ async def _keep(*_anything: object) -> int:
     return 0
 
 
-def _put(*there: tuple[str, Any]) -> Patch:
+def put(*there: tuple[str, Any]) -> Patch:
     """Something else under these names."""
 
     def patched() -> AbstractContextManager[Any]:
@@ -175,19 +176,19 @@ BREAKS: Final[dict[str, Break]] = {
     "fencing": Break(
         "the output log takes whatever anybody appends",
         frozenset({"identity", "order", "epoch"}),
-        patched=_put((_APPEND, _append_unchecked), (_MAY_FOLLOW, _always)),
+        patched=put((_APPEND, _append_unchecked), (_MAY_FOLLOW, _always)),
     ),
     "epoch": Break(
         "every leader claims the same epoch",
         frozenset({"epoch"}),
-        patched=_put(
+        patched=put(
             ("tests.simulation.bus.SimOutputLog.tail", _tail_of_no_epoch), (_MAY_FOLLOW, _always)
         ),
     ),
     "generation": Break(
         "neither the output log nor who reads it looks at which state publishes",
         frozenset({"generation"}),
-        patched=_put(
+        patched=put(
             ("lockstep.bus.tails.may_begin", _always),
             (f"{_PROCESSOR}.replica.leading.standing", _recorded),
         ),
@@ -195,17 +196,17 @@ BREAKS: Final[dict[str, Break]] = {
     "write": Break(
         "a repeated on-demand write is applied again",
         frozenset({"write"}),
-        patched=_put(("lockstep.execute.reference.writes.AppliedWrites.take", _apply_again)),
+        patched=put(("lockstep.execute.reference.writes.AppliedWrites.take", _apply_again)),
     ),
     "restore": Break(
         "a restore begins with the present state",
         frozenset({"fold", "other", "missing", "invented"}),
-        patched=_put((f"{_PROCESSOR}.revise.upgrading.UpgradeLoop._states", _present_state)),
+        patched=put((f"{_PROCESSOR}.revise.upgrading.UpgradeLoop._states", _present_state)),
     ),
     "purge": Break(
         "revisions and cursors outlive a purge",
         frozenset({"undeployed", "purge"}),
-        patched=_put(
+        patched=put(
             ("lockstep.store.memory.store.MemoryRevisions.delete", _keep),
             ("lockstep.store.memory.store.MemoryCursors.delete", _keep),
         ),
@@ -213,12 +214,12 @@ BREAKS: Final[dict[str, Break]] = {
     "order": Break(
         "rows of a record are appended the wrong way round",
         frozenset({"order"}),
-        patched=_put((_APPEND, _append_reversed), (_MAY_FOLLOW, _always)),
+        patched=put((_APPEND, _append_reversed), (_MAY_FOLLOW, _always)),
     ),
     "holdback": Break(
         "a replica holds back one slice and forgets the others",
         frozenset({"missing"}),
-        patched=_put((f"{_PROCESSOR}.state.engine.Outbox", _LeakyOutbox)),
+        patched=put((f"{_PROCESSOR}.state.engine.Outbox", _LeakyOutbox)),
     ),
     "clock": Break(
         "the clock follows a record back",
@@ -233,31 +234,31 @@ BREAKS: Final[dict[str, Break]] = {
     "held": Break(
         "revisions are stored without what was held back",
         frozenset({"revision", "missing"}),
-        patched=_put((f"{_PROCESSOR}.revise.revisions.seal", _seal_without_rows)),
+        patched=put((f"{_PROCESSOR}.revise.revisions.seal", _seal_without_rows)),
     ),
     "ack": Break(
         "the receiver hears 'durable' before the log has the record",
         frozenset({"input"}),
-        patched=_put(("tests.simulation.bus.SimInputLog.append_encoded", _append_and_hope)),
+        patched=put(("tests.simulation.bus.SimInputLog.append_encoded", _append_and_hope)),
     ),
     "dedup": Break(
         "the log does not look at ids",
         frozenset({"input"}),
-        patched=_put(("tests.simulation.carrier.RecordedLog.append", _store_without_id)),
+        patched=put(("tests.simulation.carrier.RecordedLog.append", _store_without_id)),
     ),
     "trim": Break(
         "the input log is cut at its end instead of the oldest revision",
         frozenset({"trim"}),
-        patched=_put(("tests.simulation.bus.SimInputLog.trim", _trim_everything)),
+        patched=put(("tests.simulation.bus.SimInputLog.trim", _trim_everything)),
     ),
     "lease": Break(
         "whoever asks for a lease takes it from whoever holds it",
         frozenset({"lease"}),
-        patched=_put(("lockstep.leader.memory.leases.LeaseTable.may_replace", _always)),
+        patched=put(("lockstep.leader.memory.leases.LeaseTable.may_replace", _always)),
     ),
     "cursor": Break(
         "the database moves a cursor from wherever it is",
         frozenset({"database"}),
-        patched=_put(("tests.simulation.database.Database.may_move", _always)),
+        patched=put(("tests.simulation.database.Database.may_move", _always)),
     ),
 }

@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from lockstep.bus.subjects import input_subject, output_subject
 from lockstep.control import log_of
@@ -27,6 +27,7 @@ from lockstep.store import Revision
 from lockstep_services.processor.replica.origin import is_begun
 from lockstep_services.processor.state.envelope import unseal
 from tests.simulation.apps import WRITTEN
+from tests.simulation.carrier import RecordedLog
 from tests.simulation.cluster import Cluster, Life
 from tests.simulation.executor import Fold, Folds
 from tests.simulation.node import base_settings
@@ -35,6 +36,15 @@ from tests.simulation.store import Taken
 
 SHOWN: Final = 3
 REPLAYED_REVISIONS: Final = 5
+
+
+class HasOutput(Protocol):
+    """Of whose output log a checker looks at everything that it ever took."""
+
+    @property
+    def output(self) -> RecordedLog:
+        """The log."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -98,13 +108,13 @@ def _of_a_life(life: Life) -> Iterator[Violation]:
     yield from generations(life)
 
 
-def published(life: Life) -> Iterator[tuple[int, str, OutputRecord | ClaimRecord]]:
+def published(life: HasOutput) -> Iterator[tuple[int, str, OutputRecord | ClaimRecord]]:
     """(time, writer, record) of the output log, from its beginning."""
     for one in life.output.history:
         yield one.at_ms, one.writer, one.output
 
 
-def published_rows(life: Life) -> list[OutputRow]:
+def published_rows(life: HasOutput) -> list[OutputRow]:
     """All rows."""
     return [
         row
@@ -114,7 +124,7 @@ def published_rows(life: Life) -> list[OutputRow]:
     ]
 
 
-def identities(life: Life) -> Iterator[Violation]:
+def identities(life: HasOutput) -> Iterator[Violation]:
     """Each output identity once, and in order."""
     rows = published_rows(life)
     counts = Counter(row.id for row in rows)
@@ -152,7 +162,7 @@ def put_aside(cluster: Cluster) -> Iterator[Violation]:
         yield Violation("missing", "events were put aside as dead letters")
 
 
-def epochs(life: Life) -> Iterator[Violation]:
+def epochs(life: HasOutput) -> Iterator[Violation]:
     """One publisher per epoch; nobody appends behind a later claim."""
     holders: dict[int, str] = {}
     latest, generation = 0, None
@@ -174,7 +184,7 @@ def epochs(life: Life) -> Iterator[Violation]:
             return
 
 
-def generations(life: Life) -> Iterator[Violation]:
+def generations(life: HasOutput) -> Iterator[Violation]:
     """The app goes over to later states alone, each at one position: rows before it are of those
     before, rows behind it are its own."""
     latest: Generation | None = None
@@ -366,9 +376,14 @@ def presenter(cluster: Cluster, reference: Reference) -> Iterator[Violation]:
         yield Violation("presenter", f"shows {shown} as the newest row instead of {wanted[-1]}")
 
 
-def gone(cluster: Cluster, published: Sequence[int], *, purged: bool) -> Iterator[Violation]:
+def published_of(cluster: Cluster) -> list[int]:
+    """How many records each output log ever took."""
+    return [len(life.output.history) for life in cluster.lives]
+
+
+def gone(cluster: Cluster, *, is_silent: bool, purged: bool) -> Iterator[Violation]:
     """Of an undeployed app nothing is left that does anything; of a purged one, nothing."""
-    if [len(life.output.history) for life in cluster.lives][: len(published)] != list(published):
+    if not is_silent:
         yield Violation("undeployed", "something is published though it is undeployed")
     for name, node in cluster.nodes.items():
         parts: Any = node.parts
@@ -404,7 +419,7 @@ def may_trim(cluster: Cluster, subject: str, up_to: Position) -> str | None:
     if subject == input_subject(log):
         revisions = [r for r, _ in shelf.revisions.values()]
         kept = [r for r in revisions if r.verified and r.group == log.key[1]]
-        oldest = min((r.position for r in kept if not _is_surplus(r, kept)), default=0)
+        oldest = min((r.position for r in kept if not is_surplus(r, kept)), default=0)
         if up_to > oldest:
             return f"the input log is cut at {up_to}; the oldest counting revision is at {oldest}"
     elif subject == output_subject(log):
@@ -417,7 +432,7 @@ def may_trim(cluster: Cluster, subject: str, up_to: Position) -> str | None:
     return None
 
 
-def _is_surplus(one: Revision, kept: Sequence[Revision]) -> bool:
+def is_surplus(one: Revision, kept: Sequence[Revision]) -> bool:
     """Stored late, by who had stood still: there are as many later ones of its state as are to be
     kept, and with the next one it goes."""
     newer = [r for r in kept if r.life == one.life and r.position > one.position]
@@ -455,4 +470,4 @@ def _shown(output_id: OutputId) -> str:
     return f"{output_id.position}.{output_id.ordinal}"
 
 
-__all__ = ["Violation", "check_all", "gone", "is_settled", "may_trim"]
+__all__ = ["Violation", "check_all", "gone", "is_settled", "may_trim", "published_of"]

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from lockstep.events import LockstepError
-from tests.simulation.apps import STREAM, event
+from tests.simulation.apps import STREAM, SYMBOLS, event
 from tests.simulation.bus import SimBus
 from tests.simulation.door import SimDoor, call
 from tests.simulation.loop import Host, HostClock
@@ -46,6 +46,7 @@ class Client:
     doors: Doors
     bus: SimBus
     first_number: int
+    symbols: tuple[str, ...] = SYMBOLS
     sent: list[Sent] = field(default_factory=list)
     preferred: int = 0
 
@@ -63,7 +64,7 @@ class Client:
             number += count
             message = Sent(f"{self.name}-{numbers[0]}", numbers)
             self.sent.append(message)
-            rows = [event(self.random, n) for n in numbers]
+            rows = [event(self.random, n, self.symbols) for n in numbers]
             await self._send(message, rows)
             await self.clock.sleep_ms(round(self.random.uniform(0.3, 1.7) * every_ms))
 

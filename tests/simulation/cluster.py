@@ -55,6 +55,7 @@ class Cluster:
         self.scenario, self.story, self.loop = scenario, story, loop
         self.app = scenario.app.name
         self.deployed = 0
+        self.parallel = scenario.parallel or None
         self.network = Network(loop, random.Random(f"network {scenario.seed}"))
         self.network.stall_share = scenario.stall_share
         aside = Network(
@@ -224,7 +225,7 @@ class Cluster:
         return Client(
             host.name, mode, self.app, self.network, self.clock,
             random.Random(f"{host.name} {self.scenario.seed}"),
-            self._receivers, bus, (number + 1) * NUMBERS_A_CLIENT,
+            self._receivers, bus, (number + 1) * NUMBERS_A_CLIENT, self.scenario.app.symbols,
         )  # fmt: skip
 
     def _receivers(self) -> list[tuple[Host, SimDoor]]:

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from lockstep.events import LockstepError
+from lockstep.store import Revision
 from tests.simulation.cluster import Cluster
 from tests.simulation.leases import LEASES
 from tests.simulation.scenario import SERVERS, Fault
@@ -169,11 +170,16 @@ async def _rotten_revision(cluster: Cluster, _fault: Fault) -> None:
         if revision.verified
     )  # fmt: skip
     stamps = {shelf.revisions[key][0].life for _, key in counting}
-    if len(counting) > 1 and len(stamps) == 1:
+    places = [_place(shelf.revisions[key][0]) for _, key in counting]
+    if places and places.count(places[-1]) > 1 and len(stamps) == 1:
         key = counting[-1][1]
         revision, state = shelf.revisions[key]
         shelf.revisions[key] = (revision, state[: len(state) // 2])
         cluster.around.store.archive.taken[key].unusable_ms = cluster.loop.now_ms
+
+
+def _place(revision: Revision) -> tuple[str, int]:
+    return revision.group, revision.partition
 
 
 async def _redeliver(cluster: Cluster, _fault: Fault) -> None:
@@ -234,6 +240,15 @@ async def _deploy(cluster: Cluster, _fault: Fault) -> None:
         await cluster.people.deploy(versions[cluster.deployed])
 
 
+async def _rescale(cluster: Cluster, fault: Fault) -> None:
+    """Into another number of partitions, sometimes with the next text as well."""
+    cluster.parallel = int(fault.target)
+    versions = cluster.scenario.app.versions
+    if fault.detail == "next" and cluster.deployed + 1 < len(versions):
+        cluster.deployed += 1
+    await cluster.people.deploy(versions[cluster.deployed])
+
+
 _KINDS: Final[dict[str, Befall]] = {
     "crash": _crash, "pause": _pause, "restart": _restart, "slow": _slow, "skew": _skew,
     "cut": _cut, "cut_to": _cut, "cut_back": _cut, "lossy": _lossy,
@@ -243,4 +258,5 @@ _KINDS: Final[dict[str, Befall]] = {
     "redeliver": _redeliver, "crash_all": _crash_all, "handover": _handover,
     "snapshot": _snapshot, "deploy": _deploy, "restore": _restore, "write": _write,
     "hang_up": _hang_up, "redeploy": _redeploy, "purge": _redeploy,
+    "rescale": _rescale,
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -28,7 +28,10 @@ class People:
 
     async def deploy(self, text: str) -> None:
         """Tries until it is accepted."""
-        body = msgspec.json.encode({"text": text})
+        wish: dict[str, Any] = {"text": text}
+        if self._cluster.parallel is not None:
+            wish["parallel"] = self._cluster.parallel
+        body = msgspec.json.encode(wish)
         while True:
             try:
                 reply = await self.ask_coordinators("PUT", "/v1/apps", body)

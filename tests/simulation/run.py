@@ -12,12 +12,14 @@ from functools import partial
 from typing import Final
 
 from tests.simulation.breaks import BREAKS, NOTHING, Break
-from tests.simulation.scenario import draw
+from tests.simulation.fleet_breaks import FLEET_BREAKS
+from tests.simulation.scenario import draw, draw_fleet, scenario_of
 from tests.simulation.shrink import shrunk, told
 from tests.simulation.simulation import Outcome, simulate
 
 TOLD_SEEDS: Final = 3
 SEEDS_A_SHARE: Final = 10
+ALL_BREAKS: Final = BREAKS | FLEET_BREAKS
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,15 @@ class Run:
 
     def outcome(self, seed: int) -> Outcome:
         """The seed's simulation."""
-        return simulate(draw(seed), self.substitution)
+        broken = self.substitution
+        if broken is NOTHING:
+            return simulate(scenario_of(seed))
+        return simulate((draw_fleet if broken.of_fleets else draw)(seed), broken)
 
     @property
     def substitution(self) -> Break:
         """What is broken on purpose."""
-        return BREAKS.get(self.broken, NOTHING)
+        return ALL_BREAKS.get(self.broken, NOTHING)
 
 
 def run_share(seeds: Sequence[int], run: Run) -> Share:
@@ -102,7 +107,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="replays one seed and tells its story")
     parser.add_argument("--whole", action="store_true", help="with all its faults")
     parser.add_argument("--workers", type=int, default=2, help="processes")
-    parser.add_argument("--break", dest="broken", default="", choices=["", *BREAKS],
+    parser.add_argument("--break", dest="broken", default="", choices=["", *ALL_BREAKS],
                         help="breaks an invariant on purpose: the seeds have to fail")  # fmt: skip
     given = parser.parse_args()
     run = Run(given.broken)

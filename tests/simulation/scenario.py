@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tests.simulation.apps import APPS, App
+from tests.simulation.apps import APPS, FLEETS, App
 
 FIRST_FAULT_MS: Final = 1_500
 LAST_FAULT_MS: Final = 9_000
@@ -14,6 +14,11 @@ LOAD_UNTIL_MS: Final = 10_000
 STORM_SHARE: Final = 0.5
 STORM_MS: Final = 900
 WARM_SHARE: Final = 0.15
+FLEET_SHARE: Final = 0.2
+FLEET_STALLS: Final = 0.05
+"""Many units share a connection, and a message that stalls holds up all behind it."""
+
+PARALLEL: Final = (2, 3, 4)
 DURATIONS_MS: Final = (150, 300, 800, 1_200, 1_500, 2_500, 4_000)
 SERVERS: Final = ("bus", "leases", "store", "database")
 MODES: Final = ("any", "failover", "all", "bus")
@@ -49,6 +54,38 @@ class Scenario:
     faults: tuple[Fault, ...]
     farewell: str = ""
     """What becomes of the app at the very end: `undeploy`, `purge` or nothing."""
+
+    parallel: int = 0
+    """Into how many partitions the app is cut; 0: it is no fleet."""
+
+
+def scenario_of(seed: int) -> Scenario:
+    """What a seed means: a fleet for some, for the others one app in one place."""
+    share = random.Random(f"kind {seed}").random()
+    return draw_fleet(seed) if share < FLEET_SHARE else draw(seed)
+
+
+def draw_fleet(seed: int) -> Scenario:
+    """The scenario of a seed with an app that is cut, and other cuts of it meanwhile."""
+    scenario = draw_faults(seed)
+    rng = random.Random(f"fleet {seed}")
+    app = rng.choice(FLEETS)
+    found = list(scenario.faults)
+    for _ in range(rng.choice((0, 1, 1, 2, 3))):
+        at_ms = rng.randrange(FIRST_FAULT_MS, LAST_FAULT_MS)
+        if rng.random() < STORM_SHARE:
+            at_ms = rng.choice(scenario.faults).at_ms + rng.randrange(-STORM_MS, STORM_MS)
+        at_ms = min(max(at_ms, FIRST_FAULT_MS), LAST_FAULT_MS)
+        text = rng.choice(("same", "same", "next"))
+        found.append(Fault(at_ms, "rescale", str(rng.choice((1, *PARALLEL))), 0, text))
+    return replace(
+        scenario,
+        app=app.warm() if scenario.app.is_warm else app,
+        faults=tuple(sorted([*found, *_wrong_deaths(rng, scenario)])),
+        farewell=rng.choice(("", "", "undeploy", "purge")),
+        parallel=rng.choice(PARALLEL),
+        stall_share=scenario.stall_share * FLEET_STALLS,
+    )
 
 
 def draw(seed: int) -> Scenario:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from tests.simulation import checkers, fleets
 from tests.simulation.breaks import NOTHING, Break
-from tests.simulation.checkers import Violation, check_all, gone, is_settled, may_trim
+from tests.simulation.checkers import Violation
 from tests.simulation.cluster import Cluster
 from tests.simulation.door import forget_doors
 from tests.simulation.executor import reading_once
@@ -59,7 +60,8 @@ def simulate(scenario: Scenario, broken: Break = NOTHING) -> Outcome:
 
 async def _run(scenario: Scenario, story: Story, broken: Break) -> Outcome:
     cluster = Cluster(scenario, story, broken)
-    cluster.around.carrier.may_trim = partial(may_trim, cluster)
+    judge = fleets if scenario.parallel else checkers
+    cluster.around.carrier.may_trim = partial(judge.may_trim, cluster)
     stuck: list[Violation] = []
     await cluster.boot()
     load = cluster.load()
@@ -75,26 +77,29 @@ async def _run(scenario: Scenario, story: Story, broken: Break) -> Outcome:
     await cluster.heal()
     story.tell("operator", "everything is healed")
     deadline_ms = story.loop.now_ms + SETTLE_LIMIT_MS
-    while not is_settled(cluster) and story.loop.now_ms < deadline_ms:
+    while not judge.is_settled(cluster) and story.loop.now_ms < deadline_ms:
         await cluster.sleep_ms(SETTLE_EVERY_MS)
     minding.cancel()
     story.tell("operator", "the end")
-    found = (*stuck, *check_all(cluster))
+    found = (*stuck, *judge.check_all(cluster))
     if scenario.farewell and not found:
         found = tuple(await _say_farewell(cluster))
     return Outcome(
         scenario, found, tuple(story.moments), len(scenario.faults), story.loop.now_ms,
-        len(cluster.input.history), len(cluster.output.history),
+        len(cluster.input.history), sum(judge.published_of(cluster)),
     )  # fmt: skip
 
 
 async def _say_farewell(cluster: Cluster) -> list[Violation]:
     """The app is undeployed for good: nothing is published any more, nobody carries it."""
+    judge = fleets if cluster.scenario.parallel else checkers
     await cluster.people.undeploy(purge=cluster.scenario.farewell == "purge")
     await cluster.sleep_ms(LET_GO_MS)
-    published = [len(life.output.history) for life in cluster.lives]
+    published = judge.published_of(cluster)
     await cluster.sleep_ms(SILENCE_MS)
-    return [*gone(cluster, published, purged=cluster.scenario.farewell == "purge")]
+    silent = judge.published_of(cluster)[: len(published)] == published
+    purged = cluster.scenario.farewell == "purge"
+    return [*checkers.gone(cluster, is_silent=silent, purged=purged)]
 
 
 def _throw_away(loop: VirtualLoop) -> None:

@@ -70,10 +70,10 @@ FOUND_ONCE = {
 }
 
 _STORY = """
-from tests.simulation.scenario import draw
+from tests.simulation.scenario import draw, draw_fleet
 from tests.simulation.simulation import simulate
-for seed in (11, 18):
-    print(*simulate(draw(seed)).story, sep="\\n")
+for scenario in (draw(11), draw(18), draw_fleet(2)):
+    print(*simulate(scenario).story, sep="\\n")
 """
 
 

@@ -17,6 +17,7 @@ from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
 from lockstep_services.processor.fold.slicing import SliceSize, gather_ms
+from lockstep_services.processor.replica.lasting import last_revision
 from lockstep_services.processor.replica.leading import Lead, Published, Reach
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
@@ -105,6 +106,9 @@ class FoldLoop:
     async def step(self) -> None:
         """One slice, or one tick that is due, or a wait for either."""
         position = self._running.engine.position
+        if self._behind != position and await self._is_the_end(position):
+            self._reach.has_ended = True
+            return
         if not self._ahead or self._behind != position:
             self._ahead, self._behind = await self._next(position), position
         async with self._busy:
@@ -163,6 +167,19 @@ class FoldLoop:
         finally:
             reading.cancel()
             waiting.cancel()
+
+    async def _is_the_end(self, position: Position) -> bool:
+        """Whether a state that was restored is the one with which its layout has ended."""
+        deployment = self._running.wanted.view.deployment
+        if position <= deployment.origin.position:
+            return False
+        found = await self._site.input.read_encoded(
+            position - 1, max_records=1, max_bytes=self._settings.slice_max_bytes, wait_ms=0
+        )
+        if found and found[0].position == position:
+            return found[0].layout > deployment.layout
+        # The record that would say so is gone: the units of the next layout go on, if there is one.
+        return await last_revision(self._site.world.store.revisions, self._site.name) is not None
 
     async def _read(self, log: InputLog, position: Position) -> Sequence[EncodedEntry]:
         entries = await log.read_encoded(

@@ -12,8 +12,8 @@ from typing import Final
 
 from lockstep.events import UnavailableError
 from lockstep_services.processor.publish.publishing import Publishing
+from lockstep_services.processor.replica.lasting import end_key, last_revision
 from lockstep_services.processor.replica.replica import Replica
-from lockstep_services.processor.revise.lasting import end_key, last_revision
 from lockstep_services.processor.revise.revisions import RevisionLoop
 
 LOOK_EVERY_MS: Final = 50

@@ -16,8 +16,8 @@ from lockstep.fleet.splitting import split_snapshot
 from lockstep.fleet.units import Unit
 from lockstep.frame import Offload
 from lockstep.operators.errors import SnapshotError
+from lockstep_services.processor.replica.lasting import last_revision
 from lockstep_services.processor.replica.site import Surroundings
-from lockstep_services.processor.revise.lasting import last_revision
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import Contents, unseal
 

@@ -16,12 +16,12 @@ from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators.state import Bytes, Pieces, Sink
 from lockstep.plan import AppPlan, Plans
 from lockstep.store import Revision, Stale, revision_id
+from lockstep_services.processor.replica.lasting import last_revision
 from lockstep_services.processor.replica.leading import Lead, Reach
 from lockstep_services.processor.replica.origin import forgettable
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import MakeOffload, Site
 from lockstep_services.processor.replica.standby import HOT, takers
-from lockstep_services.processor.revise.lasting import last_revision
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import Contents, seal, unseal
 
@@ -166,7 +166,9 @@ class RevisionLoop:
             # A later state is about to begin: until it has, those of this one are not to spare.
             return
         await self._revisions.purge(*where, keep=self._settings.revisions_to_keep)
+        # The record at which a revision stands is kept: it may be the end of a layout.
         up_to = min([await self._forgettable(one) for one in self._running.wanted.view.together])
+        up_to -= 1
         if up_to > 0:
             await self._site.input.trim(up_to)
 

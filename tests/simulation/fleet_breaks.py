@@ -1,0 +1,67 @@
+"""What `breaks.py` does, for fleets: each breaks an invariant of units on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from lockstep.control import AppView
+from lockstep.events import Position
+from lockstep.events.codec import EncodedEntry
+from lockstep.plan.fleet import KEY_GROUPS
+from lockstep_services.processor.fold.folding import FoldLoop
+from lockstep_services.processor.replica.site import Surroundings
+from lockstep_services.processor.revise import inheriting
+from lockstep_services.processor.state.envelope import Contents
+from tests.simulation.breaks import Break, put
+
+Ended = tuple[Position, list[tuple[AppView, Contents]]]
+
+_ended = inheriting._ended
+_to_the_end = FoldLoop._to_the_end
+
+
+async def _all_but_one(around: Surroundings, former: Sequence[AppView]) -> Ended:
+    position, found = await _ended(around, former)
+    return position, found[1:] if len(found) > 1 else found
+
+
+def _beyond_the_end(self: FoldLoop, entries: Sequence[EncodedEntry]) -> Sequence[EncodedEntry]:
+    _to_the_end(self, entries)
+    return entries
+
+
+def _whatever_is_there(self: FoldLoop) -> Sequence[EncodedEntry]:
+    return self._ahead
+
+
+def _every_key_group(_unit: Any) -> range:
+    return range(KEY_GROUPS)
+
+
+FLEET_BREAKS: Final[dict[str, Break]] = {
+    "key-groups": Break(
+        "a unit folds the keys of all key groups",
+        frozenset({"place"}),
+        patched=put(("lockstep.fleet.units.Unit.key_groups", property(_every_key_group))),
+        of_fleets=True,
+    ),
+    "layout-end": Break(
+        "a unit folds on behind the end of its layout",
+        frozenset({"layout"}),
+        patched=put((f"{FoldLoop.__module__}.FoldLoop._to_the_end", _beyond_the_end)),
+        of_fleets=True,
+    ),
+    "marks": Break(
+        "a unit does not wait until the units before it have settled",
+        frozenset({"missing", "other"}),
+        patched=put((f"{FoldLoop.__module__}.FoldLoop._complete", _whatever_is_there)),
+        of_fleets=True,
+    ),
+    "inheritance": Break(
+        "a unit of a new layout begins without the last revision of a former one",
+        frozenset({"missing", "other"}),
+        patched=put((f"{inheriting.__name__}._ended", _all_but_one)),
+        of_fleets=True,
+    ),
+}

@@ -1,0 +1,301 @@
+"""The checkers of fleets: all units together do what one node does, and each is an app of its own.
+
+A row stands at the position of the input log that it came of, in the log of the unit whose key it
+bears, and of the layout that the position belongs to.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+from zlib import crc32
+
+from lockstep.bus import LogName, input_subject, output_subject
+from lockstep.control import group_and_layout, log_of, unit_key
+from lockstep.control.units import group_in, place_of, places_of
+from lockstep.events import OutputRow, Position, TickRecord
+from lockstep.plan.fleet import FleetPlan, fleet_of
+from lockstep.store import Deployment
+from lockstep_services.processor.replica.lasting import end_key
+from tests.simulation import checkers
+from tests.simulation.carrier import RecordedLog
+from tests.simulation.checkers import SHOWN, Violation
+from tests.simulation.cluster import Cluster
+from tests.simulation.executor import Folds, SimExecutor, planned
+
+KEY_GROUPS: Final = 128
+FOREVER: Final = 1 << 62
+
+
+@functools.cache
+def cut_of(text: str, parallel: int) -> FleetPlan:
+    """How a text is cut."""
+    return fleet_of(planned(text), parallel or None)
+
+
+@dataclass(frozen=True)
+class UnitLog:
+    """The output log of a unit, with everything that it ever took."""
+
+    name: LogName
+    output: RecordedLog
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """(group, partition, layout)."""
+        group, layout = group_and_layout(self.name.group)
+        return group, self.name.partition, layout
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A layout folds the positions behind `begin`, up to `end`."""
+
+    deployment: Deployment
+    begin: Position
+    end: Position
+
+    @property
+    def fleet(self) -> FleetPlan:
+        """Its groups."""
+        return cut_of(self.deployment.text, self.deployment.parallel)
+
+    @property
+    def meaning(self) -> str:
+        """What the text says, however it is laid out."""
+        return self.deployment.text.strip()
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A row, and in whose log it stands."""
+
+    row: OutputRow
+    log: UnitLog
+
+
+def unit_logs(cluster: Cluster) -> list[UnitLog]:
+    """All that there are."""
+    carrier = cluster.around.carrier
+    names = {one for one in carrier.names_of(cluster.app) if group_and_layout(one.group)[1]}
+    return [UnitLog(one, carrier.recorded(output_subject(one))) for one in sorted(names)]
+
+
+def layouts(cluster: Cluster) -> dict[int, Layout]:
+    """Those that the input log tells of, and the first one, by number."""
+    begins: dict[int, Position] = {}
+    for entry in cluster.input.encoded():
+        record = entry.record()
+        if isinstance(record, TickRecord) and record.layout:
+            begins.setdefault(record.layout, entry.position)
+    deployments: dict[int, Deployment] = {}
+    for one in cluster.around.store.archive.deployments.values():
+        deployments.setdefault(one.layout, one)
+    found: dict[int, Layout] = {}
+    for number, deployment in sorted(deployments.items()):
+        begin = begins.get(number, 0 if number == min(deployments) else FOREVER)
+        later = [at for other, at in begins.items() if other > number]
+        found[number] = Layout(deployment, begin, min(later, default=FOREVER))
+    return found
+
+
+def is_settled(cluster: Cluster) -> bool:
+    """Everything that was sent is folded by all units of the present layout; no other is there."""
+    if cluster.around.carrier.log("ingress.>").entries:
+        return False
+    wanted = cluster.around.store.shelf.deployments.get(cluster.app)
+    if wanted is None or not wanted.layout:
+        return False
+    places = places_of(cut_of(wanted.text, wanted.parallel))
+    names = [replace(log_of(wanted), group=group_in(wanted.layout, g), partition=p)
+             for g, p in places]  # fmt: skip
+    keys = {unit_key(one) for one in names}
+    placements = {
+        key: nodes for key, nodes in cluster.around.store.shelf.placements.items()
+        if place_of(key).app == cluster.app and nodes
+    }  # fmt: skip
+    if set(placements) != keys or not _carried_to_the_end(cluster, placements):
+        return False
+    return not [*same_as_one(cluster), *checkers.left_over(cluster)]
+
+
+def _carried_to_the_end(cluster: Cluster, placements: dict[str, Any]) -> bool:
+    is_warm, last = cluster.scenario.app.is_warm, cluster.input.last
+    for name, node in cluster.nodes.items():
+        if not name.startswith("processor"):
+            continue
+        if not node.lives:
+            return False
+        parts: Any = node.parts
+        found = {
+            unit_key(LogName(one.app, one.group, one.partition)): one for one in parts._statuses()
+        }
+        if set(found) != {key for key, nodes in placements.items() if name in nodes}:
+            return False
+        for one in found.values():
+            if one.position != last and not (is_warm and one.role != "active"):
+                return False
+    return True
+
+
+def check_all(cluster: Cluster) -> list[Violation]:
+    """Every violation; the first few of each kind."""
+    logs = unit_logs(cluster)
+    found = [
+        *(_of(log, one) for log in logs for one in _of_a_log(log)),
+        *places(cluster, logs),
+        *same_as_one(cluster),
+        *checkers.put_aside(cluster),
+        *checkers.robbed(cluster),
+        *checkers.acknowledged(cluster, cluster.lives),
+        *checkers.left_over(cluster),
+        *(Violation("trim", fault) for fault in cluster.around.carrier.trim_faults[:SHOWN]),
+        *(Violation("surprise", str(one)) for one in cluster.story.surprises[:SHOWN]),
+    ]
+    if not is_settled(cluster):
+        found.append(Violation("liveness", "the units do not come to rest"))
+    return found
+
+
+def _of_a_log(log: UnitLog) -> Iterator[Violation]:
+    yield from checkers.identities(log)
+    yield from checkers.epochs(log)
+    yield from checkers.generations(log)
+
+
+def _of(log: UnitLog, one: Violation) -> Violation:
+    group, partition, layout = log.place
+    return Violation(one.invariant, f"{group}/{partition} of layout {layout}: {one.what}")
+
+
+def places(cluster: Cluster, logs: list[UnitLog]) -> Iterator[Violation]:
+    """A row stands in a log of the layout whose position it is of, and of the unit whose key."""
+    found = layouts(cluster)
+    keys = dict(cluster.scenario.app.keys)
+    for log in logs:
+        group, partition, number = log.place
+        layout = found[number]
+        count = layout.fleet.group(group).partitions
+        shown: set[str] = set()
+        for row in checkers.published_rows(log):
+            at = row.id.position
+            if not layout.begin < at <= layout.end and "layout" not in shown:
+                shown.add("layout")
+                yield _of(log, Violation(
+                    "layout", f"{row} is not behind {layout.begin} and up to {layout.end}"
+                ))  # fmt: skip
+            key = row.data[keys[row.stream]] if row.stream in keys else None
+            if key is not None and owner(key, count) != partition and "place" not in shown:
+                shown.add("place")
+                yield _of(log, Violation("place", f"{row} is of {owner(key, count)}'s key group"))
+
+
+def owner(key: Any, count: int) -> int:
+    """Which of so many partitions has a key."""
+    group = crc32(str(key).encode()) % KEY_GROUPS
+    return next(p for p in range(count) if group < (p + 1) * KEY_GROUPS // count)
+
+
+def same_as_one(cluster: Cluster) -> Iterator[Violation]:
+    """All units together publish what one node makes of the input log, up to where another text
+    begins: the rows of each position and, of each key, their order. Of a stream between groups, as
+    far as the present cut has such groups."""
+    there_are = sorted(layouts(cluster).values(), key=lambda one: one.begin)
+    meaning = there_are[0].meaning
+    end = min([one.begin for one in there_are if one.meaning != meaning], default=FOREVER)
+    keys = dict(cluster.scenario.app.keys)
+    wanted: dict[tuple[str, Any], list[OutputRow]] = defaultdict(list)
+    for row in _single(cluster, there_are[0].deployment.text):
+        layout = next(one for one in there_are if one.begin < row.id.position <= one.end)
+        if row.id.position <= end and _is_out(layout.fleet, row.stream):
+            wanted[row.stream, _key(row, keys)].append(row)
+    found: dict[tuple[str, Any], list[OutputRow]] = defaultdict(list)
+    for log in unit_logs(cluster):
+        for row in checkers.published_rows(log):
+            if row.id.position <= end:
+                found[row.stream, _key(row, keys)].append(row)
+    for which in sorted({*wanted, *found}, key=str):
+        rows = sorted(found[which], key=lambda row: row.id)
+        yield from _compared(which, list(map(_told, rows)), list(map(_told, wanted[which])))
+
+
+def _compared(which: tuple[str, Any], found: list[Any], wanted: list[Any]) -> Iterator[Violation]:
+    if found == wanted:
+        return
+    there, due = Counter(found), Counter(wanted)
+    for one in list((due - there).elements())[:1]:
+        yield Violation("missing", f"{which}: {one}")
+    for one in list((there - due).elements())[:1]:
+        yield Violation("other", f"{which}: {one}")
+    if there == due:
+        at = next(i for i, pair in enumerate(zip(found, wanted, strict=True)) if len({*pair}) > 1)
+        yield Violation("order", f"{which}: {found[at]} instead of {wanted[at]}")
+
+
+def _told(row: OutputRow) -> tuple[Any, ...]:
+    """All but where among the rows of its position, which unit's numbering is."""
+    return row.id.position, row.timestamp_ms, row.data, row.operation
+
+
+def _key(row: OutputRow, keys: dict[str, int]) -> Any:
+    return row.data[keys[row.stream]] if row.stream in keys else None
+
+
+def _is_out(fleet: FleetPlan, stream: str) -> bool:
+    return stream in fleet.app.exported or any(stream in one.channels for one in fleet.groups)
+
+
+_ONE_NODE: Final[WeakKeyDictionary[Cluster, tuple[SimExecutor, list[OutputRow]]]] = (
+    WeakKeyDictionary()
+)
+
+
+def _single(cluster: Cluster, text: str) -> list[OutputRow]:
+    """What one node makes of everything that the input log ever took: streams between groups too.
+
+    It goes on where it stood when it was asked last.
+    """
+    whole = text.replace("define stream Sums", "@channel define stream Sums")
+    fresh = SimExecutor(Folds(), "reference", whole), list[OutputRow]()
+    executor, rows = _ONE_NODE.setdefault(cluster, fresh)
+    for entry in cluster.input.encoded(executor.position):
+        rows += executor.run_encoded([entry]).rows
+    return rows
+
+
+def published_of(cluster: Cluster) -> list[int]:
+    """How many records each output log ever took."""
+    return [len(log.output.history) for log in unit_logs(cluster)]
+
+
+def may_trim(cluster: Cluster, subject: str, up_to: Position) -> str | None:
+    """None, or which unit still needs what is to go: the present layout's and, until those have
+    counting revisions, the former one's."""
+    deployed = cluster.around.store.shelf.deployments.get(cluster.app)
+    if deployed is None or not deployed.layout or subject != input_subject(log_of(deployed)):
+        return None
+    wanted = [(deployed.layout, deployed.text, deployed.parallel)]
+    for layout, text, parallel in wanted:
+        for group, partition in places_of(cut_of(text, parallel)):
+            name = replace(log_of(deployed), group=group_in(layout, group), partition=partition)
+            needed = _needed(cluster, name)
+            if needed is None and deployed.former is not None and layout == deployed.layout:
+                former = deployed.former
+                wanted.append((former.layout, former.text, former.parallel))
+            elif up_to > (needed or 0):
+                return f"the input log is cut at {up_to}; {name} needs it from {needed}"
+    return None
+
+
+def _needed(cluster: Cluster, name: LogName) -> Position | None:
+    """Behind which position a unit that begins again folds; None without a counting revision."""
+    revisions = [r for r, _ in cluster.around.store.shelf.revisions.values() if r.verified]
+    place = name.key[1:]
+    ended = [r.position for r in revisions if (r.group, r.partition) == end_key(name)[1:]]
+    kept = [r for r in revisions if (r.group, r.partition) == place]
+    counting = [r.position for r in kept if not checkers.is_surplus(r, kept)]
+    return max(ended, default=None) or min(counting, default=None)

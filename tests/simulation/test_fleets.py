@@ -1,0 +1,49 @@
+"""Fleets in the simulation: they hold, and what is broken in them on purpose is seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.fleet_breaks import FLEET_BREAKS
+from tests.simulation.scenario import FLEET_SHARE, draw, draw_fleet, scenario_of
+from tests.simulation.simulation import simulate
+
+SMOKE_SEEDS = (2, 5, 13, 19)
+BREAK_SEEDS = range(20)
+FOUND_ONCE = {"units that began again at the end of their layout folded on": 4}
+
+
+@pytest.mark.parametrize("seed", SMOKE_SEEDS)
+def test_every_invariant_of_a_fleet_holds_under_faults(seed: int) -> None:
+    """A few seeds: groups, channels and other cuts of the app meanwhile."""
+    assert not simulate(draw_fleet(seed)).violations
+
+
+@pytest.mark.parametrize("seed", FOUND_ONCE.values(), ids=FOUND_ONCE)
+def test_what_was_found_in_fleets_stays_mended(seed: int) -> None:
+    """Seeds with which the services broke an invariant."""
+    assert not simulate(draw_fleet(seed)).violations
+
+
+@pytest.mark.parametrize("name", FLEET_BREAKS)
+def test_a_broken_invariant_of_fleets_is_seen(name: str) -> None:
+    """Within the first few seeds of fleets."""
+    broken = FLEET_BREAKS[name]
+    outcomes = (simulate(draw_fleet(seed), broken) for seed in BREAK_SEEDS)
+    seen = ({one.invariant for one in outcome.violations} for outcome in outcomes)
+    assert any(broken.seen_as & found for found in seen)
+
+
+def test_a_fixed_share_of_the_seeds_are_fleets() -> None:
+    """The others mean what they meant before there were fleets."""
+    seeds = range(1_000)
+    fleets = [seed for seed in seeds if scenario_of(seed).parallel]
+    assert abs(len(fleets) / len(seeds) - FLEET_SHARE) < 0.05
+    assert all(scenario_of(seed) == draw(seed) for seed in set(seeds) - set(fleets))
+
+
+def test_a_fleet_is_cut_anew_among_its_faults() -> None:
+    """Some seeds do so, with the same text and with the next one."""
+    scenarios = map(draw_fleet, range(100))
+    found = {fault.detail for one in scenarios for fault in one.faults if fault.kind == "rescale"}
+    assert found == {"same", "next"}
