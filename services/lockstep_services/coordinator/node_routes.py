@@ -109,16 +109,21 @@ class NodeRoutes:
         return await self._survey.facts(await self._desired.list())
 
 
+def _is_stuck(board: Board, unit: str, node: str) -> bool:
+    """No other processor can take the replica, nor its lead if it has that."""
+    targets = board.targets[unit]
+    if node not in targets or board.best(unit, node) is not None:
+        return False
+    others = [one for one in targets if one != node and one in board.open]
+    return board.facts.leaders.get(unit) != node or not others
+
+
 def left_on(node: str, facts: Facts, watch: HeartbeatWatch) -> dict[str, Any]:
     """What a processor still carries, or shall carry, and what keeps that from going."""
     placed = {unit for unit, nodes in facts.placements.items() if node in nodes}
     leads = {unit for unit, leader in facts.leaders.items() if leader == node}
     board = Board(facts)
-    stuck = [
-        unit
-        for unit, targets in board.targets.items()
-        if node in targets and board.best(unit, node) is None
-    ]
+    stuck = [unit for unit in board.targets if _is_stuck(board, unit, node)]
     carried = sum(len(b.groups) for b in watch.alive("processor") if b.node == node)
     return {
         "empty": not (placed or carried),

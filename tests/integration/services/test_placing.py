@@ -92,6 +92,39 @@ async def test_a_drained_processor_becomes_empty(cluster_of: Start) -> None:
         assert (status, answer["drained"]) == (200, False)
 
 
+async def test_a_drain_without_room_elsewhere(cluster_of: Start) -> None:
+    """It says for which units there is none, once their leads are elsewhere; they run on."""
+    async with cluster_of(*TWO) as cluster:
+        apps = await deployed(cluster, ("Narrow",))
+        leader = await cluster.active("Narrow")
+        path = f"/v1/nodes/{leader}/drain"
+        await cluster.asked("PUT", path)
+
+        async def stuck() -> Any:
+            answer = (await cluster.asked("GET", path))[1]
+            return answer if answer["no_room"] else None
+
+        answer = await until(stuck, "what has no room")
+        assert (answer["left"], answer["no_room"], answer["leads"]) == (
+            ["'Narrow'"],
+            ["'Narrow'"],
+            [],
+        )
+        assert answer["empty"] is False
+        await goes_on(cluster, apps)
+        await cluster.crash(next(n for n in TWO[2:] if n != leader))
+        answer = await until(
+            lambda: only_one_is_left(cluster, path), "a lead that nobody else can take"
+        )
+        assert answer["leads"] == ["'Narrow'"]
+
+
+async def only_one_is_left(cluster: Cluster, path: str) -> Any:
+    """The drain's answer once the drained processor leads, as the last one, and is stuck."""
+    answer = (await cluster.asked("GET", path))[1]
+    return answer if answer["leads"] and answer["no_room"] else None
+
+
 async def test_replicas_keep_to_hosts_of_their_own(cluster_of: Start) -> None:
     """Two on one host while there is no other; one goes as soon as there is."""
     async with cluster_of("coordinator", "receiver") as cluster:

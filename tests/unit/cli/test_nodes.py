@@ -25,12 +25,11 @@ def test_how_far_a_drain_is() -> None:
 
 
 def test_when_a_drain_has_come_to_its_end() -> None:
-    """When nothing is left, or nothing of it can go; a lead can as long as it is there."""
+    """When nothing is left, or nothing of it can go."""
     assert not is_over(_drained())
-    assert not is_over(_drained(no_room=["'A'"], leads=[]))
-    assert not is_over(_drained(no_room=["'A'", "'B'"]))
+    assert not is_over(_drained(no_room=["'A'"]))
     assert not is_over(_drained(left=[], leads=[], carried=1))
-    assert is_over(_drained(no_room=["'A'", "'B'"], leads=[]))
+    assert is_over(_drained(no_room=["'A'", "'B'"]))
     assert is_over(_drained(empty=True, left=[], leads=[], carried=0))
     assert "no other processor can take 'A', 'B'. Start one" in no_room(
         _drained(no_room=["'A'", "'B'"])

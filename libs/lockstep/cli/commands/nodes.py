@@ -58,9 +58,7 @@ def drain(
 
 def is_over(answer: Mapping[str, Any]) -> bool:
     """It is empty, or nothing of what is left can go anywhere."""
-    return bool(answer["empty"]) or (
-        bool(answer["left"]) and not answer["leads"] and answer["left"] == answer["no_room"]
-    )
+    return bool(answer["empty"]) or (bool(answer["left"]) and answer["left"] == answer["no_room"])
 
 
 def progress(answer: Mapping[str, Any]) -> str:
