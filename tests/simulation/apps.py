@@ -119,14 +119,19 @@ APPS: Final = tuple(
 FLEET_SYMBOLS: Final = ("aa", "bb", "cc", "dd", "ee", "ff", "gg", "hh")
 
 
-def _fleet(name: str, *bodies: str, **keys: int) -> App:
-    """Each body also with a line more, which means the same."""
-    versions = tuple(_IN.format(app=name) + body + end for body in bodies for end in ("", "\n"))
+def _fleet(name: str, places: str, *queries: str, **keys: int) -> App:
+    """A version of each query text, and of each also one with a line more, which means the same."""
+    streams = _IN.format(app=name) + _STREAMS.format(
+        places=_SINK.format(table="places") + f"define stream Places ({places})",
+        whole=_SINK.format(table="whole") + "define stream Whole",
+    )
+    versions = tuple(streams + one + _WHOLE + end for one in queries for end in ("", "\n"))
     return App(name, versions, symbols=FLEET_SYMBOLS, keys=tuple(keys.items()))
 
 
-_SUMS: Final = (
-    "define stream Sums (symbol string, n long, total double, place long);\n"
+_STREAMS: Final = (
+    "define stream Sums (symbol string, n long, total double, place long);\n{places};\n"
+    "{whole} (symbol string, n long, place long, sums double);\n"
     "partition with (symbol of In) begin from In select symbol, n, sum(price) as total,"
     " count() as place insert into Sums; end;\n"
 )
@@ -138,29 +143,35 @@ FLEETS: Final = (
     # Two groups cut by different keys, the second fed by the first, and one that is whole.
     _fleet(
         "Rekeyed",
+        "place long, symbol string, n long, seen long, sums double",
         *(
-            f"{_SUMS}partition with (place of Sums) begin from Sums#window.length({length})"
+            f"partition with (place of Sums) begin from Sums#window.length({length})"
             " select place, symbol, n, count() as seen, sum(total) as sums insert into Places;"
-            f" end;\n{_WHOLE}"
+            " end;\n"
             for length in (3, 5)
         ),
-        Sums=0, Places=0,
+        Sums=0,
+        Places=0,
     ),
     # Timers in a cut group, in front of a channel and behind one.
     _fleet(
         "Timed",
+        "place long, symbol string, n long, seen long",
         *(
-            f"{_SUMS}partition with (symbol of In) begin from In#window.time({span}) select symbol,"
+            f"partition with (symbol of In) begin from In#window.time({span}) select symbol,"
             " n, sum(price) as total, count() as seen insert all events into Latest;"
             " from every a=In[price > 50.0] -> b=In[price < 50.0] within 3 sec"
             " select a.symbol as symbol, a.n as n, b.n as other insert into Falls; end;\n"
             "partition with (place of Sums) begin from Sums#window.time(700) select place, symbol,"
-            f" n, count() as seen insert all events into Places; end;\n{_WHOLE}"
+            " n, count() as seen insert all events into Places; end;\n"
             for span in (1500, 900)
         ),
-        Sums=0, Latest=0, Falls=0, Places=0,
+        Sums=0,
+        Latest=0,
+        Falls=0,
+        Places=0,
     ),
-)  # fmt: skip
+)
 
 
 def event(rng: random.Random, number: int, symbols: tuple[str, ...] = SYMBOLS) -> list[Any]:

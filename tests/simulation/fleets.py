@@ -7,6 +7,7 @@ bears, and of the layout that the position belongs to.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,12 +16,14 @@ from weakref import WeakKeyDictionary
 from zlib import crc32
 
 from lockstep.bus import LogName, input_subject, output_subject
+from lockstep.bus.subjects import log_name
 from lockstep.control import group_and_layout, log_of, unit_key
 from lockstep.control.units import group_in, place_of, places_of
-from lockstep.events import OutputRow, Position, TickRecord
+from lockstep.events import OutputRecord, OutputRow, Position, TickRecord
 from lockstep.plan.fleet import FleetPlan, fleet_of
 from lockstep.store import Deployment
 from lockstep_services.processor.replica.lasting import end_key
+from lockstep_services.publisher.fleet_log import FLEET_CURSORS
 from tests.simulation import checkers
 from tests.simulation.carrier import RecordedLog
 from tests.simulation.checkers import SHOWN, Violation
@@ -29,6 +32,8 @@ from tests.simulation.executor import Folds, SimExecutor, planned
 
 KEY_GROUPS: Final = 128
 FOREVER: Final = 1 << 62
+SINKS: Final = {"whole": "Whole", "places": "Places"}
+"""Tables of the database, and the streams whose rows they hold."""
 
 
 @functools.cache
@@ -79,10 +84,14 @@ class Placed:
 
 
 def unit_logs(cluster: Cluster) -> list[UnitLog]:
-    """All that there are."""
+    """All that there are, and those that were removed when another layout went on."""
     carrier = cluster.around.carrier
-    names = {one for one in carrier.names_of(cluster.app) if group_and_layout(one.group)[1]}
-    return [UnitLog(one, carrier.recorded(output_subject(one))) for one in sorted(names)]
+    gone = map(log_name, carrier.removed)
+    names = {one for one in (*carrier.names_of(cluster.app), *gone)
+             if one.app == cluster.app and group_and_layout(one.group)[1]}  # fmt: skip
+    return [
+        UnitLog(one, log) for one in sorted(names) for log in carrier.all_of(output_subject(one))
+    ]
 
 
 def layouts(cluster: Cluster) -> dict[int, Layout]:
@@ -120,7 +129,9 @@ def is_settled(cluster: Cluster) -> bool:
     }  # fmt: skip
     if set(placements) != keys or not _carried_to_the_end(cluster, placements):
         return False
-    return not [*same_as_one(cluster), *checkers.left_over(cluster)]
+    logs = unit_logs(cluster)
+    found = (same_as_one(cluster), database(cluster, logs), presenter(cluster, logs))
+    return not [*itertools.chain(*found), *checkers.left_over(cluster)]
 
 
 def _carried_to_the_end(cluster: Cluster, placements: dict[str, Any]) -> bool:
@@ -149,6 +160,8 @@ def check_all(cluster: Cluster) -> list[Violation]:
         *(_of(log, one) for log in logs for one in _of_a_log(log)),
         *places(cluster, logs),
         *same_as_one(cluster),
+        *database(cluster, logs),
+        *presenter(cluster, logs),
         *checkers.put_aside(cluster),
         *checkers.robbed(cluster),
         *checkers.acknowledged(cluster, cluster.lives),
@@ -223,6 +236,44 @@ def same_as_one(cluster: Cluster) -> Iterator[Violation]:
         yield from _compared(which, list(map(_told, rows)), list(map(_told, wanted[which])))
 
 
+def database(cluster: Cluster, logs: list[UnitLog]) -> Iterator[Violation]:
+    """The tables hold what all units have published, of each key in its order."""
+    keys = dict(cluster.scenario.app.keys)
+    for table, stream in SINKS.items():
+        wanted: dict[Any, list[Any]] = defaultdict(list)
+        for row in _rows_of(logs, stream):
+            wanted[_key(row, keys)].append(row.data)
+        found: dict[Any, list[Any]] = defaultdict(list)
+        there = cluster.around.database.tables.get(table)
+        for data in [] if there is None else there.rows:
+            found[data[keys[stream]] if stream in keys else None].append(data)
+        for key in sorted({*wanted, *found}, key=str):
+            if found[key] != wanted[key]:
+                counts = f"{len(found[key])} rows instead of {len(wanted[key])}"
+                yield Violation("database", f"{table}, {key}: {counts}, or in another order")
+
+
+def presenter(cluster: Cluster, logs: list[UnitLog]) -> Iterator[Violation]:
+    """The presenter shows the newest row of each stream."""
+    node = cluster.nodes.get("presenter-1")
+    if node is None or not node.lives:
+        return
+    parts: Any = node.parts
+    models = parts._feed.models(cluster.app)
+    for stream in SINKS.values():
+        last = None if models is None else models.streams[stream].last_id
+        shown = None if last is None else last.position
+        wanted = [row.id.position for row in _rows_of(logs, stream)][-1:]
+        if wanted and [shown] != wanted:
+            yield Violation("presenter", f"shows {stream} of {shown} as the newest, not {wanted}")
+
+
+def _rows_of(logs: list[UnitLog], stream: str) -> list[OutputRow]:
+    """Of all units, by position."""
+    rows = [row for log in logs for row in checkers.published_rows(log) if row.stream == stream]
+    return sorted(rows, key=lambda row: row.id)
+
+
 def _compared(which: tuple[str, Any], found: list[Any], wanted: list[Any]) -> Iterator[Violation]:
     if found == wanted:
         return
@@ -273,22 +324,65 @@ def published_of(cluster: Cluster) -> list[int]:
 
 
 def may_trim(cluster: Cluster, subject: str, up_to: Position) -> str | None:
-    """None, or which unit still needs what is to go: the present layout's and, until those have
-    counting revisions, the former one's."""
+    """None, or who still needs what is to go of the input log or of a unit's output log."""
     deployed = cluster.around.store.shelf.deployments.get(cluster.app)
-    if deployed is None or not deployed.layout or subject != input_subject(log_of(deployed)):
+    if deployed is None or not deployed.layout:
         return None
+    needs = _needs(cluster, deployed)
+    if subject == input_subject(log_of(deployed)):
+        wanted = [(name, at) for name, (at, _) in needs.items() if up_to > at]
+    else:
+        log = next((one for one in unit_logs(cluster) if output_subject(one.name) == subject), None)
+        if log is None:
+            return None
+        up_to = _last_position(log, up_to)
+        wanted = [(name, at) for name, (at, reads) in needs.items()
+                  if up_to > at and log.name in reads]  # fmt: skip
+        wanted += _sinks_behind(cluster, log, up_to)
+    return f"{subject} is cut at position {up_to}; needed from: {wanted}" if wanted else None
+
+
+def _needs(
+    cluster: Cluster, deployed: Deployment
+) -> dict[LogName, tuple[Position, tuple[LogName, ...]]]:
+    """Behind which position a unit that begins again folds, and whose rows: of the present layout
+    and, while one of its units has no counting revision, of the former one."""
+    found: dict[LogName, tuple[Position, tuple[LogName, ...]]] = {}
     wanted = [(deployed.layout, deployed.text, deployed.parallel)]
     for layout, text, parallel in wanted:
-        for group, partition in places_of(cut_of(text, parallel)):
-            name = replace(log_of(deployed), group=group_in(layout, group), partition=partition)
+        fleet = cut_of(text, parallel)
+        names = {
+            place: replace(log_of(deployed), group=group_in(layout, place[0]), partition=place[1])
+            for place in places_of(fleet)
+        }
+        for (group, _), name in names.items():
+            writers = {one for feed in fleet.group(group).feeds for one in feed.writers}
+            reads = tuple(other for place, other in names.items() if place[0] in writers)
             needed = _needed(cluster, name)
-            if needed is None and deployed.former is not None and layout == deployed.layout:
-                former = deployed.former
+            former = deployed.former
+            if needed is not None or former is None or layout != deployed.layout:
+                found[name] = (needed or 0, reads)
+            elif len(wanted) == 1:
                 wanted.append((former.layout, former.text, former.parallel))
-            elif up_to > (needed or 0):
-                return f"the input log is cut at {up_to}; {name} needs it from {needed}"
-    return None
+    return found
+
+
+def _last_position(log: UnitLog, sequence: int) -> Position:
+    """Of the rows up to there."""
+    records = [one.output for one in log.output.history if one.stored.position <= sequence]
+    rows = [row for one in records if isinstance(one, OutputRecord) for row in one.rows]
+    return rows[-1].id.position if rows else 0
+
+
+def _sinks_behind(cluster: Cluster, log: UnitLog, up_to: Position) -> list[tuple[Any, Position]]:
+    """Sinks that have not delivered what is there of their streams up to a position."""
+    found: list[tuple[Any, Position]] = []
+    rows = [row for row in checkers.published_rows(log) if row.id.position <= up_to]
+    for sink, (_, cursor) in cluster.around.database.cursors.items():
+        stream, at = sink.rpartition("/")[2].partition(".")[0], cursor - FLEET_CURSORS
+        if any(row.stream == stream and row.id.position > at for row in rows):
+            found.append((sink, at))
+    return found
 
 
 def _needed(cluster: Cluster, name: LogName) -> Position | None:
