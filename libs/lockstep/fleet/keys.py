@@ -1,4 +1,4 @@
-"""The key groups of events, a column at a time: crc32 of a key's text, modulo KEY_GROUPS.
+"""The key groups of events, a column at a time: crc32 of a key's text, mixed, its upper seven bits.
 
 The text is the one by which value partitions tell keys apart (partitions/routing.py), so an
 instance of a partition and its events are in the same key group.
@@ -44,9 +44,14 @@ _LONG_BYTES: Final = 48
 _AS_TEXT: Final = frozenset({AttributeType.INT, AttributeType.LONG, AttributeType.BOOL})
 
 
+_MIXING: Final = 0x9E3779B1
+_SHIFT: Final = 32 - (KEY_GROUPS - 1).bit_length()
+
+
 def key_group_of(text: str) -> int:
-    """The key group of one key."""
-    return crc32(text.encode("utf-8", "surrogatepass")) % KEY_GROUPS
+    """The key group of one key. The sums of short texts lie close together, and partitions own
+    neighbouring key groups: so the sum is mixed (Fibonacci hashing), and its upper bits count."""
+    return (crc32(text.encode("utf-8", "surrogatepass")) * _MIXING & 0xFFFFFFFF) >> _SHIFT
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +214,8 @@ def _of_texts(texts: pa.Array) -> Groups:
     held = np.zeros(0 if data is None else data.size, np.uint8)
     if data is not None:
         held = np.frombuffer(data, np.uint8)
-    return (_sums(held, bounds[:-1], lengths, longest) % KEY_GROUPS).astype(np.int16)
+    sums = _sums(held, bounds[:-1], lengths, longest)
+    return ((sums * np.uint32(_MIXING)) >> np.uint32(_SHIFT)).astype(np.int16)
 
 
 def _table() -> npt.NDArray[np.uint32]:

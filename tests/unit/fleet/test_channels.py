@@ -115,7 +115,7 @@ def test_what_one_stream_brings_alone_is_no_bundle() -> None:
 def test_moments_of_the_units_own_rows_are_the_records() -> None:
     """Counted by delivery they come, and leave as moments of the record."""
     units = units_of(fleet(2))
-    entries = [MadeEntry(1, record([("1", 1), ("b", 1), ("4", 1)])), MadeEntry(2, TickRecord(9))]
+    entries = [MadeEntry(1, record([("1", 1), ("0", 1), ("5", 1)])), MadeEntry(2, TickRecord(9))]
     found = Merger(units[0], answering(units)).merged(entries, [])
     (placed,) = found.placed([rows((1, 0, 9, 0), (1, 1, 9, 1), (1, 3, 9, 2), (2, 0, 9, 0))])
     assert placed.places is not None
@@ -125,7 +125,7 @@ def test_moments_of_the_units_own_rows_are_the_records() -> None:
 def test_in_playback_the_moves_of_others_are_deliveries() -> None:
     """And timers stand in front of the chunk that moved the clock."""
     units = units_of(fleet(2, head="@app:playback\n"))
-    entries = [MadeEntry(1, record([("b", 5)], [("1", 7)]))]
+    entries = [MadeEntry(1, record([("0", 5)], [("1", 7)]))]
     found = Merger(units[0], answering(units)).merged(entries, [])
     assert deliveries(found.entries[0].columns()) == [
         ("S", [], 5),

@@ -54,7 +54,8 @@ def test_a_plain_attribute_by_its_text(place: int) -> None:
             assert found.groups[i] == NO_GROUP
             continue
         text = java.text(value, single=place == 4)
-        assert found.groups[i] == crc32(text.encode()) % KEY_GROUPS == key_group_of(text)
+        mixed = crc32(text.encode()) * 0x9E3779B1 % 2**32 >> 25
+        assert found.groups[i] == mixed == key_group_of(text)
     assert found.codes[0] == found.codes[4]
     assert len(set(found.codes.tolist())) == (3 if place == 5 else 5)
 
@@ -92,3 +93,10 @@ def test_events_that_do_not_count_have_no_group() -> None:
             groups._columns = None
         found = (groups.of(events()).groups != NO_GROUP).tolist()
         assert found == [False, False, False, True, False, True]
+
+
+def test_short_keys_spread_over_the_partitions() -> None:
+    """Digits and letters do not all belong to one half."""
+    for keys in ("0123456789", "abcdefghij"):
+        halves = {key_group_of(key) * 2 // KEY_GROUPS for key in keys}
+        assert halves == {0, 1}
