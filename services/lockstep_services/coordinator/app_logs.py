@@ -50,8 +50,10 @@ class AppLogs:
 
         Wall clocks may go back; what comes later still bears a later time.
         """
-        if removed is not None and removed.kept is not None:
+        if removed is not None and removed.kept is not None and not removed.kept.layout:
             since = removed.kept.origin.logs_since_ms
+        elif removed is not None:  # a fleet's logs bear layouts, which count from 1 again
+            since = max(now_ms, dead_before_ms(removed) + 1)
         else:  # there are some where the store has forgotten the app, or a deployment was cut short
             dead_ms = dead_before_ms(removed)
             there = [one.since_ms for one in await self._bus.logs(app) if one.since_ms >= dead_ms]
