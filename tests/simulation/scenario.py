@@ -18,6 +18,9 @@ FLEET_SHARE: Final = 0.2
 FLEET_STALLS: Final = 0.05
 """Many units share a connection, and a message that stalls holds up all behind it."""
 
+FLEETS_AGAIN: Final = 0.2
+"""How many of them are undeployed in the middle, and deployed again as they were."""
+
 PARALLEL: Final = (2, 3, 4)
 DURATIONS_MS: Final = (150, 300, 800, 1_200, 1_500, 2_500, 4_000)
 SERVERS: Final = ("bus", "leases", "store", "database")
@@ -78,8 +81,15 @@ def draw_fleet(seed: int) -> Scenario:
         at_ms = min(max(at_ms, FIRST_FAULT_MS), LAST_FAULT_MS)
         text = rng.choice(("same", "same", "next"))
         found.append(Fault(at_ms, "rescale", str(rng.choice((1, *PARALLEL))), 0, text))
+    clients = scenario.clients
+    again = random.Random(f"fleet again {seed}")
+    if again.random() < FLEETS_AGAIN:
+        at_ms, for_ms = again.randrange(FIRST_FAULT_MS, LAST_FAULT_MS), again.choice((1, 150, 800))
+        found.append(Fault(at_ms, "redeploy", "cluster", for_ms, "same"))
+        clients = tuple("any" if mode == "bus" else mode for mode in clients)
     return replace(
         scenario,
+        clients=clients,
         app=app.warm() if scenario.app.is_warm else app,
         faults=tuple(sorted([*found, *_wrong_deaths(rng, scenario)])),
         farewell=rng.choice(("", "", "undeploy", "purge")),
