@@ -42,10 +42,12 @@ def reading_once() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Fold:
-    """One slice as a replica folded it."""
+    """One slice as a replica folded it; `began`: behind which position the state did that this
+    executor was given, or the empty one that it was made with."""
 
     node: str
     text: str
+    began: Position
     before: Position
     position: Position
     clock_before_ms: int
@@ -93,20 +95,24 @@ class SimExecutor(ReferenceExecutor):
         self._folds = folds
         self._node = node
         self._text = text
+        self._began: Position | None = None
 
     def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """Folds, and tells."""
         # A state that was gone back to is of an earlier position than where it begins.
         before = entries[0].position - 1 if entries else self.position
+        if self._began is None:
+            self._began = before
         clock_before_ms = self.engine.wall
         result = super().run_encoded(entries)
         fold = Fold(
-            self._node, self._text, before, result.position, clock_before_ms, self.engine.wall,
-            tuple(result.rows),
+            self._node, self._text, self._began, before, result.position, clock_before_ms,
+            self.engine.wall, tuple(result.rows),
         )  # fmt: skip
         self._folds.folded.append(fold)
         return result
 
     def restore(self, snapshot: bytes | memoryview) -> Any:
         """As it is."""
+        self._began = None
         return super().restore(snapshot)
