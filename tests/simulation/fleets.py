@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from weakref import WeakKeyDictionary
-from zlib import crc32
 
 from lockstep.bus import LogName, input_subject, output_subject
 from lockstep.bus.subjects import log_name
 from lockstep.control import group_and_layout, log_of, unit_key
 from lockstep.control.units import group_in, place_of, places_of
 from lockstep.events import OutputRecord, OutputRow, Position, TickRecord
-from lockstep.plan.fleet import FleetPlan, fleet_of
+from lockstep.fleet.keys import key_group_of
+from lockstep.plan.fleet import KEY_GROUPS, FleetPlan, fleet_of
 from lockstep.store import Deployment
 from lockstep_services.processor.replica.lasting import end_key
 from lockstep_services.publisher.fleet_log import FLEET_CURSORS
@@ -30,7 +30,6 @@ from tests.simulation.checkers import SHOWN, Violation
 from tests.simulation.cluster import Cluster
 from tests.simulation.executor import Folds, SimExecutor, planned
 
-KEY_GROUPS: Final = 128
 FOREVER: Final = 1 << 62
 SINKS: Final = {"whole": "Whole", "places": "Places"}
 """Tables of the database, and the streams whose rows they hold."""
@@ -104,13 +103,11 @@ def layouts(cluster: Cluster) -> dict[int, Layout]:
     deployments: dict[int, Deployment] = {}
     for one in cluster.around.store.archive.deployments.values():
         deployments.setdefault(one.layout, one)
-    # Of an app that was deployed anew, the first layout begins where the app does.
-    apps = {one.life.deployed_ms: number for number, one in sorted(deployments.items())[::-1]}
-    begins |= {number: deployments[number].origin.position for number in apps.values()}
     found: dict[int, Layout] = {}
     for number, deployment in sorted(deployments.items()):
+        begin = begins.get(number, 0 if number == min(deployments) else FOREVER)
         later = [at for other, at in begins.items() if other > number]
-        found[number] = Layout(deployment, begins.get(number, FOREVER), min(later, default=FOREVER))
+        found[number] = Layout(deployment, begin, min(later, default=FOREVER))
     return found
 
 
@@ -211,7 +208,7 @@ def places(cluster: Cluster, logs: list[UnitLog]) -> Iterator[Violation]:
 
 def owner(key: Any, count: int) -> int:
     """Which of so many partitions has a key."""
-    group = crc32(str(key).encode()) % KEY_GROUPS
+    group = key_group_of(str(key))
     return next(p for p in range(count) if group < (p + 1) * KEY_GROUPS // count)
 
 
@@ -220,8 +217,6 @@ def same_as_one(cluster: Cluster) -> Iterator[Violation]:
     begins: the rows of each position and, of each key, their order. Of a stream between groups, as
     far as the present cut has such groups."""
     there_are = sorted(layouts(cluster).values(), key=lambda one: one.begin)
-    if len({one.deployment.life.deployed_ms for one in there_are}) > 1:
-        return  # of an app that was undeployed for another one the last rows are not published
     meaning = there_are[0].meaning
     end = min([one.begin for one in there_are if one.meaning != meaning], default=FOREVER)
     keys = dict(cluster.scenario.app.keys)

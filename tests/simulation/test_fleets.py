@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.simulation.fleet_breaks import FLEET_BREAKS
-from tests.simulation.scenario import FLEET_SHARE, Fault, Scenario, draw, draw_fleet, scenario_of
+from tests.simulation.scenario import FLEET_SHARE, draw, draw_fleet, scenario_of
 from tests.simulation.simulation import simulate
 
 SMOKE_SEEDS = (2, 5, 13, 19)
 BREAK_SEEDS = range(20)
-ANOTHER_TEXT = (
-    Fault(2_000, "rescale", "3", 0, "same"),
-    Fault(4_000, "redeploy", "cluster", 150, "next"),
-    Fault(6_500, "rescale", "2", 0, "same"),
-)
-FOUND_ONCE = {
-    "units that began again at the end of their layout folded on": draw_fleet(4),
-    "an app deployed anew met the logs of its former layouts": replace(
-        draw_fleet(2), faults=ANOTHER_TEXT, parallel=2
-    ),
-}
+FOUND_ONCE = {"units that began again at the end of their layout folded on": 4}
 
 
 @pytest.mark.parametrize("seed", SMOKE_SEEDS)
@@ -31,10 +19,10 @@ def test_every_invariant_of_a_fleet_holds_under_faults(seed: int) -> None:
     assert not simulate(draw_fleet(seed)).violations
 
 
-@pytest.mark.parametrize("scenario", FOUND_ONCE.values(), ids=FOUND_ONCE)
-def test_what_was_found_in_fleets_stays_mended(scenario: Scenario) -> None:
-    """Scenarios in which the services broke an invariant."""
-    assert not simulate(scenario).violations
+@pytest.mark.parametrize("seed", FOUND_ONCE.values(), ids=FOUND_ONCE)
+def test_what_was_found_in_fleets_stays_mended(seed: int) -> None:
+    """Seeds with which the services broke an invariant."""
+    assert not simulate(draw_fleet(seed)).violations
 
 
 @pytest.mark.parametrize("name", FLEET_BREAKS)

@@ -13,7 +13,7 @@ from typing import Final
 
 from lockstep.bus import Bus, LogName
 from lockstep.clock import Clock
-from lockstep.control import AppView, group_and_layout, log_of, unit_key, view_of
+from lockstep.control import AppView, unit_key, view_of
 from lockstep.events import TickRecord
 from lockstep.frame import Offload, Problem
 from lockstep.plan import AppPlan, Plans
@@ -58,7 +58,7 @@ class Layouts:
         if fleet.is_single and not (before is not None and before.layout):
             return replace(wanted, parallel=0)
         if before is None:
-            return replace(wanted, layout=await self._next_number(wanted))
+            return replace(wanted, layout=wanted.life.number)
         same = before.version == wanted.version and before.parallel == wanted.parallel
         if same and before.layout:
             return replace(wanted, layout=before.layout, former=before.former)
@@ -72,15 +72,7 @@ class Layouts:
                     retry_after_ms=RETRY_AFTER_MS,
                 )  # fmt: skip
         former = Former(before.text, before.version, before.parallel, before.layout, before.life)
-        return replace(wanted, layout=await self._next_number(wanted), former=former)
-
-    async def _next_number(self, wanted: Deployment) -> int:
-        """That of the life; a later one where the logs hold such layouts of an app that was
-        undeployed for this one, and whose lives were counted apart."""
-        since_ms = log_of(wanted).since_ms
-        there = [one for one in await self._bus.logs(wanted.app) if one.since_ms == since_ms]
-        last = max((group_and_layout(one.group)[1] for one in there), default=0)
-        return max(wanted.life.number, last + 1)
+        return replace(wanted, layout=wanted.life.number, former=former)
 
     async def units(self, deployment: Deployment) -> list[str]:
         """The units of the present layout."""
