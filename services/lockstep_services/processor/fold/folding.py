@@ -106,9 +106,12 @@ class FoldLoop:
     async def step(self) -> None:
         """One slice, or one tick that is due, or a wait for either."""
         position = self._running.engine.position
-        if self._behind != position and await self._is_the_end(position):
-            self._reach.has_ended = True
-            return
+        if self._behind != position:
+            if self._channels is not None:
+                self._channels.take(position)  # what a restored state has already
+            if await self._is_the_end(position):
+                self._reach.has_ended = True
+                return
         if not self._ahead or self._behind != position:
             self._ahead, self._behind = await self._next(position), position
         async with self._busy:
