@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lockstep.events import Position, TickRecord, WriteRecord
 from lockstep.events.bundles import STAYS, Bundle
-from lockstep.events.columns import EventColumns, arrow_schema, column_of
+from lockstep.events.columns import EventColumns, arrow_schema, column_of, numbers
 from lockstep.events.outputs import OutputColumns, Places
 from lockstep.fleet.cutting import NONE, Cut, Cutter
 from lockstep.fleet.entries import Looked, MadeEntry
@@ -181,7 +181,7 @@ class Merger:
         """(what is folded, the moments of its deliveries)."""
         found = list(brought)
         if cut.moves is not None:
-            moments, clocks = cut.moves
+            moments, clocks = _needed_moves(cut, brought)
             count = len(moments)
             empty = replace(self._nothing, chunk_lengths=np.zeros(count, np.int32))
             found.append(_Deliveries(empty, moments, clocks, moments, _IN_FRONT))
@@ -196,18 +196,21 @@ class Merger:
             owner, moments, clocks = owner[order], moments[order], clocks[order]
             # What waited for its turn stands where it was delivered, for whoever comes next.
             moments = np.maximum.accumulate(moments)
-        is_even = moments & 1 == 0
         given: Longs | None = None
+        parts = [each.part for each in found]
         if self._is_playback:
             if cut.moves is not None:
-                given = np.where(owner == len(brought), clocks, STAYS)
-        elif is_even.any():
+                place = len(brought)
+                stay, given = _joined_moves(owner, clocks, place)
+                owner, moments, given = owner[stay], moments[stay], given[stay]
+                left = int((owner == place).sum())
+                parts[place] = replace(parts[place], chunk_lengths=np.zeros(left, np.int32))
+        elif (is_even := moments & 1 == 0).any():
             given = _rising(np.where(is_even, clocks, cut.clock_ms))
-        parts = tuple(each.part for each in found)
         write = cut.whole if isinstance(cut.whole, WriteRecord) else None
         if given is None and write is None and len(parts) == 1:
             return replace(parts[0], clock_ms=cut.clock_ms), moments
-        made = Bundle(cut.clock_ms, owner.astype(np.uint16), parts, given, write)
+        made = Bundle(cut.clock_ms, owner.astype(np.uint16), tuple(parts), given, write)
         return made, moments
 
 
@@ -244,6 +247,39 @@ def _order(
         coarse = cut.coarse(moments)
         before[~is_even] = np.sign(ranks - cut.feed)[~is_even]
     return np.lexsort((numbers, partitions, ranks, moments, before, coarse))
+
+
+def _needed_moves(cut: Cut, brought: Sequence[_Deliveries]) -> tuple[Longs, Longs]:
+    """(moments, clocks) of a record's moves of the clock that do something. One to where the clock
+    stands fires only what was asked for too late: by rows of others, or by an event whose time is
+    before the clock."""
+    assert cut.moves is not None
+    moments, clocks = cut.moves
+    highest = np.maximum.accumulate(clocks)
+    needed = np.ones(len(moments), np.bool_)
+    needed[1:] = highest[1:] > highest[:-1]
+    late = [each.moments for each in brought]
+    if cut.events is not None:
+        times = numbers(cut.events.timestamps())
+        lengths = cut.events.chunk_lengths
+        if len(lengths) < len(times):
+            times = np.minimum.reduceat(times, np.cumsum(lengths) - lengths)
+        clock = highest[np.searchsorted(moments, cut.moments) - 1]
+        late.append(cut.moments[times < clock])
+    next_ = np.searchsorted(moments, np.concatenate([*late, NONE]), side="right")
+    needed[next_[next_ < len(needed)]] = True
+    return moments[needed], clocks[needed]
+
+
+def _joined_moves(owner: Longs, clocks: Longs, moves: int) -> tuple[npt.NDArray[np.bool_], Longs]:
+    """(which deliveries stay, the clock of each): a move right in front of an event of the record
+    goes with that event."""
+    given = np.where(owner == moves, clocks, STAYS)
+    joins = np.flatnonzero((owner[:-1] == moves) & (owner[1:] == moves + 1))
+    given[joins + 1] = clocks[joins]
+    stay = np.ones(len(owner), np.bool_)
+    stay[joins] = False
+    return stay, given
 
 
 def _rising(clocks: Longs) -> Longs:

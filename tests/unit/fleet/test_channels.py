@@ -129,9 +129,22 @@ def test_in_playback_the_moves_of_others_are_deliveries() -> None:
     found = Merger(units[0], answering(units)).merged(entries, [])
     assert deliveries(found.entries[0].columns()) == [
         ("S", [], 5),
-        ("S", [], 7),
-        ("S", [1], STAYS),
+        ("S", [1], 7),
     ]
-    (placed,) = found.placed([rows((1, 0, 5, 0), (1, 2, 7, 1), (1, 5, 7, 2))])
+    (placed,) = found.placed([rows((1, 0, 5, 0), (1, 2, 7, 1), (1, 3, 7, 2))])
     assert placed.places is not None
     assert placed.places.moments.tolist() == [0, 2, 3]
+
+
+def test_moves_that_do_nothing_are_left_out() -> None:
+    """One to where the clock stands is none, but for the first behind an event that came late."""
+    units = units_of(fleet(2, head="@app:playback\n"))
+    times = [("1", 9), ("0", 9), ("0", 9), ("1", 4), ("0", 9), ("0", 9), ("0", 12)]
+    entries = [MadeEntry(1, record(*([each] for each in times)))]
+    found = Merger(units[0], answering(units)).merged(entries, [])
+    assert deliveries(found.entries[0].columns()) == [
+        ("S", [0], 9),
+        ("S", [3], STAYS),
+        ("S", [], 9),
+        ("S", [], 12),
+    ]
