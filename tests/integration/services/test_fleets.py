@@ -170,3 +170,41 @@ async def test_another_number_of_partitions_under_load(cluster_of: Start) -> Non
         await deployed(cluster, "Scale", parallel=1, replicas=1)
         await feeding
         await judged(cluster, "Scale", 300)
+
+
+UNNAMED = """
+@app:name('{name}')
+define stream In (k string, v long);
+partition with (k of In)
+begin
+  from In select k, sum(v) as total, count() as n insert into Sums;
+end;
+from Sums#window.length(1000000) select k, count() as place, sum(total) as all insert into Whole;
+"""
+
+
+async def test_an_app_of_one_unit_goes_over_with_its_state(cluster_of: Start) -> None:
+    """Its partitions and queries have no names; sums and counts go on all the same."""
+    async with cluster_of(*NODES) as cluster:
+        text = UNNAMED.format(name="Grown")
+        wish = {"text": text, "settings": {"replicas": "1"}}
+        status, answer = await cluster.asked("PUT", "/v1/apps", json=wish)
+        assert status == 201, answer
+        await cluster.settled("Grown", 1)
+        await feed(cluster, "Grown", 0, 60)
+        await cluster.published_count("Grown", 60)
+        status, answer = await cluster.asked("PUT", "/v1/apps", json={**wish, "parallel": 3})
+        assert status == 200, answer
+        found = await ready(cluster, "Grown", 4, 1)
+        assert [one["began_empty"] for one in found["replicas"]] == [[]] * 4
+        await feed(cluster, "Grown", 60, 60)
+        wanted = expected(120)["Whole"][60:]
+
+        async def there() -> bool:
+            logs = await rows_of(cluster, "Grown")
+            return sum(row.stream == "Whole" for rows in logs.values() for row in rows) >= 60
+
+        await until(there, "the rows of the fleet")
+        logs = await rows_of(cluster, "Grown")
+        whole = [row.data for rows in logs.values() for row in rows if row.stream == "Whole"]
+        assert whole == wanted

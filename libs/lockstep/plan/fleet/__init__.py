@@ -12,6 +12,7 @@ from lockstep.plan.fleet.contract import (
 )
 from lockstep.plan.fleet.explain import explain_fleet, fleet_as_json
 from lockstep.plan.fleet.planning import fleet_of
+from lockstep.plan.fleet.texts import named_text
 
 __all__ = [
     "KEY_GROUPS",
@@ -24,4 +25,5 @@ __all__ = [
     "fleet_as_json",
     "fleet_of",
     "key_groups_of",
+    "named_text",
 ]

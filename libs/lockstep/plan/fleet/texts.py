@@ -57,6 +57,17 @@ def group_text(plan: AppPlan, content: Content) -> str:
     return print_app(ast.App((named, *others), definitions, execution))
 
 
+def named_text(plan: AppPlan) -> str:
+    """The whole app, in which each query and partition has the name that it goes by: so the parts
+    of its groups are known by their names."""
+    app = plan.checked.app
+    execution = tuple(
+        _named(written, node, plan.checked, None)
+        for written, node in zip(app.execution, plan.nodes, strict=True)
+    )
+    return print_app(replace(app, execution=execution))
+
+
 # --- definitions ---------------------------------------------------------------------------------
 
 

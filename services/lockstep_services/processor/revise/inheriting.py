@@ -16,6 +16,10 @@ from lockstep.fleet.splitting import split_snapshot
 from lockstep.fleet.units import Unit
 from lockstep.frame import Offload
 from lockstep.operators.errors import SnapshotError
+from lockstep.plan import Plans
+from lockstep.plan.fleet import named_text
+from lockstep.plan.parts import parts_of
+from lockstep.plan.succession import NOT_THERE, said
 from lockstep_services.processor.replica.lasting import last_revision
 from lockstep_services.processor.replica.site import Surroundings
 from lockstep_services.processor.state.engine import AppEngine
@@ -40,7 +44,7 @@ async def inherit(around: Surroundings, view: UnitView, offload: Offload) -> Inh
     unit = engine.unit
     assert unit is not None, view.key
     try:
-        contents, lost = await offload.run(lambda: handed_down(unit, ended))
+        contents, lost = await offload.run(lambda: handed_down(unit, ended, around.engines.plans))
         if contents.snapshot:
             await engine.restore(position, contents)
         else:
@@ -72,7 +76,7 @@ async def _ended(
 
 
 def handed_down(
-    unit: Unit, ended: Sequence[tuple[AppView, Contents]]
+    unit: Unit, ended: Sequence[tuple[AppView, Contents]], plans: Plans
 ) -> tuple[Contents, tuple[str, ...]]:
     """What a unit takes over, and what is lost: of the group of its name, or of an app that was one
     unit. SnapshotError. Pure."""
@@ -85,5 +89,21 @@ def handed_down(
     if not heirs:
         return Contents(text, b"", (), (), sends), ()
     snapshot = joined_snapshots([contents.snapshot for _, contents in heirs])
-    succeeded = succeed(heirs[0][0].plan, snapshot, unit.plan.app)
-    return Contents(text, split_snapshot(succeeded.snapshot, unit), (), (), sends), succeeded.lost
+    first = heirs[0][0]
+    old, elsewhere = first.plan, frozenset[str]()
+    if not isinstance(first, UnitView):
+        # In the texts of groups everything has a name, by which its state is found.
+        old, elsewhere = plans.of(named_text(first.plan)), _in_other_groups(unit, plans)
+    succeeded = succeed(old, snapshot, unit.plan.app)
+    lost = tuple(one for one in succeeded.lost if one not in elsewhere)
+    return Contents(text, split_snapshot(succeeded.snapshot, unit), (), (), sends), lost
+
+
+def _in_other_groups(unit: Unit, plans: Plans) -> frozenset[str]:
+    """What is said of a part that goes on in another group: it is not lost."""
+    return frozenset(
+        said(part.path, NOT_THERE)
+        for group in unit.plan.fleet.groups
+        if group.name != unit.group.name
+        for part in parts_of(plans.of(group.text))
+    )
