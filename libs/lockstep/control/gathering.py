@@ -189,13 +189,14 @@ async def before_position(log: OutputLog, position: Position) -> int:
 
 async def complete_behind(log: OutputLog) -> Position:
     """Behind which position the log has forgotten nothing, but perhaps some rows of the first."""
+    # Asked first: a row that comes while the log is looked through is none that it has forgotten.
+    last = (await log.tail()).last_id
     found = await log.read(0, max_records=1, max_bytes=READ_MAX_BYTES, wait_ms=0)
     if not found or found[0].sequence == 1:
         return 0
     first = await first_behind(log, 0)
     if first is not None:
         return first - 1
-    last = (await log.tail()).last_id
     return 0 if last is None else last.position
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
-from lockstep.bus import BusLimits, LogName
+from lockstep.bus import BusLimits, LogName, OutputEntry, OutputLog
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import SystemClock
 from lockstep.control import Gathering, Mark, MarkWatch, send_mark
-from lockstep.control.gathering import before_position
+from lockstep.control.gathering import before_position, complete_behind
 from lockstep.events import ClaimRecord, OutputId, OutputRecord, OutputRow
 
 ONE, TWO = LogName("A", "g~1", 0), LogName("A", "g~1", 1)
@@ -160,3 +160,30 @@ async def test_a_reader_that_nobody_empties_stops_reading() -> None:
                 await asyncio.sleep(0.01)
                 taken += sum(len(rows) for rows in found.take(2_000)) // 50
         assert found.sequences()[ONE] == one
+
+
+class GrowingLog:
+    """A log that gets a row as soon as somebody has found its end."""
+
+    def __init__(self, log: OutputLog) -> None:
+        self._log = log
+        self.tail = log.tail
+
+    async def read(self, after: int, **limits: int) -> Sequence[OutputEntry]:
+        """As the log's, and then the row."""
+        found = await self._log.read(after, **limits)
+        if not found:
+            sequence = (await self._log.tail()).sequence
+            await self._log.append(OutputRecord(2, [row(9)]), expected_sequence=sequence)
+        return found
+
+
+async def test_a_row_that_comes_meanwhile_is_not_taken_for_forgotten() -> None:
+    """All rows of the log were trimmed, and only a claim is left, when the next one comes."""
+    on = bus()
+    await written(on, ONE, [row(5)])
+    log = await on.output_log(ONE)
+    await log.append(ClaimRecord(2, "next", 0), expected_sequence=2)
+    await log.trim(2)
+    assert await complete_behind(GrowingLog(log)) == 5  # type: ignore[arg-type]
+    assert await complete_behind(log) == 8
