@@ -21,7 +21,7 @@ from lockstep.events import (
     OutputRow,
     StreamSchema,
 )
-from lockstep.events.bundles import STAYS, Bundle
+from lockstep.events.bundles import STAYS, Bundle, Delivery
 from lockstep.events.codec import (
     CodecError,
     EncodedEntry,
@@ -180,4 +180,6 @@ def exact(value: Any) -> str:
     if isinstance(value, OutputRecord):
         rows = [(r.id, r.stream, r.timestamp_ms, r.data, r.operation) for r in value.rows]
         return f"{value.epoch}{exact(rows)}"
+    if isinstance(value, Delivery | InputEvent):
+        return exact([getattr(value, name) for name in value.__annotations__])
     return repr(value)
