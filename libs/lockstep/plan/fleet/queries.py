@@ -13,14 +13,15 @@ from lockstep.plan.fleet.traits import (
     Keyed,
     Trait,
     Whole,
+    declared,
     free_of,
     has_draws,
-    is_plain_window,
     neutral_handlers,
     shared_state,
     window_of,
 )
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue.windows import Reach
 from lockstep.siddhiql.checked import (
     CheckedApp,
     CheckedJoin,
@@ -82,7 +83,8 @@ def _stream(query: CheckedQuery, stream: CheckedStream, checked: CheckedApp) -> 
     if call is None and not adds_up:
         return free_of(query, stream)
     allowed: list[str] = list(stream.source_schema.names)
-    if call is not None and is_plain_window(call, "time") and checked.is_playback:
+    is_timed = call is not None and declared(call).reach is Reach.CLOCK
+    if is_timed and checked.is_playback:
         return Whole(_PLAYBACK)
     if call is not None:
         found = _window_keys(call, stream)
@@ -94,7 +96,7 @@ def _stream(query: CheckedQuery, stream: CheckedStream, checked: CheckedApp) -> 
         if not groups:
             return Whole(_OVER_ALL)
         allowed = [name for _, name in groups if name in allowed]
-    elif call is not None and is_plain_window(call, "time"):
+    elif is_timed:
         return Whole("its window has no key: group by one, or put it in a partition")
     if not allowed:
         return Whole("it groups by what the stream has not as an attribute")
@@ -114,14 +116,15 @@ def _stream(query: CheckedQuery, stream: CheckedStream, checked: CheckedApp) -> 
 def _window_keys(call: ast.FunctionCall, stream: CheckedStream) -> list[str] | Whole:
     """By which attributes the window's events can be told apart."""
     names = list(stream.source_schema.names)
-    if is_plain_window(call, "time"):
+    window = declared(call)
+    if window.reach is Reach.CLOCK:
         return names
-    if is_plain_window(call, "session") and len(call.arguments) > 1:
-        key = call.arguments[1]
+    if window.key_argument is not None and len(call.arguments) > window.key_argument:
+        key = call.arguments[window.key_argument]
         if isinstance(key, ast.Variable) and key.name in names:
             return [key.name]
-    if is_plain_window(call, "externalTime"):
-        return Whole("an event of any key moves the clock of its window 'externalTime'")
+    if window.reach is Reach.ATTRIBUTE:
+        return Whole(f"an event of any key moves the clock of its window '{call.name}'")
     return Whole(f"its window '{call.name}' holds events of all keys together")
 
 
@@ -169,7 +172,7 @@ def _join(query: CheckedQuery, join: CheckedJoin, checked: CheckedApp) -> Trait:
     for side in sides:
         reason = neutral_handlers(side, checked)
         call = window_of(side)
-        if reason is None and call is not None and not is_plain_window(call, "time"):
+        if reason is None and call is not None and declared(call).reach is not Reach.CLOCK:
             reason = f"its window '{call.name}' holds events of all keys together"
         if reason is None and call is not None and checked.is_playback:
             reason = _PLAYBACK

@@ -11,7 +11,7 @@ from lockstep.plan.fleet.keys import both, draws, is_pure, plain
 from lockstep.plan.nodes import PlanNode, QueryNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import ExtensionKind
-from lockstep.siddhiql.catalogue.windows import Timers, WindowExtension
+from lockstep.siddhiql.catalogue.windows import Reach, Timers, WindowExtension
 from lockstep.siddhiql.checked import (
     CheckedApp,
     CheckedJoin,
@@ -102,9 +102,10 @@ def wants_expired(query: CheckedQuery) -> bool:
     return query.query.action.events in (ast.EventSelection.EXPIRED, ast.EventSelection.ALL)
 
 
-def is_plain_window(call: ast.FunctionCall, *names: str) -> bool:
-    """Whether a window is one of these."""
-    return call.namespace is None and call.name in names
+def declared(call: ast.FunctionCall) -> WindowExtension:
+    """What a window declares; of one that declares nothing, what is right for any."""
+    found = find_extension(call.name, call.namespace, ExtensionKind.WINDOW)
+    return found if isinstance(found, WindowExtension) else WindowExtension(call.name, ())
 
 
 def shared_state(query: CheckedQuery) -> str | None:
@@ -147,10 +148,8 @@ def _window_shows_timers(query: CheckedQuery, stream: CheckedStream) -> bool:
     call = window_of(stream)
     if call is None:
         return False
-    found = find_extension(call.name, call.namespace, ExtensionKind.WINDOW)
-    if not isinstance(found, WindowExtension):
-        return True
-    if is_plain_window(call, "time", "timeLength", "session"):
+    found = declared(call)
+    if found.timers is Timers.SEEN_WITH_EXPIRED or found.key_argument is not None:
         return wants_expired(query)
     return found.timers is not Timers.NONE
 
@@ -176,7 +175,7 @@ def counts_sends(query: CheckedQuery) -> bool:
     if isinstance(query.input, CheckedPattern):
         return False
     windows = [call for one in streams_of(query) if (call := window_of(one)) is not None]
-    if not all(is_plain_window(call, "time", "length") for call in windows):
+    if not all(declared(call).reach in (Reach.CLOCK, Reach.EVENTS) for call in windows):
         return True
     if isinstance(query.input, CheckedJoin):
         return query.input.left.input.source == query.input.right.input.source

@@ -38,7 +38,7 @@ class Timers(Enum):
 
 
 class Reach(Enum):
-    """How a join in columns knows what is inside a sliding window."""
+    """What tells the events inside a sliding window: to joins in columns, and to who cuts apps."""
 
     EVENTS = "the first argument is a number of events"
     CLOCK = "the first argument is a time by the clock"
@@ -53,7 +53,8 @@ class WindowExtension(Extension):
     factories, `package.module:name`, loaded when an app uses them; a window without `meaning`
     registers itself (`lockstep.extending.window`). `examples` read `S (k string, d double, l long,
     i int, f float, t long)`. `emits_changes`: what a join finds inside changes only with what is
-    emitted. `hosted`: `leaves` holds whatever the arguments are.
+    emitted. `hosted`: `leaves` holds whatever the arguments are. `key_argument`: the place of an
+    argument by which it tells events apart, so that each key has its own.
     """
 
     kind: ExtensionKind = field(default=ExtensionKind.WINDOW, init=False)
@@ -66,6 +67,7 @@ class WindowExtension(Extension):
     timers: Timers = Timers.SEEN
     emits_changes: bool = False
     reach: Reach | None = None
+    key_argument: int | None = None
 
 
 def constant(

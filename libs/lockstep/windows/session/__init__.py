@@ -44,5 +44,6 @@ EXTENSIONS = (
         columns=f"{__name__}.columns:session",
         examples=("session(10, k)", "session(10, k, 5L)"),
         leaves=Leaves.IN_ANY_ORDER,
+        key_argument=1,
     ),
 )
