@@ -140,11 +140,6 @@ class Gathering:
         _, rows = reading.held[0]
         return min(int(each.positions[0]) for each in rows.columns) <= self._settled(reading)
 
-    def _may_be_taken(self, reading: _Reading) -> bool:
-        """Its marks cover some of what is held; else only reading on can bring it to a mark."""
-        first = min(int(each.positions[0]) for each in reading.held[0][1].columns if len(each))
-        return first <= self._marks.settled(reading.name, reading.sequence)
-
     def _keep(self, reading: _Reading, entries: Sequence[OutputEntry]) -> None:
         for entry in entries:
             if not isinstance(entry.record, OutputRecord) or not entry.record.rows:

@@ -15,7 +15,13 @@ import pyarrow as pa
 
 from lockstep.bus import OutputEntry
 from lockstep.events import OutputRecord, Position
-from lockstep.events.outputs import NO_ROWS, Longs, OutputColumns, RowsOfColumns
+from lockstep.events.outputs import (
+    NO_ROWS,
+    Longs,
+    OutputColumns,
+    RowsOfColumns,
+    numbers_within,
+)
 
 NOBODY: Final = 0
 """The epoch of records that no leader appended."""
@@ -43,7 +49,7 @@ def merged(units: Sequence[RowsOfColumns], streams: frozenset[str]) -> RowsOfCol
     ranks = np.zeros(len(positions), np.int64)
     ranks[order] = np.arange(len(order))
     numbers = np.zeros(len(positions), np.int64)
-    numbers[order] = _counted(positions[order])
+    numbers[order] = numbers_within(positions[order])
     begins = list(accumulate(lengths, initial=0))
     kinds: dict[tuple[str, pa.Schema], list[int]] = {}
     for index, each in enumerate(columns):
@@ -118,13 +124,6 @@ def _moments(
         moments[own] = np.where(alike, moments[before], -1)
         clocks[own] = np.where(alike, clocks[before], -1)
     return moments, np.where(moments % 2 == 0, clocks, 0)
-
-
-def _counted(positions: Longs) -> Longs:
-    """0, 1, 2 … among equal ones, which stand side by side."""
-    begins = np.flatnonzero(np.diff(positions, prepend=-1))
-    lengths = np.diff(begins, append=len(positions))
-    return np.arange(len(positions)) - np.repeat(begins, lengths)
 
 
 def _at(indices: Sequence[int], begins: Sequence[int]) -> Longs:

@@ -186,6 +186,13 @@ class RowsOfColumns(Sequence[OutputRow]):
 NO_ROWS = RowsOfColumns(())
 
 
+def numbers_within(positions: Longs) -> Longs:
+    """0, 1, 2 … among equal positions, which stand side by side."""
+    firsts = np.flatnonzero(np.append(True, positions[1:] != positions[:-1])[: len(positions)])
+    lengths = np.diff(np.append(firsts, len(positions)))
+    return np.arange(len(positions), dtype=np.int64) - np.repeat(firsts, lengths)
+
+
 def in_columns(
     rows: Sequence[OutputRow], schemas: Mapping[str, StreamSchema] | None = None
 ) -> RowsOfColumns:

@@ -11,7 +11,7 @@ import numpy as np
 
 from lockstep.events import LogEntry, OutputId, OutputRow, Position
 from lockstep.events.codec import EncodedEntry
-from lockstep.events.outputs import OutputColumns, RowsOfColumns, in_columns
+from lockstep.events.outputs import OutputColumns, RowsOfColumns, in_columns, numbers_within
 from lockstep.execute.contract import Executor, SliceResult, WriteOutcome
 from lockstep.execute.encoding import encoded
 from lockstep.execute.joining import joined_snapshots
@@ -193,11 +193,8 @@ def _numbered(columns: Sequence[OutputColumns], units: Sequence[int]) -> tuple[O
     ordinals = np.concatenate([each.ordinals for each in columns])
     owners = np.repeat(units, [len(each) for each in columns])
     order = np.lexsort((ordinals, owners, positions))
-    arranged = positions[order]
-    firsts = np.flatnonzero(np.append(True, arranged[1:] != arranged[:-1]))
-    counts = np.diff(np.append(firsts, len(order)))
     together = np.empty(len(order), np.int64)
-    together[order] = np.arange(len(order)) - np.repeat(firsts, counts)
+    together[order] = numbers_within(positions[order])
     ends = np.cumsum([len(each) for each in columns])[:-1]
     return tuple(
         replace(each, ordinals=own, places=None)

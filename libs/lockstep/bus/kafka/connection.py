@@ -95,21 +95,6 @@ class Connection:
         if self._refusal is not None:
             raise translated(self._refusal, self.address.shown)
 
-    async def produce(
-        self,
-        topic: str,
-        value: bytes,
-        *,
-        where: str,
-        headers: Headers = (),
-        key: bytes | None = None,
-        partition: int = 0,
-    ) -> int:
-        """The offset at which it is stored, on as many brokers as have to have it."""
-        return await self.send(
-            topic, value, where=where, headers=headers, key=key, partition=partition
-        )
-
     def send(
         self,
         topic: str,
@@ -120,7 +105,8 @@ class Connection:
         key: bytes | None = None,
         partition: int = 0,
     ) -> asyncio.Future[int]:
-        """Begins to; messages are stored in the order of these calls."""
+        """The offset at which it is stored, on as many brokers as have to have it. Messages are
+        stored in the order of these calls."""
         if self._closed:
             raise UnavailableError("the bus was closed", where=where)
         done: asyncio.Future[int] = self._loop.create_future()

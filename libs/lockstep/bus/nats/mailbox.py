@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -12,11 +10,11 @@ from typing import Final
 from nats.aio.msg import Msg
 
 from lockstep.bus.contract import Mail, Mailbox
+from lockstep.bus.live_mail import LiveMail
 from lockstep.bus.nats.connection import Connection
 from lockstep.bus.nats.consumer import SharedConsumer, acknowledge, message_id
 from lockstep.bus.nats.jetstream import JetStream, persistently
-from lockstep.bus.subjects import ID_HEADER, covers
-from lockstep.telemetry import get_logger
+from lockstep.bus.subjects import covers
 
 _NS_PER_MS: Final = 1_000_000
 
@@ -81,46 +79,19 @@ class LiveMailbox:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._waiting: deque[Msg] = deque()
-        self._arrived = asyncio.Event()
+        self._mail = LiveMail(connection.limits.subscription_queue_messages)
         self._key: int | None = None
-        self._log = get_logger()
+        self.read = self._mail.read
 
     async def open(self, pattern: str, queue: str) -> None:
         """Listens."""
         self._key = await self._connection.subscribe(pattern, self._take, queue=queue)
 
-    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Mail]:
-        if not self._waiting:
-            self._arrived.clear()
-            try:
-                async with asyncio.timeout(wait_ms / 1000):
-                    await self._arrived.wait()
-            except TimeoutError:
-                return ()
-        count = min(max_messages, len(self._waiting))
-        return [_mail(self._waiting.popleft()) for _ in range(count)]
-
     async def close(self) -> Sequence[Mail]:
         key, self._key = self._key, None
         if key is not None:
             await self._connection.drain(key)
-        left = [_mail(message) for message in self._waiting]
-        self._waiting.clear()
-        return left
+        return self._mail.rest()
 
     async def _take(self, message: Msg) -> None:
-        if len(self._waiting) >= self._connection.limits.subscription_queue_messages:
-            self._log.warning("a message was lost: its reader lags", subject=message.subject)
-            return
-        self._waiting.append(message)
-        self._arrived.set()
-
-
-def _mail(message: Msg) -> Mail:
-    headers = dict(message.headers or {})
-    return Mail(message.subject, message.data, headers, headers.get(ID_HEADER), _nothing)
-
-
-async def _nothing() -> None:
-    """Nobody waits to hear of it."""
+        self._mail.offer(message.subject, message.data, message.headers or {})

@@ -17,7 +17,7 @@ from lockstep.columns.output import Output
 from lockstep.columns.pool import StringPool
 from lockstep.columns.units import Started, Unit
 from lockstep.events.columns import arrow_schema
-from lockstep.events.outputs import OutputColumns, Places
+from lockstep.events.outputs import OutputColumns, Places, numbers_within
 from lockstep.execute.columnar.hosted.queries import HostedQueries
 from lockstep.execute.columnar.observing import Observer
 from lockstep.execute.columnar.slices import Slice
@@ -169,9 +169,7 @@ def identities(chunk_positions: Any, lengths: Any, arranged: Any) -> tuple[Any, 
         arranged = slice(None)
     positions = np.repeat(chunk_positions[arranged], lengths[arranged])
     count = len(positions)
-    firsts = np.flatnonzero(np.append(True, positions[1:] != positions[:-1]))
-    run_lengths = np.diff(np.append(firsts, count))
-    ordinals = np.arange(count, dtype=np.int64) - np.repeat(firsts, run_lengths)
+    ordinals = numbers_within(positions)
     if isinstance(arranged, slice):
         return ordinals, positions
     # Back from the common order to the streams' own.

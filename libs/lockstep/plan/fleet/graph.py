@@ -67,11 +67,6 @@ class Graph:
         """The nodes that read a stream."""
         return tuple(name for name in self.nodes if stream in self.reads(name))
 
-    def is_read_by_aggregation(self, stream: str) -> bool:
-        """Whether an aggregation adds up a stream."""
-        aggregations = self.plan.checked.aggregations.values()
-        return any(one.input.input.source == stream for one in aggregations)
-
     def roots(self, stream: str) -> frozenset[str]:
         """The streams whose events may at once bring rows of this one, itself among them."""
         return self._roots(stream, frozenset())

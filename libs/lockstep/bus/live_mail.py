@@ -1,0 +1,51 @@
+"""Messages of live topics that wait for the reader of a mailbox: at most once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from lockstep.bus.contract import Mail
+from lockstep.bus.subjects import ID_HEADER
+from lockstep.telemetry import get_logger
+
+
+class LiveMail:
+    """At most `limit_messages`. Over it the newest is lost, and told."""
+
+    def __init__(self, limit_messages: int) -> None:
+        self._limit_messages = limit_messages
+        self._waiting: deque[Mail] = deque()
+        self._arrived = asyncio.Event()
+        self._log = get_logger()
+
+    def offer(self, subject: str, payload: bytes, headers: Mapping[str, str]) -> None:
+        """A message came."""
+        if len(self._waiting) >= self._limit_messages:
+            self._log.warning("a message was lost: its reader lags", subject=subject)
+            return
+        given = dict(headers)
+        self._waiting.append(Mail(subject, payload, given, given.get(ID_HEADER), _nothing))
+        self._arrived.set()
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Mail]:
+        """What has come; waits for the first."""
+        if not self._waiting:
+            self._arrived.clear()
+            try:
+                async with asyncio.timeout(wait_ms / 1000):
+                    await self._arrived.wait()
+            except TimeoutError:
+                return ()
+        return [self._waiting.popleft() for _ in range(min(max_messages, len(self._waiting)))]
+
+    def rest(self) -> Sequence[Mail]:
+        """All that nobody has read."""
+        left = list(self._waiting)
+        self._waiting.clear()
+        return left
+
+
+async def _nothing() -> None:
+    """Nobody waits to hear of it."""
