@@ -10,13 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
-import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -25,14 +21,14 @@ import numpy as np
 from lockstep.bus import Subscription
 from lockstep.bus.subjects import log_name
 from lockstep.cli.client import Client
-from lockstep.cli.processes import ProcessSuite, running_processes
-from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.cli.processes import ProcessSuite
 from lockstep.control import Heartbeat
 from lockstep.control.messages import HEARTBEATS
 from lockstep.events import OutputId, OutputRecord
 from lockstep.events.codec import decode_output
-from lockstep.frame import World, open_world
+from lockstep.frame import World
 from tests.bench import memory
+from tests.bench.suite import fresh_suite
 
 COUNTS: Final = (0, 10, 50, 200, 1_000)
 IDLE_S: Final = 20.0
@@ -105,28 +101,6 @@ class Rows:
                 new = [row for row in record.rows if (app, row.id) not in self.seen]
                 self.took_ms += [1000 * now_s - row.data[2] for row in new]
                 self.seen.update((app, row.id) for row in new)
-
-
-@contextlib.asynccontextmanager
-async def many_suite(
-    keep: bool, *, spare: bool, overrides: dict[str, str]
-) -> AsyncIterator[tuple[ProcessSuite, World, Client]]:
-    """Everything started anew; with a second processor if there shall be a spare one."""
-    directory = Path(tempfile.mkdtemp(prefix="lockstep-many-"))
-    plan = (*ONE, SPARE) if spare else ONE
-    try:
-        async with running_processes(directory, plan=plan, overrides=overrides) as suite:
-            world = await open_world(suite.settings, SystemClock(), SystemRandomness())
-            try:
-                async with Client(suite.addresses) as client:
-                    yield suite, world, client
-            finally:
-                await world.close()
-    finally:
-        if keep:
-            print(f"logs in {directory}")
-        else:
-            shutil.rmtree(directory, ignore_errors=True)
 
 
 async def deployed(client: Client, leaders: Leaders, before: int, apps: int) -> float:
@@ -243,7 +217,8 @@ async def measured(
     """One suite that gets more and more apps; then load, and with a spare processor the kill."""
     overrides = {"LOCKSTEP_COORDINATOR__REPLICAS": "2" if spare else "1"}
     found: list[Row] = []
-    async with many_suite(keep, spare=spare, overrides=overrides) as (suite, world, client):
+    plan = (*ONE, SPARE) if spare else ONE
+    async with fresh_suite(keep, plan, overrides) as (suite, world, client):
         leaders = Leaders(await world.bus.topics.subscribe(HEARTBEATS))
         rows = Rows(await world.bus.topics.subscribe("out.>"))
         beside = [asyncio.create_task(leaders.run()), asyncio.create_task(rows.run())]

@@ -13,13 +13,13 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from lockstep.cli.client import Client
-from lockstep.cli.processes import ProcessSuite, running_processes
+from lockstep.cli.processes import PLAN, ProcessSuite, running_processes
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.frame import World, open_world
 from tests.bench import memory
@@ -66,11 +66,15 @@ VOLUMES: Final = (
 
 
 @contextlib.asynccontextmanager
-async def fresh_suite(keep: bool) -> AsyncIterator[tuple[ProcessSuite, World, Client]]:
+async def fresh_suite(
+    keep: bool,
+    plan: Sequence[tuple[str, str]] = PLAN,
+    overrides: Mapping[str, str] | None = None,
+) -> AsyncIterator[tuple[ProcessSuite, World, Client]]:
     """Everything started anew with empty logs."""
     directory = Path(tempfile.mkdtemp(prefix="lockstep-bench-"))
     try:
-        async with running_processes(directory) as suite:
+        async with running_processes(directory, plan=plan, overrides=overrides) as suite:
             world = await open_world(suite.settings, SystemClock(), SystemRandomness())
             try:
                 async with Client(suite.addresses) as client:

@@ -28,6 +28,7 @@ from tests.e2e.handover import (
     TEXT,
     Feed,
     Watch,
+    all_seen,
     both_ready,
     is_so,
     more_rows,
@@ -128,12 +129,7 @@ async def _under_load(trial: Trial, log: OutputLog, counts: Sequence[int]) -> bo
     for count, befall in zip(counts, (trial.kill, trial.silence, trial.hand_over), strict=True):
         for _ in range(count):
             await befall()
-    feed.done.set()
-    await feeding
-    await until(lambda: is_so(len(watch.rows) >= feed.sent), "all rows")
-    await CLOCK.sleep_ms(QUIET_MS)  # whatever is published twice shows by then
-    following.cancel()
-    await asyncio.gather(following, return_exceptions=True)
+    await all_seen(watch, feed, feeding, following)
     return _judge(trial)
 
 

@@ -145,14 +145,21 @@ async def _under_load(
         await until(partial(both_ready, client, version), "the new version")
         await more_rows(watch, feed.rate)
         silences.append(watch.longest_ms(before))
+    await all_seen(watch, feed, feeding, following)
+    print(f"handover: between other records p99={usual_ms} ms")
+    return _judge(watch, feed, gaps, silences, handovers)
+
+
+async def all_seen(
+    watch: Watch, feed: Feed, feeding: asyncio.Task[None], following: asyncio.Task[None]
+) -> None:
+    """Ends the feeding, and the watching once it has seen every row, and time to see one twice."""
     feed.done.set()
     await feeding
     await until(lambda: is_so(len(watch.rows) >= feed.sent), "all rows")
     await CLOCK.sleep_ms(QUIET_MS)  # whatever is published twice shows by then
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
-    print(f"handover: between other records p99={usual_ms} ms")
-    return _judge(watch, feed, gaps, silences, handovers)
 
 
 def _judge(

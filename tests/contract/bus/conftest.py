@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.embedded import NatsServer
 from tests.contract.bus.carriers import (
     Carrier,
     KafkaCarriers,
@@ -45,3 +48,14 @@ async def world(carrier: Carrier) -> AsyncIterator[World]:
     """Two participants on a carrier."""
     yield World(carrier, await carrier.connect(), await carrier.connect())
     await carrier.close()
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[NatsServer]:
+    """A NATS server of the test's own, to be killed at will."""
+    nats = NatsServer(
+        tmp_path, clock=SystemClock(), randomness=SystemRandomness(), sync_interval="2m"
+    )
+    await nats.start()
+    yield nats
+    await nats.stop()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from lockstep.bus import Accepted, BusLimits, OutputTail, Refused
 from lockstep.bus.errors import BusRefusedError
 from lockstep.bus.nats import NatsBus
-from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.clock import SystemRandomness
 from lockstep.embedded import NatsServer, free_port
 from lockstep.events import ClaimRecord, OutputId, UnavailableError
 from tests.contract.bus.carriers import LIMITS, fresh_log, one_event, rows, with_limits
@@ -25,17 +23,6 @@ pytestmark = pytest.mark.servers
 READ = {"max_records": 1000, "max_bytes": 10_000_000}
 IMPATIENT_MS = 2_500  # waited out, and enough for a server that is well on a busy machine
 ACKNOWLEDGED = b'"seq":2'  # in JetStream's answer to the second record
-
-
-@pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[NatsServer]:
-    """A NATS server of the test's own, to be killed at will."""
-    nats = NatsServer(
-        tmp_path, clock=SystemClock(), randomness=SystemRandomness(), sync_interval="2m"
-    )
-    await nats.start()
-    yield nats
-    await nats.stop()
 
 
 async def _connect(url: str, limits: BusLimits = LIMITS) -> NatsBus:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from lockstep.bus import InputLog
 from lockstep.bus.nats import NatsBus
 from lockstep.bus.nats.errors import ApiError
-from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.clock import SystemRandomness
 from lockstep.embedded import NatsServer
 from lockstep.events import UnavailableError
 from tests.contract.bus.carriers import fresh_log, one_event, with_limits
@@ -23,17 +21,6 @@ pytestmark = pytest.mark.servers
 READ = {"max_records": 1000, "max_bytes": 10_000_000}
 LIMITS = with_limits(quiet_after_ms=0)
 MANY = 20
-
-
-@pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[NatsServer]:
-    """A NATS server of the test's own."""
-    nats = NatsServer(
-        tmp_path, clock=SystemClock(), randomness=SystemRandomness(), sync_interval="2m"
-    )
-    await nats.start()
-    yield nats
-    await nats.stop()
 
 
 async def _connect(url: str) -> NatsBus:

@@ -311,6 +311,18 @@ class Cluster:
         return rows
 
 
+async def table(cluster: Cluster, query: str) -> list[tuple[Any, ...]]:
+    """Rows of the cluster's own database."""
+    dsn = cluster.settings.store.postgres_dsn.get_secret_value()
+    connection = await asyncpg.connect(dsn)
+    try:
+        return [tuple(row) for row in await connection.fetch(query)]
+    except asyncpg.UndefinedTableError:
+        return []
+    finally:
+        await connection.close()
+
+
 async def log_of(world: World, app: str) -> LogName:
     """The logs of an app, or those that it had last."""
     return max(await world.bus.logs(app))

@@ -7,11 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 from aiohttp import web
 
 from lockstep.control import group_and_layout
-from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.cluster import Cluster, table, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.webhook import webhook
 
@@ -61,17 +60,6 @@ async def feed(cluster: Cluster, start: int, count: int) -> None:
 def expected(count: int) -> list[tuple[str, int]]:
     """The rows of one node, one per event."""
     return [(f"k{i % KEYS}", i) for i in range(count)]
-
-
-async def table(cluster: Cluster, query: str) -> list[tuple[Any, ...]]:
-    """Rows of the cluster's own database."""
-    connection = await asyncpg.connect(cluster.settings.store.postgres_dsn.get_secret_value())
-    try:
-        return [tuple(row) for row in await connection.fetch(query)]
-    except asyncpg.UndefinedTableError:
-        return []
-    finally:
-        await connection.close()
 
 
 async def shown(cluster: Cluster, stream: str) -> Any:

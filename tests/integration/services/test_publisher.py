@@ -17,7 +17,7 @@ from aiohttp import web
 from nats.js.errors import NotFoundError
 
 from lockstep.events import OutputId, OutputRow, UnavailableError
-from tests.integration.services.cluster import RANDOM, WAIT_MS, Cluster, log_of, until
+from tests.integration.services.cluster import RANDOM, WAIT_MS, Cluster, log_of, table, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.webhook import webhook
 
@@ -36,18 +36,6 @@ update or insert into Totals
 on Totals.customer == customer and Totals.region == region;
 from In select customer, amount insert into Log;
 """
-
-
-async def table(cluster: Cluster, query: str) -> list[tuple[Any, ...]]:
-    """Rows of the cluster's own database."""
-    dsn = cluster.settings.store.postgres_dsn.get_secret_value()
-    connection = await asyncpg.connect(dsn)
-    try:
-        return [tuple(row) for row in await connection.fetch(query)]
-    except asyncpg.UndefinedTableError:
-        return []
-    finally:
-        await connection.close()
 
 
 async def execute(cluster: Cluster, statement: str) -> None:
