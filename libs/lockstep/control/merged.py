@@ -1,5 +1,5 @@
-"""The output of an app that is a fleet, read as one log: the rows of all its units, in the order
-and with the identities of one. Its sequence is the input position.
+"""The output of an app that is a fleet, read as one log: the rows of all its units in one order
+(merging.py), with identities of the whole app. Its sequence is the input position.
 
 What it gives is a function of the units' logs alone: not of when marks come, nor of where reading
 began. Rows of a position are given when every unit of its layout has settled it.
