@@ -165,15 +165,10 @@ class Leadership:
 
     async def _tick(self) -> None:
         while True:
-            if (defers := self._turn.defers()) != self._deferring:
-                self._deferring = defers
-                self.tell(facts.DeferenceChanged(defers))
+            self._tell_rank()
             # Who cannot reach the log leaves the lease to others: time stands still for it.
             if self._turn.has_come() and not self._isolation.is_deaf:
                 self.tell(facts.TimePassed(self._clock.monotonic_ms()))
-            if self._reach.is_ready != self._ready:
-                self._ready = self._reach.is_ready
-                self.tell(facts.ReadinessChanged(self._ready))
             if self._lead.lease_due.is_set():
                 self._lead.lease_due.clear()
                 self.tell(facts.LeadOffered())
@@ -183,6 +178,15 @@ class Leadership:
             nap_ms = nap(self._state, self._clock.monotonic_ms(), waits_to_be_told=waits)
             await wait_set(self._lead.tick_due, self._clock, nap_ms)
             self._lead.tick_due.clear()
+
+    def _tell_rank(self) -> None:
+        """Whether this replica is ready, and whether another one is."""
+        if (defers := self._turn.defers()) != self._deferring:
+            self._deferring = defers
+            self.tell(facts.DeferenceChanged(defers))
+        if self._reach.is_ready != self._ready:
+            self._ready = self._reach.is_ready
+            self.tell(facts.ReadinessChanged(self._ready))
 
     def _lost(self) -> None:
         """The lease server knows our lease no more."""
@@ -214,7 +218,10 @@ class Leadership:
             self.tell(fact)
 
     def _hear_death(self, holder: Held) -> None:
-        """Who cannot reach the log leaves the lease to others."""
+        """Who cannot reach the log leaves the lease to others. A rank that was told at the last
+        tick may be a second old: a replica that fell behind since then is not the one to ask.
+        """
+        self._tell_rank()
         if not self._isolation.is_deaf:
             self.tell(facts.HolderDied(holder.token))
 
