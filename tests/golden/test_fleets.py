@@ -13,7 +13,7 @@ from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.fleet import FleetExecutor
 from lockstep.plan import AppPlan
 from lockstep.plan.fleet import FleetPlan, fleet_of
-from lockstep.testing.files import find_files, load
+from lockstep.testing.files import find_files, load, run_file
 from lockstep.testing.play import _Player
 from lockstep.testing.virtual_app import VirtualApp
 
@@ -71,6 +71,13 @@ def test_a_fleet_brings_what_one_node_brings(file: Path) -> None:
         assert Counter(each.reason for each in many.faults) == Counter(
             each.reason for each in one.faults
         )
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(HERE)))
+def test_a_golden_holds_in_partitions(file: Path) -> None:
+    """Each call brings what is written there: rows of queries, refusals, answers and faults."""
+    for report in run_file(file, parallel=PARTITIONS):
+        assert report.passed, report.text()
 
 
 def test_some_goldens_are_cut() -> None:

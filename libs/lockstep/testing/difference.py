@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -59,12 +60,18 @@ class Difference:
                 yield from (("  ?", note) for note in notes)
 
 
-def differences(scenario: Scenario, brought: Sequence[Sequence[str]]) -> list[Difference]:
-    """The calls whose lines are not as expected; blanks and the reasons of faults do not count."""
+def differences(
+    scenario: Scenario, brought: Sequence[Sequence[str]], *, in_order: bool = True
+) -> list[Difference]:
+    """The calls whose lines are not as expected; blanks and the reasons of faults do not count.
+
+    Without `in_order` the events that one call brings may stand in any order and in any chunks.
+    """
+    compared = _normal if in_order else _single_events
     found = [
         (call, lines)
         for call, lines in zip(scenario.calls, brought, strict=True)
-        if _normal(call.expected) != _normal(lines)
+        if compared(call.expected) != compared(lines)
     ]
     names = attribute_names(scenario.app_text) if found else {}
     return [
@@ -124,6 +131,30 @@ def _values(want: ShownEvent, got: ShownEvent, attributes: Sequence[str]) -> Ite
             named = len(attributes) == len(got.values)
             name = attributes[index] if named else f"value {index + 1}"
             yield f"{name} is {second}, expected {first}"
+
+
+def _single_events(lines: Sequence[str]) -> list[str]:
+    """Each event in a line of its own, sorted; several in one JSON payload, too."""
+    found: list[str] = []
+    for line in _normal(lines):
+        topic, _, payload = line.partition(": ")
+        if topic.startswith("topic ") and payload.startswith(("[", "{")):
+            found += [f"{topic}: {each}" for each in _payloads(payload)]
+            continue
+        shown = read_line(line)
+        if shown is None:
+            found.append(line)
+        else:
+            found += [f"{shown.head} {kind} {event.text}" for kind, event in shown.events]
+    return sorted(found)
+
+
+def _payloads(text: str) -> list[str]:
+    try:
+        read = json.loads(text)
+    except ValueError:
+        return [text]
+    return [json.dumps(each) for each in (read if isinstance(read, list) else [read])]
 
 
 def _normal(lines: Sequence[str]) -> list[str]:

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.events import LockstepError
+from lockstep.plan import plan_of
+from lockstep.plan.fleet import fleet_of
 from lockstep.testing.difference import Difference, differences
 from lockstep.testing.play import play
 from lockstep.testing.scenario import (
+    Scenario,
     ScenarioError,
     ScenarioFile,
     has_tests,
@@ -27,6 +30,8 @@ class Report:
     title: str
     differences: tuple[Difference, ...] = ()
     error: str | None = None
+    cut: bool = False
+    """It was played in several partitions."""
     rewritten: bool = False
     """The expectations were replaced with what came: then differences are none of a failure."""
 
@@ -102,35 +107,51 @@ def _text(file: Path) -> str:
         raise ScenarioError(f"{file} is no text in UTF-8") from None
 
 
-def run_file(file: Path, *, executor: str = "reference", update: bool = False) -> list[Report]:
-    """Runs the parts of a file; `update` rewrites its expectations with what came."""
+def run_file(
+    file: Path, *, executor: str = "reference", update: bool = False, parallel: int = 1
+) -> list[Report]:
+    """Runs the parts of a file; `update` rewrites its expectations with what came. With `parallel`
+    (see VirtualApp) the events that a call brings are compared in any order."""
     try:
         parsed = load(file)
     except (OSError, LockstepError) as error:
         return [Report(file, "", error=str(error))]
     reports, brought = [], []
     for scenario in parsed.scenarios:
+        cut = parallel > 1 and _is_cut(scenario, parallel)
         try:
-            lines = play(scenario, executor=executor)
+            lines = play(scenario, executor=executor, parallel=parallel)
         except LockstepError as error:
             reports.append(Report(file, scenario.title, error=str(error)))
             brought.append([call.expected for call in scenario.calls])
             continue
         brought.append(lines)
-        found = tuple(differences(scenario, lines))
+        found = tuple(differences(scenario, lines, in_order=parallel == 1))
         rewritten = update and bool(found)
-        reports.append(Report(file, scenario.title, found, rewritten=rewritten))
+        reports.append(Report(file, scenario.title, found, cut=cut, rewritten=rewritten))
     if any(report.rewritten for report in reports):
         file.write_text(render_file(parsed, brought), encoding="utf-8")
     return reports
 
 
+def _is_cut(scenario: Scenario, parallel: int) -> bool:
+    try:
+        fleet = fleet_of(plan_of(scenario.app_text), parallel)
+    except LockstepError:
+        return False  # it will be said where it is played
+    return any(group.partitions > 1 for group in fleet.groups)
+
+
 def run_paths(
-    paths: Sequence[Path], *, executor: str = "reference", update: bool = False
+    paths: Sequence[Path],
+    *,
+    executor: str = "reference",
+    update: bool = False,
+    parallel: int = 1,
 ) -> list[Report]:
     """Runs every test file among the paths."""
     return [
         report
         for file in find_files(paths)
-        for report in run_file(file, executor=executor, update=update)
+        for report in run_file(file, executor=executor, update=update, parallel=parallel)
     ]

@@ -20,11 +20,11 @@ CALLS = ("@advance", "@query", "@publish", "@snap", "@restore", "@watch")
 
 
 def play(
-    scenario: Scenario, *, executor: str = "reference", cut: int | None = None
+    scenario: Scenario, *, executor: str = "reference", cut: int | None = None, parallel: int = 1
 ) -> list[list[str]]:
     """What each call brings, as lines. `cut`: before the call of that index the app is snapshotted,
-    thrown away and restored."""
-    player = _Player(scenario, executor)
+    thrown away and restored. `parallel`: see VirtualApp."""
+    player = _Player(scenario, executor, parallel)
     try:
         brought = []
         for index, call in enumerate(scenario.calls):
@@ -39,11 +39,12 @@ def play(
 class _Player:
     """One app under test. The clock of live apps starts at 0 and is moved by @advance."""
 
-    def __init__(self, scenario: Scenario, executor: str) -> None:
+    def __init__(self, scenario: Scenario, executor: str, parallel: int = 1) -> None:
         self._text = scenario.app_text
         self._watched = scenario.watched
         self._executor = executor
-        self.app = VirtualApp(self._text, executor=executor)
+        self._parallel = parallel
+        self.app = VirtualApp(self._text, executor=executor, parallel=parallel)
         self._kept: bytes | None = None
         self._outputs: dict[str, StreamSchema] = {}
         for node in self.app.plan.nodes:
@@ -62,7 +63,11 @@ class _Player:
         clock_ms = self.app.clock_ms
         self.app.close()
         self.app = VirtualApp.restore(
-            self._text, snapshot, executor=self._executor, start_ms=clock_ms
+            self._text,
+            snapshot,
+            executor=self._executor,
+            start_ms=clock_ms,
+            parallel=self._parallel,
         )
         self._published = self._faults = 0
 

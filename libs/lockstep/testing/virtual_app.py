@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from lockstep.events import (
@@ -19,21 +20,17 @@ from lockstep.events import (
     TickRecord,
     WriteRecord,
 )
-from lockstep.execute.contract import EventFault, Executor, SliceResult, WriteProblem
+from lockstep.execute.contract import EventFault, SliceResult, WriteProblem
 from lockstep.execute.observe import Observation, StreamChunk
 from lockstep.execute.reference.rehearsal import rehearse
 from lockstep.operators.errors import EventError
 from lockstep.plan import AppPlan, plan_of
+from lockstep.plan.fleet import FleetPlan, fleet_of
 from lockstep.siddhiql import SiddhiQLError, check_on_demand
+from lockstep.testing.observed import open_executor
+from lockstep.testing.observed_fleet import ObservedFleet
 from lockstep.testing.rows import coerce_row
 from lockstep.testing.transport import MemoryTransport
-
-
-class ObservedExecutor(Executor, Protocol):
-    """An executor that also tells every chunk of every stream and query."""
-
-    def take_observations(self) -> list[Observation]:
-        """What was observed since the last call, in order."""
 
 
 class Switchable(Protocol):
@@ -58,25 +55,6 @@ class QueryOutput:
         self.current += current
         self.expired += expired
         self.chunks.append((list(current), list(expired)))
-
-
-def open_executor(executor: str, plan: AppPlan, start_ms: int) -> ObservedExecutor:
-    """The executor of that name, observed. Each is imported when it is asked for: columns and Spark
-    take seconds, and `validate` wants none of them."""
-    if executor == "reference":
-        from lockstep.execute.reference.executor import ReferenceExecutor
-
-        return ReferenceExecutor(plan, start_ms=start_ms, observe=True)
-    if executor == "spark":
-        from lockstep.execute.spark import SparkExecutor
-
-        observed: ObservedExecutor = SparkExecutor(plan, start_ms=start_ms, observe=True)
-        return observed
-    if executor == "columnar":
-        from lockstep.execute.in_process import InProcessExecutor
-
-        return InProcessExecutor(plan, start_ms=start_ms)
-    raise ValueError(f"there is no executor {executor!r}: use 'reference', 'columnar' or 'spark'")
 
 
 class Record:
@@ -108,6 +86,8 @@ class VirtualApp:
     `executor`: 'reference' defines the language; 'columnar' is what Spark's workers run, in this
     process and without a JVM; 'spark' is the product's engine. All bring the same.
     `snapshot`: the state to go on from, instead of starting anew (see `restore`).
+    `parallel`: cut into so many partitions, where the planner can (see `fleet`): rows of one key
+    come as on one node, those of several keys in one send may change places.
     """
 
     def __init__(
@@ -117,10 +97,16 @@ class VirtualApp:
         executor: str = "reference",
         start_ms: int = 0,
         snapshot: bytes | None = None,
+        parallel: int = 1,
     ) -> None:
         self._plan = plan_of(app_text)
         rehearse(self._plan)
-        self._executor = open_executor(executor, self._plan, start_ms)
+        self._fleet = fleet_of(self._plan, parallel) if parallel > 1 else None
+        if self._fleet is None or self._fleet.is_single:
+            self._executor = open_executor(executor, self._plan, start_ms)
+        else:
+            made = partial(open_executor, executor, start_ms=start_ms, inner=True)
+            self._executor = ObservedFleet(self._fleet, made)
         self._clock_ms = start_ms
         # When a tick is due; at once, until the executor has said.
         self._due_ms: int | None = start_ms
@@ -136,6 +122,11 @@ class VirtualApp:
     def plan(self) -> AppPlan:
         """The app's plan."""
         return self._plan
+
+    @property
+    def fleet(self) -> FleetPlan | None:
+        """How it is cut; None where it was not asked to be."""
+        return self._fleet
 
     @property
     def clock_ms(self) -> int:
@@ -291,9 +282,13 @@ class VirtualApp:
         *,
         executor: str = "reference",
         start_ms: int = 0,
+        parallel: int = 1,
     ) -> VirtualApp:
-        """The same app going on from a snapshot, with the clock at `start_ms`."""
-        return cls(app_text, executor=executor, start_ms=start_ms, snapshot=snapshot)
+        """The same app going on from a snapshot, with the clock at `start_ms`. A fleet's snapshot
+        goes on in any number of partitions above one."""
+        return cls(
+            app_text, executor=executor, start_ms=start_ms, snapshot=snapshot, parallel=parallel
+        )
 
     def close(self) -> None:
         """Gives resources back."""

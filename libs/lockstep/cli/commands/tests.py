@@ -53,12 +53,24 @@ def run_tests(
     executor: Annotated[ExecutorName, typer.Option(help="Which executor runs the apps.")] = (
         ExecutorName.REFERENCE
     ),
+    parallel: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Run the apps cut into so many partitions, as deploy --parallel cuts them. "
+            "The events that a call brings are then compared in any order.",
+        ),
+    ] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Run the tests beside the apps, on a virtual clock."""
+    if parallel > 1 and executor is not ExecutorName.REFERENCE:
+        raise typer.BadParameter("apps in several partitions are played on the reference alone")
+    if parallel > 1 and update:
+        raise typer.BadParameter("--update writes what one node brings: leave --parallel out")
     _log_to_stderr()
     with reported():
-        reports = run_paths(paths, executor=executor.value, update=update)
+        reports = run_paths(paths, executor=executor.value, update=update, parallel=parallel)
     if as_json:
         print_json([report.as_json() for report in reports])
     else:
@@ -81,4 +93,6 @@ def _show_reports(reports: Sequence[Report]) -> None:
         console.print("- was expected, + came; lockstep test --update accepts what came")
     parts = [f"{len(reports) - failed} passed", f"{failed} failed"]
     parts += [f"{rewritten} of them rewritten"] if rewritten else []
+    cut = sum(1 for report in reports if report.cut)
+    parts += [f"{cut} of them cut into partitions"] if cut else []
     console.print(", ".join(parts))

@@ -65,6 +65,8 @@ class Engine:
         self.windows: dict[str, Any] = {}
         self.aggregations: dict[str, Any] = {}
         self.queries: dict[str, Any] = {}
+        self.on_inner_query: Callable[[Any, str], None] | None = None
+        """Told of each query that an instance of a partition brings with it."""
         self.starters: list[Callable[[], None]] = []
         self.playback = Playback(self, plan.checked.annotations.get("playback"))
 

@@ -33,7 +33,8 @@ class ReferenceExecutor:
 
     `start_ms`: the wall time at which the app starts; None takes the clock of the first entry.
     `dedup_ids_max`: how many of the latest event ids are remembered to drop repeated events.
-    `observe`: keep every chunk of every stream and query for `take_observations`.
+    `observe`: keep every chunk of every stream and query for `take_observations`; `observe_inner`:
+    of the queries in partitions, too.
     """
 
     def __init__(
@@ -43,11 +44,12 @@ class ReferenceExecutor:
         start_ms: int | None = None,
         dedup_ids_max: int = DEDUP_IDS_MAX,
         observe: bool = False,
+        observe_inner: bool = False,
     ) -> None:
         self.plan = plan
         self._start_ms = start_ms
         self._dedup_ids_max = dedup_ids_max
-        self._observe = observe
+        self._observe, self._observe_inner = observe, observe_inner
         self._renew()
 
     def _renew(self) -> None:
@@ -60,7 +62,7 @@ class ReferenceExecutor:
         self.engine = open_engine(self.plan, on_fault=self._outputs.fault)
         self._outputs.listen(self.engine)
         self._inputs = Inputs(self.engine, self._outputs, self._seen)
-        self._observer = Observer(self.engine) if self._observe else None
+        self._observer = Observer(self.engine, inner=self._observe_inner) if self._observe else None
 
     # --- the contract --------------------------------------------------------------------------
 

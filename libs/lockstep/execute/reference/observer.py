@@ -17,14 +17,16 @@ def _events(chunk: list[StreamEvent], *, expired: bool) -> tuple[Event, ...]:
 
 
 class Observer:
-    """Collects observations until they are taken."""
+    """Collects observations until they are taken. `inner`: of the queries in partitions, too."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, inner: bool = False) -> None:
         self._seen: list[Observation] = []
         for name, junction in engine.junctions.items():
             self._listen_stream(junction, name)
         for name, query in engine.queries.items():
             self._listen_query(query, name)
+        if inner:
+            engine.on_inner_query = self._listen_query
 
     def _listen_stream(self, junction: object, name: str) -> None:
         def listen(chunk: list[StreamEvent]) -> None:

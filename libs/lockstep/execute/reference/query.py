@@ -113,6 +113,8 @@ class Instance:
                 context = EngineContext(engine, f"{path}/{query.path}", inner)
                 runtime = QueryRuntime(query.query, context)
             self._queries.append(runtime)
+            if engine.on_inner_query is not None:
+                engine.on_inner_query(runtime, query.name)
             for source, receive in runtime.receivers:
                 if source.startswith("#"):
                     inner[source].subscribe(receive)
