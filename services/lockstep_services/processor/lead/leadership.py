@@ -93,8 +93,6 @@ class Leadership:
         self._lease_lane: asyncio.Queue[AboutLease] = asyncio.Queue()
         self._log_lane: asyncio.Queue[_AboutLog] = asyncio.Queue()
         self._term_lane: asyncio.Queue[_AboutTerm] = asyncio.Queue()
-        self._ready: bool | None = None
-        self._deferring = False
         self._turn = Turn(self._site, self._running.wanted, self._lead)
         self._isolation = Isolation(replica)
 
@@ -165,7 +163,8 @@ class Leadership:
 
     async def _tick(self) -> None:
         while True:
-            self._tell_rank()
+            for fact in self._turn.news(ready=self._reach.is_ready):
+                self.tell(fact)
             # Who cannot reach the log leaves the lease to others: time stands still for it.
             if self._turn.has_come() and not self._isolation.is_deaf:
                 self.tell(facts.TimePassed(self._clock.monotonic_ms()))
@@ -174,19 +173,10 @@ class Leadership:
                 self.tell(facts.LeadOffered())
             if self._isolation.is_cut_off():
                 self.tell(facts.Isolated())
-            waits = bool(self._ready) and self._turn.has_come()
+            waits = self._reach.is_ready and self._turn.has_come()
             nap_ms = nap(self._state, self._clock.monotonic_ms(), waits_to_be_told=waits)
             await wait_set(self._lead.tick_due, self._clock, nap_ms)
             self._lead.tick_due.clear()
-
-    def _tell_rank(self) -> None:
-        """Whether this replica is ready, and whether another one is."""
-        if (defers := self._turn.defers()) != self._deferring:
-            self._deferring = defers
-            self.tell(facts.DeferenceChanged(defers))
-        if self._reach.is_ready != self._ready:
-            self._ready = self._reach.is_ready
-            self.tell(facts.ReadinessChanged(self._ready))
 
     def _lost(self) -> None:
         """The lease server knows our lease no more."""
@@ -221,7 +211,8 @@ class Leadership:
         """Who cannot reach the log leaves the lease to others. A rank that was told at the last
         tick may be a second old: a replica that fell behind since then is not the one to ask.
         """
-        self._tell_rank()
+        for fact in self._turn.news(ready=self._reach.is_ready):
+            self.tell(fact)
         if not self._isolation.is_deaf:
             self.tell(facts.HolderDied(holder.token))
 

@@ -5,8 +5,10 @@ All of it is courtesy and lasts a while at most: what is right is the protocol's
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
+from lockstep.leader.protocol import facts
 from lockstep_services.processor.replica.leading import Lead
 from lockstep_services.processor.replica.running import Wanted
 from lockstep_services.processor.replica.site import Site
@@ -26,6 +28,8 @@ class Turn:
         self._ttl_ms = site.settings.leader.lease_ttl_ms
         self._began_ms = self._led_ms = self._clock.monotonic_ms()
         self._has_come = False
+        self._ready: bool | None = None
+        self._deferring = False
 
     @property
     def patience_ms(self) -> int:
@@ -45,6 +49,16 @@ class Turn:
             self._led_ms = now_ms
         leaderless_ms = now_ms - self._led_ms
         return defers(others, leaderless_ms=leaderless_ms, patience_ms=self.patience_ms)
+
+    def news(self, *, ready: bool) -> Iterator[facts.Fact]:
+        """What is new about this replica's rank: whether it is ready, and whether another one is
+        to whom it leaves the lead."""
+        if (deferring := self.defers()) != self._deferring:
+            self._deferring = deferring
+            yield facts.DeferenceChanged(deferring)
+        if ready != self._ready:
+            self._ready = ready
+            yield facts.ReadinessChanged(ready)
 
     def _comes(self) -> bool:
         others = self._site.others()
