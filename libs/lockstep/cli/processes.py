@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 import aiohttp
@@ -38,6 +39,7 @@ PROCESSES_FILE = "processes.json"
 READY_TIMEOUT_MS = 90_000
 READY_POLL_MS = 100
 STOP_TIMEOUT_MS = 25_000
+CONSOLE_PORT = 8260
 PLAN: tuple[tuple[str, str], ...] = (
     ("coordinator", "coordinator"),
     ("processor-1", "processor"),
@@ -217,8 +219,24 @@ def _planned(
         found[node] = ServiceProcess(node, service, environment, log, port)
     for process in found.values():
         own = {"LOCKSTEP_SPARK__STATE_DIRECTORY": str(directory / "spark" / process.node)}
+        if process.service == "console":
+            own |= where_they_are(_addresses(found, None))
         process.environment = {**environment, **own}
     return found
+
+
+def has_console() -> bool:
+    """Whether what the console's pages are made of is installed."""
+    return find_spec("nicegui") is not None
+
+
+def where_they_are(addresses: Addresses) -> dict[str, str]:
+    """What tells a console where the other services are."""
+    return {
+        "LOCKSTEP_CLIENT__RECEIVER_URL": addresses.receiver,
+        "LOCKSTEP_CLIENT__PRESENTER_URL": addresses.presenter,
+        "LOCKSTEP_CLIENT__COORDINATOR_URL": addresses.coordinator,
+    }
 
 
 def _addresses(processes: Mapping[str, ServiceProcess], token: str | None) -> Addresses:

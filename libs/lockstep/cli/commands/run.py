@@ -7,13 +7,17 @@ import signal
 from pathlib import Path
 from typing import Annotated
 
+import aiohttp
 import typer
 
+from lockstep.cli.addresses import Addresses
 from lockstep.cli.client import Client
 from lockstep.cli.commands.options import Connection
 from lockstep.cli.output import console, reported
+from lockstep.cli.processes import CONSOLE_PORT, ServiceProcess, has_console, where_they_are
 from lockstep.cli.suite import running_suite
 from lockstep.clock import SystemClock
+from lockstep.embedded import free_port
 from lockstep.settings import load_settings
 from lockstep.telemetry import configure_logging
 
@@ -27,6 +31,9 @@ def run(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0: any free port.")] = DEFAULT_PORT,
     executor: Annotated[str | None, typer.Option(help="spark or reference")] = None,
+    console_port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Of the console; 0: any free port.")
+    ] = CONSOLE_PORT,
 ) -> None:
     """Run all five services in one process, with servers of its own, until Ctrl-C."""
     connection: Connection = context.obj
@@ -41,10 +48,12 @@ def run(
             log_format=telemetry.log_format,
             clock=SystemClock(),
         )
-        asyncio.run(_run(connection.directory, apps or [], overrides))
+        asyncio.run(_run(connection.directory, apps or [], overrides, console_port))
 
 
-async def _run(directory: Path, apps: list[Path], overrides: dict[str, str]) -> None:
+async def _run(
+    directory: Path, apps: list[Path], overrides: dict[str, str], console_port: int
+) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -54,6 +63,24 @@ async def _run(directory: Path, apps: list[Path], overrides: dict[str, str]) -> 
             for file in apps:
                 answer = await client.deploy(file.read_text())
                 console.print(f"deployed {answer['app']}")
-        console.print(f"Lockstep is up: {suite.addresses.presenter}  (Ctrl-C stops it)")
+        pages = await _console(directory, suite.addresses, console_port)
+        shown = suite.addresses.presenter if pages is None else pages.url
+        console.print(f"Lockstep is up: {shown}  (Ctrl-C stops it)")
         await stop.wait()
         console.print("stopping")
+        if pages is not None:
+            await pages.stop()
+
+
+async def _console(directory: Path, addresses: Addresses, port: int) -> ServiceProcess | None:
+    """The console in a process of its own; None where it is not installed."""
+    if not has_console():
+        return None
+    environment = where_they_are(addresses)
+    pages = ServiceProcess(
+        "console", "console", environment, directory / "console.log", port or free_port()
+    )
+    pages.start()
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
+        await pages.ready(session)
+    return pages

@@ -19,9 +19,11 @@ from lockstep.cli.addresses import ADDRESSES_FILE
 from lockstep.cli.commands.options import Connection
 from lockstep.cli.output import Exit, console, fail
 from lockstep.cli.processes import (
+    CONSOLE_PORT,
     PROCESSES_FILE,
     READY_TIMEOUT_MS,
     STOP_TIMEOUT_MS,
+    has_console,
     running_processes,
 )
 from lockstep.cli.watching import keep_running
@@ -32,7 +34,7 @@ from lockstep.telemetry import get_logger
 PID_FILE: Final = "supervisor.pid"
 POLL_MS: Final = 100
 MAX_COPIES: Final = 16
-PORTS: Final = {"receiver": 8280, "presenter": 8270, "coordinator": 8290}
+PORTS: Final = {"receiver": 8280, "presenter": 8270, "coordinator": 8290, "console": CONSOLE_PORT}
 """Of the first of each kind; any free port for the others."""
 
 
@@ -63,6 +65,8 @@ def up(
         "presenter": presenters,
         "receiver": receivers,
     }
+    if has_console():
+        copies["console"] = 1
     log = directory / "supervisor.log"
     with log.open("ab") as output:
         child = subprocess.Popen(
@@ -141,7 +145,7 @@ def plan_of(copies: Mapping[str, int]) -> list[tuple[str, str]]:
 def ports_of(plan: Sequence[tuple[str, str]]) -> dict[str, int]:
     """The doors that people know, each at the first of its kind."""
     first = {service: node for node, service in reversed(plan)}
-    return {first[service]: port for service, port in PORTS.items()}
+    return {first[service]: port for service, port in PORTS.items() if service in first}
 
 
 async def _supervise(directory: Path, copies: Mapping[str, int]) -> None:

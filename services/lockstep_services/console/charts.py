@@ -1,0 +1,102 @@
+"""Charts in the console's colours, light and dark: lines, bars, pies, gauges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from nicegui import ui
+
+from lockstep_services.console.look import box
+from lockstep_services.console.shell import View
+
+LIGHT: Final = ("#3550d4", "#c2630a", "#0e7a63", "#a8327a", "#6b46c1", "#4d6b0f")
+DARK: Final = ("#8fa5ff", "#f2a65a", "#57d3b4", "#f08bc4", "#b79cf5", "#b5d65c")
+Series = Sequence[tuple[str, Sequence[float | None]]]
+
+
+def colours(*, is_dark: bool) -> Mapping[str, Any]:
+    """What ECharts is told of the theme."""
+    return {
+        "ink": "#e7eaf0" if is_dark else "#171a21",
+        "soft": "#9ba5b5" if is_dark else "#566072",
+        "line": "#2a303b" if is_dark else "#e2e5eb",
+        "panel": "#171b22" if is_dark else "#ffffff",
+        "series": list(DARK if is_dark else LIGHT),
+    }
+
+
+class Chart:
+    """An ECharts panel; follows the theme."""
+
+    def __init__(self, view: View, *, tall: bool = False) -> None:
+        self._view = view
+        self._shown: Any = None
+        with box("chart-box"):
+            self._chart = ui.echart({"animation": False}).classes("chart tall" if tall else "chart")
+        view.on_theme.append(lambda _: self._draw())
+
+    def show(self, data: Any) -> None:
+        """These values from now on."""
+        if data != self._shown:
+            self._shown = data
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._shown is None:
+            return
+        look = colours(is_dark=self._view.is_dark)
+        options = {
+            "animation": False, "color": look["series"], "textStyle": {"fontFamily": "inherit"},
+            "tooltip": {
+                "trigger": "axis", "backgroundColor": look["panel"], "borderColor": look["line"],
+                "textStyle": {"color": look["ink"], "fontSize": 12}, "confine": True,
+            },
+            **self._options(self._shown, look),
+        }  # fmt: skip
+        self._chart.options.clear()
+        self._chart.options.update(options)
+        self._chart.update()
+
+    def _options(self, data: Any, look: Mapping[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+def axis(look: Mapping[str, Any], kind: str, **more: Any) -> dict[str, Any]:
+    """An axis that stays in the background."""
+    return {
+        "type": kind,
+        "axisLine": {"show": kind == "category", "lineStyle": {"color": look["line"]}},
+        "axisTick": {"show": False},
+        "axisLabel": {"color": look["soft"], "fontSize": 11, "hideOverlap": True},
+        "splitLine": {"show": kind != "category", "lineStyle": {"color": look["line"]}},
+        **more,
+    }
+
+
+class Line(Chart):
+    """Series over the seconds since the page was opened, the newest at the right."""
+
+    def __init__(self, view: View, unit: str) -> None:
+        super().__init__(view)
+        self._unit = unit
+
+    def show(self, data: Series) -> None:
+        """These series from now on."""
+        super().show([(name, list(values)) for name, values in data])
+
+    def _options(self, data: Any, look: Mapping[str, Any]) -> dict[str, Any]:
+        count = max((len(values) for _, values in data), default=0)
+        labels = [f"{number - count + 1} s" for number in range(count)]
+        return {
+            "grid": {"left": 8, "right": 12, "top": 16, "bottom": 4, "containLabel": True},
+            "xAxis": axis(look, "category", data=labels, boundaryGap=False),
+            "yAxis": axis(look, "value", min=0, minInterval=1, splitNumber=3),
+            "series": [
+                {
+                    "name": name, "type": "line", "data": values, "showSymbol": False,
+                    "lineStyle": {"width": 2}, "areaStyle": {"opacity": 0.08},
+                }
+                for name, values in data
+            ],
+        }  # fmt: skip

@@ -1,0 +1,20 @@
+"""The pages, each in a module; importing this registers them."""
+
+from __future__ import annotations
+
+from lockstep.clock import Clock
+from lockstep.settings import Settings
+from lockstep_services.console import shell
+from lockstep_services.console.pages import app, apps
+from lockstep_services.console.suite import Doors
+
+__all__ = ["app", "apps", "close", "open_with"]
+
+
+def open_with(doors: Doors, settings: Settings, clock: Clock) -> None:
+    """From now on pages can be shown."""
+    shell.open_with(shell.World(doors, settings, clock))
+
+
+async def close() -> None:
+    """Ends what pages left running."""

@@ -1,0 +1,118 @@
+"""The console's process: its settings, its door, what guards that, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.staticfiles import StaticFiles
+from nicegui import ui
+
+from lockstep.cli.addresses import find_addresses
+from lockstep.clock import Clock, SystemClock
+from lockstep.events import LockstepError
+from lockstep.frame.web import OpenDoorError, check_host
+from lockstep.settings import Settings, SettingsError, load_settings
+from lockstep.telemetry import CONTENT_TYPE, Metrics, configure_logging, get_logger
+from lockstep_services.console import login, pages
+from lockstep_services.console.guard import Guard
+from lockstep_services.console.suite import Doors
+
+EXIT_FAILED: Final = 1
+EXIT_SETTINGS: Final = 2
+PAGE_LIMIT_BYTES: Final = 4_194_304
+
+
+def run() -> int:
+    """Serves until SIGTERM or SIGINT; gives the exit code."""
+    try:
+        settings = load_settings()
+    except SettingsError as error:
+        sys.stderr.write(f"{error}\n")
+        return EXIT_SETTINGS
+    clock, telemetry = SystemClock(), settings.telemetry
+    configure_logging(
+        service="console", level=telemetry.log_level, log_format=telemetry.log_format, clock=clock
+    )
+    try:
+        check_host(settings.server)
+        asyncio.run(serve(settings, clock))
+    except (OpenDoorError, LockstepError) as error:
+        get_logger().error("cannot run", error=str(error))
+        return EXIT_FAILED
+    return 0
+
+
+async def serve(settings: Settings, clock: Clock) -> None:
+    """Until asked to stop."""
+    application = built(settings, clock)
+    config = uvicorn.Config(
+        application,
+        host=settings.server.host,
+        port=settings.server.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws_max_size=PAGE_LIMIT_BYTES,
+        timeout_graceful_shutdown=1,
+    )
+    await uvicorn.Server(config).serve()
+
+
+def built(settings: Settings, clock: Clock) -> FastAPI:
+    """The application: health, log-in, pages."""
+    client = settings.client
+    addresses = find_addresses(
+        client.directory,
+        receiver=client.receiver_url,
+        presenter=client.presenter_url,
+        coordinator=client.coordinator_url,
+    )
+    metrics = Metrics()
+
+    @contextlib.asynccontextmanager
+    async def living(application: FastAPI) -> AsyncIterator[None]:
+        doors = Doors.open(addresses)
+        application.state.doors = doors
+        pages.open_with(doors, settings, clock)
+        try:
+            yield
+        finally:
+            await pages.close()
+            await doors.session.close()
+
+    application = FastAPI(lifespan=living, openapi_url=None, docs_url=None, redoc_url=None)
+    application.add_middleware(Guard, settings=settings.server, metrics=metrics, clock=clock)
+    _add_health(application, metrics)
+    login.add_to(application)
+    folder = Path(str(resources.files("lockstep_services.console").joinpath("static")))
+    application.mount("/assets", StaticFiles(directory=folder), name="assets")
+    ui.run_with(
+        application, title="Lockstep", dark=None, tailwind=False, show_welcome_message=False,
+        favicon=folder / "icon.svg", reconnect_timeout=10.0,
+    )  # fmt: skip
+    return application
+
+
+def _add_health(application: FastAPI, metrics: Metrics) -> None:
+    @application.get("/healthz")
+    @application.get("/health")
+    async def health() -> Response:
+        return JSONResponse({"status": "up"})
+
+    @application.get("/readyz")
+    async def ready(request: Request) -> Response:
+        is_open = getattr(request.app.state, "doors", None) is not None
+        return JSONResponse({"ready": is_open}, status_code=200 if is_open else 503)
+
+    @application.get("/metrics")
+    async def show_metrics() -> Response:
+        return PlainTextResponse(metrics.render(), headers={"Content-Type": CONTENT_TYPE})

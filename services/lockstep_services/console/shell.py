@@ -1,0 +1,194 @@
+"""The frame of every page: navigation in plain HTML, which is there at once; the page's content
+below it, kept up to date; what to do when the suite does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+from nicegui import ui
+
+from lockstep.cli.refusals import RefusedError
+from lockstep.clock import Clock
+from lockstep.events import LockstepError
+from lockstep.settings import Settings
+from lockstep_services.console.login import token_of
+from lockstep_services.console.look import box, said, text
+from lockstep_services.console.suite import Doors, Suite
+
+FIRST_WITHIN_S: Final = 0.2
+PLACES: Final = (
+    ("/apps", "Apps", "a", "M4 5h7v6H4zM13 5h7v6h-7zM4 13h7v6H4zM13 13h7v6h-7z"),
+    ("/write", "Write", "w", "M4 20h4L19 9l-4-4L4 16zM13 7l4 4"),
+    ("/try", "Try", "t", "M9 3h6M10 3v6l-5 9a2 2 0 0 0 2 3h10a2 2 0 0 0 2-3l-5-9V3M8 15h8"),
+    ("/watch", "Watch", "d", "M4 19h16M6 16v-5M11 16V6M16 16v-8"),
+    ("/errors", "Errors", "e", "M12 4 3 20h18zM12 10v4M12 17v.5"),
+    ("/nodes", "Nodes", "n", "M5 4h14v6H5zM5 14h14v6H5zM8 7h.5M8 17h.5"),
+)
+Found = TypeVar("Found")
+
+
+@dataclass(slots=True)
+class World:
+    """What all pages share in this process."""
+
+    doors: Doors
+    settings: Settings
+    clock: Clock
+
+
+@dataclass(slots=True)
+class View:
+    """A page in somebody's browser."""
+
+    request: Request
+    world: World
+    suite: Suite
+    banner: Any = None
+    actions: Any = None
+    is_dark: bool = False
+    on_theme: list[Callable[[bool], None]] = field(default_factory=list)
+
+    def parameter(self, name: str) -> str:
+        """A part of the address; empty when it is not there."""
+        return str(self.request.path_params.get(name) or self.request.query_params.get(name) or "")
+
+    async def keep(
+        self, fetch: Callable[[], Awaitable[Found]], show: Callable[[Found], None], every_s: float
+    ) -> None:
+        """Shows what `fetch` finds, now if it is quick, and again and again; says when it cannot.
+
+        RefusedError of a token that is not taken ends the page.
+        """
+        first = asyncio.ensure_future(fetch())
+        done, _ = await asyncio.wait({first}, timeout=FIRST_WITHIN_S)
+
+        def take(task: asyncio.Future[Found]) -> None:
+            try:
+                found = task.result()
+            except LockstepError as error:
+                if isinstance(error, RefusedError) and error.status == HTTPStatus.UNAUTHORIZED:
+                    raise
+                self.trouble(said(error))
+            else:
+                self.trouble("")
+                show(found)
+
+        if done:
+            take(first)
+        waiting = [] if done else [first]
+
+        async def again() -> None:
+            task = waiting.pop() if waiting else asyncio.ensure_future(fetch())
+            await asyncio.wait({task})
+            try:
+                take(task)
+            except RefusedError:
+                ui.navigate.to("/login")
+
+        ui.timer(every_s, again, immediate=bool(waiting))
+
+    def trouble(self, message: str) -> None:
+        """A line above the page; none when it is empty."""
+        self.banner.set_text(message)
+        self.banner.set_visibility(bool(message))
+
+
+_world: list[World] = []
+
+
+def open_with(world: World) -> None:
+    """From now on pages can be shown."""
+    _world[:] = [world]
+
+
+def page(
+    path: str, title: str
+) -> Callable[[Callable[[View], Awaitable[None]]], Callable[[View], Awaitable[None]]]:
+    """Registers what builds a page, within the frame."""
+
+    def register(build: Callable[[View], Awaitable[None]]) -> Callable[[View], Awaitable[None]]:
+        async def shown(request: Request) -> Response | None:
+            (world,) = _world
+            view = View(request, world, Suite(world.doors, token_of(request)))
+            view.is_dark = request.cookies.get("lockstep_theme") == "dark"
+            try:
+                with _frame(view, title):
+                    await build(view)
+            except RefusedError as error:
+                if error.status != HTTPStatus.UNAUTHORIZED:
+                    raise
+                target = quote(request.url.path, safe="/")
+                return RedirectResponse(f"/login?to={target}", status_code=303)
+            return None
+
+        shown.__annotations__["request"] = Request
+        ui.page(path, title=f"{title} · Lockstep", dark=None)(shown)
+        return build
+
+    return register
+
+
+def _frame(view: View, title: str) -> ui.element:
+    path = view.request.url.path
+    ui.add_head_html(_HEAD)
+    ui.add_body_html(_navigation(path, title))
+    theme = view.request.cookies.get("lockstep_theme")
+    ui.dark_mode({"dark": True, "light": False}.get(theme or ""))
+
+    def themed(event: Any) -> None:
+        view.is_dark = bool(event.args)
+        for each in view.on_theme:
+            each(view.is_dark)
+
+    ui.on("lockstep-theme", themed)
+    with box("page", "main").props('id="content"') as content:
+        with box("page-head", "header"):
+            text("h1", view.parameter("name") or title)
+            view.actions = box("page-actions")
+        view.banner = text("div", "", "banner").props("role=alert")
+        view.banner.set_visibility(False)
+    return content
+
+
+_HEAD: Final = (
+    '<link rel="stylesheet" href="/assets/console.css"><script src="/assets/theme.js"></script>'
+    '<script src="/assets/keys.js" defer></script>'
+)
+
+
+def _navigation(path: str, title: str) -> str:
+    links = []
+    for target, name, _, icon in PLACES:
+        here = ' aria-current="page"' if path.startswith(target) else ""
+        links.append(
+            f'<a href="{target}"{here}><svg viewBox="0 0 24 24" aria-hidden="true">'
+            f'<path d="{icon}"/></svg><span>{name}</span></a>'
+        )
+    return (
+        '<a class="skip" href="#content">Skip to content</a>'
+        '<nav class="nav" aria-label="Pages"><a class="brand" href="/apps">'
+        '<img src="/assets/icon.svg" alt="" width="26" height="26"><b>Lockstep</b></a>'
+        f'{"".join(links)}<div class="nav-end">'
+        '<button type="button" id="theme" aria-label="Dark or light">'
+        '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="M12 3a9 9 0 1 0 9 9 7 7 0 0 1-9-9z"/>'
+        "</svg><span>Theme</span></button>"
+        '<button type="button" id="keys" aria-label="Keyboard shortcuts"><kbd>?</kbd>'
+        "<span>Keys</span></button></div></nav>"
+        f'<div class="waiting" aria-hidden="true"><h1>{title}</h1><i></i><i></i><i></i></div>'
+        '<dialog id="keys-help"><h2>Keys</h2><dl>'
+        + "".join(
+            f"<div><dt><kbd>g</kbd> <kbd>{key}</kbd></dt><dd>{name}</dd></div>"
+            for _, name, key, _ in PLACES
+        )
+        + "<div><dt><kbd>?</kbd></dt><dd>this list</dd></div>"
+        "<div><dt><kbd>Ctrl</kbd> <kbd>Space</kbd></dt><dd>complete, in the editor</dd></div>"
+        "<div><dt><kbd>Alt</kbd> <kbd>Shift</kbd> <kbd>F</kbd></dt><dd>format, in it</dd></div>"
+        '</dl><form method="dialog"><button class="btn">Close</button></form></dialog>'
+    )

@@ -1,0 +1,70 @@
+"""What stands before the console's pages: hosts, origins, headers, and the log-in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from httpx import ASGITransport, AsyncClient
+
+from lockstep.cli.addresses import Addresses
+from lockstep.clock import VirtualClock
+from lockstep.settings import load_settings
+from lockstep_services.console import figures
+from lockstep_services.console.login import path_within
+from lockstep_services.console.server import built
+
+NOWHERE = Addresses("http://127.0.0.1:9", "http://127.0.0.1:9", "http://127.0.0.1:9")
+
+
+@pytest.fixture(scope="module")
+def application(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    """A console whose suite is away; there can be one in a process."""
+    folder: Path = tmp_path_factory.mktemp("suite")
+    NOWHERE.write(folder)
+    return built(load_settings({"LOCKSTEP_CLIENT__DIRECTORY": str(folder)}), VirtualClock())
+
+
+@pytest.fixture
+def door(application: FastAPI) -> AsyncClient:
+    """Who asks it."""
+    return AsyncClient(transport=ASGITransport(app=application), base_url="http://127.0.0.1:8260")
+
+
+async def test_strangers_are_refused(door: AsyncClient) -> None:
+    """Neither a name that only points here nor a page from elsewhere gets through."""
+    assert (await door.get("/healthz")).status_code == 200
+    assert (await door.get("/healthz", headers={"Host": "evil.example"})).status_code == 403
+    refused = await door.post("/logout", headers={"Origin": "http://evil.example"})
+    assert (refused.status_code, "evil.example" in refused.text) == (403, True)
+
+
+async def test_every_answer_carries_the_policy(door: AsyncClient) -> None:
+    """Nothing is loaded from elsewhere, and no other page may frame these."""
+    for path in ("/healthz", "/login", "/assets/console.css", "/nowhere"):
+        policy = (await door.get(path)).headers["content-security-policy"]
+        assert "default-src 'self'" in policy
+        assert "frame-ancestors 'none'" in policy
+
+
+async def test_log_in_escapes_and_stays_here(door: AsyncClient) -> None:
+    """A page to go to is a path of the console, and its text is never markup."""
+    page = (await door.get("/login", params={"to": '/apps"><script>'})).text
+    assert "<script>&quot;" not in page
+    assert '"><script>' not in page
+    assert path_within("/apps/Hot?x=1") == "/apps/Hot?x=1"
+    for elsewhere in ("//evil.example", "https://evil.example", "/\\evil.example", "apps"):
+        assert path_within(elsewhere) == "/"
+
+
+def test_figures_are_short() -> None:
+    """People read 12.3k, not 12345; small numbers stay exact."""
+    assert [figures.count(each) for each in (0, 7.25, 9_999, 12_345, 3_400_000)] == [
+        "0", "7.2", "9,999", "12.3k", "3.4M",
+    ]  # fmt: skip
+    assert [figures.duration(each) for each in (0, 950, 4_200, 90_000, 7_200_000)] == [
+        "0 ms", "950 ms", "4.2 s", "90 s", "2 h",
+    ]  # fmt: skip
+    assert [figures.size(each) for each in (827, 2_048, 5_242_880)] == ["827 B", "2.0 KB", "5.0 MB"]
+    assert [figures.value(each) for each in (None, True, 1.5, "<b>")] == ["–", "true", "1.5", "<b>"]
