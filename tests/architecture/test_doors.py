@@ -136,6 +136,19 @@ def test_every_metric_that_is_used_is_declared() -> None:
     assert not found, "\n".join(found)
 
 
+def test_every_declared_metric_is_used() -> None:
+    """What the list, the dashboards and the rules name is counted somewhere."""
+    used = {
+        _constant(node)
+        for module in product()
+        if module.path != "libs/lockstep/telemetry/names.py"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Constant)
+        if _constant(node).startswith("lockstep_")
+    }
+    assert set(METRICS) <= used, sorted(set(METRICS) - used)
+
+
 def _metric(node: ast.AST) -> str:
     """The constant metric name in a call of an instrument's verb, or ""."""
     verbs = {"count", "set", "observe", "forget", "value"}

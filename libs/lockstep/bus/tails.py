@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lockstep.bus.contract import OutputTail
 from lockstep.bus.errors import RecordTooLargeError
@@ -60,7 +61,7 @@ def pieces(
         share = min(share, (len(record.rows) + 1) // 2)
         for start in range(0, len(record.rows), share):
             rows = record.rows[start : start + share]
-            yield from pieces(OutputRecord(record.epoch, rows), limit_bytes, where)
+            yield from pieces(replace(record, rows=rows), limit_bytes, where)
 
 
 def id_text(last_id: OutputId | None) -> str:

@@ -4,7 +4,7 @@ Everything else is handed a `Clock` and a `Randomness`, so that a test can own b
 """
 
 from lockstep.clock.contract import Clock, Randomness
-from lockstep.clock.system import SystemClock, SystemRandomness
+from lockstep.clock.system import SystemClock, SystemRandomness, stopwatch_ns
 from lockstep.clock.virtual import SeededRandomness, VirtualClock
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "SystemClock",
     "SystemRandomness",
     "VirtualClock",
+    "stopwatch_ns",
 ]

@@ -80,6 +80,11 @@ class Gathering:
         marked = self._marks.settled(reading.name, reading.sequence)
         return max(marked, reading.last - 1)
 
+    @property
+    def held_rows(self) -> int:
+        """Rows of all logs that are here and nobody has taken."""
+        return sum(one.held_rows for one in self._readings)
+
     def sequences(self) -> dict[LogName, int]:
         """How far each log was read."""
         return {one.name: one.sequence for one in self._readings}

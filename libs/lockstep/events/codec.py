@@ -93,13 +93,15 @@ def encode_record(
     schemas: Schemas | None = None,
     *,
     send_id: bytes = b"",
+    trace: str = "",
 ) -> bytes:
     """A record as bytes. Errors: InvalidEventError when values do not fit their schema.
 
     Streams that `schemas` does not know are typed by their values. `send_id`: see `send_id_of`.
+    `trace`: see EventsHeader.
     """
     if isinstance(record, EventsRecord):
-        return _encode_events(record, schemas or {}, send_id)
+        return _encode_events(record, schemas or {}, send_id, trace)
     if isinstance(record, OutputRecord):
         return _encode_output(record, schemas or {})
     if isinstance(record, TickRecord):
@@ -119,6 +121,7 @@ def encode_batch(
     timestamps_ms: pa.Array | None = None,
     event_ids: pa.Array | None = None,
     send_id: bytes = b"",
+    trace: str = "",
 ) -> bytes:
     """An events record from Arrow columns, without making an object per event.
 
@@ -143,7 +146,7 @@ def encode_batch(
     part, body = written_batch(codes, schema.names, arrays, extras, total)
     given = timestamps_ms is not None
     packed = _packed_lengths(lengths)
-    header = EventsHeader(schema.name, clock_ms, given, clock_ms, packed, part, send_id)
+    header = EventsHeader(schema.name, clock_ms, given, clock_ms, packed, part, send_id, trace)
     return assembled(Kind.EVENTS, header, (body,))
 
 
@@ -302,7 +305,7 @@ def decode_output(payload: bytes) -> OutputLogRecord:
         batch, extras = read_batch(body, part.batch)
         body = body[padded(part.batch.size_bytes) :]
         columns.append(_output_columns(part, batch, extras))
-    return OutputRecord(header.epoch, RowsOfColumns(columns))
+    return OutputRecord(header.epoch, RowsOfColumns(columns), header.door_ms, header.trace)
 
 
 def _claim_header(record: ClaimRecord) -> ClaimHeader:
@@ -311,7 +314,7 @@ def _claim_header(record: ClaimRecord) -> ClaimHeader:
     return ClaimHeader(record.epoch, record.holder, record.clock_ms, generation)
 
 
-def _encode_events(record: EventsRecord, schemas: Schemas, send_id: bytes) -> bytes:
+def _encode_events(record: EventsRecord, schemas: Schemas, send_id: bytes, trace: str) -> bytes:
     events = list(chain.from_iterable(record.chunks))
     schema = schemas.get(record.stream)
     codes, arrays = columns_of([event.data for event in events], record.stream, schema)
@@ -332,6 +335,7 @@ def _encode_events(record: EventsRecord, schemas: Schemas, send_id: bytes) -> by
         _packed_lengths(lengths_array([len(chunk) for chunk in record.chunks])),
         part,
         send_id,
+        trace,
     )
     return assembled(Kind.EVENTS, header, (body,))
 
@@ -359,7 +363,8 @@ def _encode_output(record: OutputRecord, schemas: Schemas) -> bytes:
         part, body = _encode_columns(columns)
         parts.append(part)
         bodies.append(body)
-    return assembled(Kind.OUTPUT, OutputHeader(record.epoch, tuple(parts)), bodies)
+    header = OutputHeader(record.epoch, tuple(parts), record.door_ms, record.trace)
+    return assembled(Kind.OUTPUT, header, bodies)
 
 
 def _encode_columns(columns: OutputColumns) -> tuple[StreamRows, pa.Buffer]:

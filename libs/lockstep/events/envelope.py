@@ -50,7 +50,8 @@ class Batch(msgspec.Struct, array_like=True, frozen=True):
 class EventsHeader(msgspec.Struct, array_like=True, frozen=True):
     """Of an EventsRecord; `chunks`: all of one length, or little-endian int32 lengths.
 
-    `send_id`: what tells a repeated send from a new one; empty when nobody repeats it.
+    `send_id`: what tells a repeated send from a new one; empty when nobody repeats it. `trace`:
+    W3C's traceparent of who appended it, where it is traced; earlier releases read over it.
     """
 
     stream: str
@@ -60,6 +61,7 @@ class EventsHeader(msgspec.Struct, array_like=True, frozen=True):
     chunks: int | bytes
     batch: Batch
     send_id: bytes = b""
+    trace: str = ""
 
     @property
     def events(self) -> int:
@@ -112,10 +114,12 @@ class StreamRows(msgspec.Struct, array_like=True, frozen=True):
 
 
 class OutputHeader(msgspec.Struct, array_like=True, frozen=True):
-    """Of an OutputRecord."""
+    """Of an OutputRecord; earlier releases read over what is behind its streams."""
 
     epoch: int
     streams: tuple[StreamRows, ...]
+    door_ms: int = 0
+    trace: str = ""
 
 
 class ClaimHeader(msgspec.Struct, array_like=True, frozen=True):

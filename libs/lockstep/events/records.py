@@ -107,10 +107,14 @@ class OutputRecord:
     """Rows in ascending identity, appended to the output log in one go by the permit's holder.
 
     On the hot path `rows` are columns (`lockstep.events.outputs.RowsOfColumns`).
+    `door_ms`: when the door took the oldest event that they come from; 0: not told. `trace`: of
+    which trace the append is a part, as W3C's traceparent has it; empty: of none.
     """
 
     epoch: int
     rows: Sequence[OutputRow]
+    door_ms: int = 0
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)

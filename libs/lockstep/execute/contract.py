@@ -3,7 +3,7 @@ invariant 2)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -128,6 +128,19 @@ class CountsRows(Protocol):
     @property
     def state_rows(self) -> int:
         """Rows in windows, joins, patterns and tables, as far as they are counted."""
+
+
+QueryWork = Mapping[str, tuple[int, int]]
+"""By query: the rows that it gave, and the microseconds that it took, as far as they are measured.
+Queries that are folded together share a name."""
+
+
+@runtime_checkable
+class TellsWork(Protocol):
+    """An executor that says what its queries did."""
+
+    def take_work(self) -> QueryWork:
+        """Since the last call; part of no state."""
 
 
 @runtime_checkable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Protocol
 
-from lockstep.execute.contract import Executor
+from lockstep.execute.contract import Executor, QueryWork
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX, ReferenceExecutor
 from lockstep.operators.state import Sink
@@ -17,6 +17,9 @@ class LocalExecutor(Executor, Protocol):
 
     def take_observations(self) -> list[Observation]:
         """What was observed since the last call, in order."""
+
+    def take_work(self) -> QueryWork:
+        """See TellsWork."""
 
     def write_snapshot(self, sink: Sink) -> None:
         """As `snapshot`, piece by piece, so that a large state is not there twice."""

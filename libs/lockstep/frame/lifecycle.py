@@ -14,6 +14,7 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 
 import stamina
 
@@ -23,6 +24,7 @@ from lockstep.frame.context import Context, Service, Wire
 from lockstep.frame.health import Readiness, answering
 from lockstep.frame.holders import HolderWatch
 from lockstep.frame.offload import Offload, ThreadOffload
+from lockstep.frame.process_usage import ProcessUsage
 from lockstep.frame.tasks import Tasks
 from lockstep.frame.waiting import once_there
 from lockstep.frame.web import Door
@@ -126,6 +128,8 @@ class Process:
         self._randomness = randomness
         self._readiness = Readiness()
         self._metrics = Metrics()
+        usage = ProcessUsage()
+        self._metrics.look(lambda: usage.show(self._metrics))
         self.node = settings.server.node or f"{socket.gethostname()}-{randomness.uuid_hex()[:6]}"
         self._log = get_logger(node=self.node)
         self._door = make_door(
@@ -199,6 +203,7 @@ class Process:
         self._readiness.open()
         for name, _ in self._services:
             self._metrics.set("lockstep_ready", 1, service=name)
+            self._metrics.set("lockstep_build_info", 1, service=name, version=version("lockstep"))
         self._log.info("ready", url=self._door.url, services=[name for name, _ in self._services])
 
     async def _begin(self, name: str, service: Service) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -12,6 +14,7 @@ from prometheus_client import (
 )
 from prometheus_client.metrics import MetricWrapperBase
 
+from lockstep.telemetry.levels import Level
 from lockstep.telemetry.names import METRICS, Metric, MetricKind, MetricName
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -28,22 +31,44 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._instruments: dict[str, MetricWrapperBase] = {}
+        self._instruments: dict[MetricName, MetricWrapperBase] = {}
+        self._lookers: list[Callable[[], None]] = []
+        self._levels: dict[str, Level] = {}
+        self._silent: frozenset[str] = frozenset()
+
+    def set_levels(self, levels: Mapping[str, Level]) -> None:
+        """How much each app's metrics tell; apps that are not named are at BASIC. Series of an app
+        at OFF go, and none are made, whoever counts."""
+        self._levels = dict(levels)
+        silent = frozenset(app for app, level in levels.items() if level is Level.OFF)
+        for app in silent - self._silent:
+            self.forget_all("lockstep_", app=app)
+        self._silent = silent
+
+    def level(self, app: str) -> Level:
+        """Of an app."""
+        return self._levels.get(app, Level.BASIC)
 
     def count(self, name: MetricName, amount: float = 1, **labels: object) -> None:
         """Adds `amount` >= 0 to a counter."""
+        if self._silent and labels.get("app") in self._silent:
+            return
         counter = self._labelled(name, MetricKind.COUNTER, labels)
         assert isinstance(counter, Counter)
         counter.inc(amount)
 
     def set(self, name: MetricName, value: float, **labels: object) -> None:
         """Sets a gauge."""
+        if self._silent and labels.get("app") in self._silent:
+            return
         gauge = self._labelled(name, MetricKind.GAUGE, labels)
         assert isinstance(gauge, Gauge)
         gauge.set(value)
 
     def observe(self, name: MetricName, value: float, **labels: object) -> None:
         """Puts one observation, in the unit that ends the name, into a histogram."""
+        if self._silent and labels.get("app") in self._silent:
+            return
         histogram = self._labelled(name, MetricKind.HISTOGRAM, labels)
         assert isinstance(histogram, Histogram)
         histogram.observe(value)
@@ -54,6 +79,23 @@ class Metrics:
         if instrument is not None and labels:
             instrument.remove(*(str(labels[label]) for label in METRICS[name].labels))
 
+    def clear(self, name: MetricName) -> None:
+        """Stops showing all series of a metric."""
+        if (instrument := self._instruments.get(name)) is not None:
+            instrument.clear()
+
+    def forget_all(self, prefix: str, **labels: object) -> None:
+        """Stops showing all series of metrics of that prefix that bear these labels."""
+        texts = {label: str(value) for label, value in labels.items()}
+        for name, instrument in self._instruments.items():
+            if name.startswith(prefix) and texts.keys() <= set(METRICS[name].labels):
+                instrument.remove_by_labels(texts)
+
+    def look(self, looker: Callable[[], None]) -> None:
+        """`looker` sets gauges whenever somebody asks for the page: what is only looked up then
+        costs nothing at any other time."""
+        self._lookers.append(looker)
+
     def value(self, name: MetricName, **labels: object) -> float:
         """What a counter or gauge stands at; 0.0 when it was never touched."""
         texts = {label: str(value) for label, value in labels.items()}
@@ -61,6 +103,8 @@ class Metrics:
 
     def render(self) -> bytes:
         """The text exposition for `/metrics`; send it as CONTENT_TYPE."""
+        for looker in self._lookers:
+            looker()
         return generate_latest(self._registry)
 
     def _labelled(

@@ -13,7 +13,11 @@ MetricName = Literal[
     # any service
     "lockstep_build_info",
     "lockstep_ready",
-    "lockstep_loop_lag_ms",
+    "lockstep_process_cpu_seconds_total",
+    "lockstep_process_resident_bytes",
+    "lockstep_process_open_files",
+    "lockstep_jvm_heap_bytes",
+    "lockstep_latency_ms",
     "lockstep_http_requests_total",
     "lockstep_http_request_ms",
     # receiver
@@ -23,26 +27,30 @@ MetricName = Literal[
     "lockstep_receiver_pushed_back_total",
     "lockstep_receiver_inflight_bytes",
     "lockstep_receiver_append_ms",
-    # bus and dead letters
-    "lockstep_bus_appends_total",
-    "lockstep_bus_reconnects_total",
+    # dead letters
     "lockstep_dead_letters_total",
     # processor
     "lockstep_processor_role",
     "lockstep_processor_epoch",
     "lockstep_processor_input_position",
     "lockstep_processor_lag_positions",
+    "lockstep_processor_behind_ms",
+    "lockstep_processor_busy_permille",
     "lockstep_processor_events_total",
     "lockstep_processor_repeated_events_total",
     "lockstep_processor_outputs_total",
     "lockstep_processor_held_back_outputs",
     "lockstep_processor_state_rows",
+    "lockstep_processor_state_bytes",
+    "lockstep_processor_channel_rows",
     "lockstep_processor_slice_events",
     "lockstep_processor_slice_ms",
     "lockstep_processor_snapshot_ms",
     "lockstep_processor_snapshot_bytes",
     "lockstep_processor_takeovers_total",
     "lockstep_processor_fenced_total",
+    "lockstep_query_rows_total",
+    "lockstep_query_busy_ms_total",
     "lockstep_spark_rebuilds_total",
     # leader
     "lockstep_lease_held",
@@ -54,7 +62,8 @@ MetricName = Literal[
     "lockstep_publisher_retries_total",
     "lockstep_publisher_failed_total",
     "lockstep_publisher_delivery_ms",
-    "lockstep_publisher_queue_batches",
+    "lockstep_publisher_behind_records",
+    "lockstep_publisher_trouble",
     # presenter
     "lockstep_presenter_events_total",
     "lockstep_presenter_listeners",
@@ -87,6 +96,10 @@ class Metric:
 
 
 MS_BUCKETS = (1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 2_500.0, 10_000.0)
+LATENCY_BUCKETS = (
+    5.0, 10.0, 25.0, 50.0, 75.0, 100.0, 150.0, 250.0, 400.0, 750.0, 1_500.0, 3_000.0, 10_000.0,
+    60_000.0,
+)  # fmt: skip
 SIZE_BUCKETS = (1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0)
 BYTES_BUCKETS = (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
 
@@ -108,7 +121,18 @@ def _histogram(meaning: str, buckets: tuple[float, ...], *labels: str) -> Metric
 METRICS: dict[MetricName, Metric] = {
     "lockstep_build_info": _gauge("Always 1; the labels say what runs.", "service", "version"),
     "lockstep_ready": _gauge("1 while the service takes work, else 0.", "service"),
-    "lockstep_loop_lag_ms": _gauge("How late the event loop ran a timer the last time."),
+    "lockstep_process_cpu_seconds_total": _counter(
+        "Processor time of the service itself, its JVM, Spark's workers, others it started.", "part"
+    ),
+    "lockstep_process_resident_bytes": _gauge("Memory in use, likewise.", "part"),
+    "lockstep_process_open_files": _gauge("Open files and connections of the service itself."),
+    "lockstep_jvm_heap_bytes": _gauge("Of the Spark driver: used, committed, max.", "area"),
+    "lockstep_latency_ms": _histogram(
+        "From the door's clock to a stage: durable, folded, published, delivered, presented.",
+        LATENCY_BUCKETS,
+        "app",
+        "stage",
+    ),
     "lockstep_http_requests_total": _counter("HTTP requests answered.", "route", "status"),
     "lockstep_http_request_ms": _histogram("Time to answer.", MS_BUCKETS, "route"),
     "lockstep_receiver_events_accepted_total": _counter(
@@ -123,13 +147,13 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_receiver_pushed_back_total": _counter("Requests answered 429 or 503.", "reason"),
     "lockstep_receiver_inflight_bytes": _gauge("Bytes taken and not yet durable."),
     "lockstep_receiver_append_ms": _histogram("Append until acknowledged.", MS_BUCKETS, "app"),
-    "lockstep_bus_appends_total": _counter("Appends to logs.", "log", "outcome"),
-    "lockstep_bus_reconnects_total": _counter("Connections to the bus made again."),
     "lockstep_dead_letters_total": _counter("Events put aside.", "app", "stream", "reason"),
     "lockstep_processor_role": _gauge("1 for the role held now.", *_PLACE, "role"),
     "lockstep_processor_epoch": _gauge("Epoch of the last claim seen.", *_PLACE),
     "lockstep_processor_input_position": _gauge("Last position folded.", *_PLACE),
     "lockstep_processor_lag_positions": _gauge("Input log end minus position.", *_PLACE),
+    "lockstep_processor_behind_ms": _gauge("How long published rows wait to be folded.", *_PLACE),
+    "lockstep_processor_busy_permille": _gauge("Share of its time in folding.", *_PLACE),
     "lockstep_processor_events_total": _counter("Events folded.", *_PLACE),
     "lockstep_processor_repeated_events_total": _counter(
         "Events left out because their send was in the log before.", *_PLACE
@@ -137,12 +161,18 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_processor_outputs_total": _counter("Outputs appended as leader.", *_PLACE),
     "lockstep_processor_held_back_outputs": _gauge("Outputs a standby keeps.", *_PLACE),
     "lockstep_processor_state_rows": _gauge("Rows in windows and tables, in columns.", *_PLACE),
+    "lockstep_processor_state_bytes": _gauge("Size of the last snapshot.", *_PLACE),
+    "lockstep_processor_channel_rows": _gauge("Rows of other units that wait.", *_PLACE),
     "lockstep_processor_slice_events": _histogram("Events in a slice.", SIZE_BUCKETS, *_PLACE),
     "lockstep_processor_slice_ms": _histogram("Time to fold a slice.", MS_BUCKETS, *_PLACE),
     "lockstep_processor_snapshot_ms": _histogram("Time of a snapshot.", MS_BUCKETS, *_PLACE),
     "lockstep_processor_snapshot_bytes": _histogram("Its size.", BYTES_BUCKETS, *_PLACE),
     "lockstep_processor_takeovers_total": _counter("Times it became leader.", *_PLACE),
     "lockstep_processor_fenced_total": _counter("Appends refused as stale.", *_PLACE),
+    "lockstep_query_rows_total": _counter("Rows that a query gave.", *_PLACE, "query"),
+    "lockstep_query_busy_ms_total": _counter(
+        "Time in a query; of apps at level DETAIL.", *_PLACE, "query"
+    ),
     "lockstep_spark_rebuilds_total": _counter("States built again in a Spark worker.", "app"),
     "lockstep_lease_held": _gauge("1 while the lease is held.", "resource"),
     "lockstep_lease_lost_total": _counter("Leases lost before release.", "resource"),
@@ -152,7 +182,10 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_publisher_retries_total": _counter("Deliveries tried again.", "app", "sink"),
     "lockstep_publisher_failed_total": _counter("Deliveries given up.", "app", "sink"),
     "lockstep_publisher_delivery_ms": _histogram("Time of a delivery.", MS_BUCKETS, "app", "sink"),
-    "lockstep_publisher_queue_batches": _gauge("Batches that wait.", "app", "sink"),
+    "lockstep_publisher_behind_records": _gauge(
+        "Records of the output log that wait for a sink.", "app", "sink"
+    ),
+    "lockstep_publisher_trouble": _gauge("1 while a sink cannot be reached.", "app", "sink"),
     "lockstep_presenter_events_total": _counter("Events shown.", "app", "stream"),
     "lockstep_presenter_listeners": _gauge("Open event streams.", "kind"),
     "lockstep_presenter_listeners_dropped_total": _counter("Too slow to keep up.", "kind"),

@@ -161,10 +161,19 @@ class Feed:
             self._take(models, entries[:told])
             self._tell_listeners(models, self._take(models, entries[told:old]))
             fresh = self._take(models, entries[old:])
+            self._reached(models.view.name, entries[old:])
             self._tell_listeners(models, fresh)
             if self._keeper.held:
                 for model, some in fresh:
                     await self._publish(models.view.name, model, some)
+
+    def _reached(self, app: str, entries: Sequence[OutputEntry]) -> None:
+        """New rows can be seen."""
+        records = (entry.record for entry in entries)
+        times = (one.door_ms for one in records if isinstance(one, OutputRecord) and one.door_ms)
+        if door_ms := next(times, 0):
+            took_ms = max(0, self._clock.now_ms() - door_ms)
+            self._metrics.observe("lockstep_latency_ms", took_ms, app=app, stage="presented")
 
     def _take(
         self, models: AppModels, entries: Sequence[OutputEntry]

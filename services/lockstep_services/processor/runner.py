@@ -66,6 +66,11 @@ class GroupRunner:
         """For heartbeats; None while it begins."""
         return None if self._replica is None else self._replica.status()
 
+    @property
+    def channel_rows(self) -> int:
+        """Rows of other units that wait to be folded."""
+        return 0 if self._fold is None else self._fold.channel_rows
+
     def look_at_lease(self) -> None:
         """The lease may have become free just now."""
         if self._replica is not None:
@@ -126,7 +131,7 @@ class GroupRunner:
         revisions = RevisionLoop(site, running, lead, reach)
         writes = Writes(site)
         answers = Answers(site, running, writes, lambda command: commands.carry_out(command))
-        publishing = Publishing(site, running, lead, published.to_publish, replica.trouble)
+        publishing = Publishing(site, running, lead, published, replica.trouble)
         leadership = Leadership(
             replica,
             publishing,

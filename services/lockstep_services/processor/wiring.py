@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from lockstep.control import Beating, Catalogue, GroupStatus, HeartbeatWatch
+from lockstep.control import Beating, Catalogue, GroupStatus, HeartbeatWatch, place_of
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.frame import Context, HostCpu, Service, SharedThreads
@@ -20,8 +20,11 @@ from lockstep_services.processor.presence import Presence
 from lockstep_services.processor.replica.hearing import LogHearing
 from lockstep_services.processor.replica.site import MakeOffload, Surroundings
 from lockstep_services.processor.runner import GroupRunner
+from lockstep_services.processor.showing import show
 from lockstep_services.processor.state.engine import Engines, MakeExecutor
 from lockstep_services.processor.state.spark import SparkExecutors
+
+HEAP_EVERY_MS: Final = 10_000
 
 
 class Processor:
@@ -68,6 +71,7 @@ class Processor:
             engines, make_offload, self._leases, self._hearing,
         )  # fmt: skip
         self._runners: dict[str, GroupRunner] = {}
+        context.metrics.look(self._show)
 
     async def start(self) -> None:
         """Knows the apps, then carries those placed here. NodeTakenError."""
@@ -85,6 +89,8 @@ class Processor:
         tasks.supervise("leases", self._leases.run)
         tasks.supervise("hearing", self._hearing.run)
         tasks.supervise("assignments", self._follow)
+        if self._spark is not None:
+            tasks.supervise("heap", partial(self._show_heap, self._spark))
 
     async def drain(self) -> None:
         """Gives every lead away; a standby takes over without waiting for the lease to run out."""
@@ -138,16 +144,23 @@ class Processor:
         async with self._assigning:
             for key in list(self._runners):
                 await self._context.tasks.stop(f"replica-{key}")
-                self._runners.pop(key, None)
+                self._forget(key)
 
     async def _end(self, key: str) -> None:
         try:
             await self._runners[key].drain()
         finally:  # whatever could not be given away: it does not go on here
             await self._context.tasks.stop(f"replica-{key}")
-            self._runners.pop(key, None)
+            self._forget(key)
         await self._context.world.bus.topics.publish(LEASE_NUDGE, key.encode())
         await self._beating.say()
+
+    def _forget(self, key: str) -> None:
+        if self._runners.pop(key, None) is not None:
+            name = place_of(key)
+            self._context.metrics.forget_all(
+                "lockstep_", app=name.app, group=name.group, partition=name.partition
+            )
 
     async def _hear_nudges(self) -> None:
         subscription = await self._context.world.bus.topics.subscribe(LEASE_NUDGE)
@@ -162,6 +175,15 @@ class Processor:
     def _statuses(self) -> tuple[GroupStatus, ...]:
         found = (runner.status() for runner in self._runners.values())
         return tuple(status for status in found if status is not None)
+
+    async def _show_heap(self, spark: SparkExecutors) -> None:
+        while True:
+            await asyncio.to_thread(spark.show_heap)
+            await self._context.clock.sleep_ms(HEAP_EVERY_MS)
+
+    def _show(self) -> None:
+        found = ((runner.status(), runner.channel_rows) for runner in self._runners.values())
+        show(self._context.metrics, ((s, rows) for s, rows in found if s is not None))
 
 
 def wire(context: Context) -> Service:

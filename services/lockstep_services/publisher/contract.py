@@ -19,10 +19,14 @@ from lockstep.store import cursor_name
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The rows that this sink wants of the output log's records up to `up_to`, in order."""
+    """The rows that this sink wants of the output log's records up to `up_to`, in order.
+
+    `door_ms`: when the door took the oldest event that they come from; 0: not known.
+    """
 
     up_to: int
     rows: Sequence[OutputRow]
+    door_ms: int = 0
 
 
 class OnError(StrEnum):

@@ -158,12 +158,14 @@ class Pump:
     def _batch(self, waiting: deque[tuple[OutputEntry, RowsOfColumns]]) -> Batch:
         """Takes whole records with as many rows as the pace allows, unless one record has more."""
         parts: list[RowsOfColumns] = []
-        count = 0
+        count = door_ms = 0
         while waiting and not (count and count + len(waiting[0][1]) > self._pace.rows):
             entry, rows = waiting.popleft()
             parts.append(rows)
             count += len(rows)
-        return Batch(entry.sequence, joined(parts))
+            if rows and not door_ms and isinstance(entry.record, OutputRecord):
+                door_ms = entry.record.door_ms
+        return Batch(entry.sequence, joined(parts), door_ms)
 
     async def _take(self, batch: Batch) -> None:
         now_ms = self._clock.monotonic_ms()
@@ -181,6 +183,11 @@ class Pump:
             app=self.sink.binding.app,
             sink=self.sink.binding.name,
         )
+        if batch.door_ms:
+            self._metrics.observe(
+                "lockstep_latency_ms", max(0, self._clock.now_ms() - batch.door_ms),
+                app=self.sink.binding.app, stage="delivered",
+            )  # fmt: skip
         self._metrics.count(
             "lockstep_publisher_delivered_total",
             len(batch.rows),

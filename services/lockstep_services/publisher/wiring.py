@@ -65,6 +65,7 @@ class Publisher:
             connect=connect,
         )
         self._deliveries: dict[str, _AppDelivery] = {}
+        context.metrics.look(self._show)
         self._beating = Beating(context, sinks=self.statuses)
         self._watch = HeartbeatWatch(
             context.world.bus.topics, context.clock, context.log,
@@ -103,6 +104,17 @@ class Publisher:
                 for one in delivery.refused
             ]
         return tuple(found)
+
+    def _show(self) -> None:
+        """Gauges, looked up when somebody asks."""
+        metrics = self._context.metrics
+        metrics.clear("lockstep_publisher_behind_records")
+        metrics.clear("lockstep_publisher_trouble")
+        for status in self.statuses():
+            sink = {"app": status.app, "sink": status.sink}
+            behind = max(0, status.log_end - status.sequence)
+            metrics.set("lockstep_publisher_behind_records", behind, **sink)
+            metrics.set("lockstep_publisher_trouble", status.trouble is not None, **sink)
 
     def _is_delivered_elsewhere(self, app: str) -> bool:
         """Whether another publisher says so: it has the lease, as it reaches the lease server."""
@@ -164,6 +176,7 @@ class Publisher:
         for name in delivery.task_names:
             await self._context.tasks.stop(name)
         await delivery.keeper.release()
+        self._context.metrics.forget_all("lockstep_publisher_", app=delivery.view.name)
 
 
 def wire(context: Context) -> Service:

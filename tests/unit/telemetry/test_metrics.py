@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from lockstep.telemetry import METRICS, MetricKind, MetricName, Metrics
+from lockstep.telemetry import METRICS, Level, MetricKind, MetricName, Metrics
 
 
 def test_table_and_type_have_the_same_names() -> None:
@@ -62,3 +62,47 @@ def test_refuses_what_is_not_declared() -> None:
         metrics.count("lockstep_ready", service="x")
     with pytest.raises(ValueError, match="abel"):
         metrics.count("lockstep_http_requests_total", colour="red")
+
+
+def test_forgets_all_of_a_unit() -> None:
+    """Series of whatever kind that bear its labels, and no others."""
+    metrics = Metrics()
+    for partition in (0, 1):
+        place = {"app": "a", "group": "g", "partition": str(partition)}
+        metrics.count("lockstep_processor_events_total", 1, **place)
+        metrics.observe("lockstep_processor_slice_ms", 3, **place)
+        metrics.count("lockstep_query_rows_total", 1, query="q", **place)
+    metrics.forget_all("lockstep_", app="a", group="g", partition=0)
+    page = metrics.render().decode()
+    assert 'partition="0"' not in page
+    assert page.count('partition="1"') > 3
+
+
+def test_an_app_that_is_off_has_no_series() -> None:
+    """Its old ones go, new ones do not come, and others stay; on again it counts again."""
+    metrics = Metrics()
+    name: MetricName = "lockstep_receiver_events_accepted_total"
+    for app in ("a", "b"):
+        metrics.count(name, app=app, stream="s")
+    metrics.set_levels({"a": Level.OFF, "b": Level.DETAIL})
+    metrics.count(name, app="a", stream="s")
+    assert b'app="a"' not in metrics.render()
+    assert metrics.value(name, app="b", stream="s") == 1
+    assert (metrics.level("b"), metrics.level("c")) == (Level.DETAIL, Level.BASIC)
+    metrics.set_levels({})
+    metrics.count(name, app="a", stream="s")
+    assert metrics.value(name, app="a", stream="s") == 1
+
+
+def test_looks_when_somebody_asks() -> None:
+    """Lookers set their gauges for each page."""
+    metrics = Metrics()
+    seen: list[int] = []
+
+    def look() -> None:
+        seen.append(1)
+        metrics.set("lockstep_receiver_inflight_bytes", len(seen))
+
+    metrics.look(look)
+    assert b"lockstep_receiver_inflight_bytes 1.0" in metrics.render()
+    assert b"lockstep_receiver_inflight_bytes 2.0" in metrics.render()

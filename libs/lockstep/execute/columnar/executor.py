@@ -7,7 +7,7 @@ their place in the reference's depth-first run, and exported rows are numbered i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -29,7 +29,7 @@ from lockstep.execute.columnar.lowering import Lowering, lower
 from lockstep.execute.columnar.observing import Observer
 from lockstep.execute.columnar.sharding import NotSharded, roles_of
 from lockstep.execute.columnar.slices import read_slice
-from lockstep.execute.contract import SliceResult, joined_results
+from lockstep.execute.contract import QueryWork, SliceResult, joined_results
 from lockstep.execute.encoding import encoded
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference.deduplication import SeenIds
@@ -82,6 +82,7 @@ class ColumnarExecutor:
         if not self.lowering.is_columnar:
             raise NotColumnar("; ".join(self.lowering.reasons))
         self._folding = self._cut()
+        self.take_work: Callable[[], QueryWork] = self._folding.work.take
         self.exported: list[Exported] = []
         self._clock = Clock(is_playback=self.plan.checked.is_playback)
         self._seen = SeenIds(self._dedup_ids_max)

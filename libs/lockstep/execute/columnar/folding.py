@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lockstep.clock import stopwatch_ns
 from lockstep.columns.chunks import Chunks, merge, spread
 from lockstep.columns.order import Order, merged
 from lockstep.columns.output import Output
@@ -21,6 +22,7 @@ from lockstep.events.outputs import OutputColumns, Places, numbers_within
 from lockstep.execute.columnar.hosted.queries import HostedQueries
 from lockstep.execute.columnar.observing import Observer
 from lockstep.execute.columnar.slices import Slice
+from lockstep.execute.work import Work
 from lockstep.plan import AppPlan
 
 
@@ -55,6 +57,7 @@ class Folding:
         self._channels = frozenset(plan.channels)
         self._observer = observer
         self.parts = units
+        self.work = Work()
         self._units = [unit for unit in units if not isinstance(unit, HostedQueries)]
         self._hosted = [unit for unit in units if isinstance(unit, HostedQueries)]
 
@@ -68,13 +71,18 @@ class Folding:
         streams = _Streams(found.streams, self._shares or frozenset())
         outputs: dict[str, Output] = {}
         for part in self.parts:
+            began_ns = stopwatch_ns()
             if isinstance(part, HostedQueries):
                 _run_hosted(part, streams, found)
-                continue
-            inputs = streams.whole(part.reads)
-            if inputs or _is_due(part, found):
+                self.work.rows.update(part.take_rows())
+            else:
+                inputs = streams.whole(part.reads)
+                if not inputs and not _is_due(part, found):
+                    continue
                 output = outputs[part.name] = part.run(inputs, found.moves)
                 streams.add(part.writes, output)
+                self.work.rows[part.name] += len(output.chunks)
+            self.work.took(part.name, stopwatch_ns() - began_ns)
         if self._observer is not None:
             self._observe(self._observer, found, outputs)
         return self._exported(streams.whole(self._exports), streams.operations, found)

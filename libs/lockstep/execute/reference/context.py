@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -62,6 +63,10 @@ class EngineContext:
 
     def aggregation(self, name: str) -> Any:
         return self.engine.aggregations[name]
+
+    @property
+    def query_rows(self) -> Counter[str]:
+        return self.engine.query_rows
 
     def function(self, name: str, arguments: Sequence[Any]) -> Callable[..., Any]:
         return compile_script(self.engine.plan.checked.functions[name])

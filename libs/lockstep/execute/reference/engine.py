@@ -8,6 +8,7 @@ looking at the new clock (semantics 2).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -67,6 +68,7 @@ class Engine:
         self.queries: dict[str, Any] = {}
         self.on_inner_query: Callable[[Any, str], None] | None = None
         """Told of each query that an instance of a partition brings with it."""
+        self.query_rows: Counter[str] = Counter()
         self.starters: list[Callable[[], None]] = []
         self.playback = Playback(self, plan.checked.annotations.get("playback"))
 

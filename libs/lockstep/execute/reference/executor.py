@@ -11,7 +11,7 @@ from lockstep.events import InputRecord, LogEntry, Position, TickRecord, WriteRe
 from lockstep.events.bundles import Bundle
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import RowsOfColumns
-from lockstep.execute.contract import SliceResult, WriteOutcome
+from lockstep.execute.contract import QueryWork, SliceResult, WriteOutcome
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference import on_demand, persistence
 from lockstep.execute.reference.assembly import open_engine
@@ -146,6 +146,12 @@ class ReferenceExecutor:
 
     def close(self) -> None:
         """Nothing to give back."""
+
+    def take_work(self) -> QueryWork:
+        """Rows alone: operators of several queries work hand in hand."""
+        taken = {name: (rows, 0) for name, rows in self.engine.query_rows.items()}
+        self.engine.query_rows.clear()
+        return taken
 
     def take_observations(self) -> list[Observation]:
         """What was observed since the last call, in order; empty unless `observe` was asked for."""

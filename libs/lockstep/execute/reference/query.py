@@ -63,6 +63,7 @@ class QueryRuntime:
 
     def __init__(self, query: CheckedQuery, context: EngineContext) -> None:
         self.name = query.name
+        self._rows = context.query_rows
         self.listeners: list[QueryListener] = []
         self.input = build_input(query, context)
         selector = Selector(query, context)
@@ -84,6 +85,7 @@ class QueryRuntime:
         for listen in self.listeners:
             listen(chunk)
         if chunk:
+            self._rows[self.name] += len(chunk)
             self._act(chunk)
 
     def _deliver_rated(self, chunk: list[StreamEvent]) -> None:

@@ -11,13 +11,14 @@ import msgspec
 
 from lockstep.events import Position
 from lockstep.events.codec import EncodedEntry
-from lockstep.execute.contract import StateLostError
+from lockstep.execute.contract import QueryWork, StateLostError
 from lockstep.execute.observe import Observation
 from lockstep.execute.spark import blocks, wire, worker
 from lockstep.execute.spark.company import SparkFailedError, Task
 from lockstep.execute.spark.location import Location
 from lockstep.execute.spark.rebuilding import Base
 from lockstep.execute.spark.session import SparkSlices
+from lockstep.execute.work import joined_work
 from lockstep.operators.errors import EventError, SnapshotError
 from lockstep.siddhiql import SiddhiQLError
 
@@ -83,6 +84,7 @@ class Workers:
         self.incarnation = 0
         self.base = base
         self.observations: list[Observation] = []
+        self.work: QueryWork = {}
         self.rebuilds = 0
         self.shards = [_Shard(0, slices.acquire())]
         self._app = app
@@ -164,7 +166,9 @@ class Workers:
         raise SparkFailedError(f"no worker could {operation} after {ASK_ATTEMPTS} attempts")
 
     def _taken(self, replies: list[Reply]) -> list[Reply]:
-        for _, parts in replies:
+        for answer, parts in replies:
+            if answer.work:
+                self.work = joined_work((self.work, answer.work))
             self.observations += wire.decode_observations(parts[wire.OBSERVATIONS])
         return replies
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from lockstep.events import LogEntry, Position
 from lockstep.events.codec import EncodedEntry
-from lockstep.execute.contract import SliceResult, joined_results
+from lockstep.execute.contract import QueryWork, SliceResult, joined_results
 from lockstep.execute.encoding import encoded
 from lockstep.execute.joining import joined_snapshots
 from lockstep.execute.observe import Observation
@@ -176,6 +176,11 @@ class SparkExecutor:
         ((_, parts),) = self._workers.ask("playback", text=json.dumps([on, idle_ms, increment_ms]))
         self._workers.incarnation += 1
         self._workers.base.begin([bytes(parts[wire.SNAPSHOT])], self.position)
+
+    def take_work(self) -> QueryWork:
+        """See TellsWork."""
+        taken, self._workers.work = self._workers.work, {}
+        return taken
 
     def take_observations(self) -> list[Observation]:
         """What was observed since the last call; empty unless `observe` was asked for."""

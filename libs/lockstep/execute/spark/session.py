@@ -184,6 +184,16 @@ class SparkSlices:
         """How many there are."""
         return self._slots
 
+    def heap_bytes(self) -> dict[str, int]:
+        """Of the driver's JVM, by area: used, committed, max; nothing when it is gone."""
+        try:
+            runtime: Any = self._context._jvm.java.lang.Runtime.getRuntime()  # type: ignore[union-attr]
+            committed = int(runtime.totalMemory())
+            used = committed - int(runtime.freeMemory())
+            return {"used": used, "committed": committed, "max": int(runtime.maxMemory())}
+        except (Py4JError, OSError, AttributeError):
+            return {}
+
     @property
     def is_gone(self) -> bool:
         """Whether Spark has stopped: by itself (its master gave the application up), or with its
@@ -228,6 +238,12 @@ def open_slices(options: SparkOptions) -> SparkSlices:
             except (Py4JError, PySparkException, OSError) as error:
                 raise SparkFailedError(f"Spark does not start: {error}") from error
         return _slices
+
+
+def heap_bytes() -> dict[str, int]:
+    """Of the process's Spark, see SparkSlices.heap_bytes; nothing when none was started."""
+    found = _slices
+    return {} if found is None else found.heap_bytes()
 
 
 def close_slices() -> None:

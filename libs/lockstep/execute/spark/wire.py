@@ -125,7 +125,7 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
     user's error with `line` and `column`; `kind` event: values that do not fit; `kind` snapshot).
     The block's parts: rows, observations, data, snapshot, then one per `columns`, then one per
     `places`, which a shard tells of its columns. `splits`: the app can be cut into shards.
-    `state_rows`: see execute.contract.CountsRows.
+    `state_rows`: see execute.contract.CountsRows; `work`: see execute.contract.TellsWork.
     """
 
     status: str
@@ -144,6 +144,7 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
     column: int = 1
     hint: str | None = None
     state_rows: int = 0
+    work: dict[str, tuple[int, int]] = {}
 
 
 ROWS, OBSERVATIONS, DATA, SNAPSHOT, COLUMNS = range(5)

@@ -131,6 +131,7 @@ def _rebuilt(request: wire.Request, base: wire.Base, parts: Sequence[Any]) -> Lo
     for position, payload in zip(base.positions, parts, strict=False):
         executor.run_encoded([EncodedEntry(position, payload)])
     executor.take_observations()
+    executor.take_work()
     return executor
 
 
@@ -170,6 +171,7 @@ def _done(
         and isinstance(executor, ColumnarExecutor)
         and executor.splits,
         state_rows=executor.state_rows if isinstance(executor, ColumnarExecutor) else 0,
+        work=dict(executor.take_work()),
     )
 
 

@@ -16,11 +16,14 @@ from lockstep.events import Fault, LockstepError, OutputId, Position, TickRecord
 from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
+from lockstep.telemetry import Level
 from lockstep_services.processor.fold.slicing import SliceSize, gather_ms
 from lockstep_services.processor.replica.lasting import last_revision
 from lockstep_services.processor.replica.leading import Lead, Published, Reach
+from lockstep_services.processor.replica.passing import Passage
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
+from lockstep_services.processor.state.engine import Folded
 
 IDLE_WAIT_MS: Final = 500
 QUIET_WAIT_MS: Final = 5_000
@@ -72,6 +75,11 @@ class FoldLoop:
     def pause(self) -> None:
         """No further slice until `resume`, which each pause has to be followed by."""
         self._pauses += 1
+
+    @property
+    def channel_rows(self) -> int:
+        """Rows of other units that wait to be folded."""
+        return 0 if self._channels is None else self._channels.held_rows
 
     async def at_rest(self) -> None:
         """Paused: returns when the slice under way has ended."""
@@ -201,7 +209,6 @@ class FoldLoop:
         return entries
 
     async def _fold(self, entries: Sequence[EncodedEntry], *, has_more: bool) -> None:
-        labels = self._site.labels
         started_ms = self._clock.monotonic_ms()
         self._reach.folding_since_ms = started_ms
         upstream = () if self._channels is None else self._channels.take(entries[-1].position)
@@ -220,16 +227,27 @@ class FoldLoop:
         if result.faults or not self._running.engine.outbox.is_empty:
             self._published.to_publish.set()
         self._published.moved.set()
-        metrics = self._site.metrics
-        self._site.count("lockstep_processor_events_total", events)
+        self._count(folded, took_ms)
+        door_ms = _door_ms(entries)
+        if result.rows:
+            self._published.passing.folded(result.rows[-1].id.position, Passage(door_ms))
+        if self._lead.is_active:
+            self._site.reached("folded", door_ms)
+
+    def _count(self, folded: Folded, took_ms: int) -> None:
+        """What is only looked up when somebody asks is not counted here (showing.py)."""
+        metrics, labels = self._site.metrics, self._site.labels
+        self._site.count("lockstep_processor_events_total", folded.events)
         if folded.repeated:
             self._site.count("lockstep_processor_repeated_events_total", folded.repeated)
-        metrics.observe("lockstep_processor_slice_events", events, **labels)
+        metrics.observe("lockstep_processor_slice_events", folded.events, **labels)
         metrics.observe("lockstep_processor_slice_ms", took_ms, **labels)
-        self._site.gauge("lockstep_processor_input_position", result.position)
-        self._site.gauge("lockstep_processor_lag_positions", self._reach.progress.lag)
-        self._site.gauge("lockstep_processor_held_back_outputs", len(self._running.engine.outbox))
-        self._site.gauge("lockstep_processor_state_rows", self._running.engine.state_rows)
+        is_detailed = metrics.level(self._site.name.app) is Level.DETAIL
+        for query, (rows, took_us) in self._running.engine.take_work().items():
+            metrics.count("lockstep_query_rows_total", rows, query=query, **labels)
+            if is_detailed and took_us:
+                took = took_us / 1_000
+                metrics.count("lockstep_query_busy_ms_total", took, query=query, **labels)
 
     async def _keep_time(self) -> None:
         """A tick when a timer is due and nothing came; also the very first record of a new log."""
@@ -250,6 +268,12 @@ class FoldLoop:
         if due_ms is None:
             return QUIET_WAIT_MS
         return min(QUIET_WAIT_MS, max(1, due_ms - self._clock.now_ms()))
+
+
+def _door_ms(entries: Sequence[EncodedEntry]) -> int:
+    """When the door took the first of the events, by its clock; 0 where there are none."""
+    headers = (entry.header for entry in entries)
+    return next((each.clock_ms for each in headers if isinstance(each, EventsHeader)), 0)
 
 
 def _events_in(entry: EncodedEntry) -> int:

@@ -19,7 +19,6 @@ from lockstep.leader.protocol import (
     Candidate,
     Claiming,
     Leading,
-    Permit,
     Rules,
     Standby,
     State,
@@ -230,18 +229,13 @@ class Leadership:
                 case todo.Publish(permit):
                     fact = await self._publishing.publish(permit)
                 case todo.AppendBeginning(permit):
-                    fact = await self._go_over(permit)
+                    generation, begun = self._beginning  # `begin` waits for it
+                    fact, outcome = await self._claims.begin(permit, generation)
+                    if not begun.done():
+                        begun.set_result(outcome)
             if not isinstance(fact, _NO_ANSWER):
                 self._hearing.heard()
             self.tell(fact)
-
-    async def _go_over(self, permit: Permit) -> facts.Fact:
-        """What `begin` waits for."""
-        generation, begun = self._beginning
-        fact, outcome = await self._claims.begin(permit, generation)
-        if not begun.done():
-            begun.set_result(outcome)
-        return fact
 
     # --- terms -----------------------------------------------------------------------------------
 
@@ -253,7 +247,6 @@ class Leadership:
                 held = len(self._running.engine.outbox)
                 self._log.info("leading", epoch=instruction.epoch, held_rows=held)
                 self._site.count("lockstep_processor_takeovers_total")
-                self._site.gauge("lockstep_processor_epoch", instruction.epoch)
                 self._published.to_publish.set()
                 await self._on_begin()
             else:

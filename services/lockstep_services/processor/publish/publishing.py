@@ -17,7 +17,7 @@ from lockstep.events import OutputRecord, OutputRow, UnavailableError
 from lockstep.execute.contract import EventFault
 from lockstep.frame import wait_set
 from lockstep.leader.protocol import Permit, facts
-from lockstep_services.processor.replica.leading import Lead
+from lockstep_services.processor.replica.leading import Lead, Published
 from lockstep_services.processor.replica.replica import Trouble
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
@@ -33,12 +33,13 @@ class Publishing:
     """`publish` answers one instruction of the protocol; `bury` runs in a task of its own."""
 
     def __init__(
-        self, site: Site, running: Running, lead: Lead, to_publish: asyncio.Event, trouble: Trouble
+        self, site: Site, running: Running, lead: Lead, published: Published, trouble: Trouble
     ) -> None:
         self._site = site
         self._running = running
         self._lead = lead
-        self._to_publish = to_publish
+        self._to_publish = published.to_publish
+        self._passing = published.passing
         self._trouble = trouble
         self._clock = site.clock
         self._log = site.log
@@ -91,7 +92,8 @@ class Publishing:
         if not rows:
             # Trimmed meanwhile: the log knows more than we were told, so let it be read.
             return facts.AppendUnknown()
-        record = OutputRecord(permit.epoch, rows)
+        passage = self._passing.published(rows[-1].id.position)
+        record = OutputRecord(permit.epoch, rows, passage.door_ms)
         try:
             outcome = await self._site.output.append(
                 record, expected_sequence=permit.expected_sequence
@@ -101,6 +103,7 @@ class Publishing:
         if isinstance(outcome, Accepted):
             self._trouble.text = None
             self._site.count("lockstep_processor_outputs_total", len(rows))
+            self._site.reached("published", passage.door_ms)
             return facts.AppendAccepted(outcome.sequence, rows[-1].id)
         tail = outcome.tail
         if tail.epoch != permit.epoch:

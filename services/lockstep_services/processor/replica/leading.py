@@ -9,6 +9,7 @@ from lockstep.bus import OutputTail
 from lockstep.events import OutputId, Position
 from lockstep.leader.protocol import Permit
 from lockstep_services.processor.replica.effort import Effort
+from lockstep_services.processor.replica.passing import Passing
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
 from lockstep_services.processor.replica.standby import Behind, Progress, is_ready
@@ -100,6 +101,7 @@ class Published:
     running: Running
     lead: Lead
     last_id: OutputId | None = None
+    passing: Passing = field(default_factory=Passing)
     to_publish: asyncio.Event = field(default_factory=asyncio.Event)
     space: asyncio.Event = field(default_factory=asyncio.Event)
     moved: asyncio.Event = field(default_factory=asyncio.Event)
@@ -119,6 +121,7 @@ class Published:
         """The output log holds every row up to `last`."""
         if last is not None and (self.last_id is None or last > self.last_id):
             self.last_id = last
+            self.passing.published(last.position)
         name, generation = self.site.name, self.running.generation
         settled = self.site.watch.settled(name.app, name.group, name.partition, generation)
         self.running.engine.outbox.published(last, settled=settled)

@@ -83,6 +83,7 @@ class RevisionLoop:
         metrics = self._site.metrics
         metrics.observe("lockstep_processor_snapshot_ms", took_ms, **self._site.labels)
         metrics.observe("lockstep_processor_snapshot_bytes", saved.size_bytes, **self._site.labels)
+        metrics.set("lockstep_processor_state_bytes", saved.size_bytes, **self._site.labels)
         self._log.info("revision", position=saved.position, size_bytes=saved.size_bytes)
         await self._forget()
         return saved.id

@@ -20,8 +20,10 @@ from lockstep.execute.contract import (
     EventFault,
     Executor,
     LivesElsewhere,
+    QueryWork,
     SliceResult,
     TakesBases,
+    TellsWork,
 )
 from lockstep.execute.succession import Succeeded, succeed
 from lockstep.fleet.units import Unit
@@ -187,6 +189,10 @@ class AppEngine:
     def state_rows(self) -> int:
         """How much the executor holds, as far as it counts."""
         return self._executor.state_rows if isinstance(self._executor, CountsRows) else 0
+
+    def take_work(self) -> QueryWork:
+        """What its queries did since the last call, as far as the executor tells."""
+        return self._executor.take_work() if isinstance(self._executor, TellsWork) else {}
 
     @property
     def base_bytes(self) -> int:

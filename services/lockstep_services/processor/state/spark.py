@@ -72,6 +72,14 @@ class SparkExecutors:
         log.info("state placed", locations=places)
         return executor
 
+    def show_heap(self) -> None:
+        """How full the JVM's heap is."""
+        # Spark is a heavy import, see `make`.
+        from lockstep.execute.spark import heap_bytes
+
+        for area, size_bytes in heap_bytes().items():
+            self._metrics.set("lockstep_jvm_heap_bytes", size_bytes, area=area)
+
     def close(self) -> None:
         """Spark is stopped; its workers and their states are gone."""
         # Spark is a heavy import, see `make`.

@@ -165,6 +165,12 @@ class HostedQueries:
             span = starts[own][at], starts[own][at + 1]
             yield Arrival(name, number, moments[own][at], levels[own][at], *span)
 
+    def take_rows(self) -> dict[str, int]:
+        """How many rows each query gave since the last call."""
+        taken = dict(self._engine.query_rows)
+        self._engine.query_rows.clear()
+        return taken
+
     def take_observed(self) -> list[Observed]:
         """What was observed since the last call, with its places."""
         engine = self._engine
