@@ -15,6 +15,7 @@ from lockstep.frame.holders import HolderWatch
 from lockstep.frame.offload import Offload
 from lockstep.frame.tasks import Tasks
 from lockstep.frame.world import World
+from lockstep.leader.roll import LeaseRoll
 from lockstep.plan import Plans
 from lockstep.settings import Settings
 from lockstep.telemetry import Logger, Metrics
@@ -37,6 +38,7 @@ class Context:
     randomness: Randomness
     world: World
     holders: HolderWatch
+    leases: LeaseRoll
     router: web.UrlDispatcher
     url: Callable[[], str]
     readiness: Readiness

@@ -29,6 +29,7 @@ from lockstep.frame.tasks import Tasks
 from lockstep.frame.waiting import once_there
 from lockstep.frame.web import Door
 from lockstep.frame.world import World, open_world
+from lockstep.leader.roll import LeaseRoll
 from lockstep.plan import Plans
 from lockstep.settings import Settings, SettingsError, load_settings
 from lockstep.telemetry import Logger, Metrics, configure_logging, get_logger
@@ -138,6 +139,11 @@ class Process:
         )  # fmt: skip
         self._tasks = Tasks(clock, self._log)
         self._holders = HolderWatch(world.leases, clock, settings.leader, self._metrics, self._log)
+        leader = settings.leader
+        self._leases = LeaseRoll(
+            world.leases, self.node, clock, self._log,
+            ttl_ms=leader.lease_ttl_ms, renew_ms=leader.renew_ms, retry_ms=leader.retry_ms,
+        )  # fmt: skip
         self._contexts: dict[str, Context] = {}
         self._services: list[tuple[str, Service]] = []
         self._started: list[tuple[str, Service]] = []
@@ -168,6 +174,7 @@ class Process:
             randomness=self._randomness,
             world=self._world,
             holders=self._holders,
+            leases=self._leases,
             router=self._door.application.router,
             url=lambda: self._door.url,
             readiness=self._readiness,
@@ -189,6 +196,7 @@ class Process:
         await self._door.open()
         self._log.info("listening", url=self._door.url)
         self._tasks.supervise("holders", self._holders.run)
+        self._tasks.supervise("leases", self._leases.run)
         try:
             for name, service in self._services:
                 self._started.append((name, service))

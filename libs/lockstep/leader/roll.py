@@ -7,6 +7,7 @@ from typing import Final, Protocol
 from lockstep.clock import Clock
 from lockstep.events import UnavailableError
 from lockstep.leader.contract import Held, Lease, Leases
+from lockstep.telemetry import Logger
 
 POLL_MS: Final = 25
 
@@ -38,6 +39,7 @@ class LeaseRoll:
         leases: Leases,
         holder: str,
         clock: Clock,
+        log: Logger,
         *,
         ttl_ms: int,
         renew_ms: int,
@@ -46,6 +48,7 @@ class LeaseRoll:
         self._leases = leases
         self._holder = holder
         self._clock = clock
+        self._log = log
         self._ttl_ms = ttl_ms
         self._renew_ms = renew_ms
         self._retry_ms = retry_ms
@@ -54,6 +57,8 @@ class LeaseRoll:
         self._others: dict[str, Held] = {}
         self.contact_ms = clock.monotonic_ms()
         """When the lease server last answered."""
+        self.is_away = False
+        """It did not answer the last time when leases were to be renewed, or looked at."""
 
     def watch(self, resource: str, watcher: Watcher) -> None:
         """Until `forget`."""
@@ -68,6 +73,10 @@ class LeaseRoll:
     def holds(self, resource: str) -> bool:
         """It was acquired here, and is not known to be lost."""
         return resource in self._held
+
+    def lease(self, resource: str) -> Lease | None:
+        """What is held here, though it may have run out."""
+        return self._held.get(resource)
 
     async def acquire(self, resource: str, *, instead_of: Held | None = None) -> Lease | Held:
         """See `Leases.acquire`. UnavailableError."""
@@ -114,16 +123,27 @@ class LeaseRoll:
                 if now_ms >= look_at_ms:
                     look_at_ms = now_ms + self._retry_ms
                     await self._look_for_vacant()
-            except UnavailableError:
-                pass  # whoever needs a lease finds that out, too
+            except UnavailableError as error:
+                self._found_away(error)  # whoever needs a lease finds that out, too
             await self._clock.sleep_ms(POLL_MS)
+
+    def _found_away(self, error: UnavailableError) -> None:
+        if not self.is_away:
+            self.is_away = True
+            self._log.warning("the lease server is away", held=len(self._held), error=str(error))
+
+    def _found_there(self) -> None:
+        self.contact_ms = self._clock.monotonic_ms()
+        if self.is_away:
+            self.is_away = False
+            self._log.info("the lease server is back", held=len(self._held))
 
     async def _renew_held(self) -> None:
         before = list(self._held.values())
         for lease, renewed in zip(before, await self._leases.renew_all(before), strict=True):
             if not self._take(lease, renewed) and lease.resource in self._watchers:
                 self._watchers[lease.resource].lost()
-        self.contact_ms = self._clock.monotonic_ms()
+        self._found_there()
 
     def _take(self, before: Lease, renewed: Lease | None) -> bool:
         """False when it is lost. It may have been released, or acquired anew, meanwhile."""
@@ -151,4 +171,4 @@ class LeaseRoll:
             elif held != self._others.get(resource):
                 self._others[resource] = held
                 watcher.taken(held)
-        self.contact_ms = self._clock.monotonic_ms()
+        self._found_there()

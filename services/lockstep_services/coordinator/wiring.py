@@ -40,8 +40,8 @@ class Coordinator:
             world.bus.topics, clock, log, max_retry=settings.heartbeat_max_retry
         )
         self._keeper = LeaseKeeper(
-            world.leases, context.holders, LEAD_RESOURCE, context.node, clock,
-            context.settings.leader, context.metrics, log,
+            context.leases, context.holders, LEAD_RESOURCE, clock, context.settings.leader,
+            context.metrics, log,
         )  # fmt: skip
         epoch = Epoch()
         logs = AppLogs(

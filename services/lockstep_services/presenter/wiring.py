@@ -30,8 +30,8 @@ class Presenter:
             bus.topics, clock, context.log, max_retry=settings.coordinator.heartbeat_max_retry
         )
         self._keeper = LeaseKeeper(
-            context.world.leases, context.holders, TOPICS_RESOURCE, context.node, clock,
-            settings.leader, metrics, context.log,
+            context.leases, context.holders, TOPICS_RESOURCE, clock, settings.leader, metrics,
+            context.log,
         )  # fmt: skip
         presenter = settings.presenter
         listeners = Listeners(presenter.max_listeners, presenter.sse_queue_events, metrics)

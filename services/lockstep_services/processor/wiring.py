@@ -11,7 +11,6 @@ from lockstep.control import Beating, Catalogue, GroupStatus, HeartbeatWatch, pl
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.frame import Context, HostCpu, Service, SharedThreads
-from lockstep.leader.roll import LeaseRoll
 from lockstep.plan import AppPlan
 from lockstep.settings import Settings
 from lockstep_services.processor.contact import Contact
@@ -59,12 +58,10 @@ class Processor:
         )  # fmt: skip
         self._assigning = asyncio.Lock()
         engines = Engines(context.plans, make_executor, settings.processor.dedup_max_ids)
-        leader = settings.leader
-        self._leases = LeaseRoll(
-            context.world.leases, context.node, context.clock,
-            ttl_ms=leader.lease_ttl_ms, renew_ms=leader.renew_ms, retry_ms=leader.retry_ms,
-        )  # fmt: skip
-        self._hearing = LogHearing(bus.healthy, context.clock, ask_after_ms=leader.lease_ttl_ms)
+        self._leases = context.leases
+        self._hearing = LogHearing(
+            bus.healthy, context.clock, ask_after_ms=settings.leader.lease_ttl_ms
+        )
         self._around = Surroundings(
             context.node, context.world, context.holders, settings, context.clock,
             context.randomness, context.metrics, context.log, self._watch, self._beating,
@@ -86,7 +83,6 @@ class Processor:
         tasks.supervise("presence", self._presence.mind)
         tasks.supervise("contact", self._contact.run)
         tasks.supervise("lease-nudges", self._hear_nudges)
-        tasks.supervise("leases", self._leases.run)
         tasks.supervise("hearing", self._hearing.run)
         tasks.supervise("assignments", self._follow)
         if self._spark is not None:

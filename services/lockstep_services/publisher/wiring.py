@@ -141,8 +141,8 @@ class Publisher:
     def _begin(self, view: AppView) -> _AppDelivery:
         context = self._context
         keeper = LeaseKeeper(
-            context.world.leases, context.holders, f"publisher/{view.name}", context.node,
-            context.clock, context.settings.leader, context.metrics, context.log,
+            context.leases, context.holders, f"publisher/{view.name}", context.clock,
+            context.settings.leader, context.metrics, context.log,
             outlives=lambda: not self._is_delivered_elsewhere(view.name),
         )  # fmt: skip
         delivery = _AppDelivery(view, keeper)

@@ -54,8 +54,8 @@ class Receiver:
     def _keeper_of(self, resource: str) -> LeaseKeeper:
         context = self._context
         return LeaseKeeper(
-            context.world.leases, context.holders, resource, context.node, context.clock,
-            context.settings.leader, context.metrics, context.log,
+            context.leases, context.holders, resource, context.clock, context.settings.leader,
+            context.metrics, context.log,
         )  # fmt: skip
 
     async def start(self) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 
 import pytest
 from structlog.testing import capture_logs
 
 from lockstep.clock import SeededRandomness, VirtualClock
 from lockstep.events import UnavailableError
-from lockstep.frame import HolderWatch, LeaseKeeper, Tasks
-from lockstep.leader import Lease, Leases
+from lockstep.frame import HolderWatch, LeaseKeeper, Tasks, run_side_by_side
+from lockstep.leader import Held, Lease, Leases
 from lockstep.leader.memory import LeaseTable, MemoryLeases
+from lockstep.leader.roll import LeaseRoll
 from lockstep.settings import load_settings
 from lockstep.telemetry import Metrics, get_logger
 
@@ -23,35 +25,72 @@ class CutLeases(MemoryLeases):
 
     is_cut = False
 
-    async def renew(self, lease: Lease) -> Lease | None:
+    async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
         """Unless it is."""
         if self.is_cut:
             raise UnavailableError("the way is cut")
-        return await super().renew(lease)
+        return await super().renew_all(leases)
 
 
-def keeper(table: LeaseTable, clock: VirtualClock, holder: str) -> LeaseKeeper:
-    """A keeper of one lease."""
+class CountingLeases(MemoryLeases):
+    """Counts what is asked of it."""
+
+    renewals = acquisitions = 0
+
+    async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
+        """Counted."""
+        self.renewals += 1
+        return await super().renew_all(leases)
+
+    async def acquire(
+        self, resource: str, holder: str, *, ttl_ms: int, instead_of: Held | None = None
+    ) -> Lease | Held:
+        """Counted."""
+        self.acquisitions += 1
+        return await super().acquire(resource, holder, ttl_ms=ttl_ms, instead_of=instead_of)
+
+
+class Party:
+    """A process that wants one lease: `run` keeps it, and hears of no deaths unless `holders` is
+    run."""
+
+    def __init__(
+        self, leases: Leases, name: str, clock: VirtualClock, outlives: Callable[[], bool]
+    ) -> None:
+        log, rules = get_logger(), SETTINGS
+        self.roll = LeaseRoll(
+            leases, name, clock, log,
+            ttl_ms=rules.lease_ttl_ms, renew_ms=rules.renew_ms, retry_ms=rules.retry_ms,
+        )  # fmt: skip
+        self.holders = HolderWatch(leases, clock, rules, Metrics(), log)
+        self.keeper = LeaseKeeper(
+            self.roll, self.holders, "thing", clock, rules, Metrics(), log, outlives=outlives
+        )
+
+    async def run(self) -> None:
+        """Until cancelled: then nothing is renewed any more."""
+        await run_side_by_side(self.roll.run, self.keeper.run)
+
+    @property
+    def held(self) -> bool:
+        """What the keeper says."""
+        return self.keeper.held
+
+
+def keeper(table: LeaseTable, clock: VirtualClock, holder: str) -> Party:
+    """Of one lease."""
     leases = MemoryLeases(table, clock, SeededRandomness(ord(holder)))
     return keeping(leases, holder, clock)
 
 
 def keeping(
-    leases: Leases,
-    holder: str,
-    clock: VirtualClock,
-    outlives: Callable[[], bool] = lambda: False,
-    holders: HolderWatch | None = None,
-) -> LeaseKeeper:
-    """A keeper that hears of no deaths, unless `holders` is run."""
-    holders = holders or HolderWatch(leases, clock, SETTINGS, Metrics(), get_logger())
-    return LeaseKeeper(
-        leases, holders, "thing", holder, clock, SETTINGS, Metrics(), get_logger(),
-        outlives=outlives,
-    )  # fmt: skip
+    leases: Leases, holder: str, clock: VirtualClock, outlives: Callable[[], bool] = lambda: False
+) -> Party:
+    """Of one lease, over leases of its own."""
+    return Party(leases, holder, clock, outlives)
 
 
-def holds(one: LeaseKeeper) -> bool:
+def holds(one: Party) -> bool:
     """Asked anew each time, as the type checker does not know that it changes by itself."""
     return one.held
 
@@ -68,7 +107,7 @@ async def test_one_holds_it_and_the_other_follows() -> None:
     assert (first.held, second.held) == (True, False)
     await clock.advance_ms(10 * SETTINGS.lease_ttl_ms)
     assert (first.held, second.held) == (True, False)
-    await first.release()
+    await first.keeper.release()
     await clock.advance_ms(SETTINGS.renew_ms)
     assert (first.held, second.held) == (False, True)
     await tasks.stop("second")
@@ -145,12 +184,11 @@ async def test_the_lease_of_a_process_that_dies_is_taken_at_once() -> None:
     clock = VirtualClock()
     table = LeaseTable(clock)
     tasks, leases = Tasks(clock, get_logger()), {}
-    keepers: dict[str, LeaseKeeper] = {}
+    keepers: dict[str, Party] = {}
     for name in "ab":
         leases[name] = MemoryLeases(table, clock, SeededRandomness(ord(name)))
-        holders = HolderWatch(leases[name], clock, SETTINGS, Metrics(), get_logger())
-        keepers[name] = keeping(leases[name], name, clock, holders=holders)
-        tasks.supervise(f"{name} holders", holders.run)
+        keepers[name] = keeping(leases[name], name, clock)
+        tasks.supervise(f"{name} holders", keepers[name].holders.run)
         tasks.supervise(name, keepers[name].run)
         await clock.advance_ms(10)
     await clock.advance_ms(2 * SETTINGS.renew_ms)
@@ -161,4 +199,40 @@ async def test_the_lease_of_a_process_that_dies_is_taken_at_once() -> None:
     await tasks.stop("a holders")
     await clock.advance_ms(2 * SETTINGS.watch_ms + SETTINGS.grace_ms)
     assert holds(keepers["b"])
+    await tasks.stop_all()
+
+
+async def test_what_was_acquired_while_it_was_given_up_is_given_back() -> None:
+    """Nobody would renew it on purpose, and nobody else could have it."""
+    clock = VirtualClock()
+    table = LeaseTable(clock)
+    first = keeper(table, clock, "a")
+    running = asyncio.ensure_future(first.keeper.run())
+    await asyncio.sleep(0)
+    await first.keeper.release()
+    await clock.advance_ms(10)
+    await running
+    assert not first.held
+    assert isinstance(await keeper(table, clock, "b").roll.acquire("thing"), Lease)
+
+
+async def test_any_number_of_keepers_renews_in_one_request() -> None:
+    """A publisher of a thousand apps costs the lease server little more than one of one."""
+    clock = VirtualClock()
+    leases = CountingLeases(LeaseTable(clock), clock, SeededRandomness(1))
+    one = keeping(leases, "a", clock)
+    tasks = Tasks(clock, get_logger())
+    tasks.supervise("roll", one.roll.run)
+    keepers = [
+        LeaseKeeper(
+            one.roll, one.holders, f"app {number}", clock, SETTINGS, Metrics(), get_logger()
+        )
+        for number in range(20)
+    ]
+    for number, each in enumerate(keepers):
+        tasks.supervise(f"keeper {number}", each.run)
+    await clock.advance_ms(10 * SETTINGS.lease_ttl_ms)
+    assert all(each.held for each in keepers)
+    assert leases.acquisitions == len(keepers)
+    assert leases.renewals <= 10 * SETTINGS.lease_ttl_ms // SETTINGS.renew_ms + 1
     await tasks.stop_all()

@@ -13,6 +13,7 @@ from lockstep.events import UnavailableError
 from lockstep.leader import Held, Lease
 from lockstep.leader.memory import LeaseTable, MemoryLeases
 from lockstep.leader.roll import LeaseRoll
+from lockstep.telemetry import get_logger
 
 TTL_MS, RENEW_MS, RETRY_MS = 1_000, 250, 100
 
@@ -61,8 +62,9 @@ class World:
         self.leases = Counting(self.table, self.clock, SeededRandomness(1))
         self.others = MemoryLeases(self.table, self.clock, SeededRandomness(2))
         self.roll = LeaseRoll(
-            self.leases, "me", self.clock, ttl_ms=TTL_MS, renew_ms=RENEW_MS, retry_ms=RETRY_MS
-        )
+            self.leases, "me", self.clock, get_logger(),
+            ttl_ms=TTL_MS, renew_ms=RENEW_MS, retry_ms=RETRY_MS,
+        )  # fmt: skip
         self.lost: list[str] = []
         self.vacant: list[str] = []
         self.taken: list[str] = []

@@ -118,7 +118,7 @@ class FoldLoop:
             if self._channels is not None:
                 self._channels.take(position)  # what a restored state has already
             if await self._is_the_end(position):
-                self._reach.has_ended = True
+                self._reach.ended.set()
                 return
         if not self._ahead or self._behind != position:
             self._ahead, self._behind = await self._next(position), position
@@ -159,7 +159,7 @@ class FoldLoop:
         """Up to where the units of another layout go on, if that is among them."""
         for index, entry in enumerate(entries):
             if entry.layout > self._running.wanted.view.deployment.layout:
-                self._reach.has_ended = True
+                self._reach.ended.set()
                 return entries[: index + 1]
         return entries
 

@@ -51,8 +51,8 @@ class Lead:
 
 @dataclass
 class Reach:
-    """Where a replica stands in the input log; `goal` is the log's end when it began. `has_ended`:
-    the units of another layout go on behind what it has folded."""
+    """Where a replica stands in the input log; `goal` is the log's end when it began. `ended` rings
+    when the units of another layout go on behind what it has folded."""
 
     site: Site
     running: Running
@@ -61,11 +61,16 @@ class Reach:
     log_end: Position
     behind: Behind = field(default_factory=Behind)
     folding_since_ms: int | None = None
-    has_ended: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
     effort: Effort = field(init=False)
 
     def __post_init__(self) -> None:
         self.effort = Effort(self.site.clock.monotonic_ms())
+
+    @property
+    def has_ended(self) -> bool:
+        """There is nothing left to fold."""
+        return self.ended.is_set()
 
     @property
     def folding_ms(self) -> int:

@@ -32,10 +32,11 @@ class EndLoop:
         self._has_stored = False
 
     async def run(self) -> None:
-        """Until cancelled."""
-        while True:
+        """Until the last revision is stored, or cancelled."""
+        await self._reach.ended.wait()
+        while not self._has_stored:
             await self._site.clock.sleep_ms(LOOK_EVERY_MS)
-            if not self._reach.has_ended or self._has_stored or not self._lead.is_active:
+            if not self._lead.is_active:
                 continue
             try:
                 await self._end()
