@@ -75,6 +75,12 @@ class LeaseKeeper:
         await wait_set(self._changed, self._clock, limit_ms)
         return self.held
 
+    async def wait_lost(self, limit_ms: int) -> bool:
+        """True as soon as it is known to be lost; False when the time is up and it is held."""
+        if self.held:
+            await wait_set(self._changed, self._clock, limit_ms)
+        return not self.held
+
     async def run(self) -> None:
         """Keeps the lease until `release`; never raises UnavailableError."""
         if not self._is_stopping:
@@ -99,12 +105,13 @@ class LeaseKeeper:
             await self._roll.forget(self._resource)
         except UnavailableError as error:
             self._log.info("lease left to run out", resource=self._resource, error=str(error))
-        self._show()
+        self._change()
 
     def lost(self) -> None:
         """See the roll's `Watcher`."""
         self._metrics.count("lockstep_lease_lost_total", resource=self._resource)
         self._log.warning("lease lost", resource=self._resource)
+        self._change()
         self._due.set()
 
     def vacant(self) -> None:
@@ -123,14 +130,18 @@ class LeaseKeeper:
         elif isinstance(found, Lease):
             self._holders.forget(self._resource)
             self._log.info("lease taken", resource=self._resource, instead_of=died and died.holder)
-            self._changed.set()
-            self._changed = asyncio.Event()
+            self._change()
         else:
             self.taken(found)
 
     def _hear_death(self, held: Held) -> None:
         self._died = held
         self._due.set()
+
+    def _change(self) -> None:
+        self._show()
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def _show(self) -> None:
         self._metrics.set("lockstep_lease_held", 1 if self.held else 0, resource=self._resource)

@@ -55,6 +55,7 @@ class LeaseRoll:
         self._held: dict[str, Lease] = {}
         self._watchers: dict[str, Watcher] = {}
         self._others: dict[str, Held] = {}
+        self._looked_ms = clock.monotonic_ms() - ttl_ms
         self.contact_ms = clock.monotonic_ms()
         """When the lease server last answered."""
         self.is_away = False
@@ -77,6 +78,15 @@ class LeaseRoll:
     def lease(self, resource: str) -> Lease | None:
         """What is held here, though it may have run out."""
         return self._held.get(resource)
+
+    def other(self, resource: str) -> Held | None:
+        """Who else holds it, as a look has told that is not older than a lease lives."""
+        known_ms = self._clock.monotonic_ms() - self._looked_ms
+        return self._others.get(resource) if known_ms < self._ttl_ms else None
+
+    def doubt(self, resource: str) -> None:
+        """It may have become free since the last look."""
+        self._others.pop(resource, None)
 
     async def acquire(self, resource: str, *, instead_of: Held | None = None) -> Lease | Held:
         """See `Leases.acquire`. UnavailableError."""
@@ -171,4 +181,5 @@ class LeaseRoll:
             elif held != self._others.get(resource):
                 self._others[resource] = held
                 watcher.taken(held)
+        self._looked_ms = self._clock.monotonic_ms()
         self._found_there()

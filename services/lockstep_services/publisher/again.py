@@ -12,7 +12,6 @@ from typing import Final
 import msgspec
 
 from lockstep.bus import Bus, StoredDeadLetter
-from lockstep.clock import Clock
 from lockstep.control import Redelivered, Redelivery, redelivery_subject
 from lockstep.events import LockstepError
 from lockstep.frame import LeaseKeeper
@@ -20,20 +19,16 @@ from lockstep_services.publisher.contract import RowsRefusedError
 from lockstep_services.publisher.letters import UnreadableLetterError, row_of, sink_of
 from lockstep_services.publisher.pump import Pump
 
-HELD_WAIT_MS: Final = 1_000
-HELD_POLL_MS: Final = 200
+HELD_WAIT_MS: Final = 3_000
 
 
 class Again:
     """For one app: `run` in one supervised task."""
 
-    def __init__(
-        self, app: str, bus: Bus, keeper: LeaseKeeper, pumps: Sequence[Pump], clock: Clock
-    ) -> None:
+    def __init__(self, app: str, bus: Bus, keeper: LeaseKeeper, pumps: Sequence[Pump]) -> None:
         self._app = app
         self._bus = bus
         self._keeper = keeper
-        self._clock = clock
         self._pumps = {pump.sink.binding.name: pump for pump in pumps}
 
     async def run(self) -> None:
@@ -44,8 +39,8 @@ class Again:
             subject = redelivery_subject(self._app)
             answering = await self._bus.topics.respond(subject, self._answer)
             try:
-                while self._keeper.held:
-                    await self._clock.sleep_ms(HELD_POLL_MS)
+                while not await self._keeper.wait_lost(HELD_WAIT_MS):
+                    pass
             finally:
                 await answering.close()
 

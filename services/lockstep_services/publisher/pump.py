@@ -28,8 +28,8 @@ from lockstep_services.publisher.fleet_log import FleetLog, position_of
 from lockstep_services.publisher.pacing import FIRST_ROWS, Pace
 
 READ_MAX_BYTES: Final = 4_194_304
-READ_WAIT_MS: Final = 2_000
-HELD_WAIT_MS: Final = 1_000
+READ_WAIT_MS: Final = 10_000
+HELD_WAIT_MS: Final = 3_000
 CURSOR_EVERY_MS: Final = 5_000
 
 

@@ -11,7 +11,7 @@ from lockstep.settings import Settings
 
 SHARE_OF_LOG: Final = 4
 """Pages look back on no more than this part of what a log may hold; the rest is room for sinks."""
-QUIET_INTERVALS: Final = 6
+QUIET_INTERVALS: Final = 24
 """A log that has not moved is looked at so much more seldom."""
 
 

@@ -158,7 +158,7 @@ class Publisher:
             delivery.pumps.append(pump)
             context.tasks.supervise(f"pump-{sink.binding.key}", pump.run)
         context.tasks.supervise(f"lease-{view.name}", keeper.run)
-        again = Again(view.name, context.world.bus, keeper, delivery.pumps, context.clock)
+        again = Again(view.name, context.world.bus, keeper, delivery.pumps)
         context.tasks.supervise(f"again-{view.name}", again.run)
         delivery.trimmer = self._trimmer(view, delivery)
         context.tasks.supervise(f"trim-{view.name}", delivery.trimmer.run)

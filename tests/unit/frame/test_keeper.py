@@ -236,3 +236,21 @@ async def test_any_number_of_keepers_renews_in_one_request() -> None:
     assert leases.acquisitions == len(keepers)
     assert leases.renewals <= 10 * SETTINGS.lease_ttl_ms // SETTINGS.renew_ms + 1
     await tasks.stop_all()
+
+
+async def test_who_works_with_a_lease_is_told_that_it_is_lost() -> None:
+    """At once, and not only when the wait is over."""
+    clock = VirtualClock()
+    table = LeaseTable(clock)
+    first = keeper(table, clock, "a")
+    tasks = Tasks(clock, get_logger())
+    tasks.supervise("first", first.run)
+    await clock.advance_ms(10)
+    waiting = asyncio.ensure_future(first.keeper.wait_lost(60_000))
+    await clock.advance_ms(SETTINGS.lease_ttl_ms)
+    assert not waiting.done()
+    del table.entries["thing"]
+    await keeper(table, clock, "b").roll.acquire("thing")
+    await clock.advance_ms(2 * SETTINGS.renew_ms)
+    assert await waiting
+    await tasks.stop_all()

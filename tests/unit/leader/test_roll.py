@@ -157,3 +157,21 @@ async def test_a_lease_server_that_is_away_is_asked_again() -> None:
         await world.clock.advance_ms(2 * RETRY_MS)
         assert world.lost == ["a"]
         assert "a" in world.vacant
+
+
+async def test_who_holds_a_lease_is_known_without_asking() -> None:
+    """As long as looks succeed, and until it is doubted: it may have become free just now."""
+    async with running() as world:
+        await world.others.acquire("a", "other", ttl_ms=60_000)
+        assert world.roll.other("a") is None
+        world.watch("a")
+        await world.clock.advance_ms(2 * RETRY_MS)
+        held = world.roll.other("a")
+        assert held is not None
+        assert held.holder == "other"
+        world.roll.doubt("a")
+        assert world.roll.other("a") is None
+        await world.clock.advance_ms(2 * RETRY_MS)
+        assert world.roll.other("a") == held
+    await world.clock.advance_ms(TTL_MS)
+    assert world.roll.other("a") is None

@@ -26,7 +26,7 @@ from lockstep_services.processor.replica.site import Site
 from lockstep_services.processor.state.engine import Folded
 
 IDLE_WAIT_MS: Final = 500
-QUIET_WAIT_MS: Final = 5_000
+QUIET_WAIT_MS: Final = 10_000
 """Of who leads, until the next timer, and of a standby, until it is promoted."""
 FULL_WAIT_MS: Final = 200
 TOUCH_EVERY_MS: Final = 20_000
@@ -214,6 +214,7 @@ class FoldLoop:
         upstream = () if self._channels is None else self._channels.take(entries[-1].position)
         folded = await self._running.engine.fold(entries, upstream)
         self._reach.folding_since_ms = None
+        self._reach.folded.set()
         self._touched_ms = self._clock.monotonic_ms()
         result, events = folded.result, folded.events
         took_ms = self._clock.monotonic_ms() - started_ms

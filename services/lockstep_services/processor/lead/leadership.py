@@ -35,7 +35,7 @@ from lockstep_services.processor.publish.publishing import Publishing
 from lockstep_services.processor.replica.replica import Replica
 
 TICK_MS: Final = 50
-QUIET_TICK_MS: Final = 1_000
+QUIET_TICK_MS: Final = 4_000
 """Where nothing is to be waited for but what rings by itself."""
 LOOK_TTLS: Final = 4
 """In so many lives of a lease a replica asks for it, or looks after it, though nothing has told it
@@ -169,6 +169,7 @@ class Leadership:
                 self.tell(facts.TimePassed(self._clock.monotonic_ms()))
             if self._lead.lease_due.is_set():
                 self._lead.lease_due.clear()
+                self._leasing.doubt()
                 self.tell(facts.LeadOffered())
             if self._isolation.is_cut_off():
                 self.tell(facts.Isolated())

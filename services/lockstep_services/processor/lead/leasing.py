@@ -91,11 +91,18 @@ class Leasing:
         except UnavailableError as error:
             self._site.log.info("lease left to run out", error=str(error))
 
+    def doubt(self) -> None:
+        """Whoever held it may have given it back."""
+        self._leases.doubt(self.resource)
+
     def forget_holder(self) -> None:
         """Nobody waits for its death any more."""
         self._holders.forget(self.resource)
 
     async def _acquire(self, instead_of: str) -> facts.Fact:
+        if not instead_of and self._leases.other(self.resource) is not None:
+            # Known from the look at all leases that this process waits for.
+            return facts.LeaseRefused()
         holder = self._holder if self._holder and self._holder.token == instead_of else None
         found = await self._leases.acquire(self.resource, instead_of=holder)
         if isinstance(found, Lease):

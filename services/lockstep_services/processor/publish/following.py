@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Final
 
 from lockstep.events import Position, UnavailableError
+from lockstep.frame import wait_set
 from lockstep.leader.protocol import facts
 from lockstep_services.processor.replica.replica import Replica
 from lockstep_services.processor.replica.standby import ACTIVE
 
 FOLLOW_EVERY_MS: Final = 500
-QUIET_FOLLOW_MS: Final = 1_000
-QUIET_LOOK_MS: Final = 15_000
+QUIET_FOLLOW_MS: Final = 4_000
+QUIET_LOOK_MS: Final = 60_000
 """After so long a replica looks, though nothing says that there is anything new."""
 
 Tell = Callable[[facts.Fact], None]
@@ -40,7 +41,11 @@ class FollowLoop:
                     await self.look()
                 except UnavailableError as error:
                     self._trouble.text = str(error)
-            await self._clock.sleep_ms(QUIET_FOLLOW_MS if is_quiet else FOLLOW_EVERY_MS)
+            if is_quiet:
+                self._reach.folded.clear()
+                await wait_set(self._reach.folded, self._clock, QUIET_FOLLOW_MS)
+            else:
+                await self._clock.sleep_ms(FOLLOW_EVERY_MS)
 
     def _is_quiet(self) -> bool:
         """Nothing was folded since the last look, when nothing was left to fold, and the log's

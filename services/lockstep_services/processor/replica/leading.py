@@ -52,7 +52,7 @@ class Lead:
 @dataclass
 class Reach:
     """Where a replica stands in the input log; `goal` is the log's end when it began. `ended` rings
-    when the units of another layout go on behind what it has folded."""
+    when the units of another layout go on behind what it has folded; `folded` with each slice."""
 
     site: Site
     running: Running
@@ -62,6 +62,7 @@ class Reach:
     behind: Behind = field(default_factory=Behind)
     folding_since_ms: int | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+    folded: asyncio.Event = field(default_factory=asyncio.Event)
     effort: Effort = field(init=False)
 
     def __post_init__(self) -> None:

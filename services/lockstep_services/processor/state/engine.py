@@ -96,6 +96,8 @@ class AppEngine:
         self.next_due_ms: int | None = None
         self._engines = engines
         self._executor = executor
+        # Asked in every heartbeat, and finding out what an executor can do takes long.
+        self._counting = executor if isinstance(executor, CountsRows) else None
         self._offload = offload
         self._origin = origin
         self._lock = asyncio.Lock()
@@ -188,7 +190,7 @@ class AppEngine:
     @property
     def state_rows(self) -> int:
         """How much the executor holds, as far as it counts."""
-        return self._executor.state_rows if isinstance(self._executor, CountsRows) else 0
+        return 0 if self._counting is None else self._counting.state_rows
 
     def take_work(self) -> QueryWork:
         """What its queries did since the last call, as far as the executor tells."""
