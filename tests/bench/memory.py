@@ -72,6 +72,16 @@ def resident_mib(root: int) -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
+def proportional_mib(root: int) -> int:
+    """The same, with pages that several processes share (forked workers do) counted once."""
+    kib = 0
+    for pid in family(root):
+        with contextlib.suppress(OSError):
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            kib += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return kib // 1024
+
+
 def threads(root: int) -> int:
     """Threads of a process and what it started."""
     found = 0
