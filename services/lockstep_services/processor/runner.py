@@ -28,6 +28,7 @@ from lockstep_services.processor.replica.standing import RestartReplicaError
 from lockstep_services.processor.revise.basing import BaseLoop
 from lockstep_services.processor.revise.beginning import begin
 from lockstep_services.processor.revise.ending import EndLoop
+from lockstep_services.processor.revise.pacing import RevisionPace
 from lockstep_services.processor.revise.revisions import RevisionLoop
 from lockstep_services.processor.revise.upgrading import UpgradeLoop
 from lockstep_services.processor.revise.warming import WarmLoop
@@ -38,8 +39,11 @@ FLUSH_LIMIT_MS: Final = 10_000
 class GroupRunner:
     """A replica of one (app, group, partition) on this node. `run` in one supervised task."""
 
-    def __init__(self, around: Surroundings, view: AppView, nodes: tuple[str, ...]) -> None:
+    def __init__(
+        self, around: Surroundings, view: AppView, nodes: tuple[str, ...], pace: RevisionPace
+    ) -> None:
         self._around = around
+        self._pace = pace
         self._name = name = view.log
         self._view = view
         self._nodes = nodes
@@ -128,7 +132,7 @@ class GroupRunner:
         reach, published = replica.reach, replica.published
         channels = self._gathering(replica)
         fold = FoldLoop(site, running, lead, reach, published, channels)
-        revisions = RevisionLoop(site, running, lead, reach)
+        revisions = RevisionLoop(site, running, lead, reach, self._pace)
         writes = Writes(site)
         answers = Answers(site, running, writes, lambda command: commands.carry_out(command))
         publishing = Publishing(site, running, lead, published, replica.trouble)

@@ -18,6 +18,7 @@ from lockstep_services.processor.lead.leasing import LEASE_NUDGE
 from lockstep_services.processor.presence import Presence
 from lockstep_services.processor.replica.hearing import LogHearing
 from lockstep_services.processor.replica.site import MakeOffload, Surroundings
+from lockstep_services.processor.revise.pacing import RevisionPace
 from lockstep_services.processor.runner import GroupRunner
 from lockstep_services.processor.showing import show
 from lockstep_services.processor.state.engine import Engines, MakeExecutor
@@ -67,6 +68,7 @@ class Processor:
             context.randomness, context.metrics, context.log, self._watch, self._beating,
             engines, make_offload, self._leases, self._hearing,
         )  # fmt: skip
+        self._pace = RevisionPace()
         self._runners: dict[str, GroupRunner] = {}
         context.metrics.look(self._show)
 
@@ -125,7 +127,7 @@ class Processor:
             if runner is not None:
                 runner.want(view, nodes)
                 continue
-            runner = self._runners[key] = GroupRunner(self._around, view, nodes)
+            runner = self._runners[key] = GroupRunner(self._around, view, nodes, self._pace)
             self._context.tasks.supervise(f"replica-{key}", runner.run)
 
     async def _reaches_anybody(self) -> bool:

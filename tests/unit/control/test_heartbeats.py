@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
+import pytest
 
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
-from lockstep.clock import SystemClock
-from lockstep.control import GroupStatus, Heartbeat, HeartbeatWatch, send_heartbeat
+from lockstep.clock import SeededRandomness, SystemClock, VirtualClock
+from lockstep.control import Beating, GroupStatus, Heartbeat, HeartbeatWatch, send_heartbeat
+from lockstep.control.messages import HEARTBEATS
 from lockstep.events import Generation, Life
+from lockstep.settings import load_settings
 from lockstep.telemetry import get_logger
 
 
@@ -64,3 +69,30 @@ def test_heartbeats_of_earlier_releases_are_read() -> None:
     )
     found = msgspec.json.decode(group, type=GroupStatus)
     assert (found.events_per_s, found.busy_permille) == (0, 0)
+
+
+@pytest.mark.parametrize(("groups", "fewest", "most"), [(1, 10, 22), (1_000, 1, 3)])
+async def test_large_heartbeats_out_of_turn_are_seldom(groups: int, fewest: int, most: int) -> None:
+    """A thousand apps that find a leader one after the other say so in a few messages a second."""
+    clock = VirtualClock()
+    bus, heard = MemoryBus(MemoryCarrier(clock)), []
+    carried = tuple(status(1, Generation(Life(1, 1), 0)) for _ in range(groups))
+    context: Any = SimpleNamespace(
+        service="processor", node="n", url=lambda: "", clock=clock, log=get_logger(),
+        world=SimpleNamespace(bus=bus), settings=load_settings({}), randomness=SeededRandomness(1),
+    )  # fmt: skip
+    beating = Beating(context, groups=lambda: carried)
+    subscription = await bus.topics.subscribe(HEARTBEATS)
+
+    async def listen() -> None:
+        async for _, payload in subscription:
+            heard.append(payload)
+
+    tasks = [asyncio.create_task(listen()), asyncio.create_task(beating.run())]
+    for _ in range(100):
+        await clock.advance_ms(10)
+        await beating.say()
+    assert fewest <= len(heard) <= most
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

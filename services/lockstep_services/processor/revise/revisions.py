@@ -22,6 +22,7 @@ from lockstep_services.processor.replica.origin import forgettable
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import MakeOffload, Site
 from lockstep_services.processor.replica.standby import HOT, takers
+from lockstep_services.processor.revise.pacing import RevisionPace
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import Contents, seal, unseal
 
@@ -41,7 +42,9 @@ class UnverifiedError(LockstepError):
 class RevisionLoop:
     """`run` in one task; `take` at any time."""
 
-    def __init__(self, site: Site, running: Running, lead: Lead, reach: Reach) -> None:
+    def __init__(
+        self, site: Site, running: Running, lead: Lead, reach: Reach, pace: RevisionPace
+    ) -> None:
         self._site = site
         self._running = running
         self._lead = lead
@@ -49,6 +52,7 @@ class RevisionLoop:
         self._clock = site.clock
         self._settings = site.settings.processor
         self._revisions = site.world.store.revisions
+        self._pace = pace
         self._log = site.log
         self._last: tuple[Position, Generation] | None = None
         self._last_id = ""
@@ -57,12 +61,21 @@ class RevisionLoop:
         """Until cancelled; a store that is away is waited for."""
         while True:
             await self._clock.sleep_ms(self._settings.snapshot_interval_ms)
-            if not self._is_taker() or not self._running.is_settled:
+            if not self._is_due():
+                continue
+            await self._clock.sleep_ms(self._pace.wait_ms(self._clock.monotonic_ms()))
+            if not self._is_due():
                 continue
             try:
                 await self.take()
             except UnavailableError as error:
                 self._log.warning("no revision taken", error=str(error))
+
+    def _is_due(self) -> bool:
+        """It is this replica's turn, and there is something new since the last one."""
+        running = self._running
+        has_moved = (running.engine.position, running.generation) != self._last
+        return has_moved and running.is_settled and self._is_taker()
 
     async def take(self) -> str:
         """The id of a verified revision of the present position, or `REFUSED` and why."""
@@ -80,6 +93,7 @@ class RevisionLoop:
         await self._revisions.mark_verified(saved.id)
         self._last, self._last_id = (saved.position, taken[1]), saved.id
         took_ms = self._clock.monotonic_ms() - started_ms
+        self._pace.took(took_ms)
         metrics = self._site.metrics
         metrics.observe("lockstep_processor_snapshot_ms", took_ms, **self._site.labels)
         metrics.observe("lockstep_processor_snapshot_bytes", saved.size_bytes, **self._site.labels)
