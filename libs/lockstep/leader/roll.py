@@ -71,12 +71,8 @@ class LeaseRoll:
         self._others.pop(resource, None)
         await self.release(resource)
 
-    def holds(self, resource: str) -> bool:
-        """It was acquired here, and is not known to be lost."""
-        return resource in self._held
-
     def lease(self, resource: str) -> Lease | None:
-        """What is held here, though it may have run out."""
+        """What was acquired here and is not known to be lost, though it may have run out."""
         return self._held.get(resource)
 
     def other(self, resource: str) -> Held | None:

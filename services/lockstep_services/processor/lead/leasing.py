@@ -45,7 +45,7 @@ class Leasing:
     @property
     def is_kept(self) -> bool:
         """It is ours, and renewed with the others of this process."""
-        return self._leases.holds(self.resource)
+        return self._leases.lease(self.resource) is not None
 
     def watch(self) -> None:
         """Until `abandon`."""
