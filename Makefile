@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
+BROKER = $(if $(filter kafka,$(BUS)),scripts/kafka $(VENV)/kafka)
 
 .PHONY: help demo unit test check format e2e chaos sim bench golden up down lock clean
 
@@ -36,8 +37,9 @@ format: $(VENV)/dev  ## lays the source out and mends what can be mended mechani
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover or failover
-	$(BIN)/python -m tests.e2e.$(or $(SCENARIO),run) $(ARGS)
+e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover, failover, fleet; BUS=kafka
+	$(BROKER)
+	$(BIN)/python -m tests.e2e.$(or $(SCENARIO),run) $(if $(BUS),--bus $(BUS)) $(ARGS)
 
 chaos: $(VENV)/dev  ## random faults in real processes and servers under load; MINUTES=20 RATE= SEED= ONLY=a,b EXECUTOR=spark LIST=1 NETWORK=proxies ARGS=--lenient
 	$(BIN)/python -m tests.chaos.run $(if $(LIST),--list) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults $(FAULTS)) \

@@ -35,7 +35,7 @@ from tests.e2e.handover import (
     row,
     until,
 )
-from tests.e2e.harness import replicas_of, tried
+from tests.e2e.harness import Way, replicas_of, tried
 
 CLOCK = SystemClock()
 QUIET_MS = 1_500
@@ -109,7 +109,7 @@ class Trial:
         await self.next_row("handover", before, epoch)
 
 
-async def main(counts: Sequence[int], rate: int, executor: str, *, keep_logs: bool) -> int:
+async def main(counts: Sequence[int], rate: int, way: Way) -> int:
     """Runs it; gives the exit code."""
 
     async def trial(suite: ProcessSuite, world: World) -> bool:
@@ -119,7 +119,7 @@ async def main(counts: Sequence[int], rate: int, executor: str, *, keep_logs: bo
             log = await world.bus.output_log(max(await world.bus.logs(APP)))
             return await _under_load(Trial(suite, client, Watch(), Feed(rate)), log, counts)
 
-    return await tried("failover", trial, executor=executor, keep_logs=keep_logs, plan=PLAN)
+    return await tried("failover", trial, way, plan=PLAN)
 
 
 async def _under_load(trial: Trial, log: OutputLog, counts: Sequence[int]) -> bool:
@@ -156,8 +156,7 @@ if __name__ == "__main__":
     parser.add_argument("--silences", type=int, default=5)
     parser.add_argument("--handovers", type=int, default=10)
     parser.add_argument("--rate", type=int, default=1_000, help="events a second")
-    parser.add_argument("--keep-logs", action="store_true")
-    parser.add_argument("--executor", default="spark", choices=("spark", "reference"))
+    Way.ask(parser)
     options = parser.parse_args()
     wanted = (options.kills, options.silences, options.handovers)
-    sys.exit(asyncio.run(main(wanted, options.rate, options.executor, keep_logs=options.keep_logs)))
+    sys.exit(asyncio.run(main(wanted, options.rate, Way.of(options))))

@@ -36,7 +36,7 @@ from lockstep.execute.local import open_local
 from lockstep.frame import World, wait_set
 from lockstep.plan import Plans, plan_of
 from lockstep.store.postgres import read_rows
-from tests.e2e.harness import tried
+from tests.e2e.harness import Way, tried
 
 CLOCK = SystemClock()
 APP = "FlightsFleet"
@@ -388,7 +388,7 @@ async def _delivered(dsn: str, expected: list[tuple[Any, ...]]) -> list[tuple[An
         await CLOCK.sleep_ms(POLL_MS)
 
 
-async def main(limit: int | None, executor: str, keep_logs: bool) -> int:
+async def main(limit: int | None, way: Way) -> int:
     """Runs it; gives the exit code."""
     flights = load_flights(limit=limit)
 
@@ -405,16 +405,12 @@ async def main(limit: int | None, executor: str, keep_logs: bool) -> int:
                 with contextlib.suppress(asyncio.CancelledError):
                     await reading
 
-    return await tried(
-        "fleet", trial, executor=executor, keep_logs=keep_logs, plan=PLAN, later=JOINING,
-        overrides=OVERRIDES,
-    )  # fmt: skip
+    return await tried("fleet", trial, way, plan=PLAN, later=JOINING, overrides=OVERRIDES)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--limit", type=int, default=60_000, help="only the first departures")
-    parser.add_argument("--executor", default="spark", choices=("spark", "reference"))
-    parser.add_argument("--keep-logs", action="store_true")
+    Way.ask(parser)
     options = parser.parse_args()
-    sys.exit(asyncio.run(main(options.limit, options.executor, options.keep_logs)))
+    sys.exit(asyncio.run(main(options.limit, Way.of(options))))

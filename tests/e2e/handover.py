@@ -26,7 +26,7 @@ from lockstep.client import EventClient
 from lockstep.clock import SystemClock
 from lockstep.events import OutputRecord
 from lockstep.frame import World
-from tests.e2e.harness import replicas_of, tried
+from tests.e2e.harness import Way, replicas_of, tried
 
 CLOCK = SystemClock()
 APP = "Planned"
@@ -110,7 +110,7 @@ class Feed:
                 await CLOCK.sleep_ms(BEAT_MS)
 
 
-async def main(rate: int, handovers: int, upgrades: int, executor: str, *, keep_logs: bool) -> int:
+async def main(rate: int, handovers: int, upgrades: int, way: Way) -> int:
     """Runs it; gives the exit code."""
 
     async def trial(suite: ProcessSuite, world: World) -> bool:
@@ -120,7 +120,7 @@ async def main(rate: int, handovers: int, upgrades: int, executor: str, *, keep_
             log = await world.bus.output_log(max(await world.bus.logs(APP)))
             return await _under_load(client, log, Feed(rate), handovers, upgrades)
 
-    return await tried("handover", trial, executor=executor, keep_logs=keep_logs, plan=PLAN)
+    return await tried("handover", trial, way, plan=PLAN)
 
 
 async def _under_load(
@@ -217,8 +217,7 @@ if __name__ == "__main__":
     parser.add_argument("--rate", type=int, default=1_000, help="events a second")
     parser.add_argument("--handovers", type=int, default=10)
     parser.add_argument("--upgrades", type=int, default=2)
-    parser.add_argument("--keep-logs", action="store_true")
-    parser.add_argument("--executor", default="spark", choices=("spark", "reference"))
+    Way.ask(parser)
     options = parser.parse_args()
-    planned = (options.rate, options.handovers, options.upgrades, options.executor)
-    sys.exit(asyncio.run(main(*planned, keep_logs=options.keep_logs)))
+    planned = (options.rate, options.handovers, options.upgrades, Way.of(options))
+    sys.exit(asyncio.run(main(*planned)))

@@ -1,10 +1,12 @@
-"""One trial on a suite of processes in a folder of its own."""
+"""One trial on a suite of processes in a folder of its own, over NATS or Kafka."""
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,30 @@ from lockstep.cli.processes import PLAN, ProcessSuite, running_processes
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.events import LockstepError
 from lockstep.frame import World, open_world
+from tests.kafka.suite import BUSES, bus_settings
 
 Trial = Callable[[ProcessSuite, World], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a trial runs, whatever it tries."""
+
+    executor: str
+    bus: str
+    keep_logs: bool
+
+    @staticmethod
+    def ask(parser: argparse.ArgumentParser) -> None:
+        """The options of every trial."""
+        parser.add_argument("--executor", default="spark", choices=("spark", "reference"))
+        parser.add_argument("--bus", default="nats", choices=BUSES)
+        parser.add_argument("--keep-logs", action="store_true")
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> Way:
+        """As asked for."""
+        return cls(options.executor, options.bus, options.keep_logs)
 
 
 async def replicas_of(client: Client, app: str) -> list[dict[str, Any]]:
@@ -33,9 +57,8 @@ async def replicas_of(client: Client, app: str) -> list[dict[str, Any]]:
 async def tried(
     name: str,
     trial: Trial,
+    way: Way,
     *,
-    executor: str,
-    keep_logs: bool,
     plan: Sequence[tuple[str, str]] = PLAN,
     later: Sequence[str] = (),
     overrides: Mapping[str, str] | None = None,
@@ -45,20 +68,21 @@ async def tried(
     `later`: processors that the trial starts.
     """
     directory = Path(tempfile.mkdtemp(prefix=f"lockstep-{name}-"))
-    settings = {"LOCKSTEP_PROCESSOR__EXECUTOR": executor, **(overrides or {})}
     ok = False
     try:
-        async with running_processes(
-            directory, plan=plan, later=later, overrides=settings
-        ) as suite:
-            world = await open_world(suite.settings, SystemClock(), SystemRandomness())
-            try:
-                ok = await trial(suite, world)
-            finally:
-                await world.close()
+        async with bus_settings(way.bus, directory) as bus:
+            settings = {"LOCKSTEP_PROCESSOR__EXECUTOR": way.executor, **bus, **(overrides or {})}
+            async with running_processes(
+                directory, plan=plan, later=later, overrides=settings
+            ) as suite:
+                world = await open_world(suite.settings, SystemClock(), SystemRandomness())
+                try:
+                    ok = await trial(suite, world)
+                finally:
+                    await world.close()
         return 0 if ok else 1
     finally:
-        if ok and not keep_logs:
+        if ok and not way.keep_logs:
             shutil.rmtree(directory, ignore_errors=True)
         else:
             print(f"{name}: logs in {directory}")

@@ -30,7 +30,7 @@ from lockstep.clock import SystemClock
 from lockstep.events import OutputRecord
 from lockstep.frame import World
 from lockstep.store.postgres import read_rows
-from tests.e2e.harness import replicas_of, tried
+from tests.e2e.harness import Way, replicas_of, tried
 
 CLOCK = SystemClock()
 KILLS = 3
@@ -51,7 +51,7 @@ class Story:
     failover_ms: list[int] = field(default_factory=list)
 
 
-async def main(limit: int | None, executor: str, keep_logs: bool) -> int:
+async def main(limit: int | None, way: Way) -> int:
     """Runs it; gives the exit code."""
     flights = load_flights(limit=limit)
 
@@ -61,7 +61,7 @@ async def main(limit: int | None, executor: str, keep_logs: bool) -> int:
             story = await _fly(suite, client, log, flights)
         return await _judge(suite, log, flights, story)
 
-    return await tried("e2e", trial, executor=executor, keep_logs=keep_logs)
+    return await tried("e2e", trial, way)
 
 
 async def _deployed(client: Client, world: World) -> OutputLog:
@@ -209,7 +209,6 @@ async def _delivered(dsn: str, expected: list[tuple[Any, ...]]) -> list[tuple[An
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--limit", type=int, help="only the first departures")
-    parser.add_argument("--executor", default="spark", choices=("spark", "reference"))
-    parser.add_argument("--keep-logs", action="store_true")
+    Way.ask(parser)
     options = parser.parse_args()
-    sys.exit(asyncio.run(main(options.limit, options.executor, options.keep_logs)))
+    sys.exit(asyncio.run(main(options.limit, Way.of(options))))

@@ -178,12 +178,11 @@ async def running_processes(
 ) -> AsyncIterator[ProcessSuite]:
     """The suite in processes, ready within the block; stopped in good order after it.
 
-    Servers whose URL the environment gives are used. `ports` fixes the doors of nodes. `later`:
-    further processors, which are not started yet.
+    Servers whose URL the environment or `overrides` give are used. `ports` fixes the doors of
+    nodes. `later`: further processors, which are not started yet.
     """
-    given = {
-        name for name, key in GIVEN_BY.items() if key in os.environ or f"{key}_FILE" in os.environ
-    }
+    told = {**os.environ, **(overrides or {})}
+    given = {name for name, key in GIVEN_BY.items() if key in told or f"{key}_FILE" in told}
     want = [name for name in ALL_SERVERS if name not in given]
     prepare_spark_environment()
     async with EmbeddedServers.start(
