@@ -31,6 +31,8 @@ class BusLimits:
     subscription_queue_messages: int = 16_384
     max_concurrent_responses: int = 64
     quiet_after_ms: int = 5_000
+    read_ahead_bytes: int = 4_194_304
+    readers_per_log: int = 4
     replicas: int = 1
 
     @classmethod
@@ -48,5 +50,7 @@ class BusLimits:
             tcp_user_timeout_ms=bus.tcp_user_timeout_ms,
             publish_timeout_ms=bus.publish_timeout_ms,
             quiet_after_ms=bus.quiet_after_ms,
+            read_ahead_bytes=bus.read_ahead_bytes,
+            readers_per_log=bus.readers_per_log,
             replicas=bus.replicas,
         )

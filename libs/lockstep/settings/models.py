@@ -51,6 +51,8 @@ class BusSettings(Section):
     max_log_age_ms: Milliseconds
     max_pending_publishes: Count
     quiet_after_ms: Milliseconds
+    read_ahead_bytes: Bytes
+    readers_per_log: Count
     replicas: Annotated[int, Field(ge=1, le=5)]
     dead_letters_max_bytes: Bytes
 

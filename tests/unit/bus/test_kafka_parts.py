@@ -12,7 +12,7 @@ from lockstep.bus.kafka.chain import START, Chain, Link
 from lockstep.bus.kafka.ids import BYTES, CHECKED, ID, WRITER, Counting, Known
 from lockstep.bus.kafka.names import log_of, topic_of
 from lockstep.bus.kafka.sharing import Note, WorkQueue, decode_note, encode_note
-from lockstep.bus.kafka.tape import Raw
+from lockstep.bus.kafka.window import Raw
 
 
 def test_an_address_names_brokers_login_and_files(tmp_path: Path) -> None:

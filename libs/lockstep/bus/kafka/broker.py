@@ -15,6 +15,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # NewTopic is
     OffsetSpec,
 )
 
+from lockstep.bus.kafka.clients import Clients
 from lockstep.bus.kafka.connection import MAX_REQUEST_BYTES, Connection, one
 from lockstep.bus.kafka.errors import GONE, translated
 from lockstep.bus.kafka.marks import Marks
@@ -23,6 +24,7 @@ from lockstep.events import UnavailableError
 
 _EARLIEST: Final[OffsetSpec] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: Final[OffsetSpec] = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_WAIT_MS: Final = 100  # a broker that has nothing answers after it
 _FRAME_BYTES: Final = 65_536  # a record's headers, and what Kafka puts around it
 _LOOK_S: Final = 2.0
 _NO_LEADER: Final = frozenset({KafkaError.LEADER_NOT_AVAILABLE})
@@ -63,6 +65,7 @@ class Broker:
         self.connection = connection
         self._admin = connection.admin
         self._timeout_s = max(1.0, connection.limits.publish_timeout_ms / 3_000)
+        self.clients = Clients(connection, _WAIT_MS)
         self._marks = Marks(connection, self._timeout_s)
 
     async def ensure(self, topic: str, config: Mapping[str, str], *, partitions: int = 1) -> None:
@@ -110,6 +113,7 @@ class Broker:
                 raise UnavailableError("the topic is being removed", where=topic)
 
         await self.connection.persistently(delete)
+        self.clients.forget(topic)
         await self.connection.persistently(unseen)
 
     async def low(self, topic: str, partition: int = 0) -> int:
@@ -140,6 +144,7 @@ class Broker:
 
     async def close(self) -> None:
         """Gives back what it took."""
+        await self.clients.close()
         await self._marks.close()
 
     async def _offset(self, topic: str, partition: int, spec: OffsetSpec) -> int:

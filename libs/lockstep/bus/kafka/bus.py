@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from weakref import WeakSet
 
 from lockstep.bus.contract import InputLog, LogName, Mailbox, OutputLog
 from lockstep.bus.errors import LogGoneError
@@ -38,7 +39,7 @@ class KafkaBus:
         )
         writer = randomness.uuid_hex()[:16].encode()
         self._world = World(self._broker, self._spot, clock, in_flight, writer)
-        self._logs: list[KafkaInputLog | KafkaOutputLog] = []
+        self._logs: WeakSet[KafkaInputLog | KafkaOutputLog] = WeakSet()
         self._closed = False
         self.dead_letters = KafkaDeadLetters(self._world)
         self.ingress = KafkaIngress(self._world)
@@ -74,7 +75,7 @@ class KafkaBus:
         elif await self._broker.is_gone(topic):
             raise LogGoneError(subject)
         log = KafkaInputLog(self._world, topic, subject)
-        self._logs.append(log)
+        self._logs.add(log)
         return log
 
     async def output_log(self, name: LogName) -> OutputLog:
@@ -82,7 +83,7 @@ class KafkaBus:
         topic = topic_of(self._prefix, subject)
         await self._broker.ensure(topic, log_config(self._connection.limits, max_age_ms=None))
         log = KafkaOutputLog(self._broker, self._spot, topic, subject)
-        self._logs.append(log)
+        self._logs.add(log)
         return log
 
     async def logs(self, app: str) -> Sequence[LogName]:
@@ -111,7 +112,7 @@ class KafkaBus:
             self.topics.close(),
             self.dead_letters.close(),
             self._spot.close(),
-            *(log.close() for log in self._logs),
+            *(log.close() for log in list(self._logs)),
         )
         await self._broker.close()
         await self._connection.close()

@@ -8,7 +8,7 @@ from typing import Final
 from lockstep.bus.contract import OutputTail
 from lockstep.bus.kafka.broker import Broker
 from lockstep.bus.kafka.spot import Spot
-from lockstep.bus.kafka.tape import Raw
+from lockstep.bus.kafka.window import Raw
 from lockstep.bus.tails import generation_of_text, generation_text, id_of_text, id_text
 
 _BEFORE: Final = "before"

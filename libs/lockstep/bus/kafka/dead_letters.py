@@ -15,7 +15,7 @@ from lockstep.bus.kafka.broker import log_config
 from lockstep.bus.kafka.connection import MAX_REQUEST_BYTES
 from lockstep.bus.kafka.ledger import Ledger, LedgerReader, World
 from lockstep.bus.kafka.names import topic_of
-from lockstep.bus.kafka.tape import Raw
+from lockstep.bus.kafka.window import Raw
 from lockstep.bus.letters import decode_letter, encode_letter
 from lockstep.bus.subjects import DEAD_STREAM, dead_pattern, dead_subject, matches
 
@@ -96,7 +96,7 @@ class KafkaDeadLetters:
     async def close(self) -> None:
         """Gives back what it took."""
         await self._ledger.close()
-        await self._reader.close()
+        self._reader.leave()
 
     async def _look(self) -> None:
         broker = self._world.broker

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from lockstep.bus.kafka.tape import Raw
+from lockstep.bus.kafka.window import Raw
 
 ID: Final = "id"
 CHECKED: Final = "checked"

@@ -15,7 +15,7 @@ from lockstep.bus.kafka.ledger import World
 from lockstep.bus.kafka.live import Feed
 from lockstep.bus.kafka.names import topic_of
 from lockstep.bus.kafka.sharing import Note, WorkQueue, decode_note, encode_note
-from lockstep.bus.kafka.tape import Raw
+from lockstep.bus.kafka.window import Raw
 from lockstep.bus.subjects import ID_HEADER, INGRESS_STREAM, ingress_names, ingress_subject
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.telemetry import get_logger

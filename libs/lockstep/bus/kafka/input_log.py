@@ -71,7 +71,7 @@ class KafkaInputLog:
     async def close(self) -> None:
         """Gives back what it took."""
         await self.ledger.close()
-        await self.reader.close()
+        self.reader.leave()
 
     async def _is_gone(self) -> bool:
         try:

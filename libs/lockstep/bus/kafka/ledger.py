@@ -18,7 +18,8 @@ from lockstep.bus.kafka.broker import Broker
 from lockstep.bus.kafka.connection import Headers
 from lockstep.bus.kafka.ids import BYTES, CHECKED, ID, WRITER, Counting, Known, total_of
 from lockstep.bus.kafka.spot import Spot
-from lockstep.bus.kafka.tape import Raw, Tape
+from lockstep.bus.kafka.tape import Tape
+from lockstep.bus.kafka.window import Raw
 from lockstep.clock import Clock
 from lockstep.events import LockstepError, Position
 
@@ -104,7 +105,7 @@ class Ledger:
             self._appending.cancel()
         for task in list(self._finishing):
             task.cancel()
-        await self._tape.close()
+        self._tape.leave()
 
     async def _append_all(self) -> None:
         try:
@@ -290,9 +291,9 @@ class LedgerReader:
                 self._given = found[-1].offset + 1
         return found
 
-    async def close(self) -> None:
-        """Gives client and thread back."""
-        await self._tape.close()
+    def leave(self) -> None:
+        """Its place is kept no longer."""
+        self._tape.leave()
 
     async def _learn(self, counting: Counting, raw: Raw) -> None:
         since = counting.lacks(raw)

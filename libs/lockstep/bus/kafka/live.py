@@ -20,7 +20,8 @@ import msgspec
 from lockstep.bus.kafka.broker import live_config
 from lockstep.bus.kafka.ledger import World
 from lockstep.bus.kafka.names import topic_of
-from lockstep.bus.kafka.tape import Raw, Tape
+from lockstep.bus.kafka.tape import Tape
+from lockstep.bus.kafka.window import Raw
 from lockstep.bus.subjects import matches
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.telemetry import get_logger
@@ -92,7 +93,7 @@ class Feed:
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait([self._reading])
-        await self._tape.close()
+        self._tape.leave()
 
     async def _read(self) -> None:
         while True:

@@ -17,7 +17,7 @@ from lockstep.bus.kafka.broker import Broker
 from lockstep.bus.kafka.chain import START, Chain, Link, chain_behind, link_of
 from lockstep.bus.kafka.output_reader import OutputReader
 from lockstep.bus.kafka.spot import Spot
-from lockstep.bus.kafka.tape import Raw
+from lockstep.bus.kafka.window import Raw
 from lockstep.bus.tails import may_follow, pieces, tail_after
 from lockstep.events import ClaimRecord, OutputRecord
 from lockstep.events.codec import decode_output
@@ -96,7 +96,7 @@ class KafkaOutputLog:
 
     async def close(self) -> None:
         """Gives back what reading needs."""
-        await self.reader.close()
+        self.reader.leave()
 
     async def _append(self, payload: bytes, before: Link, link: Link) -> bool:
         """Whether it counts."""

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from lockstep.bus.kafka.broker import Broker
 from lockstep.bus.kafka.chain import Chain, chain_behind
 from lockstep.bus.kafka.spot import Spot
-from lockstep.bus.kafka.tape import Raw, Tape
+from lockstep.bus.kafka.tape import Tape
+from lockstep.bus.kafka.window import Raw
 
 
 class OutputReader:
@@ -45,6 +46,6 @@ class OutputReader:
                     found.append((self._given, raw))
         return found
 
-    async def close(self) -> None:
-        """Gives client and thread back."""
-        await self._tape.close()
+    def leave(self) -> None:
+        """Its place is kept no longer."""
+        self._tape.leave()

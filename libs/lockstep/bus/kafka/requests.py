@@ -14,7 +14,7 @@ from lockstep.bus.kafka.broker import live_config
 from lockstep.bus.kafka.ledger import World
 from lockstep.bus.kafka.live import Feed, Live, Message
 from lockstep.bus.kafka.names import topic_of
-from lockstep.bus.kafka.tape import Raw
+from lockstep.bus.kafka.window import Raw
 from lockstep.bus.subscriptions import QueuedSubscription
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.telemetry import get_logger

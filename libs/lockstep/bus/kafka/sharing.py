@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from lockstep.bus.kafka.tape import Raw
+from lockstep.bus.kafka.window import Raw
 
 FREE: Final = -1
 

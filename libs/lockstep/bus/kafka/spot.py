@@ -1,25 +1,27 @@
-"""Looks at single records and short stretches of any log, with one client for all of them."""
+"""Looks at single records and short stretches of any log, with a client that waits for nothing."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Final
 
 from lockstep.bus.kafka.broker import Broker
-from lockstep.bus.kafka.tape import Raw, Tape
+from lockstep.bus.kafka.clients import Clients
+from lockstep.bus.kafka.tape import Tape
+from lockstep.bus.kafka.window import Raw
 from lockstep.events import UnavailableError
 
 _BATCH: Final = 256
 _BATCH_BYTES: Final = 4_000_000
+_WAIT_MS: Final = 10  # going elsewhere has to wait for an empty answer
 
 
 class Spot:
     """What is asked for is known to be there, so these calls wait for it."""
 
     def __init__(self, broker: Broker) -> None:
-        self._tape = Tape(broker, "", jumps=True)
-        self._turn = asyncio.Lock()
+        self._broker = broker
+        self._clients = Clients(broker.connection, _WAIT_MS)
         self._wait_ms = broker.connection.limits.publish_timeout_ms
 
     async def at(self, topic: str, offset: int) -> Raw:
@@ -30,10 +32,10 @@ class Spot:
 
     async def scan(self, topic: str, start: int, end: int, take: Callable[[Raw], object]) -> None:
         """Hands out the records from `start` on to in front of `end`, or more; one at least."""
-        async with self._turn:
-            self._tape.go_over(topic)
+        tape = Tape(self._broker, topic, clients=self._clients)
+        try:
             while start < end:
-                raws = await self._tape.read(
+                raws = await tape.read(
                     start,
                     max_records=min(_BATCH, end - start),
                     max_bytes=_BATCH_BYTES,
@@ -44,8 +46,9 @@ class Spot:
                 for raw in raws:
                     take(raw)
                 start = raws[-1].offset + 1
-            await self._tape.rest()
+        finally:
+            tape.leave()
 
     async def close(self) -> None:
         """Gives the client back."""
-        await self._tape.close()
+        await self._clients.close()
