@@ -48,11 +48,12 @@ def absent_jars(directory: Path = JARS) -> list[str]:
     return [name for name in names if not (directory / name).is_file()]
 
 
-async def start_broker(directory: Path) -> KafkaBroker:
+async def start_broker(directory: Path, kind: type[KafkaBroker] | None = None) -> KafkaBroker:
     """One that runs, or the test is passed over."""
     if absent_jars():
         lacking("no jars of Kafka's broker: scripts/kafka fetches them from Maven Central")
-    broker = KafkaBroker(directory, clock=SystemClock(), randomness=SystemRandomness())
+    make = kind or KafkaBroker
+    broker = make(directory, clock=SystemClock(), randomness=SystemRandomness())
     await broker.start()
     return broker
 
@@ -106,27 +107,32 @@ class KafkaBroker(Server):
         data = self.directory / "data"
         if data.exists():
             return
-        self._properties.write_text(
-            _CONFIGURATION.format(
-                host=HOST,
-                port=self.port,
-                controller_port=self._controllers[self._node],
-                data=data,
-                node=self._node + 1,
-                voters=",".join(
-                    f"{i}@{HOST}:{port}" for i, port in enumerate(self._controllers, 1)
-                ),
-                replicas=len(self._controllers),
-                majority=len(self._controllers) // 2 + 1,
-            )
-        )
+        self._properties.write_text(self._configuration())
         arguments = ["format", "--cluster-id", _CLUSTER_ID, "--config", str(self._properties)]
+        arguments += self._format_options()
         await asyncio.to_thread(
             subprocess.run,
             self._program("kafka.tools.StorageTool", *arguments),
             check=True,
             capture_output=True,
         )
+
+    def _configuration(self) -> str:
+        """Its properties."""
+        return _CONFIGURATION.format(
+            host=HOST,
+            port=self.port,
+            controller_port=self._controllers[self._node],
+            data=self.directory / "data",
+            node=self._node + 1,
+            voters=",".join(f"{i}@{HOST}:{port}" for i, port in enumerate(self._controllers, 1)),
+            replicas=len(self._controllers),
+            majority=len(self._controllers) // 2 + 1,
+        )
+
+    def _format_options(self) -> list[str]:
+        """What its data folder is made with."""
+        return []
 
     def _command(self) -> Command:
         arguments = self._program("kafka.Kafka", str(self._properties))
