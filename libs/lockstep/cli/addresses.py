@@ -1,4 +1,7 @@
-"""Where a running suite is: options, then environment, then the file that `lockstep run` leaves."""
+"""Where a running suite is: options, then environment, then the file that `lockstep run` leaves.
+
+A suite behind one proxy has one URL. A service's own address wins over it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from lockstep.events import UnavailableError
 
 ADDRESSES_FILE = "addresses.json"
 DEFAULT_DIRECTORY = Path(".lockstep")
+DOORS = ("receiver", "presenter", "coordinator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +39,24 @@ class Addresses:
         path.write_text(json.dumps(content, indent=2) + "\n")
 
 
-def find_addresses(directory: Path, **given: str | None) -> Addresses:
-    """The addresses, those given first; UnavailableError when nothing says where the suite is."""
+def find_addresses(directory: Path, *, url: str | None = None, **given: str | None) -> Addresses:
+    """The addresses, those given first; UnavailableError when nothing says where the suite is.
+
+    `url` stands for all three, and then nothing is read from the directory: a token that is kept
+    there is that of another suite.
+    """
     path = directory / ADDRESSES_FILE
-    known: dict[str, str | None] = json.loads(path.read_text()) if path.exists() else {}
+    known: dict[str, str | None] = dict.fromkeys(DOORS, url.rstrip("/")) if url else {}
+    if not url and path.exists():
+        known = json.loads(path.read_text())
     known |= {name: value for name, value in given.items() if value}
-    missing = [name for name in ("receiver", "presenter", "coordinator") if not known.get(name)]
+    missing = [name for name in DOORS if not known.get(name)]
     if missing:
         raise UnavailableError(
             f"no address for {', '.join(missing)}: no suite is running in {directory}",
-            hint="start one with `lockstep run`, name its folder with --directory, or set "
-            "LOCKSTEP_CLIENT__RECEIVER_URL, …__PRESENTER_URL and …__COORDINATOR_URL",
+            hint="start one with `lockstep run`, name its folder with --directory, or its address "
+            "with --url or LOCKSTEP_CLIENT__URL (…__RECEIVER_URL, …__PRESENTER_URL and "
+            "…__COORDINATOR_URL, where each has one of its own)",
         )
     return Addresses(
         receiver=str(known["receiver"]),

@@ -47,8 +47,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "deploy": (
         "deploy.deploy",
-        "Deploy an app, or replace the one of that name, which goes on with its state where that\n"
-        "fits.",
+        "Deploy apps, each from a file of its own. One that replaces the app of that name goes on "
+        "with\nits state where that fits.",
     ),
     "undeploy": ("apps.undeploy", "Undeploy an app."),
     "list": ("apps.list_apps", "List the deployed apps."),

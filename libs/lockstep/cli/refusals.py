@@ -11,6 +11,14 @@ from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.events.unreached import why_unreached
 
 HINT_UNREACHED: Final = "is it running there? `lockstep run` and `lockstep up` start a suite"
+RETRYABLE: Final = frozenset(
+    {
+        HTTPStatus.TOO_MANY_REQUESTS,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        HTTPStatus.BAD_GATEWAY,  # a proxy in front of the services says these two
+        HTTPStatus.GATEWAY_TIMEOUT,
+    }
+)
 HINT_TOKEN: Final = "give the suite's token with --token or LOCKSTEP_CLIENT__TOKEN"
 
 
@@ -30,7 +38,7 @@ class RefusedError(LockstepError):
         self.status = status
         self.problem = problem
         self.retry_after_s = retry_after_s
-        self.retryable = status in (429, 503)
+        self.retryable = status in RETRYABLE
         self.fault = Fault.USER if status < 500 and status != 429 else Fault.EXTERNAL
 
 

@@ -181,6 +181,7 @@ class ClientSettings(Section):
     """Where the `lockstep` command finds a running suite."""
 
     directory: Path
+    url: str
     receiver_url: str
     presenter_url: str
     coordinator_url: str

@@ -11,6 +11,7 @@ from lockstep.cli.output import Exit, errors, fail
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.testing.scenario import app_of
 
+Files = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help=".siddhi files.")]
 OneFile = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A .siddhi file.")]
 
 

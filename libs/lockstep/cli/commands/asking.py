@@ -18,6 +18,7 @@ def addresses_of(context: typer.Context) -> Addresses:
     connection: Connection = context.obj
     return find_addresses(
         connection.directory,
+        url=connection.url,
         receiver=connection.receiver,
         presenter=connection.presenter,
         coordinator=connection.coordinator,

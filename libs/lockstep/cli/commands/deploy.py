@@ -1,25 +1,28 @@
-"""deploy: an app's text to the coordinator, and with which state it goes on."""
+"""deploy: texts of apps to the coordinator, and with which state they go on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from lockstep.cli.client import Client, with_client
-from lockstep.cli.commands.app_text import OneFile, read_app
+from lockstep.cli.commands.app_text import Files, read_app
 from lockstep.cli.commands.asking import addresses_of, asking
 from lockstep.cli.commands.options import AsJson
 from lockstep.cli.output import SHOWN_VERSION, console, errors, print_json, reported
+from lockstep.events import LockstepError
 
 LEADS_LIMIT_MS: Final = 15_000
 LEADS_POLL_MS: Final = 100
+BEGUN: Final = ("node", "begins_behind", "began_empty")
 
 
 def deploy(
     context: typer.Context,
-    file: OneFile,
+    files: Files,
     wait: Annotated[
         bool, typer.Option(help="Until a processor leads it, and say with which state it goes on.")
     ] = True,
@@ -37,32 +40,66 @@ def deploy(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Deploy an app, or replace the one of that name, which goes on with its state where that
-    fits."""
+    """Deploy apps, each from a file of its own. One that replaces the app of that name goes on with
+    its state where that fits."""
+    texts = [(file, read_app(file)) for file in files]
     if dry_run:
-        _preview(context, read_app(file), as_json=as_json)
-        return
+        reports = [_preview(context, text, as_json=as_json) for _, text in texts]
+    else:
+        reports = [
+            one | {"leader": leader and {name: leader[name] for name in BEGUN}}
+            for one, leader in _deployed(context, texts, parallel, wait=wait, as_json=as_json)
+        ]
+    if as_json:
+        print_json(reports[0] if len(reports) == 1 else reports)
 
-    async def action(client: Client) -> tuple[Any, Any]:
-        answer = await client.deploy(read_app(file), parallel=parallel)
-        return answer, await _leader(client, answer) if wait else None
+
+def _deployed(
+    context: typer.Context,
+    texts: Sequence[tuple[Path, str]],
+    parallel: int | None,
+    *,
+    wait: bool,
+    as_json: bool,
+) -> list[tuple[Any, Any]]:
+    """(the coordinator's answer, who leads) of each. The first refused one ends it: those before
+    it stay deployed, and are reported."""
+
+    async def action(client: Client) -> list[tuple[Any, Any]]:
+        answers = []
+        for file, text in texts:
+            try:
+                answers.append(await client.deploy(text, parallel=parallel))
+            except LockstepError:
+                if len(texts) > 1:
+                    errors.print(f"{file} is not deployed:", markup=False, soft_wrap=True)
+                raise
+            if not as_json:
+                _say_deployed(answers[-1])
+        found = []
+        for answer in answers:
+            found.append((answer, await _leader(client, answer) if wait else None))
+            if not as_json:
+                _say_led(*found[-1], waited=wait)
+        return found
 
     with reported():
-        answer, leader = with_client(addresses_of(context), action)
-    if as_json:
-        begun = ("node", "begins_behind", "began_empty")
-        print_json(answer | {"leader": leader and {name: leader[name] for name in begun}})
-        return
-    app = answer["app"]
+        return with_client(addresses_of(context), action)
+
+
+def _say_deployed(answer: Mapping[str, Any]) -> None:
     units = f" in {answer['units']} units" if answer["units"] > 1 else ""
-    console.print(
-        f"deployed {app} version {answer['version'][:SHOWN_VERSION]}{units}", markup=False
-    )
+    version = answer["version"][:SHOWN_VERSION]
+    console.print(f"deployed {answer['app']} version {version}{units}", markup=False)
+
+
+def _say_led(answer: Mapping[str, Any], leader: Any, *, waited: bool) -> None:
+    app = answer["app"]
     if leader is not None and answer["changed"] and not answer["created"]:
-        console.print(beginning(leader), markup=False, soft_wrap=True)
-    if wait and leader is None:
+        console.print(f"{app}: {beginning(leader)}", markup=False, soft_wrap=True)
+    if waited and leader is None:
         seconds = LEADS_LIMIT_MS // 1_000
-        what = "it" if answer["units"] == 1 else "all of it"
+        what = app if answer["units"] == 1 else f"all of {app}"
         waits = f": it waits for {answer['waiting']}" if answer["waiting"] else ""
         errors.print(
             f"no processor leads {what} after {seconds} s{waits}; see `lockstep status {app}`",
@@ -70,14 +107,13 @@ def deploy(
         )  # fmt: skip
 
 
-def _preview(context: typer.Context, text: str, *, as_json: bool) -> None:
+def _preview(context: typer.Context, text: str, *, as_json: bool) -> Any:
     with asking(context) as suite:
         url = f"{suite.addresses.coordinator}/v1/preview"
         answer = suite.request("POST", url, json_body={"text": text})
-    if as_json:
-        print_json(answer)
-    else:
+    if not as_json:
         console.print(outlook(answer), markup=False, soft_wrap=True)
+    return answer
 
 
 def outlook(answer: Mapping[str, Any]) -> str:

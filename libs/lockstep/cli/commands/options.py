@@ -20,6 +20,7 @@ class Connection:
     """Where the suite is, as far as the command line and the environment say."""
 
     directory: Path
+    url: str | None = None
     receiver: str | None = None
     presenter: str | None = None
     coordinator: str | None = None
@@ -35,6 +36,13 @@ def connection_options(
             help="The suite's data folder; `lockstep run` leaves its addresses there.",
         ),
     ] = DEFAULT_DIRECTORY,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            envvar="LOCKSTEP_CLIENT__URL",
+            help="Where a suite answers that stands behind one proxy: Compose, an Ingress.",
+        ),
+    ] = None,
     receiver: Annotated[str | None, typer.Option(envvar="LOCKSTEP_CLIENT__RECEIVER_URL")] = None,
     presenter: Annotated[str | None, typer.Option(envvar="LOCKSTEP_CLIENT__PRESENTER_URL")] = None,
     coordinator: Annotated[
@@ -43,6 +51,17 @@ def connection_options(
     token: Annotated[
         str | None, typer.Option(envvar="LOCKSTEP_CLIENT__TOKEN", help="Bearer token of the suite.")
     ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="LOCKSTEP_CLIENT__TOKEN_FILE",
+            exists=True,
+            dir_okay=False,
+            help="It is in there.",
+        ),
+    ] = None,
 ) -> None:
     """Streaming SQL (SiddhiQL) that loses nothing and publishes nothing twice."""
-    context.obj = Connection(directory, receiver, presenter, coordinator, token)
+    if token_file is not None and token is None:
+        token = token_file.read_text(encoding="utf-8").strip()
+    context.obj = Connection(directory, url, receiver, presenter, coordinator, token)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
-from lockstep.cli.commands.app_text import read_app, show_error
+from lockstep.cli.commands.app_text import Files, read_app, show_error
 from lockstep.cli.commands.options import AsJson
 from lockstep.cli.output import Exit, console, print_json
 from lockstep.execute.reference.rehearsal import rehearse
 from lockstep.plan import plan_of
 from lockstep.siddhiql import SiddhiQLError
-
-Files = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help=".siddhi files.")]
 
 
 def validate(files: Files, as_json: AsJson = False) -> None:

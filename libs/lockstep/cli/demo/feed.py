@@ -13,6 +13,7 @@ import msgspec
 
 from lockstep.cli.client import Client
 from lockstep.cli.replay import TIMESTAMP_FIELD, send_retrying
+from lockstep.clock import SystemClock
 
 BATCH_EVENTS = 4_000
 
@@ -38,13 +39,23 @@ async def feed(
     key: str,
     advance: Callable[[int], object],
     batch_events: int = BATCH_EVENTS,
+    rate: int | None = None,
 ) -> Fed:
     """Sends events in order, one request after the other; each is repeated until it is durable.
 
     `key` makes repetitions harmless. While one request is on its way the next is being written.
+    `rate`: no more events per second than that, in requests of a fifth of a second.
     """
     accepted, last_position = 0, 0
+    clock = SystemClock()
+    started_ms, sent = clock.monotonic_ms(), 0
+    if rate is not None:
+        batch_events = max(1, min(batch_events, rate // 5))
     async for number, count, body in _bodies(events, batch_events):
+        if rate is not None:
+            due_ms = started_ms + sent * 1_000 // rate
+            await clock.sleep_ms(max(0, due_ms - clock.monotonic_ms()))
+            sent += count
         answer = await send_retrying(
             lambda body=body, number=number: client.send_mixed(  # type: ignore[misc]
                 app, body, idempotency_key=f"{key}-{number}"

@@ -4,7 +4,8 @@ time."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib import resources
@@ -64,16 +65,18 @@ def app_text(name: str) -> str:
     return resources.files("lockstep.cli.demo").joinpath(f"{name}.siddhi").read_text("utf-8")
 
 
-async def run_demo(suite: Suite, *, limit: int | None = None) -> Verdict:
-    """Runs both apps on a running suite and checks them; `limit` takes only the first
-    departures."""
+async def run_demo(suite: Suite, *, limit: int | None = None, rate: int | None = None) -> Verdict:
+    """Runs both apps on a running suite and checks them; `limit` takes only the first departures,
+    `rate` sends no more events per second."""
     flights = await asyncio.to_thread(load_flights, limit=limit)
     # The answers are worked out meanwhile, in a process of its own: this one is the suite's.
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as witness:
-        return await _compared(suite, flights, witness)
+        return await _compared(suite, flights, witness, rate)
 
 
-async def _compared(suite: Suite, flights: Flights, witness: ProcessPoolExecutor) -> Verdict:
+async def _compared(
+    suite: Suite, flights: Flights, witness: ProcessPoolExecutor, rate: int | None
+) -> Verdict:
     orders = pizza_events()
     async with Client(suite.addresses) as client:
         for name in ("flights", "pizza"):
@@ -85,7 +88,7 @@ async def _compared(suite: Suite, flights: Flights, witness: ProcessPoolExecutor
         expected = loop.run_in_executor(witness, expected_answers, flights)
         pizza_fed = await _replay(client, PIZZA, orders, len(orders))
         total = flights.departures.num_rows + flights.weather.num_rows
-        flights_fed = await _replay(client, FLIGHTS, merged(flights), total)
+        flights_fed = await _replay(client, FLIGHTS, merged(flights), total, rate)
         console.print("waiting until everything is published and delivered")
         await _settled(client, FLIGHTS, flights_fed.last_position)
         await _settled(client, PIZZA, pizza_fed.last_position)
@@ -94,13 +97,34 @@ async def _compared(suite: Suite, flights: Flights, witness: ProcessPoolExecutor
     return await _checked(suite, await expected, orders, accepted)
 
 
-async def _replay(client: Client, app: str, events: Iterable[TimedEvent], total: int) -> Fed:
+async def _replay(
+    client: Client, app: str, events: Iterable[TimedEvent], total: int, rate: int | None = None
+) -> Fed:
     columns = (TextColumn(f"{app:<10}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(app, total=total)
         return await feed(
-            client, app, events, key=f"demo-{app}", advance=lambda n: bar.advance(task, n)
-        )
+            client, app, events,
+            key=f"demo-{app}", advance=lambda n: bar.advance(task, n), rate=rate,
+        )  # fmt: skip
+
+
+@contextlib.asynccontextmanager
+async def apps_on(suite: Suite, *, keep: bool) -> AsyncIterator[None]:
+    """The demo's apps are its own within the block, on a suite that others use too; then nothing
+    is left of them, unless they are to be kept. Raises LockstepError when there are such apps."""
+    url = f"{suite.addresses.coordinator}/v1/apps"
+    async with Client(suite.addresses) as client:
+        there = {one["app"] for one in (await client.request("GET", url))["apps"]}
+        if taken := sorted(there & {FLIGHTS, PIZZA}):
+            raise LockstepError(
+                f"deployed already: {', '.join(taken)}",
+                hint=f"`lockstep undeploy {taken[0]} --purge`, if it is left of an earlier demo",
+            )
+        yield
+        if not keep:
+            for app in (FLIGHTS, PIZZA):
+                await client.request("DELETE", f"{url}/{app}?purge=true")
 
 
 async def _all_ready(client: Client) -> None:

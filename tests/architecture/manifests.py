@@ -1,0 +1,78 @@
+"""What is in `k8s` and in `compose.yaml`, read as YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+ROOT: Final = Path(__file__).parents[2]
+K8S: Final = ROOT / "k8s"
+SERVICES: Final = ("coordinator", "processor", "publisher", "presenter", "receiver")
+Document = Mapping[str, Any]
+
+
+def documents(path: Path) -> list[Document]:
+    """All documents of a file."""
+    return [one for one in yaml.safe_load_all(path.read_text()) if one is not None]
+
+
+def kustomizations() -> list[Path]:
+    """The folders that `kubectl kustomize` or another folder can name."""
+    return sorted(path.parent for path in K8S.rglob("kustomization.yaml"))
+
+
+def resources(folder: Path) -> Iterator[Document]:
+    """What a folder brings by itself."""
+    for name in documents(folder / "kustomization.yaml")[0].get("resources", ()):
+        if not (folder / name).is_dir():
+            yield from documents(folder / name)
+
+
+def merged(one: Any, other: Any) -> Any:
+    """A strategic merge as far as it is used here: lists of named things by name, others added."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        both = {key: merged(one[key], other[key]) for key in one if key in other}
+        return {**one, **other, **both}
+    if isinstance(one, list) and isinstance(other, list):
+        if not all(isinstance(each, Mapping) and "name" in each for each in (*one, *other)):
+            return other
+        named = {each["name"]: each for each in one}
+        for each in other:
+            named[each["name"]] = merged(named.get(each["name"], {}), each)
+        return list(named.values())
+    return other
+
+
+@cache
+def workloads() -> list[Document]:
+    """All Deployments and StatefulSets, with what base/pod.yaml adds to those of the services."""
+    pod = documents(K8S / "base" / "pod.yaml")[0]
+    found = []
+    for folder in kustomizations():
+        for one in resources(folder):
+            if one["kind"] in ("Deployment", "StatefulSet"):
+                ours = one["metadata"]["name"] in SERVICES
+                spec = merged(one["spec"], pod["spec"]) if ours else one["spec"]
+                found.append({**one, "spec": spec})
+    return found
+
+
+def pod_of(workload: Document) -> Document:
+    """Its pods' specification."""
+    found: Document = workload["spec"]["template"]["spec"]
+    return found
+
+
+def literals(folder: Path, generator: str) -> Iterator[tuple[str, str, str]]:
+    """(name of the map or secret, key, value) of what a folder generates from literals and .env."""
+    for one in documents(folder / "kustomization.yaml")[0].get(generator, ()):
+        lines = list(one.get("literals", ()))
+        for name in one.get("envs", ()):
+            lines += (folder / name).read_text().split()
+        for line in lines:
+            key, _, value = line.partition("=")
+            yield one["name"], key, value

@@ -1,0 +1,226 @@
+"""The Kubernetes manifests fit the services: settings, secrets, probes, ports, times, permissions.
+
+A cluster tells of most of these mistakes too late, or never.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from lockstep.frame.web import OPEN_ROUTES
+from lockstep.settings import Settings, load_settings
+from tests.architecture.manifests import (
+    K8S,
+    SERVICES,
+    Document,
+    documents,
+    kustomizations,
+    literals,
+    pod_of,
+    resources,
+    workloads,
+)
+
+SECRETS = {"token", "bus-url", "redis-url", "postgres-dsn"}
+MARGIN_S = 5
+
+
+def named(workload: Document) -> str:
+    """For the test's id."""
+    return str(workload["metadata"]["name"])
+
+
+def containers() -> Iterator[tuple[str, Document]]:
+    """(workload, container) of all."""
+    for one in workloads():
+        for container in pod_of(one)["containers"]:
+            yield named(one), container
+
+
+def variables() -> dict[str, str]:
+    """Every LOCKSTEP_ variable that some manifest sets."""
+    found = {
+        key: value
+        for folder in kustomizations()
+        for _, key, value in literals(folder, "configMapGenerator")
+    }
+    places = [pod_of(one)["containers"] for one in workloads()]
+    placement = documents(K8S / "overlays/production/placement.yaml")[0]
+    places.append(pod_of(placement)["containers"])
+    for one in places:
+        for variable in one[0].get("env", ()):
+            found[variable["name"]] = re.sub(r"\$\(\w+\)", "pod", variable.get("value", "pod"))
+    return {key: value for key, value in found.items() if key.startswith("LOCKSTEP_")}
+
+
+def test_all_settings_are_known() -> None:
+    """The services would refuse to start with any other."""
+    given = variables()
+    assert len(given) > 10
+    settings = load_settings(
+        {key: value for key, value in given.items() if not key.endswith("_FILE")}
+    )
+    assert settings.server.port == 8080
+    for name in given:
+        section, _, key = name.removeprefix("LOCKSTEP_").lower().partition("__")
+        model = Settings.model_fields[section].annotation
+        assert isinstance(model, type)
+        assert key.removesuffix("_file") in model.model_fields, name  # type: ignore[attr-defined]
+
+
+def test_files_of_secrets_are_keys_of_the_secret() -> None:
+    """What a setting reads from a file is in the secret of every quickstart, and in the README."""
+    files = {value for key, value in variables().items() if key.endswith("_FILE")}
+    assert {path.removeprefix("/var/run/lockstep/") for path in files} == SECRETS
+    page = (K8S / "README.md").read_text()
+    assert all(f"--from-literal={key}=" in page for key in SECRETS)
+    for overlay in ("quickstart", "quickstart-kafka"):
+        made = literals(K8S / "overlays" / overlay, "secretGenerator")
+        assert {key for name, key, _ in made if name == "lockstep-secrets"} == SECRETS
+
+
+@pytest.mark.parametrize("overlay", ["quickstart", "quickstart-kafka"])
+def test_a_quickstart_makes_the_passwords_that_its_servers_ask_for(overlay: str) -> None:
+    """And its URLs hold the same ones."""
+    folder = K8S / "overlays" / overlay
+    made = list(literals(folder, "secretGenerator"))
+    passwords = {key: value for name, key, value in made if name == "lockstep-servers"}
+    asked = set()
+    for component in documents(folder / "kustomization.yaml")[0]["components"]:
+        for one in resources((folder / component).resolve()):
+            for key in _references(one, "secretKeyRef"):
+                asked.add(key["key"])
+                assert key["name"] == "lockstep-servers"
+    assert asked == set(passwords)
+    for name, key, url in made:
+        if name == "lockstep-secrets" and "@" in url:
+            assert url.partition("@")[0].endswith(":quickstart"), key
+    assert set(passwords.values()) == {"quickstart"}
+
+
+def _references(value: Any, kind: str) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key == kind:
+                yield inner
+            yield from _references(inner, kind)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _references(inner, kind)
+
+
+def test_every_file_is_used_and_every_used_one_is_there() -> None:
+    """What no kustomization names is dead; what is not there fails when it is applied."""
+    used = set()
+    for folder in kustomizations():
+        one = documents(folder / "kustomization.yaml")[0]
+        names = [*one.get("resources", ()), *one.get("components", ())]
+        names += [patch["path"] for patch in one.get("patches", ()) if "path" in patch]
+        for generator in one.get("configMapGenerator", ()):
+            names += [*generator.get("files", ()), *generator.get("envs", ())]
+        used |= {(folder / name).resolve() for name in names}
+    assert [path for path in used if not path.exists()] == []
+    kept = {"kustomization.yaml", "README.md", "adapter.yaml"}
+    files = {path for path in K8S.rglob("*") if path.is_file() and path.name not in kept}
+    assert files - used == set()
+
+
+def test_maps_and_secrets_that_pods_name_are_made() -> None:
+    """By a generator here, or by whoever installs it, as the README says."""
+    made = {"lockstep-ca"}
+    for folder in kustomizations():
+        kustomization = documents(folder / "kustomization.yaml")[0]
+        for generator in ("configMapGenerator", "secretGenerator"):
+            made |= {one["name"] for one in kustomization.get(generator, ())}
+    for one in workloads():
+        for kind, key in (
+            ("configMapRef", "name"),
+            ("configMap", "name"),
+            ("secret", "secretName"),
+        ):
+            assert {each[key] for each in _references(one, kind)} <= made, named(one)
+
+
+@pytest.mark.parametrize("workload", workloads(), ids=named)
+def test_probes(workload: Document) -> None:
+    """Their ports are the container's, their paths are the service's, and they wait long enough: a
+    check has two seconds."""
+    for container in pod_of(workload)["containers"]:
+        ports = {port["name"] for port in container["ports"]}
+        assert {"readinessProbe", "livenessProbe"} <= set(container)
+        for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
+            probe = container.get(kind)
+            if probe is None:
+                continue
+            assert probe["timeoutSeconds"] >= 5
+            for how in ("httpGet", "tcpSocket"):
+                assert how not in probe or probe[how]["port"] in ports
+            if named(workload) in SERVICES:
+                assert probe["httpGet"]["path"] in OPEN_ROUTES
+    if named(workload) in SERVICES:
+        (service,) = pod_of(workload)["containers"]
+        assert service["livenessProbe"]["httpGet"]["path"] == "/healthz"
+        assert service["readinessProbe"]["httpGet"]["path"] == "/readyz"
+
+
+@pytest.mark.parametrize("workload", workloads(), ids=named)
+def test_pods_may_do_nothing_that_they_do_not_need(workload: Document) -> None:
+    """The namespace enforces the restricted profile of Pod Security."""
+    pod = pod_of(workload)
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["enableServiceLinks"] is False
+    for container in pod["containers"]:
+        context = container["securityContext"]
+        assert context["allowPrivilegeEscalation"] is False
+        assert context["capabilities"] == {"drop": ["ALL"]}
+        assert {"cpu", "memory"} <= set(container["resources"]["requests"])
+        assert "memory" in container["resources"]["limits"]
+
+
+def test_a_pod_is_given_the_time_to_drain() -> None:
+    """Longer than it waits before, and than the service takes at most."""
+    limit_s = load_settings({}).server.drain_timeout_ms / 1000
+    ours = [one for one in workloads() if named(one) in SERVICES]
+    assert {named(one) for one in ours} == set(SERVICES)
+    for one in ours:
+        (service,) = pod_of(one)["containers"]
+        before = service.get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command")
+        wait_s = int(before[1]) if before else 0
+        assert pod_of(one)["terminationGracePeriodSeconds"] >= wait_s + limit_s + MARGIN_S
+
+
+def test_services_and_policies_select_pods_that_exist() -> None:
+    """By labels that some workload's pods have."""
+    labels = [one["spec"]["template"]["metadata"]["labels"] for one in workloads()]
+    seen = 0
+    for folder in kustomizations():
+        for one in resources(folder):
+            spec = one.get("spec", {})
+            selectors = []
+            if one["kind"] == "Service":
+                selectors.append(spec["selector"])
+            elif one["kind"] in ("PodDisruptionBudget", "Deployment", "StatefulSet"):
+                selectors.append(spec["selector"]["matchLabels"])
+            elif one["kind"] == "NetworkPolicy":
+                selectors.append(spec["podSelector"]["matchLabels"])
+            for wanted in selectors:
+                seen += 1
+                assert any(wanted.items() <= each.items() for each in labels), json.dumps(one)
+    assert seen > 30
+
+
+def test_the_image_starts_what_the_pods_ask_for() -> None:
+    """`args`, not `command`, which would take tini away; and the module has a main."""
+    for name, container in containers():
+        if container["image"] != "lockstep":
+            continue
+        assert "command" not in container, name
+        if name in SERVICES:
+            assert container["args"] == ["python3", "-m", f"lockstep_services.{name}"]
