@@ -51,7 +51,7 @@ def merged(one: Any, other: Any) -> Any:
 def workloads() -> list[Document]:
     """All Deployments and StatefulSets, with what base/pod.yaml adds to those of the services."""
     pod = documents(K8S / "base" / "pod.yaml")[0]
-    found = []
+    found: list[Document] = []
     for folder in kustomizations():
         for one in resources(folder):
             if one["kind"] in ("Deployment", "StatefulSet"):

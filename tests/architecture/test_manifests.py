@@ -70,7 +70,7 @@ def test_all_settings_are_known() -> None:
         section, _, key = name.removeprefix("LOCKSTEP_").lower().partition("__")
         model = Settings.model_fields[section].annotation
         assert isinstance(model, type)
-        assert key.removesuffix("_file") in model.model_fields, name  # type: ignore[attr-defined]
+        assert key.removesuffix("_file") in model.model_fields, name
 
 
 def test_files_of_secrets_are_keys_of_the_secret() -> None:
@@ -93,9 +93,9 @@ def test_a_quickstart_makes_the_passwords_that_its_servers_ask_for(overlay: str)
     asked = set()
     for component in documents(folder / "kustomization.yaml")[0]["components"]:
         for one in resources((folder / component).resolve()):
-            for key in _references(one, "secretKeyRef"):
-                asked.add(key["key"])
-                assert key["name"] == "lockstep-servers"
+            for wanted in _references(one, "secretKeyRef"):
+                asked.add(wanted["key"])
+                assert wanted["name"] == "lockstep-servers"
     assert asked == set(passwords)
     for name, key, url in made:
         if name == "lockstep-secrets" and "@" in url:
