@@ -9,7 +9,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
 BROKER = $(if $(filter kafka,$(BUS)),scripts/kafka $(VENV)/kafka)
 
-.PHONY: help demo unit test check format e2e chaos sim bench golden up down lock clean
+.PHONY: help demo unit test check format e2e observe chaos sim bench golden up down lock clean
 
 help:  ## what can be done here
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ format: $(VENV)/dev  ## lays the source out and mends what can be mended mechani
 e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover, failover, fleet; BUS=kafka
 	$(BROKER)
 	$(BIN)/python -m tests.e2e.$(or $(SCENARIO),run) $(if $(BUS),--bus $(BUS)) $(ARGS)
+
+observe: $(VENV)/dev  ## every expression of dashboards and alerts in a real Prometheus, under load
+	scripts/prometheus $(VENV)/prometheus
+	$(BIN)/python -m tests.observing.run $(VENV)/prometheus
 
 chaos: $(VENV)/dev  ## random faults in real processes and servers under load; MINUTES=20 RATE= SEED= ONLY=a,b EXECUTOR=spark LIST=1 NETWORK=proxies ARGS=--lenient
 	$(BIN)/python -m tests.chaos.run $(if $(LIST),--list) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults $(FAULTS)) \

@@ -45,6 +45,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "samples.samples",
         "List the sample apps, print one, or copy them with their tests.",
     ),
+    "observe": (
+        "observe.observe",
+        "Write Prometheus' settings and alert rules, and Grafana's dashboards.",
+    ),
     "deploy": (
         "deploy.deploy",
         "Deploy apps, each from a file of its own. One that replaces the app of that name goes on "

@@ -17,13 +17,19 @@ from lockstep.control.units import AppView, view_of
 from lockstep.frame import Context, Offload, Tasks, wait_set
 from lockstep.plan import Plans
 from lockstep.siddhiql import SiddhiQLError
+from lockstep.siddhiql.checking.app_annotations import statistics_of
 from lockstep.store import Deployment, Deployments
-from lockstep.telemetry import Logger
+from lockstep.telemetry import Level, Logger, Metrics
 
 FOLLOW_LIMIT_MS: Final = 5_000
 """After so long followers look again, though nothing is known to have changed."""
 
 ANY_APP: Final = "define stream S (a int); from S select a insert into T;"
+
+
+def level_of(view: AppView) -> Level:
+    """How much its metrics tell, as its text has it."""
+    return Level(statistics_of(view.checked.annotations) or Level.BASIC)
 
 
 class Catalogue:
@@ -39,7 +45,9 @@ class Catalogue:
         plans: Plans,
         *,
         poll_ms: int,
+        metrics: Metrics | None = None,
     ) -> None:
+        self._metrics = metrics
         self._offload = offload
         self._plans = plans
         self._deployments = deployments
@@ -66,6 +74,7 @@ class Catalogue:
             context.offload,
             context.plans,
             poll_ms=context.settings.server.catalogue_poll_ms,
+            metrics=context.metrics,
         )
 
     def start(self, tasks: Tasks) -> None:
@@ -122,6 +131,8 @@ class Catalogue:
                 views[deployment.app] = known
             elif (view := await self._view(deployment)) is not None:
                 views[deployment.app] = view
+        if self._metrics is not None:
+            self._metrics.set_levels({view.name: level_of(view) for view in views.values()})
         read = await self._deployments.placements()
         placements = {app: tuple(nodes) for app, nodes in read.items()}
         if (views, placements) != (self._views, self._placements):

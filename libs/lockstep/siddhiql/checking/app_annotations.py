@@ -21,6 +21,8 @@ _ONCE = (
     "shardid",
     "parallel",
 )
+_LEVEL_KEYS = ("level", "enable")
+_LEVELS = {"OFF": "OFF", "FALSE": "OFF", "BASIC": "BASIC", "TRUE": "BASIC", "DETAIL": "DETAIL"}
 _PLAYBACK = ("idle.time", "increment")
 
 STANDBY = ("hot", "warm")
@@ -90,6 +92,15 @@ def _availability(annotation: ast.Annotation) -> None:
             f"@app:ha knows no standby {standby!r}",
             f"there is {' and '.join(STANDBY)}",
         )
+
+
+def statistics_of(annotations: Mapping[str, ast.Annotation]) -> str | None:
+    """What @app:statistics of a checked app asks for: OFF, BASIC or DETAIL; None: nothing."""
+    asked = annotations.get("statistics")
+    if asked is None:
+        return None
+    said = [e.value.upper() for e in asked.elements if (e.key or "level").lower() in _LEVEL_KEYS]
+    return next((_LEVELS[value] for value in said if value in _LEVELS), "BASIC")
 
 
 def parallel_of(annotations: Mapping[str, ast.Annotation]) -> int | None:

@@ -1,0 +1,163 @@
+"""The alerts: what is watched, when it is too much, and which heading of the runbook says more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from lockstep.telemetry.boards.promql import gauge, increase, or_zero, quantile
+
+_ALL: Final = "=~.+"
+_UNIT: Final = ("app", "group", "partition")
+
+
+@dataclass(frozen=True)
+class Alert:
+    """`signal` beyond `limit` (as PromQL compares) for `minutes`. `heading`: of the runbook."""
+
+    name: str
+    signal: str
+    limit: str
+    minutes: int
+    summary: str
+    heading: str
+    is_page: bool = False
+
+    @property
+    def expression(self) -> str:
+        """What Prometheus watches."""
+        return f"({self.signal}) {self.limit}"
+
+
+def _roles(**where: str) -> str:
+    return gauge("lockstep_processor_role", *_UNIT, how="count", app=_ALL, **where)
+
+
+ALERTS: Final = (
+    Alert(
+        "LockstepProcessDown",
+        'up{job="lockstep"}',
+        "== 0",
+        1,
+        "{{ $labels.instance }} does not answer.",
+        "Processes",
+        is_page=True,
+    ),
+    Alert(
+        "LockstepNobodyLeads",
+        f"{_roles()} unless {_roles(role='active')} or {_roles()} * 0",
+        "> 0",
+        1,
+        "Nobody leads {{ $labels.app }} {{ $labels.group }} {{ $labels.partition }}: no results.",
+        "The leading processor dies",
+        is_page=True,
+    ),
+    Alert(
+        "LockstepNoCoordinator",
+        gauge("lockstep_coordinator_leading", how="sum"),
+        "< 1",
+        1,
+        "No coordinator leads: nothing is deployed or placed.",
+        "A coordinator dies",
+    ),
+    Alert(
+        "LockstepLag",
+        gauge("lockstep_processor_lag_positions", *_UNIT, app=_ALL),
+        "> 5000",
+        2,
+        "{{ $labels.app }} is {{ $value }} records behind.",
+        "Processors get too little processor time",
+        is_page=True,
+    ),
+    Alert(
+        "LockstepSlow",
+        quantile(0.99, "lockstep_latency_ms", "app", window="5m", app=_ALL, stage="published"),
+        "> 2000",
+        5,
+        "From the door to the output log of {{ $labels.app }}: p99 {{ $value }} ms.",
+        "Processors get too little processor time",
+    ),
+    Alert(
+        "LockstepPushedBack",
+        or_zero(increase("lockstep_receiver_pushed_back_total", window="5m")),
+        "> 0",
+        5,
+        "Senders are told to wait.",
+        "Processors get too little processor time",
+    ),
+    Alert(
+        "LockstepLeadMoves",
+        increase("lockstep_processor_takeovers_total", "app", window="15m", app=_ALL),
+        "> 6",
+        1,
+        "The lead of {{ $labels.app }} moved {{ $value }} times in 15 minutes.",
+        "The lead moves although the leader lives",
+    ),
+    Alert(
+        "LockstepSyncing",
+        f"{_roles(role='syncing')} or {_roles()} * 0",
+        "> 0",
+        10,
+        "A standby of {{ $labels.app }} does not catch up.",
+        "A standby stays `syncing`",
+    ),
+    Alert(
+        "LockstepStateLarge",
+        gauge("lockstep_processor_state_rows", *_UNIT, app=_ALL),
+        "> 18000000",
+        5,
+        "{{ $labels.app }} holds {{ $value }} rows; at the limit nothing is taken.",
+        "An app holds too many rows",
+    ),
+    Alert(
+        "LockstepRebuilds",
+        or_zero(increase("lockstep_spark_rebuilds_total", window="15m", app=_ALL)),
+        "> 3",
+        1,
+        "States were built again {{ $value }} times in 15 minutes.",
+        "A Spark worker with a large state dies",
+    ),
+    Alert(
+        "LockstepHeapFull",
+        gauge("lockstep_jvm_heap_bytes", "instance", area="used")
+        + " / "
+        + gauge("lockstep_jvm_heap_bytes", "instance", area="max"),
+        "> 0.9",
+        10,
+        "The JVM of {{ $labels.instance }} is nearly full.",
+        "The JVM's heap is nearly full",
+    ),
+    Alert(
+        "LockstepSinkAway",
+        gauge("lockstep_publisher_trouble", "app", "sink", app=_ALL),
+        "> 0",
+        2,
+        "{{ $labels.app }} cannot reach {{ $labels.sink }}.",
+        "A sink cannot be reached",
+    ),
+    Alert(
+        "LockstepRowsGivenUp",
+        or_zero(increase("lockstep_publisher_failed_total", "app", "sink", window="15m", app=_ALL)),
+        "> 0",
+        1,
+        "Rows of {{ $labels.app }} for {{ $labels.sink }} were put aside.",
+        "A sink's rows were given up or refused",
+        is_page=True,
+    ),
+    Alert(
+        "LockstepDeadLetters",
+        or_zero(increase("lockstep_dead_letters_total", "app", "stream", window="15m", app=_ALL)),
+        "> 0",
+        1,
+        "Events of {{ $labels.app }} {{ $labels.stream }} became dead letters.",
+        "Events became dead letters",
+    ),
+    Alert(
+        "LockstepLeaseLost",
+        or_zero(increase("lockstep_lease_lost_total", "resource", window="15m")),
+        "> 2",
+        1,
+        "The lease {{ $labels.resource }} was lost {{ $value }} times in 15 minutes.",
+        "Redis is away, or comes back empty",
+    ),
+)

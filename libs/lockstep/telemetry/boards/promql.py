@@ -1,0 +1,80 @@
+"""Expressions in PromQL over declared metrics: a wrong name is a type error, a wrong kind or label
+a ValueError."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from lockstep.telemetry.names import METRICS, MetricKind, MetricName
+
+WINDOW: Final = "$__rate_interval"
+"""Grafana's: several times what Prometheus' scrapes are apart."""
+INSTANCE: Final = "instance"
+"""The label that Prometheus gives each target."""
+
+
+def rate(name: MetricName, *by: str, window: str = WINDOW, **where: str) -> str:
+    """A counter's growth per second, summed by labels."""
+    return _sum(f"rate({_series(name, MetricKind.COUNTER, by, where)}[{window}])", by)
+
+
+def increase(name: MetricName, *by: str, window: str, **where: str) -> str:
+    """A counter's growth within `window`, summed by labels."""
+    return _sum(f"increase({_series(name, MetricKind.COUNTER, by, where)}[{window}])", by)
+
+
+def gauge(name: MetricName, *by: str, how: str = "max", **where: str) -> str:
+    """A gauge, put together by labels: max, sum, min or count."""
+    series = _series(name, MetricKind.GAUGE, by, where)
+    return f"{how} by ({', '.join(by)}) ({series})" if by else f"{how}({series})"
+
+
+def quantile(share: float, name: MetricName, *by: str, window: str = WINDOW, **where: str) -> str:
+    """The value that a share of a histogram's observations stays below."""
+    series = _series(name, MetricKind.HISTOGRAM, by, where, suffix="_bucket")
+    return f"histogram_quantile({share}, {_sum(f'rate({series}[{window}])', ('le', *by))})"
+
+
+def mean(name: MetricName, *by: str, window: str = WINDOW, **where: str) -> str:
+    """The mean of a histogram's observations."""
+    sums, counts = (
+        _sum(f"rate({_series(name, MetricKind.HISTOGRAM, by, where, suffix=end)}[{window}])", by)
+        for end in ("_sum", "_count")
+    )
+    return f"{sums} / {counts}"
+
+
+def or_zero(expression: str) -> str:
+    """For what seldom happens: 0 as long as there is no series."""
+    return f"({expression}) or vector(0)"
+
+
+def _sum(inner: str, by: tuple[str, ...]) -> str:
+    return f"sum by ({', '.join(by)}) ({inner})" if by else f"sum({inner})"
+
+
+def _series(
+    name: MetricName,
+    kind: MetricKind,
+    by: Iterable[str],
+    where: dict[str, str],
+    *,
+    suffix: str = "",
+) -> str:
+    metric = METRICS[name]
+    if metric.kind is not kind:
+        raise ValueError(f"{name} is a {metric.kind}, not a {kind}")
+    unknown = {*by, *where} - {*metric.labels, INSTANCE}
+    if unknown:
+        raise ValueError(f"{name} has no label {', '.join(sorted(unknown))}")
+    if "app" in metric.labels and "app" not in where:
+        where = {"app": "=~$app", **where}
+    matchers = ", ".join(_matcher(label, value) for label, value in where.items())
+    return f"{name}{suffix}{{{matchers}}}" if matchers else f"{name}{suffix}"
+
+
+def _matcher(label: str, value: str) -> str:
+    """`=~value` matches a pattern, anything else is the value."""
+    sign, text = ("=~", value[2:]) if value.startswith("=~") else ("=", value)
+    return f'{label}{sign}"{text}"'

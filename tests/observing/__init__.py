@@ -1,0 +1,1 @@
+"""What operators look at, on real servers: run by `make observe`."""
