@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from itertools import groupby
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -93,8 +93,10 @@ class RedisLeases:
 
     async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
         found: list[Lease | None] = []
-        for start in range(0, len(leases), _TOGETHER_MAX):
-            found += await self._renew_together(leases[start : start + _TOGETHER_MAX])
+        for _, alike in groupby(leases, key=lambda lease: lease.ttl_ms):
+            together = list(alike)
+            for start in range(0, len(together), _TOGETHER_MAX):
+                found += await self._renew_together(together[start : start + _TOGETHER_MAX])
         return found
 
     async def holders(self, resources: Sequence[str]) -> dict[str, Held]:
@@ -131,13 +133,15 @@ class RedisLeases:
             await self._redis.aclose()
 
     async def _renew_together(self, leases: Sequence[Lease]) -> list[Lease | None]:
-        started_ms = self._clock.monotonic_ms()
-        values: list[str | int] = [_held(lease) for lease in leases]
-        values += [lease.ttl_ms for lease in leases]
-        answer = await self._asked(RENEW, [lease.resource for lease in leases], values)
+        """All of them live equally long."""
+        ttl_ms, started_ms = leases[0].ttl_ms, self._clock.monotonic_ms()
+        values = [ttl_ms, *map(_held, leases)]
+        lost = set(await self._asked(RENEW, [lease.resource for lease in leases], values))
         return [
-            replace(lease, expires_at_monotonic_ms=started_ms + lease.ttl_ms) if renewed else None
-            for lease, renewed in zip(leases, answer, strict=True)
+            None
+            if number in lost
+            else Lease(one.resource, one.holder, one.token, ttl_ms, started_ms + ttl_ms)
+            for number, one in enumerate(leases, start=1)
         ]
 
     async def _did(self, script: str, resource: str, *arguments: str | int) -> bool:

@@ -21,16 +21,16 @@ end
 return held
 """
 
-# For each key 1, or 0 when it is not ours any more. The values come first, then the times to live.
+# Answers which keys are not ours any more, counted from 1: hardly ever any. The time to live comes
+# first, then the values.
 RENEW: Final = """
-local renewed = {}
+local lost = {}
 for i, key in ipairs(KEYS) do
-  renewed[i] = 0
-  if redis.call('GET', key) == ARGV[i] then
-    renewed[i] = redis.call('PEXPIRE', key, ARGV[#KEYS + i])
+  if redis.call('GET', key) ~= ARGV[1 + i] or redis.call('PEXPIRE', key, ARGV[1]) == 0 then
+    lost[#lost + 1] = i
   end
 end
-return renewed
+return lost
 """
 
 RELEASE: Final = """

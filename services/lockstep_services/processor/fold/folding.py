@@ -26,7 +26,7 @@ from lockstep_services.processor.replica.site import Site
 from lockstep_services.processor.state.engine import Folded
 
 IDLE_WAIT_MS: Final = 500
-QUIET_WAIT_MS: Final = 10_000
+QUIET_WAIT_MS: Final = 15_000
 """Of who leads, until the next timer, and of a standby, until it is promoted."""
 FULL_WAIT_MS: Final = 200
 TOUCH_EVERY_MS: Final = 20_000

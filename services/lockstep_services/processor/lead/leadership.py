@@ -35,9 +35,9 @@ from lockstep_services.processor.publish.publishing import Publishing
 from lockstep_services.processor.replica.replica import Replica
 
 TICK_MS: Final = 50
-QUIET_TICK_MS: Final = 4_000
+QUIET_TICK_MS: Final = 10_000
 """Where nothing is to be waited for but what rings by itself."""
-LOOK_TTLS: Final = 4
+LOOK_TTLS: Final = 10
 """In so many lives of a lease a replica asks for it, or looks after it, though nothing has told it
 to: the process renews all its leases and watches all that it waits for."""
 Hook = Callable[[], Awaitable[None]]

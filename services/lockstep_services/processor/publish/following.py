@@ -12,7 +12,7 @@ from lockstep_services.processor.replica.replica import Replica
 from lockstep_services.processor.replica.standby import ACTIVE
 
 FOLLOW_EVERY_MS: Final = 500
-QUIET_FOLLOW_MS: Final = 4_000
+QUIET_FOLLOW_MS: Final = 10_000
 QUIET_LOOK_MS: Final = 60_000
 """After so long a replica looks, though nothing says that there is anything new."""
 
