@@ -10,8 +10,12 @@ from typing import Final
 
 from lockstep.events import UnavailableError
 
-COMPANY_MAX_CALLS: Final = 64
-COMPANY_MAX_BYTES: Final = 64 * 1024
+COMPANY_MAX_CALLS: Final = 256
+COMPANY_MAX_BYTES: Final = 256 * 1024
+CROWD_CALLS: Final = 8
+"""A job with so many calls tells that many small apps are at work."""
+GATHER_S: Final = 0.1
+"""So long the next job there waits for company: a job costs many times what a call in it does."""
 
 
 class SparkFailedError(UnavailableError):
@@ -42,12 +46,12 @@ RunJob = Callable[[Served, Sequence[Sequence[Task]]], list[list[bytes]]]
 
 @dataclass(eq=False)
 class _Call:
-    """Somebody's tasks, at most one for each slot. `company`: the calls to run now, this first."""
+    """Somebody's tasks, at most one for each slot. `leads`: it is this one's turn to run a job."""
 
     function: Served
     tasks: Sequence[Task]
     turn: threading.Event = field(default_factory=threading.Event)
-    company: list[_Call] | None = None
+    leads: bool = False
     is_alone: bool = False
     answers: list[bytes] | None = None
     error: SparkFailedError | None = None
@@ -65,18 +69,26 @@ class _Call:
         return sum(len(task.payload) for task in self.tasks)
 
 
+def _gather() -> None:
+    threading.Event().wait(GATHER_S)
+
+
 class Company:
     """Each slot runs one job at a time; calls get their turn in the order in which they came.
 
+    Where the last job had a crowd, the next one waits a little for company (`gather`), as many
+    small apps are at work.
     A job that fails for several calls is run again for each of them alone: so a call that breaks
     its worker fails by itself.
     """
 
-    def __init__(self, run_job: RunJob) -> None:
+    def __init__(self, run_job: RunJob, gather: Callable[[], None] = _gather) -> None:
         self._run_job = run_job
         self._guard = threading.Lock()
         self._waiting: list[_Call] = []
         self._busy: set[int] = set()
+        self._crowded: set[int] = set()
+        self._gather = gather
 
     @property
     def waiting(self) -> int:
@@ -92,11 +104,13 @@ class Company:
             self._give_turns()
         while True:
             call.turn.wait()
-            company, call.company = call.company, None
-            if company is None:
+            if not call.leads:
                 break
+            call.leads = False
             call.turn.clear()
-            self._lead(company)
+            if call.slots & self._crowded and not call.is_alone:
+                self._gather()
+            self._lead(call)
         if call.answers is None:
             raise call.error or SparkFailedError("a Spark job broke off")
         return call.answers
@@ -105,12 +119,12 @@ class Company:
         """With the guard held: whoever finds its slots free leads the next job there."""
         wanted: set[int] = set()
         for call in list(self._waiting):
-            if call.company is None and call in self._waiting:
-                if not call.slots & (self._busy | wanted):
-                    call.company = self._gathered(call)
-                    self._busy |= call.slots
-                    call.turn.set()
-                wanted |= call.slots
+            if not call.slots & (self._busy | wanted):
+                self._waiting.remove(call)
+                self._busy |= call.slots
+                call.leads = True
+                call.turn.set()
+            wanted |= call.slots
 
     def _gathered(self, first: _Call) -> list[_Call]:
         company, size_bytes = [first], first.size_bytes
@@ -119,15 +133,21 @@ class Company:
                 break
             fits = size_bytes + call.size_bytes <= COMPANY_MAX_BYTES
             alike = call.function is first.function and call.places <= first.places
-            if call is not first and fits and alike and not call.is_alone:
+            if fits and alike and not call.is_alone:
                 company.append(call)
                 size_bytes += call.size_bytes
-        self._waiting = [call for call in self._waiting if call not in company]
+        gone = set(company)
+        self._waiting = [call for call in self._waiting if call not in gone]
+        change = (
+            self._crowded.update if len(company) >= CROWD_CALLS else self._crowded.difference_update
+        )
+        change(first.slots)
         return company
 
-    def _lead(self, company: list[_Call]) -> None:
+    def _lead(self, first: _Call) -> None:
         """Runs the job, tells everybody, and gives the slots on."""
-        first = company[0]
+        with self._guard:
+            company = self._gathered(first)
         error: SparkFailedError | None = None
         try:
             self._answer(company)

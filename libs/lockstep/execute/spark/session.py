@@ -271,7 +271,7 @@ def _forget(context: SparkContext) -> None:
 
 
 TASK_ATTEMPTS = 4
-GATEWAY_MAX_BYTES = 64 * 1024
+GATEWAY_MAX_BYTES = 256 * 1024
 
 
 def _start(options: SparkOptions) -> SparkContext:

@@ -135,7 +135,7 @@ class RedisLeases:
     async def _renew_together(self, leases: Sequence[Lease]) -> list[Lease | None]:
         """All of them live equally long."""
         ttl_ms, started_ms = leases[0].ttl_ms, self._clock.monotonic_ms()
-        values = [ttl_ms, *map(_held, leases)]
+        values: list[str | int] = [ttl_ms, *map(_held, leases)]
         lost = set(await self._asked(RENEW, [lease.resource for lease in leases], values))
         return [
             None

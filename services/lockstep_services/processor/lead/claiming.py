@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from enum import Enum
 
 from lockstep.bus import Accepted, OutputTail
@@ -29,11 +30,26 @@ class Claims:
         self._running = running
         self._published = published
         self._log = site.log
+        self._early: asyncio.Task[OutputTail] | None = None
+
+    def read_early(self) -> None:
+        """The leader seems to have died: while the lease is asked for, the log's end is read. A
+        claim behind an end that was read too early is refused, as any other is."""
+        self.forget_early()
+        self._early = asyncio.ensure_future(self._site.output.tail())
+
+    def forget_early(self) -> None:
+        """What was read so is of no use any more."""
+        early, self._early = self._early, None
+        if early is not None:
+            early.cancel()
+            early.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     async def read_tail(self) -> facts.Fact:
         """Where the output log ends."""
+        early, self._early = self._early, None
         try:
-            tail = await self._site.output.tail()
+            tail = await (early or self._site.output.tail())
         except UnavailableError as error:
             self._log.warning("output log away", error=str(error))
             return facts.TailUnavailable()

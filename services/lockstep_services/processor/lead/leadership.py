@@ -120,6 +120,7 @@ class Leadership:
         finally:
             end_watch()
             self._leasing.forget_holder()
+            self._claims.forget_early()
 
     async def end(self) -> None:
         """Leads no more and gives the lease back; `run` still runs meanwhile. Takes a lease's life
@@ -205,6 +206,8 @@ class Leadership:
                 self._log.debug("lease server away", error=str(error))
                 gone = isinstance(instruction, todo.ReleaseLease | todo.HandOverLease)
                 fact = facts.LeaseGivenBack() if gone else facts.LeaseUnavailable()
+            if isinstance(fact, facts.LeaseRefused | facts.LeaseUnavailable):
+                self._claims.forget_early()
             self.tell(fact)
 
     def _hear_death(self, holder: Held) -> None:
@@ -214,6 +217,7 @@ class Leadership:
         for fact in self._turn.news(ready=self._reach.is_ready):
             self.tell(fact)
         if not self._isolation.is_deaf:
+            self._claims.read_early()
             self.tell(facts.HolderDied(holder.token))
 
     # --- the output log --------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from lockstep.execute.spark.company import Company, Served, SparkFailedError, Task
+from lockstep.execute.spark.company import CROWD_CALLS, Company, Served, SparkFailedError, Task
 
 pytestmark = pytest.mark.unit
 
@@ -25,8 +25,12 @@ class Jobs:
         self.may_run = threading.Event()
         self.begun = threading.Semaphore(0)
         self.seen: list[list[list[bytes]]] = []
-        self.company = Company(self._run)
-        self._threads = ThreadPoolExecutor(8)
+        self.may_gather = threading.Event()
+        self.company = Company(self._run, self._gather)
+        self._threads = ThreadPoolExecutor(2 * CROWD_CALLS)
+
+    def _gather(self) -> None:
+        self.may_gather.wait()
 
     def _run(self, function: Served, batches: Sequence[Sequence[Task]]) -> list[list[bytes]]:
         self.seen.append([[task.payload for task in batch] for batch in batches])
@@ -122,3 +126,25 @@ def test_who_breaks_a_shared_job_fails_alone() -> None:
     with pytest.raises(SparkFailedError):
         broken.result()
     assert jobs.seen[1:] == [[[b"b", b"broken"]], [[b"b"]], [[b"broken"]]]
+
+
+def test_behind_a_crowd_a_job_waits_for_company() -> None:
+    """Though its slot is free; other slots do not wait, and neither does anybody behind a job that
+    was small again."""
+    jobs = Jobs()
+    first = jobs.call(Task(0, b"a"))
+    jobs.begun.acquire()
+    crowd = [jobs.call(Task(0, b"b")) for _ in range(CROWD_CALLS)]
+    jobs.wait_for(CROWD_CALLS)
+    jobs.may_run.set()
+    for each in (first, *crowd):
+        each.result()
+    calls = [jobs.call(Task(0, b"c"))]
+    assert jobs.call(Task(1, b"other")).result() == [b"did other"]
+    calls.append(jobs.call(Task(0, b"d")))
+    jobs.wait_for(1)
+    jobs.may_gather.set()
+    assert [call.result() for call in calls] == [[b"did c"], [b"did d"]]
+    assert sorted(jobs.seen[-1][0]) == [b"c", b"d"]
+    jobs.may_gather.clear()
+    assert jobs.call(Task(0, b"e")).result() == [b"did e"]
