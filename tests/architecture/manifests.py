@@ -12,6 +12,7 @@ import yaml
 ROOT: Final = Path(__file__).parents[2]
 K8S: Final = ROOT / "k8s"
 SERVICES: Final = ("coordinator", "processor", "publisher", "presenter", "receiver")
+OURS: Final = (*SERVICES, "console")
 Document = Mapping[str, Any]
 
 
@@ -55,7 +56,7 @@ def workloads() -> list[Document]:
     for folder in kustomizations():
         for one in resources(folder):
             if one["kind"] in ("Deployment", "StatefulSet"):
-                ours = one["metadata"]["name"] in SERVICES
+                ours = one["metadata"]["name"] in OURS
                 spec = merged(one["spec"], pod["spec"]) if ours else one["spec"]
                 found.append({**one, "spec": spec})
     return found

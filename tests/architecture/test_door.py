@@ -129,4 +129,4 @@ def test_two_of_everything() -> None:
         "coordinator": 2, "receiver": 2, "publisher": 2, "presenter": 2, "processor": 3,
     }  # fmt: skip
     started = {name for name, one in services.items() if "profiles" not in one}
-    assert started == {*SERVICES, "nats", "redis", "postgres", "door"}
+    assert started == {*SERVICES, "nats", "redis", "postgres", "door", "console"}

@@ -16,7 +16,7 @@ from lockstep.frame.web import OPEN_ROUTES
 from lockstep.settings import Settings, load_settings
 from tests.architecture.manifests import (
     K8S,
-    SERVICES,
+    OURS,
     Document,
     documents,
     kustomizations,
@@ -160,9 +160,9 @@ def test_probes(workload: Document) -> None:
             assert probe["timeoutSeconds"] >= 5
             for how in ("httpGet", "tcpSocket"):
                 assert how not in probe or probe[how]["port"] in ports
-            if named(workload) in SERVICES:
+            if named(workload) in OURS:
                 assert probe["httpGet"]["path"] in OPEN_ROUTES
-    if named(workload) in SERVICES:
+    if named(workload) in OURS:
         (service,) = pod_of(workload)["containers"]
         assert service["livenessProbe"]["httpGet"]["path"] == "/healthz"
         assert service["readinessProbe"]["httpGet"]["path"] == "/readyz"
@@ -187,8 +187,8 @@ def test_pods_may_do_nothing_that_they_do_not_need(workload: Document) -> None:
 def test_a_pod_is_given_the_time_to_drain() -> None:
     """Longer than it waits before, and than the service takes at most."""
     limit_s = load_settings({}).server.drain_timeout_ms / 1000
-    ours = [one for one in workloads() if named(one) in SERVICES]
-    assert {named(one) for one in ours} == set(SERVICES)
+    ours = [one for one in workloads() if named(one) in OURS]
+    assert {named(one) for one in ours} == set(OURS)
     for one in ours:
         (service,) = pod_of(one)["containers"]
         before = service.get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command")
@@ -222,5 +222,5 @@ def test_the_image_starts_what_the_pods_ask_for() -> None:
         if container["image"] != "lockstep":
             continue
         assert "command" not in container, name
-        if name in SERVICES:
+        if name in OURS:
             assert container["args"] == ["python3", "-m", f"lockstep_services.{name}"]

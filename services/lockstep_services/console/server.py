@@ -72,6 +72,7 @@ def built(settings: Settings, clock: Clock) -> FastAPI:
     client = settings.client
     addresses = find_addresses(
         client.directory,
+        url=client.url,
         receiver=client.receiver_url,
         presenter=client.presenter_url,
         coordinator=client.coordinator_url,

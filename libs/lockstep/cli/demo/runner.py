@@ -115,7 +115,8 @@ async def apps_on(suite: Suite, *, keep: bool) -> AsyncIterator[None]:
     is left of them, unless they are to be kept. Raises LockstepError when there are such apps."""
     url = f"{suite.addresses.coordinator}/v1/apps"
     async with Client(suite.addresses) as client:
-        there = {one["app"] for one in (await client.request("GET", url))["apps"]}
+        answer = await send_retrying(lambda: client.request("GET", url))
+        there = {one["app"] for one in answer["apps"]}
         if taken := sorted(there & {FLIGHTS, PIZZA}):
             raise LockstepError(
                 f"deployed already: {', '.join(taken)}",
@@ -124,7 +125,8 @@ async def apps_on(suite: Suite, *, keep: bool) -> AsyncIterator[None]:
         yield
         if not keep:
             for app in (FLIGHTS, PIZZA):
-                await client.request("DELETE", f"{url}/{app}?purge=true")
+                where = f"{url}/{app}?purge=true"
+                await send_retrying(lambda where=where: client.request("DELETE", where))  # type: ignore[misc]
 
 
 async def _all_ready(client: Client) -> None:
@@ -140,7 +142,9 @@ async def _settled(client: Client, app: str, position: int) -> None:
 
 async def _until(client: Client, app: str, reached: Callable[[Mapping[str, Any]], bool]) -> None:
     limit_ms = SETTLE_TIMEOUT_MS
-    found = await client.replicas(app, reached, count=1, limit_ms=limit_ms, poll_ms=SETTLE_POLL_MS)
+    found = await send_retrying(
+        lambda: client.replicas(app, reached, count=1, limit_ms=limit_ms, poll_ms=SETTLE_POLL_MS)
+    )
     if not found:
         status = await client.status(app)
         raise LockstepError(f"{app} is not done after {limit_ms} ms: {status}")
