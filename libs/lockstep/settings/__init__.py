@@ -6,6 +6,7 @@ All mistakes are reported together.
 from lockstep.settings.errors import SettingsError
 from lockstep.settings.load import environment_name, load_settings
 from lockstep.settings.models import (
+    ConsoleSettings,
     CoordinatorSettings,
     LeaderSettings,
     PresenterSettings,
@@ -17,6 +18,7 @@ from lockstep.settings.models import (
 )
 
 __all__ = [
+    "ConsoleSettings",
     "CoordinatorSettings",
     "LeaderSettings",
     "PresenterSettings",

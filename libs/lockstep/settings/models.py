@@ -170,6 +170,15 @@ class CoordinatorSettings(Section):
     sweep_interval_ms: Milliseconds
 
 
+class ConsoleSettings(Section):
+    """What people's texts may take on the console's machine."""
+
+    max_workshops: Count
+    workshop_memory_bytes: Annotated[int, Field(ge=268_435_456)]
+    workshop_cpu_s: Count
+    workshop_answer_ms: Milliseconds
+
+
 class TelemetrySettings(Section):
     """What is logged and how."""
 
@@ -201,5 +210,6 @@ class Settings(Section):
     publisher: PublisherSettings
     presenter: PresenterSettings
     coordinator: CoordinatorSettings
+    console: ConsoleSettings
     telemetry: TelemetrySettings
     client: ClientSettings

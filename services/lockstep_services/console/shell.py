@@ -21,6 +21,7 @@ from lockstep.settings import Settings
 from lockstep_services.console.login import token_of
 from lockstep_services.console.look import box, said, text
 from lockstep_services.console.suite import Doors, Suite
+from lockstep_services.console.workshops import Workshops
 
 FIRST_WITHIN_S: Final = 0.2
 PLACES: Final = (
@@ -41,6 +42,7 @@ class World:
     doors: Doors
     settings: Settings
     clock: Clock
+    workshops: Workshops
 
 
 @dataclass(slots=True)
@@ -106,6 +108,12 @@ _world: list[World] = []
 def open_with(world: World) -> None:
     """From now on pages can be shown."""
     _world[:] = [world]
+
+
+async def close() -> None:
+    """Ends the processes of pages."""
+    for world in _world:
+        await world.workshops.close()
 
 
 def page(

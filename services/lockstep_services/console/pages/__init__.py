@@ -5,16 +5,20 @@ from __future__ import annotations
 from lockstep.clock import Clock
 from lockstep.settings import Settings
 from lockstep_services.console import shell
-from lockstep_services.console.pages import app, apps
+from lockstep_services.console.pages import app, apps, trying, write
 from lockstep_services.console.suite import Doors
+from lockstep_services.console.workshops import Workshops
 
-__all__ = ["app", "apps", "close", "open_with"]
+__all__ = ["app", "apps", "close", "open_with", "trying", "write"]
 
 
 def open_with(doors: Doors, settings: Settings, clock: Clock) -> None:
     """From now on pages can be shown."""
-    shell.open_with(shell.World(doors, settings, clock))
+    workshops = Workshops(settings.console)
+    workshops.warm()
+    shell.open_with(shell.World(doors, settings, clock, workshops))
 
 
 async def close() -> None:
     """Ends what pages left running."""
+    await shell.close()

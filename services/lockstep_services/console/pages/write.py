@@ -1,0 +1,235 @@
+"""Write: an app's text with problems as it is typed, its plan as a graph, what is deployed beside
+it, and deploying with its consequences said first."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from nicegui import ui
+
+from lockstep.cli.refusals import RefusedError
+from lockstep.editing import Known
+from lockstep.events import LockstepError
+from lockstep_services.console.editor import Editor
+from lockstep_services.console.look import (
+    Cell,
+    Table,
+    attempt,
+    box,
+    button,
+    card,
+    confirmed,
+    restyle,
+    said,
+    text,
+)
+from lockstep_services.console.plan_graph import mermaid, notes
+from lockstep_services.console.shell import View, page
+from lockstep_services.console.suite import app_path
+
+SAMPLES: Final = Path(str(files("lockstep") / "samples"))
+STARTER: Final = """@app:name('Hot')
+define stream Reading (room string, celsius double);
+
+@info(name='mean')
+from Reading#window.time(1 min)
+select room, avg(celsius) as mean, count() as readings
+group by room
+insert into RoomMean;
+
+@info(name='hot')
+from RoomMean[mean > 30.0] select room, mean insert into HotRoom;
+"""
+
+
+def samples() -> dict[str, str]:
+    """Name and first line of each sample app."""
+    return {
+        file.stem: file.read_text("utf-8").split("\n", 1)[0].removeprefix("--").strip()
+        for file in sorted(SAMPLES.glob("*.siddhi"))
+    }
+
+
+def consequences(preview: Mapping[str, Any]) -> list[str]:
+    """What deploying would do, in sentences."""
+    app = preview["app"]
+    if preview["created"]:
+        return [
+            f"There is no app {app} yet. It begins with the next event.",
+            "Receivers take events for its streams as soon as it is deployed.",
+        ]
+    if not preview["changed"]:
+        return ["This is the text that is deployed. Nothing changes."]
+    lost = preview["begins_empty"]
+    says = [
+        f"It replaces the deployed text of {app}. The new version is built beside the old one,"
+        " which pauses for the change of state alone.",
+    ]
+    if not lost:
+        return [*says, "Everything goes on with its state. Nothing begins empty."]
+    return [*says, *(f"Begins empty: {one}" for one in lost)]
+
+
+class Sheet:
+    """The page's state."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.editor: Editor
+        self.deployed = ""
+        self._explained: Mapping[str, Any] | None = None
+        self._explained_text = ""
+
+    def build(self, first: str) -> None:
+        """All of the page."""
+        with self.view.actions:
+            with (
+                ui.button("Samples", icon="menu_book", color=None)
+                .props("no-caps unelevated")
+                .classes("btn"),
+                ui.menu().classes("samples"),
+            ):
+                for name, about in samples().items():
+                    with ui.menu_item(on_click=lambda name=name: self._sample(name)), box():
+                        text("b", name)
+                        text("div", about, "hint")
+            button("Format", self._format, tip="Format (Shift Alt F)")
+            ui.link("Try it", "/try").classes("btn")
+            button("Deploy", self._deploy, kind="primary")
+        with box("split wide-left"):
+            with box("stack"):
+                with box("editor-frame"):
+                    self.editor = Editor(first, self._known)
+                with box("problems card").props("aria-live=polite"):
+                    self._state = text("span", "reading", "chip soft")
+                    self._problems = box("stack grow").style("gap:4px")
+            with box("stack"):
+                self._build_plan()
+                self._build_beside()
+
+    def _build_plan(self) -> None:
+        with card("Plan", "green runs in columns, amber event by event") as panel:
+            self._graph = ui.mermaid("flowchart LR", config=_MERMAID).classes("graph")
+            self._no_graph = text("p", "The graph is drawn when the text is a valid app.", "soft")
+            self._notes = Table(("Query", "Runs", "Rule, or why not"), empty="")
+        panel.classes("plan")
+        self._notes.element.classes("dense")
+        self._show_plan()
+        self.view.on_theme.append(lambda _: self._show_plan())
+
+    def _build_beside(self) -> None:
+        with card("Beside what is deployed", "− deployed, + yours") as self._beside:
+            self._diff = box("diff")
+        self._beside.set_visibility(False)
+
+    async def _known(self, source: str, found: Known) -> None:
+        self._problems.clear()
+        count = len(found.problems)
+        self._state.set_text("valid" if not count else f"{count} problem{'s' * (count > 1)}")
+        restyle(self._state, "bad" if count else "good")
+        with self._problems:
+            if not count and found.app is not None:
+                made = ", ".join(name for name in found.names if not name.startswith("!"))
+                text("span", f"{found.app.name}: {made}", "soft")
+            for one in found.problems:
+                with box("row").style("gap:8px;align-items:baseline"):
+                    place = ui.link(f"{one.line}:{one.column}", "#").classes("mono")
+                    place.on("click.prevent", lambda one=one: self.editor.go_to(one))
+                    hint = f" – {one.hint}" if one.hint else ""
+                    text("span", f"{one.message}{hint}", "wrap")
+        await self._compare(found)
+        if found.app is not None and source != self._explained_text:
+            await self._explain(source)
+
+    async def _explain(self, source: str) -> None:
+        self._explained_text = source
+        try:
+            found = await self.view.world.workshops.explain(source)
+        except LockstepError as error:
+            self._no_graph.set_text(said(error))
+            return
+        if source == self._explained_text and "error" not in found:
+            self._explained = found
+            self._show_plan()
+
+    def _show_plan(self) -> None:
+        shown = self._explained
+        for element in (self._graph, self._notes.element):
+            element.set_visibility(shown is not None)
+        self._no_graph.set_visibility(shown is None)
+        if shown is not None:
+            self._graph.set_content(mermaid(shown, is_dark=self.view.is_dark))
+            self._notes.show(
+                [
+                    [name, Cell(engine, chip="good" if engine == "columns" else "warn"),
+                     Cell(why, "wrap")]
+                    for name, engine, why in notes(shown)
+                ]
+            )  # fmt: skip
+
+    async def _compare(self, found: Known) -> None:
+        """Beside the deployed text of the same app, if there is one."""
+        if found.app is not None:
+            try:
+                self.deployed = (await self.view.suite.ask(app_path(found.app.name)))["text"]
+            except RefusedError:
+                self.deployed = ""
+            except LockstepError as error:
+                self.view.trouble(said(error))
+        rows = changed_lines(self.deployed, self.editor.text) if self.deployed else []
+        self._beside.set_visibility(bool(rows))
+        self._diff.clear()
+        with self._diff:
+            for sign, line in rows:
+                text("div", f"{sign} {line}", {"+": "add", "-": "del"}.get(sign, ""))
+
+    async def _sample(self, name: str) -> None:
+        await self.editor.put((SAMPLES / f"{name}.siddhi").read_text("utf-8"))
+
+    async def _format(self) -> None:
+        await self.editor.format()
+
+    async def _deploy(self) -> None:
+        suite, source = self.view.suite, self.editor.text
+        preview = await attempt(suite.tell("POST", "/v1/preview", {"text": source}))
+        if preview is None:
+            return
+        action = "Deploy" if preview["created"] else "Upgrade"
+        lost = bool(preview["begins_empty"])
+        title = f"{action} {preview['app']}?"
+        if not await confirmed(title, consequences(preview), action, danger=lost):
+            return
+        done = await attempt(suite.tell("PUT", "/v1/apps", {"text": source}))
+        if done is not None:
+            ui.navigate.to(app_path(done["app"]).removeprefix("/v1"))
+
+
+_MERMAID: Final = {
+    "theme": "base", "securityLevel": "strict", "fontFamily": "inherit",
+    "flowchart": {"htmlLabels": True, "curve": "basis", "nodeSpacing": 28, "rankSpacing": 36},
+    "themeVariables": {"fontSize": "13px"},
+}  # fmt: skip
+
+
+def changed_lines(old: str, new: str) -> Sequence[tuple[str, str]]:
+    """The lines that differ, with three around them; none when nothing does."""
+    found = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
+    return [(line[0], line[1:]) for line in found if not line.startswith(("---", "+++", "@@"))]
+
+
+@page("/write", "Write")
+async def build(view: View) -> None:
+    """The text that the address names: of an app or a sample, else the browser's own draft."""
+    app, sample = view.parameter("app"), view.parameter("sample")
+    first = ""
+    if app:
+        first = (await view.suite.ask(app_path(app)))["text"]
+    elif sample in samples():
+        first = (SAMPLES / f"{sample}.siddhi").read_text("utf-8")
+    sheet = Sheet(view)
+    sheet.build(first)
+    sheet.editor.props["starter"] = STARTER

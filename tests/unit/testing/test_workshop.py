@@ -1,0 +1,47 @@
+"""Anybody's text in a process of its own: what it carries comes back, too much ends it."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockstep.testing.workshop import Limits, Workshop, WorkshopError
+
+LIMITS = Limits(memory_bytes=2 << 30, cpu_s=60, answer_s=5.0)
+APP = """@app:name('Hot')
+define stream Reading (room string, celsius double);
+@info(name='hot')
+from Reading[celsius > 30.0] select room insert into HotRoom;
+"""
+ENDLESS = """@app:name('Endless')
+define function spin[python] return string { while True: pass };
+define stream In (v string);
+from In select spin(v) as v insert into Out;
+"""
+
+
+async def test_a_workshop_plays_and_writes_the_test() -> None:
+    """Rows of every stream come back, mistakes are answers, and the calls become a test file."""
+    shop = await Workshop.open(LIMITS)
+    try:
+        wrong = await shop.ask({"do": "open", "text": APP.replace("celsius >", "heat >")})
+        assert (wrong["error"]["line"], wrong["error"]["hint"] is not None) == (4, True)
+        assert (await shop.ask({"do": "open", "text": APP}))["app"] == "Hot"
+        rows = [["attic", 31.5], ["hall", 20.0]]
+        found = await shop.ask({"do": "send", "stream": "Reading", "rows": rows})
+        assert found["streams"]["HotRoom"] == [[0, "attic"]]
+        calls = "--- test: hot\nReading - attic 31.5\n"
+        written = await shop.ask({"do": "test", "text": APP, "calls": calls})
+        assert written["file"] == f"{calls}  => hot: C 0[attic]\n"
+    finally:
+        await shop.close()
+
+
+async def test_code_without_an_end_is_ended() -> None:
+    """The process goes, and the next command says so."""
+    shop = await Workshop.open(LIMITS)
+    assert "error" not in await shop.ask({"do": "open", "text": ENDLESS})
+    with pytest.raises(WorkshopError, match="more than 5 s"):
+        await shop.ask({"do": "send", "stream": "In", "rows": [["x"]]})
+    assert not shop.is_open
+    with pytest.raises(WorkshopError, match="has ended"):
+        await shop.ask({"do": "advance", "by_ms": 1})
