@@ -138,6 +138,19 @@ async def test_which_processors_are_drained(store: Store, app: str) -> None:
     assert node not in await store.deployments.drained()
 
 
+async def test_documents_are_kept_by_kind_and_name(store: Store, app: str) -> None:
+    """The last text stays; other kinds and odd names do not meet; a deleted one is gone."""
+    kind, names = f"kind-of-{app}", ("a/b", "Rooms", "größe")
+    for name in names:
+        await store.documents.put(kind, name, "{}")
+    await store.documents.put(kind, "Rooms", '{"n": 1}')
+    await store.documents.put(f"{kind}-2", "Rooms", "[]")
+    assert await store.documents.names(kind) == sorted(names)
+    assert await store.documents.get(kind, "Rooms") == '{"n": 1}'
+    assert [await store.documents.delete(kind, "Rooms") for _ in range(2)] == [True, False]
+    assert await store.documents.get(kind, "Rooms") is None
+
+
 async def test_an_undeployed_app_is_gone_on_from(store: Store, app: str) -> None:
     """What was deployed last stays; the next generation of it may follow, and then it is deployed;
     another app may, if it is later."""

@@ -122,6 +122,7 @@ class SimStore:
         self.deployments = remote(server.deployments)
         self.revisions = remote(server.revisions)
         self.cursors = remote(server.there.cursors)
+        self.documents = remote(server.there.documents)
 
     async def healthy(self) -> bool:
         """See the contract."""

@@ -205,6 +205,23 @@ class Cursors(Protocol):
         """Forgets those that are there; gives how many."""
 
 
+class Documents(Protocol):
+    """What people made for pages, by kind ("dashboard") and name: JSON texts. The last one who
+    writes wins; nothing that runs depends on them."""
+
+    async def put(self, kind: str, name: str, text: str) -> None:
+        """Stores or replaces it."""
+
+    async def get(self, kind: str, name: str) -> str | None:
+        """The text or None."""
+
+    async def names(self, kind: str) -> Sequence[str]:
+        """Of that kind, in order."""
+
+    async def delete(self, kind: str, name: str) -> bool:
+        """False when there was none."""
+
+
 class Store(Protocol):
     """An open store."""
 
@@ -219,6 +236,10 @@ class Store(Protocol):
     @property
     def cursors(self) -> Cursors:
         """Sink cursors."""
+
+    @property
+    def documents(self) -> Documents:
+        """What people made for pages."""
 
     async def healthy(self) -> bool:
         """True when the store answers now."""

@@ -29,11 +29,11 @@ def colours(*, is_dark: bool) -> Mapping[str, Any]:
 class Chart:
     """An ECharts panel; follows the theme."""
 
-    def __init__(self, view: View, *, tall: bool = False) -> None:
+    def __init__(self, view: View) -> None:
         self._view = view
         self._shown: Any = None
         with box("chart-box"):
-            self._chart = ui.echart({"animation": False}).classes("chart tall" if tall else "chart")
+            self._chart = ui.echart({"animation": False}).classes("chart")
         view.on_theme.append(lambda _: self._draw())
 
     def show(self, data: Any) -> None:
@@ -99,4 +99,99 @@ class Line(Chart):
                 }
                 for name, values in data
             ],
+        }  # fmt: skip
+
+
+class Times(Chart):
+    """Series over the events' own time."""
+
+    def _options(self, data: Any, look: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "grid": {"left": 8, "right": 16, "top": 32 if len(data) > 1 else 12, "bottom": 4,
+                     "containLabel": True},
+            "legend": {"show": len(data) > 1, "left": 0, "top": 0, "icon": "roundRect",
+                       "itemWidth": 10, "itemHeight": 10, "type": "scroll",
+                       "textStyle": {"color": look["soft"], "fontSize": 12}},
+            "xAxis": axis(look, "time", splitLine={"show": False}),
+            "yAxis": axis(look, "value", scale=True, splitNumber=4),
+            "series": [
+                {"name": name, "type": "line", "data": points, "showSymbol": len(points) < 2,
+                 "lineStyle": {"width": 2}}
+                for name, points in data
+            ],
+        }  # fmt: skip
+
+
+class Bars(Chart):
+    """A value for each name."""
+
+    def _options(self, data: Any, look: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "grid": {"left": 8, "right": 12, "top": 12, "bottom": 4, "containLabel": True},
+            "xAxis": axis(look, "category", data=[name for name, _ in data]),
+            "yAxis": axis(look, "value", splitNumber=4),
+            "series": [{"type": "bar", "data": [value for _, value in data], "barMaxWidth": 44,
+                        "itemStyle": {"borderRadius": [5, 5, 0, 0]}}],
+        }  # fmt: skip
+
+
+class Pie(Chart):
+    """Shares."""
+
+    def _options(self, data: Any, look: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "tooltip": {"trigger": "item", "backgroundColor": look["panel"],
+                        "borderColor": look["line"], "textStyle": {"color": look["ink"]}},
+            "series": [{
+                "type": "pie", "radius": ["48%", "74%"], "center": ["50%", "50%"],
+                "data": [{"name": name, "value": value} for name, value in data],
+                "label": {"color": look["ink"], "fontSize": 12},
+                "itemStyle": {"borderColor": look["panel"], "borderWidth": 2},
+            }],
+        }  # fmt: skip
+
+
+class Gauge(Chart):
+    """A value between a low and a high."""
+
+    def _options(self, data: Any, look: Mapping[str, Any]) -> dict[str, Any]:
+        value, low, high = data
+        return {
+            "tooltip": {"show": False},
+            "series": [{
+                "type": "gauge", "min": low, "max": high, "startAngle": 205, "endAngle": -25,
+                "radius": "96%", "center": ["50%", "60%"],
+                "progress": {"show": True, "width": 14, "roundCap": True},
+                "axisLine": {"lineStyle": {"width": 14, "color": [[1, look["line"]]]},
+                             "roundCap": True},
+                "pointer": {"show": False}, "axisTick": {"show": False},
+                "splitLine": {"show": False},
+                "axisLabel": {"color": look["soft"], "fontSize": 11, "distance": -34},
+                "splitNumber": 1,
+                "detail": {"fontSize": 30, "fontWeight": 600, "color": look["ink"],
+                           "offsetCenter": [0, "0%"], "valueAnimation": False},
+                "data": [{"value": value}],
+            }],
+        }  # fmt: skip
+
+
+class Map(Chart):
+    """Points by longitude and latitude on a plain ground: tiles would need the internet."""
+
+    def _options(self, data: Any, look: Mapping[str, Any]) -> dict[str, Any]:
+        grid = {"show": True, "lineStyle": {"color": look["line"]}}
+        return {
+            "tooltip": {"trigger": "item", "backgroundColor": look["panel"],
+                        "borderColor": look["line"], "textStyle": {"color": look["ink"]}},
+            "grid": {"left": 8, "right": 24, "top": 12, "bottom": 4, "containLabel": True},
+            "xAxis": axis(look, "value", scale=True, splitLine=grid, boundaryGap=["8%", "8%"],
+                          axisLabel={"color": look["soft"], "formatter": "{value}°"}),
+            "yAxis": axis(look, "value", scale=True, splitLine=grid, boundaryGap=["8%", "8%"],
+                          axisLabel={"color": look["soft"], "formatter": "{value}°"}),
+            "series": [{
+                "type": "scatter", "symbolSize": 13,
+                "data": [{"name": name, "value": [x, y]} for name, x, y in data],
+                "label": {"show": True, "formatter": "{b}", "position": "right",
+                          "color": look["ink"], "fontSize": 12},
+            }],
         }  # fmt: skip

@@ -9,6 +9,7 @@ from lockstep.control import Beating, HeartbeatWatch
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.coordinator.api import Api, ask_leader
 from lockstep_services.coordinator.app_logs import AppLogs
+from lockstep_services.coordinator.dashboards import Dashboards
 from lockstep_services.coordinator.desired import DesiredState, Epoch
 from lockstep_services.coordinator.draining import Drains
 from lockstep_services.coordinator.error_store import ErrorStore
@@ -78,6 +79,7 @@ class Coordinator:
         )
         restoring = Restoring(desired, self._watch, world.store, clock)
         RevisionRoutes(restoring, self._forwarder).add_to(context.router)
+        Dashboards(world.store.documents).add_to(context.router)
         ErrorStore(world.bus, desired).add_to(context.router)
         SiddhiApps(desired, self._watch, self._forwarder, world.bus, restoring, clock).add_to(
             context.router

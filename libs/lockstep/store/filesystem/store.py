@@ -264,6 +264,37 @@ class FileCursors:
             return len(there)
 
 
+class FileDocuments:
+    """See contract.Documents."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def _path(self, kind: str, name: str) -> Path:
+        return self._folder / _file_name(kind) / (_file_name(name) + _ABOUT)
+
+    @_on_thread
+    def put(self, kind: str, name: str, text: str) -> None:
+        write_file(self._path(kind, name), text.encode())
+
+    @_on_thread
+    def get(self, kind: str, name: str) -> str | None:
+        content = read_file(self._path(kind, name))
+        return None if content is None else content.decode()
+
+    @_on_thread
+    def names(self, kind: str) -> Sequence[str]:
+        found = (self._folder / _file_name(kind)).glob("*" + _ABOUT)
+        return sorted(unquote(path.name.removesuffix(_ABOUT)) for path in found)
+
+    @_on_thread
+    def delete(self, kind: str, name: str) -> bool:
+        path = self._path(kind, name)
+        there = path.exists()
+        path.unlink(missing_ok=True)
+        return there
+
+
 class FileStore:
     """See contract.Store. Several processes of one machine may open the same folder."""
 
@@ -272,6 +303,7 @@ class FileStore:
         self.deployments = FileDeployments(directory / "deployments")
         self.revisions = FileRevisions(directory / "revisions")
         self.cursors = FileCursors(directory / "cursors")
+        self.documents = FileDocuments(directory / "documents")
 
     async def healthy(self) -> bool:
         """True when the folder can be written to."""

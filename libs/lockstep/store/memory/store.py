@@ -21,6 +21,7 @@ class MemoryShelf:
     drained: set[str] = field(default_factory=set)
     revisions: dict[str, tuple[Revision, bytes]] = field(default_factory=dict)
     cursors: dict[str, int] = field(default_factory=dict)
+    documents: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def passes(self, epoch: int) -> Stale | None:
         """None and the epoch noted, or why the write is refused."""
@@ -151,6 +152,25 @@ class MemoryCursors:
         return sum(self._shelf.cursors.pop(name, None) is not None for name in names)
 
 
+class MemoryDocuments:
+    """See contract.Documents."""
+
+    def __init__(self, shelf: MemoryShelf) -> None:
+        self._documents = shelf.documents
+
+    async def put(self, kind: str, name: str, text: str) -> None:
+        self._documents[kind, name] = text
+
+    async def get(self, kind: str, name: str) -> str | None:
+        return self._documents.get((kind, name))
+
+    async def names(self, kind: str) -> Sequence[str]:
+        return sorted(name for of, name in self._documents if of == kind)
+
+    async def delete(self, kind: str, name: str) -> bool:
+        return self._documents.pop((kind, name), None) is not None
+
+
 class MemoryStore:
     """See contract.Store."""
 
@@ -159,6 +179,7 @@ class MemoryStore:
         self.deployments = MemoryDeployments(shelf)
         self.revisions = MemoryRevisions(shelf)
         self.cursors = MemoryCursors(shelf)
+        self.documents = MemoryDocuments(shelf)
 
     async def healthy(self) -> bool:
         return True

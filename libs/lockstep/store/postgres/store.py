@@ -320,6 +320,43 @@ class PostgresCursors:
         return int(done.split()[-1])
 
 
+class PostgresDocuments:
+    """See contract.Documents."""
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+
+    async def put(self, kind: str, name: str, text: str) -> None:
+        async with available():
+            await self._pool.execute(
+                "insert into lockstep.documents (kind, name, text) values ($1, $2, $3)"
+                " on conflict (kind, name) do update set text = excluded.text",
+                kind, name, text,
+            )  # fmt: skip
+
+    async def get(self, kind: str, name: str) -> str | None:
+        async with available():
+            found: str | None = await self._pool.fetchval(
+                "select text from lockstep.documents where kind = $1 and name = $2", kind, name
+            )
+        return found
+
+    async def names(self, kind: str) -> Sequence[str]:
+        async with available():
+            rows = await self._pool.fetch(
+                'select name from lockstep.documents where kind = $1 order by name collate "C"',
+                kind,
+            )
+        return [row["name"] for row in rows]
+
+    async def delete(self, kind: str, name: str) -> bool:
+        async with available():
+            done = await self._pool.execute(
+                "delete from lockstep.documents where kind = $1 and name = $2", kind, name
+            )
+        return int(done.split()[-1]) > 0
+
+
 class PostgresStore:
     """See contract.Store."""
 
@@ -328,6 +365,7 @@ class PostgresStore:
         self.deployments = PostgresDeployments(pool)
         self.revisions = PostgresRevisions(pool)
         self.cursors = PostgresCursors(pool)
+        self.documents = PostgresDocuments(pool)
 
     @classmethod
     async def connect(cls, dsn: str, *, max_connections: int, statement_timeout_ms: int) -> Self:

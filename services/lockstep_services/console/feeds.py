@@ -1,0 +1,126 @@
+"""What a page's widgets are fed with: a digest of each app twice a second, and queries.
+
+A digest holds at most 60 of a stream's rows, so a fast stream costs a page no more than a slow one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from lockstep.clock import Clock
+from lockstep.events import LockstepError
+from lockstep_services.console.suite import Suite, app_path
+from lockstep_services.console.widgets import Rows
+
+KEPT_ROWS: Final = 2_000
+SAMPLED_OVER: Final = 120.0
+"""Rows a second; of faster streams not every row is shown."""
+AGAIN_MS: Final = 1_000
+QUERY_MS: Final = 2_000
+
+
+class Feeds:
+    """Of one page; ends with it."""
+
+    def __init__(self, suite: Suite, clock: Clock) -> None:
+        self._suite = suite
+        self._clock = clock
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._streams: dict[tuple[str, str], Rows] = {}
+        self._tables: dict[tuple[str, str], Rows] = {}
+        self._answers: dict[tuple[str, str], Rows] = {}
+        self.troubles: dict[str, str] = {}
+
+    def follow(self, app: str) -> None:
+        """Digests of an app from now on."""
+        if app and app not in self._tasks:
+            self._tasks[app] = asyncio.create_task(self._follow(app))
+
+    def ask(self, app: str, query: str) -> None:
+        """The answer to a query, again and again."""
+        key = f"{app}\n{query}"
+        if app and query and key not in self._tasks:
+            self._tasks[key] = asyncio.create_task(self._ask(app, query))
+
+    def rows(self, app: str, of: str, source: str) -> Rows | None:
+        """What there is; None when nothing came yet."""
+        kept = {"stream": self._streams, "table": self._tables, "query": self._answers}[of]
+        return kept.get((app, source))
+
+    def rates(self, app: str) -> Mapping[str, float]:
+        """Rows a second of an app's streams."""
+        return {name: rows.rate for (of, name), rows in self._streams.items() if of == app}
+
+    async def close(self) -> None:
+        """Nothing is followed any more."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        self._tasks.clear()
+
+    async def _follow(self, app: str) -> None:
+        while True:
+            try:
+                overview = await self._suite.show(f"/v1/live/{app}")
+                names = {
+                    kind: {one["name"]: _names(one) for one in overview[kind]}
+                    for kind in ("streams", "tables")
+                }
+                async for digest in self._suite.digests(app):
+                    self.troubles.pop(app, None)
+                    self._take(app, digest, names)
+            except LockstepError as error:
+                self.troubles[app] = str(error)
+            await self._clock.sleep_ms(AGAIN_MS)
+
+    def _take(
+        self, app: str, digest: Mapping[str, Any], names: Mapping[str, Mapping[str, Sequence[str]]]
+    ) -> None:
+        for name, one in digest["streams"].items():
+            before = self._streams.get((app, name)) or Rows(names["streams"].get(name, ()), [], [])
+            rows = [*before.rows, *(row[2:] for row in one["rows"])][-KEPT_ROWS:]
+            times = [*before.times, *(row[1] for row in one["rows"])][-KEPT_ROWS:]
+            self._streams[app, name] = Rows(before.names, rows, times, one["rate"], one["total"])
+        for name, one in digest["tables"].items():
+            known = names["tables"].get(name, ())
+            self._tables[app, name] = Rows(known, one["rows"], (), 0.0, one["count"])
+
+    async def _ask(self, app: str, query: str) -> None:
+        while True:
+            try:
+                found = await self._suite.query(app, query)
+                columns = [one["name"] for one in found["details"]]
+                self._answers[app, query] = Rows(columns, found["records"])
+                self.troubles.pop(query, None)
+            except LockstepError as error:
+                self.troubles[query] = str(error)
+            await self._clock.sleep_ms(QUERY_MS)
+
+
+def _names(one: Mapping[str, Any]) -> Sequence[str]:
+    return [each["name"] for each in one["attributes"]]
+
+
+async def sources(suite: Suite, app: str) -> Mapping[str, Sequence[str]]:
+    """Streams and tables of an app with their attributes, as `stream X` and `table T`."""
+    overview = await suite.show(f"/v1/live/{app}")
+    found = {f"stream {one['name']}": _names(one) for one in overview["streams"]}
+    found |= {f"table {one['name']}": _names(one) for one in overview["tables"]}
+    text = (await suite.ask(app_path(app)))["text"]
+    return {**found, **{f"query {line}": () for line in suggested_queries(text)}}
+
+
+def suggested_queries(text: str) -> list[str]:
+    """Of tables, named windows and aggregations of a text."""
+    from lockstep.editing import known
+
+    found = []
+    for one in known(text).names.values():
+        if one.kind in ("table", "window"):
+            found.append(f"from {one.name} select *")
+        elif one.kind == "aggregation":
+            found.append(f"from {one.name} within '2000-01-01 00:00:00', '2100-01-01 00:00:00' "
+                         "per 'hours' select *")  # fmt: skip
+    return found

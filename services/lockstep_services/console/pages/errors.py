@@ -1,0 +1,152 @@
+"""Errors: what a stream or a sink refused and why; sent again, mended and sent again, forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from nicegui import ui
+
+from lockstep_services.console import figures
+from lockstep_services.console.look import (
+    attempt,
+    box,
+    button,
+    card,
+    chip,
+    confirmed,
+    empty,
+    tell,
+    text,
+)
+from lockstep_services.console.shell import View, page
+from lockstep_services.console.suite import app_path
+
+SHOWN: Final = 200
+OUTPUTS: Final = "publisher/"
+Letter = Mapping[str, Any]
+
+
+class Letters:
+    """The dead letters of the chosen app."""
+
+    def __init__(self, view: View, apps: Sequence[str]) -> None:
+        self._view = view
+        self._shown: list[Letter] = []
+        self._chosen: set[int] = set()
+        first = view.parameter("app")
+        with view.actions:
+            chosen = first if first in apps else apps[0]
+            self._app = ui.select(list(apps), value=chosen, on_change=lambda: self.load())
+            self._app.props('outlined dense options-dense aria-label="App"')
+            self._app.style("min-width:180px")
+            button("Send again", self._replay)
+            button("Forget", self._purge)
+        self._list = box("letters")
+
+    async def load(self) -> None:
+        """From the error store, the newest first."""
+        path = f"{app_path(str(self._app.value))}/errors"
+        found = await attempt(self._view.suite.ask(path, limit=str(SHOWN)))
+        shown = list(reversed((found or {"errors": ()})["errors"]))
+        if shown == self._shown and self._shown:
+            return
+        self._shown, self._chosen = shown, set()
+        self._list.clear()
+        with self._list:
+            if not shown:
+                empty("No errors", f"{self._app.value} has refused nothing.", "task_alt")
+            for letter in shown:
+                self._letter(letter)
+
+    def _letter(self, letter: Letter) -> None:
+        number, is_output = letter["sequence"], letter["origin"].startswith(OUTPUTS)
+
+        def choose(event: Any) -> None:
+            (self._chosen.add if event.value else self._chosen.discard)(number)
+
+        with card(classes="letter"):
+            with box("row letter-head"):
+                ui.checkbox(on_change=choose).props(f'dense aria-label="Choose number {number}"')
+                text("b", f"#{number}")
+                chip("sink" if is_output else "stream", "calm" if is_output else "soft")
+                text("span", letter["stream"])
+                text("span", figures.moment(letter["clock_ms"]), "hint")
+                text("span", letter["origin"], "hint grow")
+                if not is_output:
+                    button("Mend", lambda: self._mend(letter), kind="small", icon="edit")
+            text("p", letter["reason"], "reason")
+            text("pre", letter["payload"], "source")
+
+    def _selection(self) -> list[int]:
+        if not self._chosen:
+            tell("Choose some first.", "warning")
+        return sorted(self._chosen)
+
+    async def _replay(self) -> None:
+        numbers = self._selection()
+        says = (
+            f"{len(numbers)} go the way that they went before: events into their streams, rows to"
+            " their sinks.",
+            "What is refused again comes back with its reason.",
+        )
+        if numbers and await confirmed("Send again?", says, "Send again", danger=False):
+            found = await self._tell("replay", numbers)
+            if found is not None:
+                told = "; ".join(found["refused"].values())
+                tell(
+                    f"{len(found['replayed'])} sent again" + (f". Refused: {told}" if told else "")
+                )
+
+    async def _purge(self) -> None:
+        numbers = self._selection()
+        says = (f"{len(numbers)} are removed from the error store. This cannot be undone.",)
+        if numbers and await confirmed("Forget them?", says, "Forget", danger=True):
+            found = await self._tell("purge", numbers)
+            if found is not None:
+                tell(f"{found['removed']} forgotten")
+
+    async def _tell(self, what: str, numbers: Sequence[int]) -> Any:
+        path = f"{app_path(str(self._app.value))}/errors/{what}"
+        found = await attempt(self._view.suite.tell("POST", path, {"sequences": list(numbers)}))
+        self._shown = []
+        await self.load()
+        return found
+
+    async def _mend(self, letter: Letter) -> None:
+        with ui.dialog() as dialog, box("dialog wide card"):
+            text("h2", f"Mend #{letter['sequence']}")
+            text("p", letter["reason"], "reason")
+            field = ui.textarea("Events, as JSON", value=letter["payload"])
+            field.props("outlined autogrow input-class=mono").classes("full")
+            with box("consequences", "ul"):
+                text("li", f"What stands here is sent to {letter['stream']} as a new event.")
+                text("li", "Once it is taken, the refused one is forgotten.")
+            with box("dialog-actions"):
+                button("Cancel", lambda: dialog.submit(None), kind="quiet")
+                button("Send", lambda: dialog.submit(field.value), kind="primary")
+        mended = await dialog
+        if not mended:
+            return
+        try:
+            events = json.loads(mended)
+        except ValueError as error:
+            tell(f"This is no JSON: {error}", "warning")
+            return
+        app = str(self._app.value)
+        sent = await attempt(self._view.suite.send(app, letter["stream"], events), "Sent")
+        if sent is not None:
+            await self._tell("purge", [letter["sequence"]])
+
+
+@page("/errors", "Errors")
+async def build(view: View) -> None:
+    """Of the app that the address names, else of the first."""
+    apps = [one["app"] for one in await view.suite.apps()]
+    if not apps:
+        empty("No app is deployed", "What an app or its sinks refuse stands here.", "task_alt")
+        return
+    letters = Letters(view, apps)
+    await letters.load()
+    ui.timer(3.0, letters.load)

@@ -1,0 +1,293 @@
+"""Watch: dashboards that people make, save, share and export; what an app has, asked and drawn."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from nicegui import ui
+
+from lockstep.cli.refusals import RefusedError
+from lockstep.events import LockstepError
+from lockstep_services.console import charts, figures, widgets
+from lockstep_services.console.feeds import SAMPLED_OVER, Feeds
+from lockstep_services.console.look import (
+    Table,
+    attempt,
+    box,
+    button,
+    chip,
+    confirmed,
+    empty,
+    tell,
+    text,
+)
+from lockstep_services.console.shell import View, page
+from lockstep_services.console.widget_form import asked
+from lockstep_services.console.widgets import Board, Rows, Widget
+
+SHOWN_EVERY_S = 1.0
+
+
+class Panel:
+    """A widget on the page."""
+
+    def __init__(self, view: View, widget: Widget, edit: Callable[[Widget], Any]) -> None:
+        self.widget = widget
+        with box(f"card widget w{widget.width}", "section"):
+            with box("card-head"):
+                text("h2", widget.title or widget.source)
+                self._note = text("span", "", "hint")
+                ui.button(icon="edit", on_click=lambda: edit(widget), color=None).props(
+                    f'flat round dense size=sm aria-label="Change {_attribute(widget.title)}"'
+                ).classes("widget-edit")
+            self._waiting = text("p", "Waiting for rows …", "soft")
+            self._body = box("widget-body")
+            with self._body:
+                self._shown = _drawn(view, widget)
+
+    def show(self, found: Rows | None, span_s: int, trouble: str) -> None:
+        """What is there now."""
+        if found is None or (not found.rows and not found.total):
+            self._waiting.set_text(trouble or "Waiting for rows …")
+            self._waiting.set_visibility(True)
+            self._body.set_visibility(False)
+            return
+        self._waiting.set_visibility(False)
+        self._body.set_visibility(True)
+        rate = f"{figures.count(found.rate)} rows / s" if found.times else ""
+        sampled = ", sampled: not every row is drawn" if found.rate > SAMPLED_OVER else ""
+        self._note.set_text(rate + sampled)
+        self._shown(widgets.chosen(self.widget, found, span_s))
+
+
+def _attribute(content: str) -> str:
+    return "".join(each for each in content if each.isalnum() or each in " :-_")
+
+
+def _drawn(view: View, widget: Widget) -> Callable[[Rows], None]:
+    """What shows rows as the widget's kind wants."""
+    match widget.kind:
+        case "line":
+            line = charts.Times(view)
+            return lambda rows: line.show(widgets.series(widget, rows))
+        case "bar":
+            bars = charts.Bars(view)
+            return lambda rows: bars.show(widgets.latest(widget, rows))
+        case "pie":
+            pie = charts.Pie(view)
+            return lambda rows: pie.show(widgets.latest(widget, rows))
+        case "gauge":
+            gauge = charts.Gauge(view)
+            return lambda rows: gauge.show((widgets.number(widget, rows), widget.low, widget.high))
+        case "map":
+            plane = charts.Map(view)
+            return lambda rows: plane.show(widgets.points(widget, rows))
+        case "number":
+            figure = text("div", "–", "figure")
+
+            def put(rows: Rows) -> None:
+                figure.set_text(figures.value(widgets.number(widget, rows)))
+
+            return put
+    return _table()
+
+
+def _table() -> Callable[[Rows], None]:
+    holder = box("dense widget-table")
+    made: list[Table] = []
+
+    def show(rows: Rows) -> None:
+        if not made:
+            with holder:
+                made.append(
+                    Table(["Time", *rows.names] if rows.times else rows.names, empty="No rows.")
+                )
+        last = list(range(len(rows.rows)))[-widgets.TABLE_ROWS :]
+        if rows.times:
+            shown = [
+                [figures.moment(rows.times[n])[11:], *map(figures.value, rows.rows[n])]
+                for n in reversed(last)
+            ]
+        else:
+            shown = [[*map(figures.value, rows.rows[n])] for n in last]
+        made[0].show(shown)
+
+    return show
+
+
+class Dashboard:
+    """A board on the page: shown, changed, saved."""
+
+    def __init__(self, view: View, board: Board, name: str) -> None:
+        self._view = view
+        self._board = board
+        self._name = name
+        self._panels: list[Panel] = []
+        self._feeds = Feeds(view.suite, view.world.clock)
+
+    def build(self) -> None:
+        """All of the page."""
+        with self._view.actions:
+            span = ui.select(widgets.SPANS, value=self._board.span_s, on_change=self._spanned)
+            span.props('outlined dense options-dense aria-label="Time span"')
+            button("Add a widget", lambda: self._edit(None), icon="add")
+            with (
+                ui.button(icon="more_horiz", color=None)
+                .props('flat aria-label="More"')
+                .classes("btn"),
+                ui.menu(),
+            ):
+                ui.menu_item("Copy the link", self._link)
+                ui.menu_item("Export as JSON", self._export)
+                if self._name:
+                    ui.menu_item("Delete …", self._delete)
+            button("Save", self._save, kind="primary")
+        self._grid = box("board")
+        with empty(
+            "This dashboard is empty", "A widget shows a stream, a table or a query of an app.",
+            "dashboard_customize",
+        ) as self._nothing:  # fmt: skip
+            button("Add a widget", lambda: self._edit(None), kind="primary")
+        self._draw()
+        ui.timer(SHOWN_EVERY_S, self._show)
+        ui.context.client.on_delete(self._feeds.close)
+
+    def _draw(self) -> None:
+        self._grid.clear()
+        self._panels.clear()
+        self._nothing.set_visibility(not self._board.widgets)
+        with self._grid:
+            for widget in self._board.widgets:
+                self._panels.append(Panel(self._view, widget, self._edit))
+                if widget.of == "query":
+                    self._feeds.ask(widget.app, widget.source)
+                else:
+                    self._feeds.follow(widget.app)
+
+    def _show(self) -> None:
+        for panel in self._panels:
+            one = panel.widget
+            key = one.source if one.of == "query" else one.app
+            trouble = self._feeds.troubles.get(key, "")
+            panel.show(self._feeds.rows(one.app, one.of, one.source), self._board.span_s, trouble)
+
+    def _spanned(self, event: Any) -> None:
+        self._board.span_s = int(event.value)
+
+    async def _edit(self, widget: Widget | None) -> None:
+        apps = await attempt(self._view.suite.apps())
+        if not apps:
+            tell("Deploy an app first.", "warning")
+            return
+        changed = await asked(self._view, [one["app"] for one in apps], widget)
+        if changed is None:
+            return
+        at = self._board.widgets.index(widget) if widget in self._board.widgets else None
+        if changed == "delete":
+            self._board.widgets.remove(widget)  # type: ignore[arg-type]
+        elif isinstance(changed, Widget) and at is not None:
+            self._board.widgets[at] = changed
+        elif isinstance(changed, Widget):
+            self._board.widgets.append(changed)
+        self._draw()
+        self._show()
+
+    async def _save(self) -> None:
+        with ui.dialog() as dialog, box("dialog card"):
+            text("h2", "Save the dashboard")
+            field = ui.input("Name", value=self._name or self._board.title).props("outlined")
+            field.classes("full")
+            text(
+                "p", "Everybody who may use this suite sees it, and its address shares it.", "soft"
+            )
+            with box("dialog-actions"):
+                button("Cancel", lambda: dialog.submit(None), kind="quiet")
+                button("Save", lambda: dialog.submit(field.value), kind="primary")
+        name = await dialog
+        if not name:
+            return
+        self._board.title = name
+        body = json.loads(widgets.write_board(self._board))
+        path = f"/v1/dashboards/{quote(name, safe='')}"
+        if await attempt(self._view.suite.tell("PUT", path, body)) is not None:
+            ui.navigate.to(f"/watch/{quote(name, safe='')}")
+
+    def _link(self) -> None:
+        if not self._name:
+            tell("Save it first: then it has an address.", "warning")
+            return
+        ui.run_javascript("navigator.clipboard.writeText(location.href)")
+        tell("The link is copied")
+
+    def _export(self) -> None:
+        ui.download.content(widgets.write_board(self._board), f"{self._name or 'dashboard'}.json")
+
+    async def _delete(self) -> None:
+        says = ("It is gone for everybody. Apps and their rows are not touched.",)
+        if await confirmed(f"Delete {self._name}?", says, "Delete", danger=True):
+            path = f"/v1/dashboards/{quote(self._name, safe='')}"
+            if await attempt(self._view.suite.tell("DELETE", path)) is not None:
+                ui.navigate.to("/watch")
+
+
+@page("/watch", "Watch")
+async def build(view: View) -> None:
+    """The saved dashboards; of the app that the address names, one made for it."""
+    app = view.parameter("app")
+    if app:
+        overview = await view.suite.show(f"/v1/live/{quote(app, safe='')}")
+        Dashboard(view, Board(title=app, widgets=widgets.suggested(app, overview)), "").build()
+        return
+    if "new" in view.request.query_params:
+        Dashboard(view, Board(), "").build()
+        return
+    saved, apps = await asyncio.gather(view.suite.ask("/v1/dashboards"), view.suite.apps())
+    _listed(view, saved["dashboards"], apps)
+
+
+def _listed(view: View, saved: Sequence[str], apps: Sequence[Mapping[str, Any]]) -> None:
+    with view.actions:
+        ui.link("New dashboard", "/watch?new").classes("btn primary")
+    if not saved and not apps:
+        empty(
+            "Nothing to watch yet",
+            "Deploy an app; then make a dashboard of its streams.",
+            "insights",
+        )
+        return
+    if saved:
+        text("h2", "Dashboards")
+        with box("shelf"):
+            for name in saved:
+                with ui.link(target=f"/watch/{quote(name, safe='')}").classes("card"):
+                    ui.icon("dashboard").props("aria-hidden=true")
+                    text("b", name)
+    text("h2", "Made by themselves")
+    with box("shelf"):
+        for one in apps:
+            with ui.link(target=f"/watch?app={quote(one['app'], safe='')}").classes("card"):
+                ui.icon("auto_graph").props("aria-hidden=true")
+                text("b", one["app"])
+                chip("its streams and tables", "soft")
+
+
+@page("/watch/{name}", "Watch")
+async def saved_board(view: View) -> None:
+    """The dashboard of that name."""
+    name = view.parameter("name")
+    try:
+        found = await view.suite.ask(f"/v1/dashboards/{quote(name, safe='')}")
+        board = widgets.read_board(json.dumps(found).encode())
+    except RefusedError as error:
+        if error.status == 401:
+            raise
+        empty("There is no such dashboard", str(error), "search_off")
+        return
+    except (LockstepError, ValueError) as error:
+        empty("This dashboard cannot be shown", str(error), "error")
+        return
+    Dashboard(view, board, name).build()

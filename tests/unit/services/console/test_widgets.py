@@ -1,0 +1,56 @@
+"""What widgets make of rows: filters, spans, series, and the document of a dashboard."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockstep_services.console import widgets
+from lockstep_services.console.widgets import Board, Rows, Widget
+
+ROWS = Rows(
+    ["room", "celsius", "on"],
+    [["attic", 30.0, True], ["hall", 20.0, False], ["attic", 31.0, True], ["hall", None, True]],
+    [1_000, 2_000, 63_000, 64_000],
+)
+LINE = Widget(kind="line", app="Hot", source="R", value="celsius", by="room")
+
+
+def test_filters_and_spans_choose_rows() -> None:
+    """A comparison by the value's type; a span counts back from the newest row."""
+
+    def left(where: str, span_s: int = 300) -> int:
+        widget = Widget(kind="table", app="Hot", where=where)
+        return len(widgets.chosen(widget, ROWS, span_s).rows)
+
+    assert (left(""), left("", 60)) == (4, 2)
+    assert (left("room == attic"), left("room != 'attic'"), left("celsius >= 30")) == (2, 2, 2)
+    assert (left("on = true"), left("celsius < warm")) == (3, 0)
+    with pytest.raises(ValueError, match="a comparison"):
+        widgets.checked_filter("room")
+
+
+def test_each_kind_shows_the_newest() -> None:
+    """A line has a series for each name; bars and numbers the last value."""
+    assert widgets.series(LINE, ROWS) == [
+        ("attic", [[1_000, 30.0], [63_000, 31.0]]),
+        ("hall", [[2_000, 20.0], [64_000, None]]),
+    ]
+    assert widgets.latest(LINE, ROWS) == [("attic", 31.0), ("hall", None)]
+    assert widgets.number(LINE, ROWS) is None
+    assert widgets.number(Widget(kind="number", app="Hot"), ROWS) == 4
+    place = Rows(["n", "lat", "lon"], [["a", 52.5, 13.4], ["a", 52.6, 13.5], ["b", None, 1.0]])
+    plane = Widget(kind="map", app="Hot", by="n", latitude="lat", longitude="lon")
+    assert widgets.points(plane, place) == [("a", 13.5, 52.6)]
+
+
+def test_a_dashboard_reads_back_and_others_are_refused() -> None:
+    """Another format or widget is said, not guessed at."""
+    board = Board(title="Rooms", widgets=[LINE])
+    assert widgets.read_board(widgets.write_board(board)) == board
+    for raw, why in (
+        (b'{"format": 2}', "format 2"),
+        (b'{"widgets": [{"kind": "clock", "app": "A"}]}', "no widget 'clock'"),
+        (b'{"widgets": 1}', "no dashboard"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            widgets.read_board(raw)
