@@ -41,9 +41,9 @@ e2e: $(VENV)/dev  ## separate processes; the active processor is killed three ti
 	$(BROKER)
 	$(BIN)/python -m tests.e2e.$(or $(SCENARIO),run) $(if $(BUS),--bus $(BUS)) $(ARGS)
 
-observe: $(VENV)/dev  ## every expression of dashboards and alerts in a real Prometheus, under load
+observe: $(VENV)/dev  ## every expression of dashboards and alerts in a real Prometheus, under load; ARGS="--rate 1000"
 	scripts/prometheus $(VENV)/prometheus
-	$(BIN)/python -m tests.observing.run $(VENV)/prometheus
+	$(BIN)/python -m tests.observing.run $(VENV)/prometheus $(ARGS)
 
 chaos: $(VENV)/dev  ## random faults in real processes and servers under load; MINUTES=20 RATE= SEED= ONLY=a,b EXECUTOR=spark LIST=1 NETWORK=proxies ARGS=--lenient
 	$(BIN)/python -m tests.chaos.run $(if $(LIST),--list) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults $(FAULTS)) \

@@ -74,13 +74,16 @@ async def observed(suite: ProcessSuite, binary: Path, folder: Path) -> bool:
     return ok
 
 
-async def _send(client: Client) -> None:
-    """About a thousand events a second, until cancelled."""
+async def _send(client: Client, events_per_s: int) -> None:
+    """Ten times a second, until cancelled."""
     number = 0
     while True:
-        events = [{"room": f"r{i % 5}", "celsius": float((number + i) % 40)} for i in range(100)]
+        events = [
+            {"room": f"r{i % 5}", "celsius": float((number + i) % 40)}
+            for i in range(events_per_s // 10)
+        ]
         await client.send("Observed", "Reading", msgspec.json.encode(events))
-        number += 100
+        number += len(events)
         await asyncio.sleep(0.1)
 
 
@@ -88,7 +91,7 @@ async def _taken(_: web.Request) -> web.Response:
     return web.Response()
 
 
-async def main(binary: Path) -> int:
+async def main(binary: Path, events_per_s: int) -> int:
     """The exit code."""
     with tempfile.TemporaryDirectory(prefix="lockstep-observe-") as name:
         folder = Path(name)
@@ -98,7 +101,7 @@ async def main(binary: Path) -> int:
             Client(suite.addresses) as client,
         ):
             await client.deploy(TEXT.replace("{url}", url))
-            sending = asyncio.create_task(_send(client))
+            sending = asyncio.create_task(_send(client, events_per_s))
             try:
                 ok = await observed(suite, binary, folder / "observe")
             finally:
@@ -110,7 +113,9 @@ async def main(binary: Path) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="where scripts/prometheus put it")
-    there = prometheus.found(parser.parse_args().folder)
+    parser.add_argument("--rate", type=int, default=1_000, help="events per second")
+    given = parser.parse_args()
+    there = prometheus.found(given.folder)
     if there is None:
         sys.exit("there is no Prometheus: scripts/prometheus fetches one from Debian")
-    sys.exit(asyncio.run(main(there)))
+    sys.exit(asyncio.run(main(there, given.rate)))

@@ -18,7 +18,7 @@ from lockstep.frame.world import World
 from lockstep.leader.roll import LeaseRoll
 from lockstep.plan import Plans
 from lockstep.settings import Settings
-from lockstep.telemetry import Logger, Metrics
+from lockstep.telemetry import Logger, Metrics, Traces
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Context:
     url: Callable[[], str]
     readiness: Readiness
     metrics: Metrics
+    traces: Traces
     tasks: Tasks
     log: Logger
     offload: Offload

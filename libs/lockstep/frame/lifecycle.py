@@ -32,7 +32,14 @@ from lockstep.frame.world import World, open_world
 from lockstep.leader.roll import LeaseRoll
 from lockstep.plan import Plans
 from lockstep.settings import Settings, SettingsError, load_settings
-from lockstep.telemetry import Logger, Metrics, configure_logging, get_logger
+from lockstep.telemetry import (
+    Logger,
+    Metrics,
+    Traces,
+    configure_logging,
+    get_logger,
+    open_traces,
+)
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -179,6 +186,7 @@ class Process:
             url=lambda: self._door.url,
             readiness=self._readiness,
             metrics=self._metrics,
+            traces=self._traces_of(name),
             tasks=Tasks(self._clock, log),
             log=log,
             offload=self._offload,
@@ -190,6 +198,13 @@ class Process:
         self._services.append((name, service))
         self._readiness.need(service.needs)
         return service
+
+    def _traces_of(self, name: str) -> Traces:
+        telemetry = self._settings.telemetry
+        return open_traces(
+            ratio=telemetry.trace_ratio, url=telemetry.otlp_url, service=name, node=self.node,
+            clock=self._clock, randomness=self._randomness,
+        )  # fmt: skip
 
     async def start(self) -> None:
         """Opens the door and starts the services in order."""
@@ -236,6 +251,7 @@ class Process:
         for name, service in started:
             await self._contexts[name].tasks.stop_all()
             await self._step(name, "stop", service.stop)
+            await self._offload.run(self._contexts[name].traces.close)
         await self.vanish()
         self._offload.close()
 

@@ -180,10 +180,12 @@ class ConsoleSettings(Section):
 
 
 class TelemetrySettings(Section):
-    """What is logged and how."""
+    """What is logged and how, and what is traced."""
 
     log_level: Literal["debug", "info", "warning", "error"]
     log_format: Literal["json", "console"]
+    trace_ratio: Annotated[float, Field(ge=0, le=1)]
+    otlp_url: str
 
 
 class ClientSettings(Section):

@@ -4,15 +4,19 @@ from lockstep.telemetry.levels import Level
 from lockstep.telemetry.logs import Logger, configure_logging, get_logger
 from lockstep.telemetry.metrics import CONTENT_TYPE, Metrics
 from lockstep.telemetry.names import METRICS, MetricKind, MetricName
+from lockstep.telemetry.traces import NO_TRACES, Traces, open_traces
 
 __all__ = [
     "CONTENT_TYPE",
     "METRICS",
+    "NO_TRACES",
     "Level",
     "Logger",
     "MetricKind",
     "MetricName",
     "Metrics",
+    "Traces",
     "configure_logging",
     "get_logger",
+    "open_traces",
 ]

@@ -1,6 +1,7 @@
 """The shape of a log line: one JSON object with the time, the level, what happened and where.
 
-Words for where, the same in every service: app, group, partition, position, epoch.
+Words for where, the same in every service: app, group, partition, position, epoch. Within traced
+work also trace_id and span_id.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, TextIO
 import structlog
 
 from lockstep.clock import Clock, SystemClock
+from lockstep.telemetry.traces import CURRENT, ids_of
 
 Logger = structlog.typing.FilteringBoundLogger
 
@@ -75,6 +77,8 @@ def _stamp(clock: Clock, service: str) -> structlog.typing.Processor:
     ) -> MutableMapping[str, Any]:
         event["at_ms"] = clock.now_ms()
         event["service"] = service
+        if (ids := ids_of(CURRENT.get())) is not None:
+            event["trace_id"], event["span_id"] = ids
         return event
 
     return stamp

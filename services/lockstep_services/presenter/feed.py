@@ -21,7 +21,7 @@ from lockstep.events.outputs import in_columns, joined
 from lockstep.frame import LeaseKeeper, Tasks, run_until
 from lockstep.settings import PresenterSettings
 from lockstep.siddhiql import ast
-from lockstep.telemetry import Metrics
+from lockstep.telemetry import NO_TRACES, Metrics, Traces
 from lockstep_services.presenter.listeners import Listeners
 from lockstep_services.presenter.models import Fresh, StreamModel, TableModel
 
@@ -85,7 +85,9 @@ class Feed:
         clock: Clock,
         settings: PresenterSettings,
         metrics: Metrics,
+        traces: Traces = NO_TRACES,
     ) -> None:
+        self._traces = traces
         self._bus = bus
         self._catalogue = catalogue
         self._listeners = listeners
@@ -160,12 +162,13 @@ class Feed:
             old = max(told, sum(entry.sequence <= history_end for entry in entries))
             self._take(models, entries[:told])
             self._tell_listeners(models, self._take(models, entries[told:old]))
-            fresh = self._take(models, entries[old:])
-            self._reached(models.view.name, entries[old:])
-            self._tell_listeners(models, fresh)
-            if self._keeper.held:
-                for model, some in fresh:
-                    await self._publish(models.view.name, model, some)
+            with self._traces.follow("present", _traces_in(entries[old:]), app=models.view.name):
+                fresh = self._take(models, entries[old:])
+                self._reached(models.view.name, entries[old:])
+                self._tell_listeners(models, fresh)
+                if self._keeper.held:
+                    for model, some in fresh:
+                        await self._publish(models.view.name, model, some)
 
     def _reached(self, app: str, entries: Sequence[OutputEntry]) -> None:
         """New rows can be seen."""
@@ -214,6 +217,11 @@ class Feed:
         for row in fresh.rows[-TOPIC_MAX_ROWS:]:
             payload = msgspec.json.encode(row.as_json(model.schema.names))
             await self._bus.topics.publish(subject, payload)
+
+
+def _traces_in(entries: Sequence[OutputEntry]) -> list[str]:
+    records = (entry.record for entry in entries)
+    return [one.trace for one in records if isinstance(one, OutputRecord) and one.trace]
 
 
 def _same_log(before: AppView, view: AppView) -> bool:

@@ -36,8 +36,9 @@ class Presenter:
         presenter = settings.presenter
         listeners = Listeners(presenter.max_listeners, presenter.sse_queue_events, metrics)
         self._feed = Feed(
-            bus, self._catalogue, listeners, self._keeper, context.tasks, clock, presenter, metrics
-        )
+            bus, self._catalogue, listeners, self._keeper, context.tasks, clock, presenter, metrics,
+            context.traces,
+        )  # fmt: skip
         self._beating = Beating(context)
         lookup = Lookup(self._feed)
         self._streams = EventStreams(self._feed, lookup, listeners, self._watch, clock)

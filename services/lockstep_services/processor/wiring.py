@@ -65,8 +65,8 @@ class Processor:
         )
         self._around = Surroundings(
             context.node, context.world, context.holders, settings, context.clock,
-            context.randomness, context.metrics, context.log, self._watch, self._beating,
-            engines, make_offload, self._leases, self._hearing,
+            context.randomness, context.metrics, context.traces, context.log, self._watch,
+            self._beating, engines, make_offload, self._leases, self._hearing,
         )  # fmt: skip
         self._pace = RevisionPace()
         self._runners: dict[str, GroupRunner] = {}

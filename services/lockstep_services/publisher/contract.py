@@ -21,12 +21,14 @@ from lockstep.store import cursor_name
 class Batch:
     """The rows that this sink wants of the output log's records up to `up_to`, in order.
 
-    `door_ms`: when the door took the oldest event that they come from; 0: not known.
+    `door_ms`: when the door took the oldest event that they come from; 0: not known. `traces`: of
+    which they are a part.
     """
 
     up_to: int
     rows: Sequence[OutputRow]
     door_ms: int = 0
+    traces: tuple[str, ...] = ()
 
 
 class OnError(StrEnum):

@@ -21,7 +21,7 @@ from lockstep.events import FencedError, OutputRecord, OutputRow, UnavailableErr
 from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns, joined
 from lockstep.frame import LeaseKeeper, run_until
 from lockstep.settings import PublisherSettings
-from lockstep.telemetry import Logger, Metrics
+from lockstep.telemetry import NO_TRACES, Logger, Metrics, Traces
 from lockstep_services.publisher.aside import Aside
 from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, Sink
 from lockstep_services.publisher.fleet_log import FleetLog, position_of
@@ -47,7 +47,9 @@ class Pump:
         log: Logger,
         node: str,
         fleet: AppView | None = None,
+        traces: Traces = NO_TRACES,
     ) -> None:
+        self._traces = traces
         self.sink = sink
         self._fleet = fleet
         self._bus = bus
@@ -158,21 +160,25 @@ class Pump:
     def _batch(self, waiting: deque[tuple[OutputEntry, RowsOfColumns]]) -> Batch:
         """Takes whole records with as many rows as the pace allows, unless one record has more."""
         parts: list[RowsOfColumns] = []
+        traces: list[str] = []
         count = door_ms = 0
         while waiting and not (count and count + len(waiting[0][1]) > self._pace.rows):
             entry, rows = waiting.popleft()
             parts.append(rows)
             count += len(rows)
-            if rows and not door_ms and isinstance(entry.record, OutputRecord):
-                door_ms = entry.record.door_ms
-        return Batch(entry.sequence, joined(parts), door_ms)
+            if rows and isinstance(entry.record, OutputRecord):
+                door_ms = door_ms or entry.record.door_ms
+                traces += [entry.record.trace] if entry.record.trace else []
+        return Batch(entry.sequence, joined(parts), door_ms, tuple(traces))
 
     async def _take(self, batch: Batch) -> None:
         now_ms = self._clock.monotonic_ms()
         if not batch.rows and now_ms - self._moved_ms < CURSOR_EVERY_MS:
             self.cursor = batch.up_to
             return
-        await self._deliver(batch)
+        place = {"app": self.sink.binding.app, "sink": self.sink.binding.name}
+        with self._traces.follow("deliver", batch.traces, rows=len(batch.rows), **place):
+            await self._deliver(batch)
         self.cursor = batch.up_to
         self._moved_ms = self._clock.monotonic_ms()
         took_ms = self._moved_ms - now_ms

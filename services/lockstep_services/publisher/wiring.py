@@ -154,6 +154,7 @@ class Publisher:
             pump = Pump(
                 sink, context.world.bus, keeper, context.clock, context.settings.publisher,
                 context.metrics, context.log, context.node, None if view.fleet is None else view,
+                context.traces,
             )  # fmt: skip
             delivery.pumps.append(pump)
             context.tasks.supervise(f"pump-{sink.binding.key}", pump.run)

@@ -16,7 +16,7 @@ from lockstep.clock import Clock, Randomness
 from lockstep.control import AppView, Catalogue
 from lockstep.frame.problems import Problem
 from lockstep.settings import Settings
-from lockstep.telemetry import Metrics
+from lockstep.telemetry import NO_TRACES, Metrics, Traces
 from lockstep_services.receiver.arrow import decode_arrow
 from lockstep_services.receiver.columns import ColumnReader
 from lockstep_services.receiver.decode import (
@@ -56,6 +56,7 @@ class Sending:
     Content type, default time, its id, and whether the rows of an Arrow batch are chunks each.
     `source`: the stream's source in whose form it is, None for the suite's own; `properties`: what
     the transport says about it (`trp:name`). `in_order`: it is one of many that have an order.
+    `trace`: W3C's traceparent, where the sender traces it.
     """
 
     content_type: str
@@ -65,6 +66,7 @@ class Sending:
     source: int | None = None
     properties: Mapping[str, Any] = field(default_factory=dict)
     in_order: bool = False
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,9 @@ class Acceptor:
         settings: Settings,
         metrics: Metrics,
         node: str,
+        traces: Traces = NO_TRACES,
     ) -> None:
+        self._traces = traces
         self._bus = bus
         self._catalogue = catalogue
         self._clock = clock
@@ -215,7 +219,10 @@ class Acceptor:
         if runs:
             key = sending.key or own_ids(runs)
             started_ms = self._clock.monotonic_ms()
-            receipt = await self._intakes.of(view).submit(runs, key, in_order=sending.in_order)
+            with self._traces.root("receive", sending.trace, app=app, stream=stream) as span:
+                receipt = await self._intakes.of(view).submit(
+                    runs, key, in_order=sending.in_order, trace=span.carried
+                )
             took_ms = self._clock.monotonic_ms() - started_ms
             self._metrics.observe("lockstep_receiver_append_ms", took_ms, app=app)
             self._count(app, runs, receipt)

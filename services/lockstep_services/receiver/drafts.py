@@ -21,7 +21,7 @@ from lockstep_services.receiver.decode import Chunk
 class Draft(Protocol):
     """What one record will hold."""
 
-    def encoded(self, clock_ms: int, send_id: bytes = b"") -> bytes:
+    def encoded(self, clock_ms: int, send_id: bytes = b"", trace: str = "") -> bytes:
         """The record; events without a time of their own get the clock's."""
 
     def halves(self) -> tuple[Draft, Draft] | None:
@@ -35,7 +35,7 @@ class RowsDraft:
     schema: StreamSchema
     chunks: Sequence[Chunk]
 
-    def encoded(self, clock_ms: int, send_id: bytes = b"") -> bytes:
+    def encoded(self, clock_ms: int, send_id: bytes = b"", trace: str = "") -> bytes:
         stamped = any(event.timestamp_ms is not None for chunk in self.chunks for event in chunk)
         ready = tuple(
             tuple(
@@ -49,7 +49,7 @@ class RowsDraft:
             for chunk in self.chunks
         )
         record = EventsRecord(self.schema.name, clock_ms, ready, stamped)
-        return encode_record(record, {self.schema.name: self.schema}, send_id=send_id)
+        return encode_record(record, {self.schema.name: self.schema}, send_id=send_id, trace=trace)
 
     def halves(self) -> tuple[Draft, Draft] | None:
         if len(self.chunks) < 2:
@@ -69,7 +69,7 @@ class BatchDraft:
     timestamps_ms: pa.Array | None = None
     event_ids: pa.Array | None = None
 
-    def encoded(self, clock_ms: int, send_id: bytes = b"") -> bytes:
+    def encoded(self, clock_ms: int, send_id: bytes = b"", trace: str = "") -> bytes:
         stamps = self.timestamps_ms
         if stamps is not None and stamps.null_count:
             stamps = stamps.fill_null(clock_ms)
@@ -81,6 +81,7 @@ class BatchDraft:
             timestamps_ms=stamps,
             event_ids=self.event_ids,
             send_id=send_id,
+            trace=trace,
         )
 
     def halves(self) -> tuple[BatchDraft, BatchDraft] | None:

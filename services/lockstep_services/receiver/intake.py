@@ -19,6 +19,7 @@ from lockstep.events import LockstepError, Position, UnavailableError
 from lockstep.events.codec import send_id_of
 from lockstep.frame import run_side_by_side
 from lockstep.frame.waiting import wait_set
+from lockstep.telemetry import NO_TRACES, Traces
 from lockstep_services.receiver.drafts import Draft
 from lockstep_services.receiver.runs import AnyRun
 from lockstep_services.receiver.submissions import (
@@ -39,7 +40,9 @@ class Intake:
         clock: Clock,
         new_id: Callable[[], str],
         limits: IntakeLimits,
+        traces: Traces = NO_TRACES,
     ) -> None:
+        self._traces = traces
         self._open_log = open_log
         self._opening = asyncio.Lock()
         self._log: InputLog | None = None
@@ -57,7 +60,12 @@ class Intake:
         self.last_position: Position = 0
 
     def submit(
-        self, runs: Sequence[AnyRun], key: str | None, *, in_order: bool = True
+        self,
+        runs: Sequence[AnyRun],
+        key: str | None,
+        *,
+        in_order: bool = True,
+        trace: str = "",
     ) -> asyncio.Future[Receipt]:
         """Queues a submission; the future ends when it is durable, or with a LockstepError.
 
@@ -68,7 +76,7 @@ class Intake:
         done.add_done_callback(_looked_at)
         size = sum(run.size_bytes for run in runs)
         events = sum(run.events for run in runs)
-        submission = Submission(runs, key, done, size, events)
+        submission = Submission(runs, key, done, size, events, trace)
         if in_order or key is None:
             self._waiting.append(submission)
             self._arrived.set()
@@ -173,9 +181,11 @@ class Intake:
         for number, (draft, owners) in enumerate(drafts_of(batch, self._limits)):
             # What this process appends never runs back, whatever its wall clock does.
             self._clock_ms = max(self._clock_ms, self._clock.now_ms())
-            appended = await self._append(
-                log, draft, f"{key}#{number}", repeatable=given is not None
-            )
+            traced = [pending.trace for pending in owners if pending.trace]
+            with self._traces.follow("append", traced) as span:
+                appended = await self._append(
+                    log, draft, f"{key}#{number}", repeatable=given is not None, trace=span.carried
+                )
             self.last_position = max(self.last_position, appended[-1].position)
             for pending in owners:
                 pending.appended += appended
@@ -184,7 +194,7 @@ class Intake:
                 pending.done.set_result(receipt_of(pending.appended))
 
     async def _append(
-        self, log: InputLog, draft: Draft, dedup_id: str, *, repeatable: bool
+        self, log: InputLog, draft: Draft, dedup_id: str, *, repeatable: bool, trace: str
     ) -> list[Appended]:
         """Appends, in halves when the carrier finds it too large; a single chunk is never cut.
 
@@ -193,7 +203,7 @@ class Intake:
         """
         send_id = send_id_of(dedup_id) if repeatable else b""
         try:
-            payload = draft.encoded(self._clock_ms, send_id)
+            payload = draft.encoded(self._clock_ms, send_id, trace)
             return [await log.append_encoded(payload, dedup_id=dedup_id)]
         except RecordTooLargeError:
             halves = draft.halves()
@@ -201,7 +211,8 @@ class Intake:
                 raise
         found: list[Appended] = []
         for i, half in enumerate(halves):
-            found += await self._append(log, half, f"{dedup_id}.{i}", repeatable=repeatable)
+            key = f"{dedup_id}.{i}"
+            found += await self._append(log, half, key, repeatable=repeatable, trace=trace)
         return found
 
 

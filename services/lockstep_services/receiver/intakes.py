@@ -11,6 +11,7 @@ from lockstep.control import AppView
 from lockstep.events import Position
 from lockstep.frame import Tasks
 from lockstep.settings import Settings
+from lockstep.telemetry import NO_TRACES, Traces
 from lockstep_services.receiver.intake import Intake
 from lockstep_services.receiver.submissions import IntakeLimits
 
@@ -21,8 +22,15 @@ class Intakes:
     """Looked up by app."""
 
     def __init__(
-        self, bus: Bus, tasks: Tasks, clock: Clock, randomness: Randomness, settings: Settings
+        self,
+        bus: Bus,
+        tasks: Tasks,
+        clock: Clock,
+        randomness: Randomness,
+        settings: Settings,
+        traces: Traces = NO_TRACES,
     ) -> None:
+        self._traces = traces
         self._bus = bus
         self._tasks = tasks
         self._clock = clock
@@ -43,7 +51,9 @@ class Intakes:
             return known[1]
         # Deployed anew: its log may have been removed meanwhile and has to be opened again.
         open_log = partial(self._bus.input_log, view.log, make=False)
-        intake = Intake(open_log, self._clock, self._randomness.uuid_hex, self._limits)
+        intake = Intake(
+            open_log, self._clock, self._randomness.uuid_hex, self._limits, self._traces
+        )
         self._intakes[view.name] = (deployed_ms, intake)
         self._tasks.supervise(f"intake-{view.name}-{deployed_ms}", intake.run)
         return intake

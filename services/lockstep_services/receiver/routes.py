@@ -19,6 +19,7 @@ from lockstep_services.receiver.gate import Gate
 
 TIMESTAMP_HEADER = "Timestamp-Ms"
 KEY_HEADER = "Idempotency-Key"
+TRACE_HEADER = "traceparent"
 MAX_KEY_CHARACTERS = 200
 SHOWN_REFUSALS = 1_000
 
@@ -118,7 +119,10 @@ def _sending(request: web.Request, default_type: str) -> Sending:
         raise Problem(HTTPStatus.BAD_REQUEST, f"{KEY_HEADER}: 1 to {MAX_KEY_CHARACTERS} characters")
     content_type = request.headers.get("Content-Type", default_type)
     row_chunks = request.query.get("chunk", "batch") == "row"
-    return Sending(content_type, timestamp_ms, key, row_chunks, properties=request.headers)
+    trace = request.headers.get(TRACE_HEADER, "")
+    return Sending(
+        content_type, timestamp_ms, key, row_chunks, properties=request.headers, trace=trace
+    )
 
 
 def _unpacked(request: web.Request, body: bytes, limit: int) -> bytes:

@@ -24,13 +24,14 @@ class Receipt:
 
 @dataclass(slots=True)
 class Submission:
-    """Events that were sent together; `done` tells how it ended."""
+    """Events that were sent together; `done` tells how it ended. `trace`: of the send."""
 
     runs: Sequence[AnyRun]
     key: str | None
     done: asyncio.Future[Receipt]
     size_bytes: int
     events: int
+    trace: str = ""
     appended: list[Appended] = field(default_factory=list)
 
 

@@ -34,10 +34,12 @@ class Receiver:
             bus.topics, context.clock, context.log,
             max_retry=settings.coordinator.heartbeat_max_retry,
         )  # fmt: skip
-        self._intakes = Intakes(bus, context.tasks, context.clock, context.randomness, settings)
+        self._intakes = Intakes(
+            bus, context.tasks, context.clock, context.randomness, settings, context.traces
+        )
         self._acceptor = Acceptor(
             bus, self._catalogue, self._intakes, context.clock, context.randomness, settings,
-            context.metrics, context.node,
+            context.metrics, context.node, context.traces,
         )  # fmt: skip
         processors = LagWatch(self._watch, self._intakes.last_position)
         gate = Gate(settings.receiver, processors, context.metrics)

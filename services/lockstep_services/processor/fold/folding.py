@@ -212,7 +212,9 @@ class FoldLoop:
         started_ms = self._clock.monotonic_ms()
         self._reach.folding_since_ms = started_ms
         upstream = () if self._channels is None else self._channels.take(entries[-1].position)
-        folded = await self._running.engine.fold(entries, upstream)
+        span = self._site.traces.follow("fold", _traces_in(entries), **self._site.labels)
+        with span:
+            folded = await self._running.engine.fold(entries, upstream)
         self._reach.folding_since_ms = None
         self._reach.folded.set()
         self._touched_ms = self._clock.monotonic_ms()
@@ -231,7 +233,9 @@ class FoldLoop:
         self._count(folded, took_ms)
         door_ms = _door_ms(entries)
         if result.rows:
-            self._published.passing.folded(result.rows[-1].id.position, Passage(door_ms))
+            traces = (span.carried,) if span.carried else ()
+            last = result.rows[-1].id.position
+            self._published.passing.folded(last, Passage(door_ms, traces))
         if self._lead.is_active:
             self._site.reached("folded", door_ms)
 
@@ -275,6 +279,11 @@ def _door_ms(entries: Sequence[EncodedEntry]) -> int:
     """When the door took the first of the events, by its clock; 0 where there are none."""
     headers = (entry.header for entry in entries)
     return next((each.clock_ms for each in headers if isinstance(each, EventsHeader)), 0)
+
+
+def _traces_in(entries: Sequence[EncodedEntry]) -> list[str]:
+    headers = (entry.header for entry in entries)
+    return [each.trace for each in headers if isinstance(each, EventsHeader) and each.trace]
 
 
 def _events_in(entry: EncodedEntry) -> int:

@@ -93,11 +93,13 @@ class Publishing:
             # Trimmed meanwhile: the log knows more than we were told, so let it be read.
             return facts.AppendUnknown()
         passage = self._passing.published(rows[-1].id.position)
-        record = OutputRecord(permit.epoch, rows, passage.door_ms)
+        span = self._site.traces.follow("publish", passage.traces, **self._site.labels)
+        record = OutputRecord(permit.epoch, rows, passage.door_ms, span.carried)
         try:
-            outcome = await self._site.output.append(
-                record, expected_sequence=permit.expected_sequence
-            )
+            with span:
+                outcome = await self._site.output.append(
+                    record, expected_sequence=permit.expected_sequence
+                )
         except RecordTooLargeError as error:
             return await self._too_large(permit, rows, error)
         if isinstance(outcome, Accepted):

@@ -11,7 +11,7 @@ from lockstep.control import Beating, GroupStatus, Heartbeat, HeartbeatWatch, un
 from lockstep.frame import HolderWatch, Offload, World
 from lockstep.leader.roll import LeaseRoll
 from lockstep.settings import Settings
-from lockstep.telemetry import Logger, MetricName, Metrics
+from lockstep.telemetry import Logger, MetricName, Metrics, Traces
 from lockstep_services.processor.replica.hearing import LogHearing
 from lockstep_services.processor.state.engine import Engines
 
@@ -30,6 +30,7 @@ class Surroundings:
     clock: Clock
     randomness: Randomness
     metrics: Metrics
+    traces: Traces
     log: Logger
     watch: HeartbeatWatch
     beating: Beating

@@ -1,0 +1,109 @@
+"""Traces: which sends are traced, what hangs together, and what log lines say."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from lockstep.clock import SeededRandomness, VirtualClock
+from lockstep.telemetry import NO_TRACES, Traces, configure_logging, get_logger, open_traces
+from lockstep.telemetry.traces import MAX_LINKS, ids_of
+from tests.otlp.receiver import Spans, receiving
+
+GIVEN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.fixture
+def spans() -> Iterator[Spans]:
+    """A collector's receiving end."""
+    with receiving() as received:
+        yield received
+
+
+def _traces(spans: Spans, ratio: float = 1.0) -> Traces:
+    return open_traces(
+        ratio=ratio, url=spans.url, service="receiver", node="n1", clock=VirtualClock(1_000),
+        randomness=SeededRandomness(1),
+    )  # fmt: skip
+
+
+def test_what_follows_is_a_child_and_has_links(spans: Spans) -> None:
+    """A batch belongs to the trace of its first part, and leads to the others."""
+    traces = _traces(spans)
+    with traces.root("receive", app="a") as one, traces.root("receive") as two:
+        pass
+    with traces.follow("fold", [one.carried, two.carried]):
+        pass
+    traces.close()
+    first, second, fold = sorted(spans.seen, key=lambda span: span.name == "fold")
+    ids = {ids_of(one.carried), ids_of(two.carried)}
+    assert {(span.trace_id, span.span_id) for span in (first, second)} == ids
+    assert (fold.trace_id, fold.parent_id) == ids_of(one.carried)
+    assert fold.links == ((ids_of(two.carried) or ("", ""))[0],)
+    assert {span.service for span in spans.seen} == {"lockstep-receiver"}
+    assert {"lockstep.app": "a"} in [span.attributes for span in spans.seen]
+
+
+def test_a_share_of_the_sends_is_traced(spans: Spans) -> None:
+    """And what follows from the others is not."""
+    traces = _traces(spans, ratio=0.25)
+    carried = [traces.root("receive").carried for _ in range(1_000)]
+    assert 200 < sum(map(bool, carried)) < 300
+    with traces.follow("fold", []) as span:
+        assert span.carried == ""
+    traces.close()
+    assert spans.seen == []
+
+
+def test_who_sends_decides_where_it_says(spans: Spans) -> None:
+    """A sampled traceparent is gone on with; one that is not sampled, or is none, is not traced."""
+    traces = _traces(spans)
+    with traces.root("receive", GIVEN) as span:
+        assert ids_of(span.carried) is not None
+        assert (ids_of(span.carried) or ("",))[0] == (ids_of(GIVEN) or ("",))[0]
+    assert traces.root("receive", GIVEN[:-1] + "0").carried == ""
+    assert traces.root("receive", "nonsense").carried == ""
+    traces.close()
+    assert [span.parent_id for span in spans.seen] == ["b7ad6b7169203331"]
+
+
+def test_many_links_are_cut(spans: Spans) -> None:
+    """A slice of a thousand traced records has a span that a collector takes."""
+    traces = _traces(spans)
+    with traces.follow("fold", [GIVEN] * 1_000):
+        pass
+    traces.close()
+    assert len(spans.seen[0].links) == MAX_LINKS - 1
+
+
+def test_who_records_nothing_hands_contexts_on() -> None:
+    """So that a service without a collector does not cut a trace in two."""
+    assert NO_TRACES.root("receive", GIVEN).carried == ""
+    assert NO_TRACES.follow("fold", [GIVEN]).carried == GIVEN
+    assert NO_TRACES.follow("fold", []).carried == ""
+
+
+def test_log_lines_bear_the_ids(spans: Spans) -> None:
+    """Within traced work, and no longer."""
+    stream = io.StringIO()
+    configure_logging(service="receiver", stream=stream)
+    traces = _traces(spans)
+    with traces.root("receive") as span:
+        get_logger().info("inside")
+    get_logger().info("outside")
+    traces.close()
+    inside, outside = map(json.loads, stream.getvalue().splitlines())
+    assert (inside["trace_id"], inside["span_id"]) == ids_of(span.carried)
+    assert "trace_id" not in outside
+
+
+def test_an_error_is_told(spans: Spans) -> None:
+    """The span says of which kind it was."""
+    traces = _traces(spans)
+    with pytest.raises(KeyError), traces.root("receive"):
+        raise KeyError("gone")
+    traces.close()
+    assert spans.seen[0].attributes == {"error.type": "KeyError"}
