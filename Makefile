@@ -45,10 +45,11 @@ observe: $(VENV)/dev  ## every expression of dashboards and alerts in a real Pro
 	scripts/prometheus $(VENV)/prometheus
 	$(BIN)/python -m tests.observing.run $(VENV)/prometheus $(ARGS)
 
-chaos: $(VENV)/dev  ## random faults in real processes and servers under load; MINUTES=20 RATE= SEED= ONLY=a,b EXECUTOR=spark LIST=1 NETWORK=proxies ARGS=--lenient
+chaos: $(VENV)/dev  ## random faults in real processes and servers under load; MINUTES=20 RATE= SEED= ONLY=a,b EXECUTOR=spark LIST=1 NETWORK=proxies BUS=kafka ARGS=--lenient
+	$(BROKER)
 	$(BIN)/python -m tests.chaos.run $(if $(LIST),--list) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults $(FAULTS)) \
 	  $(if $(RATE),--rate $(RATE)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) $(if $(EXECUTOR),--executor $(EXECUTOR)) \
-	  $(if $(NETWORK),--network $(NETWORK)) $(ARGS)
+	  $(if $(NETWORK),--network $(NETWORK)) $(if $(BUS),--bus $(BUS)) $(ARGS)
 
 sim: $(VENV)/dev  ## the services on a virtual clock under seeded faults, every invariant checked; SEEDS=2000 SEED=n BREAK=fencing
 	PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation.run --workers $(WORKERS) $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \

@@ -40,9 +40,11 @@ class Arrival:
 
 @dataclass
 class Archive:
-    """Fed by `copy`; the files are read back by `inputs` and `outputs`."""
+    """Fed by `copy`; the files are read back by `inputs` and `outputs`. `has_gaps`: the input log
+    has some (Kafka's repetitions); what was forgotten before it was copied is then found lost."""
 
     directory: Path
+    has_gaps: bool = False
     arrivals: list[Arrival] = field(default_factory=list)
     input_position: int = 0
     output_sequence: int = 0
@@ -95,7 +97,8 @@ class Archive:
             while True:
                 entries = await _patiently(lambda: log.read_encoded(self.input_position, **READ))
                 for entry in entries:
-                    self._follows("input", self.input_position, entry.position)
+                    if not self.has_gaps and entry.position != self.input_position + 1:
+                        raise GapError(f"from {self.input_position} to {entry.position}")
                     write_frame(file, entry.position, entry.payload)
                     self.input_position = entry.position
                 file.flush()
@@ -107,7 +110,8 @@ class Archive:
                 entries = await _patiently(lambda: log.read(self.output_sequence, **READ))
                 now_ms = CLOCK.monotonic_ms()
                 for entry in entries:
-                    self._follows("output", self.output_sequence, entry.sequence)
+                    if entry.sequence != self.output_sequence + 1:
+                        raise GapError(f"from {self.output_sequence} to {entry.sequence}")
                     record = entry.record
                     self.epoch = max(self.epoch, record.epoch)
                     if isinstance(record, OutputRecord):
@@ -116,11 +120,6 @@ class Archive:
                     self.output_sequence = entry.sequence
                 file.flush()
                 self._arrived.set()
-
-    @staticmethod
-    def _follows(log: str, before: int, at: int) -> None:
-        if at != before + 1:
-            raise GapError(f"the {log} log goes from {before} to {at}")
 
 
 async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:

@@ -12,10 +12,10 @@ from lockstep.embedded import Machine
 Pair = tuple[str, str]
 """(sender, receiver), by the names of hosts."""
 
-NATS_HOSTS = ("n0", "n1", "n2")
+BUS_HOSTS = ("n0", "n1", "n2")
 REDIS = "redis"
 POSTGRES = "postgres"
-SERVER_HOSTS = (*NATS_HOSTS, REDIS, POSTGRES)
+SERVER_HOSTS = (*BUS_HOSTS, REDIS, POSTGRES)
 CLIENTS = "clients"
 """Whoever sends events over HTTP."""
 

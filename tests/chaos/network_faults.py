@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from lockstep.clock import SystemClock
 from tests.chaos.network import (
+    BUS_HOSTS,
     CLIENTS,
-    NATS_HOSTS,
     POSTGRES,
     REDIS,
     Pair,
@@ -21,22 +21,23 @@ from tests.chaos.scene import Scene, fault
 from tests.chaos.site import HOSTS, PLAN
 
 CLOCK = SystemClock()
-NATS = "nats"
+BUS = "bus"
 NEEDED = {
-    "receiver": (NATS, *NATS_HOSTS, POSTGRES, REDIS, CLIENTS),
-    "processor": (NATS, *NATS_HOSTS, REDIS, POSTGRES),
-    "publisher": (NATS, *NATS_HOSTS, REDIS, POSTGRES),
-    "presenter": (NATS, *NATS_HOSTS, POSTGRES),
-    "coordinator": (NATS, *NATS_HOSTS, REDIS, POSTGRES),
+    "receiver": (BUS, *BUS_HOSTS, POSTGRES, REDIS, CLIENTS),
+    "processor": (BUS, *BUS_HOSTS, REDIS, POSTGRES),
+    "publisher": (BUS, *BUS_HOSTS, REDIS, POSTGRES),
+    "presenter": (BUS, *BUS_HOSTS, POSTGRES),
+    "coordinator": (BUS, *BUS_HOSTS, REDIS, POSTGRES),
 }
+NEEDS = "a line of Kafka's can be cut with namespaces only"
 ISOLATED_S = (18, 22)  # longer than processor.isolation_timeout_ms
 PARTITIONED_S = (5, 25)
 
 
 def talking() -> list[Pair]:
-    """Who talks to whom in a run; "nats" stands for all its servers at once."""
+    """Who talks to whom in a run; "bus" stands for all its servers at once."""
     pairs = [(node, host) for node, service in PLAN for host in NEEDED[service]]
-    pairs += [(a, b) for a in NATS_HOSTS for b in NATS_HOSTS if a < b]
+    pairs += [(a, b) for a in BUS_HOSTS for b in BUS_HOSTS if a < b]
     return [*pairs, ("coordinator-1", "coordinator-2")]
 
 
@@ -58,23 +59,24 @@ async def cut(scene: Scene) -> None:
 
 @fault("isolated-from-redis")
 async def isolated_from_redis(scene: Scene) -> None:
-    """The leading processor reaches NATS and not Redis."""
+    """The leading processor reaches the bus and not Redis."""
     active = await scene.active()
     await _cut(scene, f"{active} and Redis", both_ways([active], [REDIS]), ISOLATED_S)
 
 
-@fault("isolated-from-nats")
-async def isolated_from_nats(scene: Scene) -> None:
-    """The leading processor reaches Redis and not NATS."""
+@fault("isolated-from-nats", bus="nats")
+@fault("isolated-from-kafka", bus="kafka")
+async def isolated_from_bus(scene: Scene) -> None:
+    """The leading processor reaches Redis and not the bus."""
     active = await scene.active()
-    await _cut(scene, f"{active} and NATS", both_ways([active], NATS_HOSTS), ISOLATED_S)
+    await _cut(scene, f"{active} and the bus", both_ways([active], BUS_HOSTS), ISOLATED_S)
 
 
 @fault("isolated-answers")
 async def isolated_answers(scene: Scene) -> None:
-    """What the leading processor writes arrives at NATS; it hears nothing of it."""
+    """What the leading processor writes arrives at the bus; it hears nothing of it."""
     active = await scene.active()
-    await _cut(scene, f"NATS to {active}", one_way(NATS_HOSTS, [active]), (3, 12))
+    await _cut(scene, f"the bus to {active}", one_way(BUS_HOSTS, [active]), (3, 12))
 
 
 @fault("active-deaf")
@@ -106,34 +108,38 @@ async def isolated(scene: Scene) -> None:
     await _cut(scene, f"{node} and all", both_ways([node], _reachable(scene, node)), (2, 15))
 
 
-@fault("nats-partitioned", copies=2)
-async def nats_partitioned(scene: Scene) -> None:
-    """One NATS server is cut off from the other two, and not from its clients."""
-    await _partition(scene, scene.random.choice(NATS_HOSTS))
+@fault("nats-partitioned", copies=2, bus="nats")
+@fault("kafka-partitioned", copies=2, bus="kafka")
+async def bus_partitioned(scene: Scene) -> None:
+    """One server of the bus is cut off from the other two, and not from its clients."""
+    await _partition(scene, scene.random.choice(BUS_HOSTS))
 
 
-@fault("nats-leader-partitioned")
-async def nats_leader_partitioned(scene: Scene) -> None:
-    """The NATS server that leads the output log is cut off from its peers, not from clients."""
+@fault("nats-leader-partitioned", bus="nats")
+@fault("kafka-leader-partitioned", bus="kafka")
+async def bus_leader_partitioned(scene: Scene) -> None:
+    """The server that leads the output log is cut off from its peers, not from clients."""
     await _partition(scene, await _log_leader(scene))
 
 
-@fault("nats-leader-one-way")
-async def nats_leader_one_way(scene: Scene) -> None:
+@fault("nats-leader-one-way", bus="nats")
+@fault("kafka-leader-one-way", bus="kafka")
+async def bus_leader_one_way(scene: Scene) -> None:
     """The same in one direction: its peers do not hear it, or it does not hear them."""
     leader = await _log_leader(scene)
     if not _between_servers(scene):
         return
     heard = scene.random.random() < 0.5
-    pairs = one_way(NATS_HOSTS, [leader]) if heard else one_way([leader], NATS_HOSTS)
+    pairs = one_way(BUS_HOSTS, [leader]) if heard else one_way([leader], BUS_HOSTS)
     what = f"peers to {leader}" if heard else f"{leader} to peers"
     await _cut(scene, what, pairs, PARTITIONED_S)
 
 
-@fault("slow-nats")
-async def slow_nats(scene: Scene) -> None:
-    """Everything to and from NATS takes longer."""
-    await _slow(scene, NATS_HOSTS, scene.random.randrange(10, 60))
+@fault("slow-nats", bus="nats")
+@fault("slow-kafka", bus="kafka")
+async def slow_bus(scene: Scene) -> None:
+    """Everything to and from the bus takes longer."""
+    await _slow(scene, BUS_HOSTS, scene.random.randrange(10, 60))
 
 
 @fault("slow-postgres")
@@ -143,7 +149,7 @@ async def slow_postgres(scene: Scene) -> None:
 
 
 def _hosts(name: str) -> Sequence[str]:
-    return NATS_HOSTS if name == NATS else [name]
+    return BUS_HOSTS if name == BUS else [name]
 
 
 def _reachable(scene: Scene, node: str) -> list[str]:
@@ -151,20 +157,20 @@ def _reachable(scene: Scene, node: str) -> list[str]:
 
 
 def _between_servers(scene: Scene) -> bool:
-    possible = scene.site.network.can_cut(NATS_HOSTS[0], NATS_HOSTS[1])
+    possible = scene.site.network.can_cut(BUS_HOSTS[0], BUS_HOSTS[1])
     if not possible:
-        scene.skipped.append("what is between NATS servers needs namespaces")
+        scene.skipped.append("what is between servers of the bus needs namespaces")
     return possible
 
 
 async def _log_leader(scene: Scene) -> str:
-    leader = await scene.site.log_leader()
-    return scene.random.choice(NATS_HOSTS) if leader is None else NATS_HOSTS[leader]
+    leader = await scene.site.bus.leader(scene.site.log)
+    return scene.random.choice(BUS_HOSTS) if leader is None else BUS_HOSTS[leader]
 
 
 async def _partition(scene: Scene, server: str) -> None:
     if _between_servers(scene):
-        peers = [host for host in NATS_HOSTS if host != server]
+        peers = [host for host in BUS_HOSTS if host != server]
         await _cut(scene, f"{server} and its peers", both_ways([server], peers), PARTITIONED_S)
 
 
@@ -172,6 +178,9 @@ async def _cut(
     scene: Scene, what: str, pairs: Sequence[Pair], seconds: tuple[float, float]
 ) -> None:
     epoch, began_ms = scene.archive.epoch, CLOCK.monotonic_ms()
+    if not any(scene.site.network.can_cut(*pair) for pair in pairs):
+        scene.skipped.append(f"{what}: {NEEDS}")
+        return
     scene.site.network.cut(pairs)
     try:
         held = await scene.hold(*seconds)
@@ -183,6 +192,9 @@ async def _cut(
 
 
 async def _slow(scene: Scene, hosts: Sequence[str], delay_ms: int) -> None:
+    if not any(scene.site.network.can_cut(node, hosts[0]) for node, _ in PLAN):
+        scene.skipped.append(f"{hosts[0]} slow: {NEEDS}")
+        return
     scene.site.network.slow(hosts, delay_ms)
     try:
         seconds = await scene.hold(3, 10)

@@ -42,9 +42,10 @@ from tests.chaos.namespaced import namespaced
 from tests.chaos.namespaces import why_not
 from tests.chaos.network import CLIENTS, Network
 from tests.chaos.proxied import ProxiedNetwork
-from tests.chaos.scene import FAULTS, Fault, Scene
+from tests.chaos.scene import FAULTS, Fault, Scene, faults_of
 from tests.chaos.site import HOSTS, Site, running_site
 from tests.chaos.story import Happened, Story
+from tests.kafka.suite import BUSES
 
 T = TypeVar("T")
 
@@ -72,6 +73,7 @@ class Wish:
     keep: bool
     network: str
     lenient: bool
+    bus: str
 
 
 async def main(wish: Wish, network: Network) -> int:
@@ -114,9 +116,9 @@ async def _run(wish: Wish, network: Network, directory: Path, story: Story) -> V
         "LOCKSTEP_PROCESSOR__EXECUTOR": wish.executor,
         "LOCKSTEP_BUS__REPLICAS": "3",
     }
-    async with running_site(directory, overrides, network) as site:
+    async with running_site(directory, overrides, network, wish.bus) as site:
         bus = await _opened(site)
-        archive = Archive(directory / "archive")
+        archive = Archive(directory / "archive", has_gaps=wish.bus == "kafka")
         async with Client(site.addresses) as client:
             await send_retrying(lambda: client.deploy(TEXT))
         site.log = max(await bus.logs(APP))
@@ -175,7 +177,7 @@ async def _make_trouble(wish: Wish, site: Site, load: Load, archive: Archive, st
 
 def _deck(wish: Wish) -> Iterator[Fault]:
     """Faults without end; every kind before any comes more often than its copies."""
-    kinds = [FAULTS[name] for name in wish.only] or list(FAULTS.values())
+    kinds = [FAULTS[name] for name in wish.only] or faults_of(wish.bus)
     random = Random(wish.seed)
     while True:
         deck = [kind for kind in kinds for _ in range(1 if wish.only else kind.copies)]
@@ -189,7 +191,7 @@ async def _settle(site: Site, archive: Archive, bus: Bus) -> int:
     logs end, and both are copied to their ends. Gives the settled position."""
     inputs, outputs = await bus.input_log(site.log), await bus.output_log(site.log)
     async with asyncio.timeout(END_LIMIT_MS / 1_000):
-        while await site.waiting_at_ingress() != 0:
+        while await site.bus.waiting_at_ingress() != 0:
             await asyncio.sleep(0.2)
     _, settled = await inputs.bounds()
     await until_delivered(site, settled, archive.output_sequence, END_LIMIT_MS)
@@ -255,21 +257,23 @@ def wish_of(arguments: list[str]) -> Wish | None:
         choices=(AUTOMATIC, NAMESPACES, PROXIES),
         help="namespaces cut anything and need root and `ip`; automatic: they where they can be",
     )
+    parser.add_argument("--bus", default="nats", choices=BUSES)
     parser.add_argument("--lenient", action="store_true", help="a missed bar is told and forgiven")
     parser.add_argument("--list", action="store_true", help="names the faults")
     given = parser.parse_args(arguments)
     if given.list:
-        for fault in FAULTS.values():
+        for fault in faults_of(given.bus):
             print(f"{fault.name:<25}{fault.meaning}")
         return None
     only = tuple(name for name in given.only.split(",") if name)
-    if unknown := [name for name in only if name not in FAULTS]:
+    there = {fault.name for fault in faults_of(given.bus)}
+    if unknown := [name for name in only if name not in there]:
         parser.error(f"no fault named {', '.join(unknown)}; see --list")
     minutes = given.minutes if given.minutes is not None else (0 if only else 20)
     faults = given.faults or (len(only) if only else int(minutes * FAULTS_PER_MINUTE))
     return Wish(
         minutes, faults, only, given.rate, given.seed, given.executor,
-        int(given.whole_within_s * 1_000), given.keep, given.network, given.lenient,
+        int(given.whole_within_s * 1_000), given.keep, given.network, given.lenient, given.bus,
     )  # fmt: skip
 
 
@@ -282,7 +286,7 @@ def run(wish: Wish) -> int:
     why = "" if reason is None else f" ({reason})"
     print(
         f"chaos: network={NAMESPACES if reason is None else PROXIES}{why} seed={wish.seed} "
-        f"rate={wish.rate} executor={wish.executor}",
+        f"rate={wish.rate} executor={wish.executor} bus={wish.bus}",
         flush=True,
     )
     if reason is not None:

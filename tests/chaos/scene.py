@@ -82,11 +82,13 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A kind of fault: made, held and mended by `happen`; `copies` in the deck it is drawn from."""
+    """A kind of fault: made, held and mended by `happen`; `copies` in the deck it is drawn from;
+    `bus`: only where that is the bus."""
 
     name: str
     happen: Callable[[Scene], Awaitable[None]]
     copies: int
+    bus: str | None = None
 
     @property
     def meaning(self) -> str:
@@ -97,13 +99,18 @@ class Fault:
 FAULTS: dict[str, Fault] = {}
 
 
+def faults_of(bus: str) -> list[Fault]:
+    """Those that can be made where that is the bus."""
+    return [fault for fault in FAULTS.values() if fault.bus in (None, bus)]
+
+
 def fault(
-    name: str, *, copies: int = 1
+    name: str, *, copies: int = 1, bus: str | None = None
 ) -> Callable[[Callable[[Scene], Awaitable[None]]], Callable[[Scene], Awaitable[None]]]:
     """Registers a coroutine as a kind of fault."""
 
     def register(happen: Callable[[Scene], Awaitable[None]]) -> Callable[[Scene], Awaitable[None]]:
-        FAULTS[name] = Fault(name, happen, copies)
+        FAULTS[name] = Fault(name, happen, copies, bus)
         return happen
 
     return register

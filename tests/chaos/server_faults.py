@@ -13,45 +13,70 @@ from redis.asyncio import Redis
 from lockstep.embedded.process import descendants
 from lockstep.embedded.server import Server
 from tests.chaos.app import APP
-from tests.chaos.network import NATS_HOSTS
+from tests.chaos.network import BUS_HOSTS
 from tests.chaos.scene import Scene, fault
 
 LOST_S = 60
+STOPPED_S, RUNS_S = 0.15, 0.05
 JUMP_MS = 60_000
 BALLAST = "ballast"
 BALLAST_BLOCK_BYTES = 4_194_304
 SHOWN_CHARACTERS = 160
 
 
-@fault("nats-node-killed")
-async def nats_node_killed(scene: Scene) -> None:
-    """SIGKILL for one NATS server of three."""
-    await _kill_nats(scene, [scene.random.randrange(len(NATS_HOSTS))])
+@fault("nats-node-killed", bus="nats")
+@fault("kafka-broker-killed", bus="kafka")
+async def bus_node_killed(scene: Scene) -> None:
+    """SIGKILL for one server of the bus, of three."""
+    await _kill_bus(scene, [_or_any(scene, None)])
 
 
-@fault("nats-leader-killed", copies=2)
-async def nats_leader_killed(scene: Scene) -> None:
-    """SIGKILL for the NATS server that leads the output log."""
-    leader = await scene.site.log_leader()
-    await _kill_nats(scene, [scene.random.randrange(len(NATS_HOSTS)) if leader is None else leader])
+@fault("nats-leader-killed", copies=2, bus="nats")
+@fault("kafka-leader-killed", copies=2, bus="kafka")
+async def bus_leader_killed(scene: Scene) -> None:
+    """SIGKILL for the server of the bus that leads the output log."""
+    await _kill_bus(scene, [_or_any(scene, await scene.site.bus.leader(scene.site.log))])
 
 
-@fault("nats-restarted")
-async def nats_restarted(scene: Scene) -> None:
-    """SIGKILL for all three NATS servers at once; they come back on their data."""
-    await _kill_nats(scene, list(range(len(NATS_HOSTS))))
+@fault("kafka-coordinator-killed", bus="kafka")
+async def coordinator_killed(scene: Scene) -> None:
+    """SIGKILL for the broker that keeps up to where each topic was trimmed."""
+    await _kill_bus(scene, [_or_any(scene, await scene.site.bus.coordinator())])
 
 
-@fault("nats-node-paused")
-async def nats_node_paused(scene: Scene) -> None:
-    """SIGSTOP for one NATS server: cut off from clients and the other two, then back."""
-    index = scene.random.randrange(len(NATS_HOSTS))
-    scene.site.cluster.send(index, signal.SIGSTOP)
+@fault("nats-restarted", bus="nats")
+@fault("kafka-restarted", bus="kafka")
+async def bus_restarted(scene: Scene) -> None:
+    """SIGKILL for all three servers of the bus at once; they come back on their data."""
+    await _kill_bus(scene, list(range(len(BUS_HOSTS))))
+
+
+@fault("nats-node-paused", bus="nats")
+@fault("kafka-broker-paused", bus="kafka")
+async def bus_node_paused(scene: Scene) -> None:
+    """SIGSTOP for one server of the bus: cut off from clients and the other two, then back."""
+    index = _or_any(scene, None)
+    scene.site.bus.send(index, signal.SIGSTOP)
     try:
         seconds = await scene.hold(2, 10)
     finally:
-        scene.site.cluster.send(index, signal.SIGCONT)
+        scene.site.bus.send(index, signal.SIGCONT)
     scene.note = f"n{index} for {seconds:.1f} s"
+
+
+@fault("kafka-disk-slow", bus="kafka")
+async def disk_slow(scene: Scene) -> None:
+    """The broker that leads the output log runs in short spells: a disk that takes its time."""
+    index = _or_any(scene, await scene.site.bus.leader(scene.site.log))
+    spells = scene.random.randrange(20, 60)
+    for _ in range(spells):
+        scene.site.bus.send(index, signal.SIGSTOP)
+        try:
+            await asyncio.sleep(STOPPED_S)
+        finally:
+            scene.site.bus.send(index, signal.SIGCONT)
+        await asyncio.sleep(RUNS_S)
+    scene.note = f"n{index}, {spells} times {STOPPED_S * 1_000:.0f} ms"
 
 
 @fault("redis-down")
@@ -148,24 +173,22 @@ async def crash_everything(scene: Scene) -> None:
     redis, postgres = site.servers.redis, site.servers.postgres
     assert redis is not None
     assert postgres is not None
-    for index in site.cluster.running:
-        site.cluster.kill(index)
-    await asyncio.gather(redis.kill(), postgres.kill(), site.kill(*site.processes))
+    everyone = range(len(BUS_HOSTS))
+    killing = (site.bus.kill(*everyone), redis.kill(), postgres.kill())
+    await asyncio.gather(*killing, site.kill(*site.processes))
     await scene.hold(0, 3)
-    for index in range(len(NATS_HOSTS)):
-        site.cluster.start(index)
-    await asyncio.gather(redis.start(), postgres.start())
+    await asyncio.gather(site.bus.start(*everyone), redis.start(), postgres.start())
     site.start(*site.processes)
 
 
-async def _kill_nats(scene: Scene, indices: list[int]) -> None:
-    for index in indices:
-        scene.site.cluster.kill(index)
+def _or_any(scene: Scene, index: int | None) -> int:
+    return scene.random.randrange(len(BUS_HOSTS)) if index is None else index
+
+
+async def _kill_bus(scene: Scene, indices: list[int]) -> None:
+    await scene.site.bus.kill(*indices)
     seconds = await scene.hold(1, 8)
-    for index in indices:
-        scene.site.cluster.start(index)
-    for index in indices:
-        await scene.site.cluster.reachable(index)
+    await scene.site.bus.start(*indices)
     scene.note = f"{', '.join(f'n{index}' for index in indices)} for {seconds:.1f} s"
 
 

@@ -1,11 +1,10 @@
-"""Everything that chaos breaks: processes of all services, a NATS cluster, Redis, PostgreSQL, and
-the network between them."""
+"""Everything that chaos breaks: processes of all services, the three servers of the bus, Redis,
+PostgreSQL, and the network between them."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import subprocess
 from collections.abc import AsyncIterator, Mapping
@@ -14,19 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import nats
 
 from lockstep.bus import LogName
-from lockstep.bus.subjects import INGRESS_STREAM, output_subject, stream_name
 from lockstep.cli.addresses import Addresses
 from lockstep.cli.processes import ServiceProcess
 from lockstep.clock import SystemClock
 from lockstep.embedded import EmbeddedServers, prepare_spark_environment
 from lockstep.settings import Settings, load_settings
 from tests.chaos.app import APP
-from tests.chaos.network import CLIENTS, NATS_HOSTS, POSTGRES, REDIS, SERVER_HOSTS, Network
+from tests.chaos.buses import BusServers, bus_servers
+from tests.chaos.network import BUS_HOSTS, CLIENTS, POSTGRES, REDIS, SERVER_HOSTS, Network
 from tests.chaos.service import CLOCK_VARIABLE, set_offset
-from tests.contract.bus.cluster import Cluster
 
 CLOCK = SystemClock()
 PLAN: tuple[tuple[str, str], ...] = (
@@ -51,7 +48,7 @@ class Site:
     """What runs. `settings` lead past the network, straight to the servers."""
 
     directory: Path
-    cluster: Cluster
+    bus: BusServers
     servers: EmbeddedServers
     network: Network
     settings: Settings
@@ -117,43 +114,16 @@ class Site:
         standbys = [r["node"] for r in replicas if r["role"] != "active" and r["ready"]]
         return (active[0] if active else None), standbys
 
-    async def log_leader(self) -> int | None:
-        """Which NATS node leads the app's output log."""
-        found = await self._stream(stream_name(output_subject(self.log)))
-        leader = found.get("cluster", {}).get("leader")
-        return int(leader[1:]) if leader else None
-
-    async def waiting_at_ingress(self) -> int | None:
-        """How many messages the bus holds that no receiver has acknowledged; None: unknown."""
-        found = await self._stream(INGRESS_STREAM)
-        messages: int | None = found.get("state", {}).get("messages")
-        return messages
-
-    async def _stream(self, stream: str) -> dict[str, Any]:
-        client = await nats.connect(self.cluster.url.split(","), connect_timeout=2)
-        try:
-            answer = await client.request(f"$JS.API.STREAM.INFO.{stream}", timeout=2)
-        except nats.errors.Error:
-            return {}
-        finally:
-            await client.close()
-        found: dict[str, Any] = json.loads(answer.data)
-        return found
-
 
 @contextlib.asynccontextmanager
 async def running_site(
-    directory: Path, overrides: Mapping[str, str], network: Network
+    directory: Path, overrides: Mapping[str, str], network: Network, bus: str
 ) -> AsyncIterator[Site]:
     """All of it, started; everything is stopped after the block."""
     prepare_spark_environment()
     async with contextlib.AsyncExitStack() as stack:
-        nats_directory = directory / "nats"
-        nats_directory.mkdir()
-        machines = [network.machine(host) for host in NATS_HOSTS]
-        cluster = await stack.enter_async_context(Cluster(nats_directory, machines))
-        for index in range(len(NATS_HOSTS)):
-            await cluster.reachable(index)
+        machines = [network.machine(host) for host in BUS_HOSTS]
+        carrier = await stack.enter_async_context(bus_servers(bus, directory / bus, machines))
         disk = stack.enter_context(_small_disk(directory / "servers" / "postgres"))
         servers = await stack.enter_async_context(
             EmbeddedServers.start(
@@ -164,19 +134,21 @@ async def running_site(
         )
         assert servers.redis is not None
         assert servers.postgres is not None
-        ports = dict(zip(NATS_HOSTS, cluster.ports, strict=True))
+        # Brokers tell clients where they are, so no proxy can stand in front of them.
+        ports = dict(zip(BUS_HOSTS, carrier.ports, strict=True)) if bus == "nats" else {}
         ports |= {REDIS: servers.redis.port, POSTGRES: servers.postgres.port}
         await stack.enter_async_context(network.joined(NODES, ports))
         timeout = aiohttp.ClientTimeout(total=ASK_TIMEOUT_S)
         session = await stack.enter_async_context(aiohttp.ClientSession(timeout=timeout))
         straight = {
             **overrides,
-            "LOCKSTEP_BUS__URL": cluster.url,
+            "LOCKSTEP_BUS__KIND": bus,
+            "LOCKSTEP_BUS__URL": carrier.url(carrier.urls),
             "LOCKSTEP_LEADER__URL": servers.redis_url,
             "LOCKSTEP_STORE__POSTGRES_DSN": servers.postgres_dsn,
         }
         settings = load_settings({**os.environ, **straight})
-        site = Site(directory, cluster, servers, network, settings, session, disk)
+        site = Site(directory, carrier, servers, network, settings, session, disk)
         site.processes.update(_planned(site, overrides))
         try:
             site.start(*site.processes)
@@ -210,9 +182,13 @@ def _planned(site: Site, overrides: Mapping[str, str]) -> dict[str, ServiceProce
 def _addresses_for(site: Site, node: str) -> dict[str, str]:
     """Of the servers, as this node shall use them."""
     url = site.network.url
-    nats_urls = zip(NATS_HOSTS, site.cluster.url.split(","), strict=True)
+    bus_urls = site.bus.urls
+    if site.bus.kind == "nats":
+        hosts = zip(BUS_HOSTS, site.bus.urls, strict=True)
+        bus_urls = [url(node, host, each) for host, each in hosts]
     return {
-        "LOCKSTEP_BUS__URL": ",".join(url(node, host, each) for host, each in nats_urls),
+        "LOCKSTEP_BUS__KIND": site.bus.kind,
+        "LOCKSTEP_BUS__URL": site.bus.url(bus_urls),
         "LOCKSTEP_LEADER__URL": url(node, REDIS, site.servers.redis_url),
         "LOCKSTEP_STORE__POSTGRES_DSN": url(node, POSTGRES, site.servers.postgres_dsn),
     }

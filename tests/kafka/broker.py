@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from lockstep.clock import Clock, Randomness, SystemClock, SystemRandomness
-from lockstep.embedded import Server, free_port, java_home
+from lockstep.embedded import THIS_MACHINE, Machine, Server, free_port, java_home
 from lockstep.embedded.process import Command
 from lockstep.embedded.server import HOST
 from tests.needed import lacking
@@ -24,7 +24,7 @@ _CONFIGURATION = """\
 process.roles=broker,controller
 node.id={node}
 controller.quorum.voters={voters}
-listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
+listeners=PLAINTEXT://{host}:{port},CONTROLLER://{controller}
 advertised.listeners=PLAINTEXT://{host}:{port}
 controller.listener.names=CONTROLLER
 log.dirs={data}
@@ -48,6 +48,12 @@ def absent_jars(directory: Path = JARS) -> list[str]:
     return [name for name in names if not (directory / name).is_file()]
 
 
+def needed_jars() -> None:
+    """Ends the program where they are missing, with what to do."""
+    if absent_jars():
+        sys.exit(f"no jars of Kafka's broker: scripts/kafka {JARS} fetches them")
+
+
 async def start_broker(directory: Path, kind: type[KafkaBroker] | None = None) -> KafkaBroker:
     """One that runs, or the test is passed over."""
     if absent_jars():
@@ -62,7 +68,7 @@ async def start_cluster(directory: Path) -> list[KafkaBroker]:
     """Three that know one another, or the test is passed over."""
     if absent_jars():
         lacking("no jars of Kafka's broker: scripts/kafka fetches them from Maven Central")
-    controllers = [free_port() for _ in range(3)]
+    controllers = [f"{HOST}:{free_port()}" for _ in range(3)]
     brokers = [
         KafkaBroker(
             directory / str(node),
@@ -78,8 +84,8 @@ async def start_cluster(directory: Path) -> list[KafkaBroker]:
 
 
 class KafkaBroker(Server):
-    """Its jars come from `scripts/kafka`; port and data survive a kill. `controllers`: the ports of
-    all nodes' controllers, this one's at `node`."""
+    """Its jars come from `scripts/kafka`; port and data survive a kill. `controllers`: where all
+    nodes' controllers are, this one's at `node`."""
 
     name = "kafka"
     start_timeout_ms = 150_000  # a virtual machine that loads hundreds of classes, beside Spark's
@@ -90,18 +96,19 @@ class KafkaBroker(Server):
         *,
         clock: Clock,
         randomness: Randomness,
+        machine: Machine = THIS_MACHINE,
         node: int = 0,
-        controllers: Sequence[int] = (),
+        controllers: Sequence[str] = (),
     ) -> None:
-        super().__init__(directory, clock=clock, randomness=randomness)
+        super().__init__(directory, clock=clock, randomness=randomness, machine=machine)
         self._node = node
-        self._controllers = controllers or [free_port()]
+        self._controllers = controllers or [f"{machine.host}:{free_port()}"]
         self._java = java_home() / "bin" / "java"
 
     @property
     def url(self) -> str:
         """As `bootstrap.servers` takes it."""
-        return f"{HOST}:{self.port}"
+        return f"{self.machine.host}:{self.port}"
 
     async def _prepare(self) -> None:
         data = self.directory / "data"
@@ -120,12 +127,12 @@ class KafkaBroker(Server):
     def _configuration(self) -> str:
         """Its properties."""
         return _CONFIGURATION.format(
-            host=HOST,
+            host=self.machine.host,
             port=self.port,
-            controller_port=self._controllers[self._node],
+            controller=self._controllers[self._node],
             data=self.directory / "data",
             node=self._node + 1,
-            voters=",".join(f"{i}@{HOST}:{port}" for i, port in enumerate(self._controllers, 1)),
+            voters=",".join(f"{i}@{place}" for i, place in enumerate(self._controllers, 1)),
             replicas=len(self._controllers),
             majority=len(self._controllers) // 2 + 1,
         )
@@ -136,7 +143,7 @@ class KafkaBroker(Server):
 
     def _command(self) -> Command:
         arguments = self._program("kafka.Kafka", str(self._properties))
-        return Command(arguments, self.directory / "log")
+        return Command(arguments, self.directory / "log", through=self.machine.through)
 
     async def _answers(self) -> bool:
         return await asyncio.to_thread(_lists_itself, self.url)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 from lockstep.clock import SystemClock, SystemRandomness
-from tests.kafka.broker import KafkaBroker, absent_jars
+from tests.kafka.broker import KafkaBroker, needed_jars
 
 BUSES = ("nats", "kafka")
 
@@ -20,8 +19,7 @@ async def bus_settings(bus: str, directory: Path) -> AsyncIterator[dict[str, str
     if bus == "nats":
         yield {}
         return
-    if absent_jars():
-        sys.exit(f"no jars of Kafka's broker: scripts/kafka {sys.prefix}/kafka fetches them")
+    needed_jars()
     broker = KafkaBroker(directory / "kafka", clock=SystemClock(), randomness=SystemRandomness())
     await broker.start()
     try:
