@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
-BROKER = $(if $(filter kafka,$(BUS)),scripts/kafka $(VENV)/kafka)
+BROKER = $(if $(findstring kafka,$(BUS)),scripts/kafka $(VENV)/kafka)
 
 .PHONY: help demo unit test check format e2e observe chaos sim bench golden up down lock clean
 
@@ -55,8 +55,9 @@ sim: $(VENV)/dev  ## the services on a virtual clock under seeded faults, every 
 	PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation.run --workers $(WORKERS) $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
 	    $(if $(BREAK),--break $(BREAK)) $(ARGS)
 
-bench: $(VENV)/dev  ## throughput, latency and memory of engine and suite; ARGS='--part suite --only 5,000'
-	$(BIN)/python -m tests.bench.run $(ARGS)
+bench: $(VENV)/dev  ## throughput, latency and memory of engine and suite; BUS=nats,kafka ARGS='--part suite --only 5,000'
+	$(BROKER)
+	$(BIN)/python -m tests.bench.run $(if $(BUS),--bus $(BUS)) $(ARGS)
 
 golden: $(VENV)/dev  ## the language's examples on both executors, whole and cut; REWRITE=1 accepts what comes out
 	$(PYTEST) tests/golden $(if $(REWRITE),--rewrite) $(ARGS)

@@ -146,7 +146,7 @@ TRANSPORTS: Final = {
     for each in (
         Transport("ndjson", ndjson, NDJSON),
         Transport("arrow", arrow, ARROW),
-        Transport("nats", ndjson, NDJSON, by_bus=True),
+        Transport("bus", ndjson, NDJSON, by_bus=True),
     )
 }
 

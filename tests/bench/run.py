@@ -184,7 +184,9 @@ def engine_part(options: argparse.Namespace) -> Results:
 
 def suite_part(options: argparse.Namespace) -> Results:
     """The suite at set rates."""
-    return {"suite": suite_figures(options.only, options.seconds, keep=options.keep)}
+    buses = options.bus.split(",")
+    rows = suite_figures(options.only, options.seconds, keep=options.keep, buses=buses)
+    return {"suite": rows}
 
 
 def volume_part(options: argparse.Namespace) -> Results:
@@ -240,6 +242,7 @@ def main() -> None:
     parser.add_argument(
         "--spare", action="store_true", help="many: two processors, one of which is killed"
     )
+    parser.add_argument("--bus", default="nats", help="suite: nats, kafka, or nats,kafka")
     parser.add_argument("--keep", action="store_true", help="keep the processes' logs")
     options = parser.parse_args()
     for name, part in PARTS.items():

@@ -1,8 +1,9 @@
 """The suite end to end, at set rates. Run by `python -m tests.bench.run --part suite`.
 
 Separate processes as in production: receiver, two processors, publisher, presenter, coordinator,
-over NATS with files, Redis and PostgreSQL, all on this machine, and the load beside them. Latency
-runs from the moment when an event was due to be sent to its row's arrival out of the output log.
+over NATS with files or Kafka, Redis and PostgreSQL, all on this machine, and the load beside them.
+Latency runs from the moment when an event was due to be sent to its row's arrival out of the output
+log.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tests.bench import memory
 from tests.bench.arrivals import Arrivals, judged
 from tests.bench.load import APP, HOUR, TEXT, TRANSPORTS, Load, Sent
 from tests.bench.workload import numpy_seconds
+from tests.kafka.suite import bus_settings
 
 READY_LIMIT_S: Final = 60.0
 DRAIN_LIMIT_S: Final = 60.0
@@ -49,10 +51,10 @@ class Case:
 
 CASES: Final = (
     Case("5,000/s NDJSON", "ndjson", 5_000, 100, 400),
-    Case("5,000/s NATS", "nats", 5_000, 100, 400),
+    Case("5,000/s by the bus", "bus", 5_000, 100, 400),
     Case("100,000/s NDJSON", "ndjson", 100_000, 5_000, 2_000),
     Case("100,000/s Arrow", "arrow", 100_000, 5_000, 2_000),
-    Case("100,000/s NATS", "nats", 100_000, 5_000, 2_000),
+    Case("100,000/s by the bus", "bus", 100_000, 5_000, 2_000),
 )
 
 
@@ -70,17 +72,20 @@ async def fresh_suite(
     keep: bool,
     plan: Sequence[tuple[str, str]] = PLAN,
     overrides: Mapping[str, str] | None = None,
+    bus: str = "nats",
 ) -> AsyncIterator[tuple[ProcessSuite, World, Client]]:
     """Everything started anew with empty logs."""
     directory = Path(tempfile.mkdtemp(prefix="lockstep-bench-"))
     try:
-        async with running_processes(directory, plan=plan, overrides=overrides) as suite:
+        async with contextlib.AsyncExitStack() as stack:
+            carrier = await stack.enter_async_context(bus_settings(bus, directory))
+            wanted = {**carrier, **(overrides or {})}
+            suite = await stack.enter_async_context(
+                running_processes(directory, plan=plan, overrides=wanted)
+            )
             world = await open_world(suite.settings, SystemClock(), SystemRandomness())
-            try:
-                async with Client(suite.addresses) as client:
-                    yield suite, world, client
-            finally:
-                await world.close()
+            stack.push_async_callback(world.close)
+            yield suite, world, await stack.enter_async_context(Client(suite.addresses))
     finally:
         if keep:
             print(f"logs in {directory}")
@@ -101,9 +106,9 @@ class Run:
     resident_mib: list[int] = field(default_factory=list)
 
 
-async def measured(case: Case, seconds: float, *, keep: bool = False) -> Row:
+async def measured(case: Case, seconds: float, *, keep: bool = False, bus: str = "nats") -> Row:
     """One case on a suite of its own."""
-    async with fresh_suite(keep) as (suite, world, client):
+    async with fresh_suite(keep, bus=bus) as (suite, world, client):
         run, work = Run(), numpy_seconds()
         transport = TRANSPORTS[case.transport]
         began_s = time.monotonic()
@@ -241,9 +246,9 @@ async def _delivered(client: Client) -> float:
 
 def show(rows: Sequence[Row]) -> None:
     """A table."""
-    print("\nSuite: receiver, two processors, publisher, presenter, NATS with files")
+    print("\nSuite: receiver, two processors, publisher, presenter")
     print(
-        f"{'':22} {'events/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'bar':>6} {'':5} {'lost':>5}"
+        f"{'':26} {'events/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'bar':>6} {'':5} {'lost':>5}"
         f" {'twice':>5} {'first ms':>8} {'accepted p99':>12} {'429':>4}  {'load':>5}"
         "  processor's JVM + Python MiB"
     )
@@ -251,19 +256,22 @@ def show(rows: Sequence[Row]) -> None:
         mark = "below" if row["below"] else ""
         peak = row["peak_mib"]["processor-1"]
         print(
-            f"{row['name']:22} {row['events_per_second']:>9,} {row['p50_ms']:>8,}"
+            f"{row['name']:26} {row['events_per_second']:>9,} {row['p50_ms']:>8,}"
             f" {row['p99_ms']:>8,} {row['bar_p99_ms']:>6,} {mark:5} {row['lost']:>5}"
             f" {row['duplicated']:>5} {row['first_event_ms']:>8,} {row['accepted_p99_ms']:>12,}"
             f" {row['pushed_back']:>4}  {row['load_average']:>5}  {peak['jvm']} + {peak['python']}"
         )
 
 
-def suite_figures(only: str, seconds: float, *, keep: bool = False) -> list[Row]:
-    """All cases whose names hold `only`, for so long each."""
+def suite_figures(
+    only: str, seconds: float, *, keep: bool = False, buses: Sequence[str] = ("nats",)
+) -> list[Row]:
+    """All cases whose names hold `only`, for so long each, on each bus in turn."""
     found = []
     for case in CASES:
-        if only in case.name:
-            found.append(asyncio.run(measured(case, seconds, keep=keep)))
+        for bus in buses if only in case.name else ():
+            named = replace(case, name=f"{case.name} {bus}")
+            found.append(asyncio.run(measured(named, seconds, keep=keep, bus=bus)))
             show(found[-1:])
     return found
 
