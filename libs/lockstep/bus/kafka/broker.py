@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeVar
 
 from confluent_kafka import (
     KafkaError,
@@ -15,6 +15,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # NewTopic is
     OffsetSpec,
 )
 
+from lockstep.bus.errors import LogGoneError
 from lockstep.bus.kafka.clients import Clients
 from lockstep.bus.kafka.connection import MAX_REQUEST_BYTES, Connection, one
 from lockstep.bus.kafka.errors import GONE, translated
@@ -22,14 +23,16 @@ from lockstep.bus.kafka.marks import Marks
 from lockstep.bus.limits import BusLimits
 from lockstep.events import UnavailableError
 
+T = TypeVar("T")
+
 _EARLIEST: Final[OffsetSpec] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: Final[OffsetSpec] = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _WAIT_MS: Final = 100  # a broker that has nothing answers after it
 _FRAME_BYTES: Final = 65_536  # a record's headers, and what Kafka puts around it
 _LOOK_S: Final = 2.0
 _NO_LEADER: Final = frozenset({KafkaError.LEADER_NOT_AVAILABLE})
-_SEES_AGAIN: Final = 4
-_SEES_EVERY_S: Final = 0.05
+_SEES_AGAIN: Final = 8
+_SEES_EVERY_S: Final = 0.1
 _MS_PER_MINUTE: Final = 60_000
 
 
@@ -124,6 +127,11 @@ class Broker:
         """The offset behind the last record, as its leader has it."""
         return await self._offset(topic, partition, _LATEST)
 
+    async def bounds(self, topic: str) -> tuple[int, int]:
+        """Both."""
+        low, end = await asyncio.gather(self.low(topic), self.end(topic))
+        return low, end
+
     async def since(self, topic: str, time_ms: int) -> int | None:
         """The first offset that was stored at that time or later."""
         found = await self._offset(topic, 0, OffsetSpec.for_timestamp(max(0, time_ms)))
@@ -131,8 +139,13 @@ class Broker:
 
     async def drop(self, topic: str, before: int) -> None:
         """Deletes the records in front of an offset."""
-        futures = self._admin.delete_records([one(topic, before)], request_timeout=self._timeout_s)
-        await self.connection.ask(futures, topic)
+
+        async def delete() -> None:
+            place = one(topic, before)
+            futures = self._admin.delete_records([place], request_timeout=self._timeout_s)
+            await self.connection.ask(futures, topic)
+
+        await self._certainly(topic, delete)
 
     async def trimmed(self, topic: str) -> int:
         """The offset below which everything was trimmed, or 0; its records may be there still."""
@@ -155,7 +168,21 @@ class Broker:
             found = await self.connection.ask(futures, topic)
             return int(found.offset)
 
-        return await self.connection.persistently(look)
+        return await self._certainly(topic, look)
+
+    async def _certainly(self, topic: str, call: Callable[[], Awaitable[T]]) -> T:
+        """What the call gives. A topic that was made just now is not gone because a broker has yet
+        to hear of it."""
+
+        async def attempt() -> T:
+            try:
+                return await call()
+            except LogGoneError as error:
+                if await self.is_gone(topic):
+                    raise
+                raise UnavailableError("a broker does not know it yet", where=topic) from error
+
+        return await self.connection.persistently(attempt)
 
     async def _has_leader(self, topic: str) -> bool:
         # Any broker can tell. The client's other call for it wants the controller.

@@ -92,7 +92,7 @@ class Chain:
 
 async def chain_behind(broker: Broker, spot: Spot, topic: str, after: int) -> Chain:
     """A chain from which on every record that counts and has a sequence above `after` comes."""
-    low, end = await broker.low(topic), await broker.end(topic)
+    low, end = await broker.bounds(topic)
     if end == 0:
         return Chain(START, 0)
     if low == end:

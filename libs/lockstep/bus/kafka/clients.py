@@ -20,10 +20,11 @@ _LOOK_S: Final = 0.25
 
 class Clients:
     """Those of a process. A partition that nobody reads for `quiet_after_ms` is given back, and a
-    client that has none is closed."""
+    client that has none is closed; the first one is not where it `stays`."""
 
-    def __init__(self, connection: Connection, wait_ms: int) -> None:
+    def __init__(self, connection: Connection, wait_ms: int, *, stays: bool = False) -> None:
         self._connection = connection
+        self._stays = stays
         self._wait_ms = wait_ms
         self._clients: list[ReadingClient] = []
         self._users: dict[Window, WeakSet[object]] = {}
@@ -120,7 +121,8 @@ class Clients:
                 for window in list(client.windows.values()):
                     if not window.reading and window.used_s < since_s:
                         self.release(window)
-                if not client.windows and client.idle_since_s < since_s:
+                stays = self._stays and client is self._clients[0]
+                if not client.windows and client.idle_since_s < since_s and not stays:
                     self._clients.remove(client)
                     await client.close()
         self._sweeping = None

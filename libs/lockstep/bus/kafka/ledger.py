@@ -241,7 +241,7 @@ class _Room:
 
     async def _look(self, size_bytes: int) -> None:
         broker, spot, topic = self._world.broker, self._world.spot, self._topic
-        low, end = await broker.low(topic), await broker.end(topic)
+        low, end = await broker.bounds(topic)
         start = max(low, await broker.trimmed(topic))
         held_bytes = 0
         if end > low:

@@ -119,7 +119,7 @@ class KafkaOutputLog:
 
     async def _find_end(self) -> Link:
         broker, topic, known = self._broker, self._topic, self._known
-        low, end = await broker.low(topic), await broker.end(topic)
+        low, end = await broker.bounds(topic)
         if end == 0:
             self._known = START
             return START

@@ -16,6 +16,7 @@ from lockstep.events import LockstepError
 
 _BATCH: Final = 512
 _POLL_S: Final = 0.005
+_IDLE_S: Final = 0.2
 _QUEUED_KB: Final = 4_096
 _AT_ONCE_BYTES: Final = 1_048_576
 _PASSING: Final = frozenset(
@@ -44,6 +45,7 @@ class ReadingClient:
         self.idle_since_s = self._loop.time()
         self._asked: SimpleQueue[tuple[Window, bool]] = SimpleQueue()
         self._ends = False
+        self._held = 0  # partitions that the thread has taken up
         self._consumer = Consumer(_config(connection, wait_ms))
         self._thread = threading.Thread(target=self._run, name="kafka-read", daemon=True)
         self._thread.start()
@@ -107,11 +109,14 @@ class ReadingClient:
                 self._consumer.resume([one(window.key[0], 0, window.key[1])])
 
     def _do(self, paused: list[Window]) -> None:
+        is_idle = self._held == 0
         while True:
             try:
-                window, comes = self._asked.get_nowait()
+                window, comes = self._asked.get(is_idle, _IDLE_S)
             except Empty:
                 return
+            is_idle = False
+            self._held += 1 if comes else -1
             topic, partition = window.key
             try:
                 if comes:

@@ -1,4 +1,7 @@
-"""Looks at single records and short stretches of any log, with a client that waits for nothing."""
+"""Looks at single records and short stretches of any log, with a client that waits for nothing.
+
+Who becomes a leader looks first of all, so that client stays.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class Spot:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._clients = Clients(broker.connection, _WAIT_MS)
+        self._clients = Clients(broker.connection, _WAIT_MS, stays=True)
         self._wait_ms = broker.connection.limits.publish_timeout_ms
 
     async def at(self, topic: str, offset: int) -> Raw:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+from lockstep.bus.errors import LogGoneError
 from lockstep.bus.kafka.broker import Broker
 from lockstep.bus.kafka.clients import Clients
 from lockstep.bus.kafka.window import Raw, Window
@@ -62,7 +63,10 @@ class Tape:
         if window is not None and window.trouble is not None:
             self._window = None
             self._clients.release(window)
-            raise window.trouble
+            is_gone = isinstance(window.trouble, LogGoneError)
+            if not is_gone or await self._broker.is_gone(self.topic):
+                raise window.trouble
+            window = None  # a broker has yet to hear of it
         if window is None or not window.covers(offset):
             self.leave()
             key = (self.topic, self.partition)
