@@ -32,6 +32,8 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._instruments: dict[MetricName, MetricWrapperBase] = {}
+        # Looking a series up by its labels takes longer than counting.
+        self._series: dict[tuple[object, ...], MetricWrapperBase] = {}
         self._lookers: list[Callable[[], None]] = []
         self._levels: dict[str, Level] = {}
         self._silent: frozenset[str] = frozenset()
@@ -78,15 +80,18 @@ class Metrics:
         instrument = self._instruments.get(name)
         if instrument is not None and labels:
             instrument.remove(*(str(labels[label]) for label in METRICS[name].labels))
+            self._series.clear()
 
     def clear(self, name: MetricName) -> None:
         """Stops showing all series of a metric."""
         if (instrument := self._instruments.get(name)) is not None:
             instrument.clear()
+            self._series.clear()
 
     def forget_all(self, prefix: str, **labels: object) -> None:
         """Stops showing all series of metrics of that prefix that bear these labels."""
         texts = {label: str(value) for label, value in labels.items()}
+        self._series.clear()
         for name, instrument in self._instruments.items():
             if name.startswith(prefix) and texts.keys() <= set(METRICS[name].labels):
                 instrument.remove_by_labels(texts)
@@ -108,6 +113,15 @@ class Metrics:
         return generate_latest(self._registry)
 
     def _labelled(
+        self, name: MetricName, kind: MetricKind, labels: dict[str, object]
+    ) -> MetricWrapperBase:
+        place = (name, kind, *labels.items())
+        series = self._series.get(place)
+        if series is None:
+            series = self._series[place] = self._found(name, kind, labels)
+        return series
+
+    def _found(
         self, name: MetricName, kind: MetricKind, labels: dict[str, object]
     ) -> MetricWrapperBase:
         instrument = self._instruments.get(name)

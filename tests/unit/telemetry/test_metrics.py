@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import get_args
 
 import pytest
@@ -106,3 +107,21 @@ def test_looks_when_somebody_asks() -> None:
     metrics.look(look)
     assert b"lockstep_receiver_inflight_bytes 1.0" in metrics.render()
     assert b"lockstep_receiver_inflight_bytes 2.0" in metrics.render()
+
+
+def test_a_series_that_was_forgotten_begins_anew() -> None:
+    """However it was forgotten: what is counted afterwards is on the page again."""
+    name: MetricName = "lockstep_receiver_events_accepted_total"
+    metrics, labels = Metrics(), {"app": "a", "stream": "s"}
+    ways: list[Callable[[], None]] = [
+        lambda: metrics.forget(name, **labels),
+        lambda: metrics.forget_all("lockstep_receiver", app="a"),
+        lambda: metrics.clear(name),
+    ]
+    for forget in ways:
+        metrics.count(name, 2, **labels)
+        assert metrics.value(name, **labels) == 2
+        forget()
+        assert metrics.value(name, **labels) == 0
+    metrics.count(name, 3, **labels)
+    assert metrics.value(name, **labels) == 3
