@@ -35,6 +35,10 @@ class Unfit(Exception):
     """Values that this slice brought cannot be folded in columns exactly."""
 
 
+class Suspected(Unfit):
+    """An event of this slice may go over a limit: the reference decides (operators.limits)."""
+
+
 class Column:
     """Numbers or booleans. `nulls` marks nulls, or is None when there are none; the values under
     nulls mean nothing."""

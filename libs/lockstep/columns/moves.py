@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from lockstep.columns.column import Longs
+from lockstep.operators.limits import EACH_OF_CHUNK, allowed
 
 
 @dataclass(slots=True)
@@ -22,7 +25,7 @@ class Moves:
 
     Timers that are due fire there. `leaps` (playback): they all look at the clock moved to; else
     each looks at its own due time. `before` is the clock in front of the slice. `walls` (playback)
-    are the moves of the wall clock.
+    are the moves of the wall clock. `chunks`: moments and sizes of the chunks of the log.
     """
 
     moments: Longs
@@ -30,11 +33,23 @@ class Moves:
     leaps: bool
     before: int
     walls: Moves | None = None
+    chunks: tuple[Longs, Longs] | None = None
 
     @property
     def wall(self) -> Moves:
         """The moves of the wall clock."""
         return self if self.walls is None else self.walls
+
+    def most_rows(self, moments: Longs) -> Longs:
+        """How many rows what stands at moments may bring to a place (operators.limits)."""
+        of_timer, of_event = allowed(0), allowed(1)
+        most = np.where(moments & 1, of_event, of_timer)
+        if self.chunks is not None and len(self.chunks[0]):
+            at, sizes = self.chunks
+            found = np.minimum(np.searchsorted(at, moments), len(at) - 1)
+            known = at[found] == moments
+            most[known] = of_event + EACH_OF_CHUNK * (sizes[found[known]] - 1)
+        return most
 
     @property
     def last(self) -> int:

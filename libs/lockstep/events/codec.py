@@ -150,6 +150,12 @@ def encode_batch(
     return assembled(Kind.EVENTS, header, (body,))
 
 
+def encode_columns(events: EventColumns) -> bytes:
+    """An events record from its columns."""
+    header, body = _encode_part(events)
+    return assembled(Kind.EVENTS, header, (body,))
+
+
 def encode_bundle(bundle: Bundle) -> bytes:
     """A bundle as bytes, without making an object per event."""
     headers, bodies = [], []

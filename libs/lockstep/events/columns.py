@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final
@@ -70,6 +70,26 @@ class EventColumns:
 
     def __len__(self) -> int:
         return int(self.chunk_lengths.sum())
+
+    def of_chunk(self, number: int) -> npt.NDArray[np.bool_]:
+        """Which rows are of a chunk."""
+        mask = np.zeros(len(self), np.bool_)
+        start = int(self.chunk_lengths[:number].sum())
+        mask[start : start + int(self.chunk_lengths[number])] = True
+        return mask
+
+    def without_chunk(self, number: int) -> EventColumns:
+        """The same with that chunk empty."""
+        kept = pa.array(~self.of_chunk(number))
+        lengths = self.chunk_lengths.copy()
+        lengths[number] = 0
+        return replace(
+            self,
+            batch=self.batch.filter(kept),
+            chunk_lengths=lengths,
+            timestamps_ms=None if self.timestamps_ms is None else self.timestamps_ms.filter(kept),
+            event_ids=None if self.event_ids is None else self.event_ids.filter(kept),
+        )
 
     def conformed(self, schema: StreamSchema) -> pa.RecordBatch:
         """The batch in the schema's exact types and names; InvalidEventError where it cannot be."""

@@ -26,6 +26,8 @@ class EventFault:
     events: tuple[Event, ...]
     query: str | None
     reason: str
+    is_poison: bool = False
+    """It went over a limit, and all that it did was undone."""
 
 
 class WriteProblem(msgspec.Struct, array_like=True, frozen=True):
@@ -54,7 +56,8 @@ class SliceResult:
     became dead letters. next_due_ms: wall time at which a tick is due if no event comes, or None.
     position: the last position folded. columns: the same rows by stream, where the executor worked
     in columns; then `rows` are made when they are first looked at. writes: one outcome per
-    WriteRecord; that of a request applied before is its first one.
+    WriteRecord; that of a request applied before is its first one. `stopped` says why the app
+    cannot go on behind `position`, though there are more entries: a timer goes over a limit.
     """
 
     position: Position
@@ -63,6 +66,7 @@ class SliceResult:
     next_due_ms: int | None
     columns: tuple[OutputColumns, ...] = ()
     writes: tuple[WriteOutcome, ...] = ()
+    stopped: str | None = None
 
 
 def joined_results(results: Sequence[SliceResult]) -> SliceResult:
@@ -76,10 +80,18 @@ def joined_results(results: Sequence[SliceResult]) -> SliceResult:
 
         found = joined(in_columns(result.rows) for result in results)
         return SliceResult(
-            last.position, found, faults, last.next_due_ms, found.columns, writes=writes
+            last.position,
+            found,
+            faults,
+            last.next_due_ms,
+            found.columns,
+            writes=writes,
+            stopped=last.stopped,
         )
     rows = tuple(chain.from_iterable(result.rows for result in results))
-    return SliceResult(last.position, rows, faults, last.next_due_ms, writes=writes)
+    return SliceResult(
+        last.position, rows, faults, last.next_due_ms, writes=writes, stopped=last.stopped
+    )
 
 
 class StateLostError(UnavailableError):

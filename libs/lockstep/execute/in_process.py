@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from lockstep.events import LogEntry, Position
 from lockstep.events.codec import EncodedEntry
-from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit
+from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Suspected, Unfit
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.encoding import encoded
 from lockstep.execute.observe import Observation
@@ -30,6 +30,7 @@ class InProcessExecutor:
         self._start_ms = start_ms
         self._base: Bytes | None = None
         self._folded: list[EncodedEntry] = []
+        self._seen: list[Observation] = []
         self._executor = self._fresh()
 
     def _fresh(self) -> ColumnarExecutor | ReferenceExecutor:
@@ -56,8 +57,20 @@ class InProcessExecutor:
 
     def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """Folds entries."""
-        result = self._ask(lambda executor: executor.run_encoded(entries))
+        try:
+            result = self._ask(lambda executor: executor.run_encoded(entries))
+        except Suspected:
+            return self._settled(entries)
         self._folded += entries
+        return result
+
+    def _settled(self, entries: Sequence[EncodedEntry]) -> SliceResult:
+        """The slice folded by the reference, which undoes what goes over a limit; columns go on
+        from there."""
+        reference = self._taken_over()
+        result = reference.run_encoded(entries)
+        self._seen += reference.take_observations()
+        self.restore(reference.snapshot())
         return result
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
@@ -67,6 +80,7 @@ class InProcessExecutor:
         return self._ask(lambda executor: executor.snapshot())
 
     def restore(self, snapshot: Bytes) -> None:
+        """See the contract."""
         self._executor, self._base, self._folded = self._fresh(), None, []
         self._ask(lambda executor: executor.restore(snapshot))
         self._base = snapshot
@@ -78,7 +92,8 @@ class InProcessExecutor:
         self._executor.enable_playback(on, idle_ms, increment_ms)
 
     def take_observations(self) -> list[Observation]:
-        return self._executor.take_observations()
+        taken, self._seen = self._seen + self._executor.take_observations(), []
+        return taken
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -86,6 +101,8 @@ class InProcessExecutor:
     def _ask(self, question: Callable[[ColumnarExecutor | ReferenceExecutor], _Answer]) -> _Answer:
         try:
             return question(self._executor)
+        except Suspected:
+            raise
         except Unfit:
             self._executor = self._taken_over()
             return question(self._executor)

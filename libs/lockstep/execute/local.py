@@ -34,8 +34,8 @@ def open_local(
     columnar: bool = True,
     shard: tuple[int, int] = (0, 1),
 ) -> LocalExecutor:
-    """The quickest executor that folds this app exactly; `shard`: (which, of how many) of an app
-    that splits."""
+    """The quickest executor that folds this app exactly, for an owner that undoes what goes over a
+    limit: it raises Suspected or Poisoned. `shard`: (which, of how many) of an app that splits."""
     if columnar:
         # Whoever asks for the reference alone does not wait for Numba and all kernels.
         from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Shard
@@ -48,4 +48,6 @@ def open_local(
                 observe=observe,
                 shard=Shard(*shard) if shard[1] > 1 else None,
             )
-    return ReferenceExecutor(plan, start_ms=start_ms, dedup_ids_max=dedup_ids_max, observe=observe)
+    return ReferenceExecutor(
+        plan, start_ms=start_ms, dedup_ids_max=dedup_ids_max, observe=observe, undoes=False
+    )

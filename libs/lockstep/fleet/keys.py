@@ -27,6 +27,7 @@ from lockstep.expressions.columns import Compiler
 from lockstep.expressions.compiler import compile_condition, compile_expression
 from lockstep.operators.contract import StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS
+from lockstep.operators.limits import LimitError
 from lockstep.plan import AppPlan, java
 from lockstep.plan.fleet import KEY_GROUPS
 from lockstep.siddhiql import ast
@@ -110,7 +111,7 @@ class KeyGroups:
             return self._one_by_one(events)
         try:
             return self._in_columns(events, *self._columns)
-        except (Unfit, InvalidEventError, pa.ArrowException):
+        except (Unfit, InvalidEventError, LimitError, pa.ArrowException):
             return self._one_by_one(events)
 
     def _in_columns(
@@ -154,7 +155,7 @@ class KeyGroups:
             if where is not None and not where(event):
                 return None
             value = key(event)
-        except PROCESSING_ERRORS:
+        except (*PROCESSING_ERRORS, LimitError):
             return ""
         if value is None:
             return None

@@ -11,8 +11,11 @@ import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
+from typing import Any
 
+from lockstep.functions.linear_regex import Pattern
 from lockstep.operators.errors import EventError
+from lockstep.operators.limits import check_size
 
 _LINE_ENDS = r"\n\r\x85\u2028\u2029"
 _ESCAPES = {
@@ -275,27 +278,27 @@ def _alternatives(plain: str, nested: list[str]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def compile_pattern(pattern: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str) -> Pattern:
     """A Java pattern, compiled; raises RegexError for what is none or cannot be translated."""
     translated = _Translation(pattern).result()
     try:
         # In Java \\w, \\d, \\s, \\b and case mean ASCII unless a flag asks for more.
-        return re.compile(translated, re.ASCII)
+        return Pattern(translated, re.ASCII)
     except (re.error, OverflowError) as error:
         raise RegexError(f"{pattern!r} cannot be used as a regular expression: {error}") from error
 
 
 @lru_cache(maxsize=1024)
-def _replacer(pattern: re.Pattern[str], replacement: str) -> Callable[[re.Match[str]], str]:
+def _replacer(pattern: Pattern, replacement: str) -> Callable[[Any], str]:
     parts = _replacement_parts(pattern, replacement)
 
-    def replace(match: re.Match[str]) -> str:
+    def replace(match: Any) -> str:
         return "".join(part if isinstance(part, str) else match[part[0]] or "" for part in parts)
 
     return replace
 
 
-def _replacement_parts(pattern: re.Pattern[str], replacement: str) -> list[str | tuple[int | str]]:
+def _replacement_parts(pattern: Pattern, replacement: str) -> list[str | tuple[int | str]]:
     """Texts and group references (`$1`, `${name}`); a backslash takes what follows as it is."""
     parts: list[str | tuple[int | str]] = []
     at = 0
@@ -316,7 +319,7 @@ def _replacement_parts(pattern: re.Pattern[str], replacement: str) -> list[str |
     return parts
 
 
-def _reference(pattern: re.Pattern[str], replacement: str, at: int) -> tuple[int | str, int]:
+def _reference(pattern: Pattern, replacement: str, at: int) -> tuple[int | str, int]:
     if replacement[at] == "{":
         end = replacement.find("}", at)
         name = replacement[at + 1 : end]
@@ -342,9 +345,19 @@ def _reference(pattern: re.Pattern[str], replacement: str, at: int) -> tuple[int
 def replace(pattern: str, text: str, replacement: str, *, count: int = 0) -> str:
     """replaceAll (count 0) or replaceFirst (count 1)."""
     compiled = compile_pattern(pattern)
-    if compiled.search(text) is None:
-        return text
-    return compiled.sub(_replacer(compiled, replacement), text, count=count)
+    pieces: list[str] = []
+    start = size = 0
+    replaced: Callable[[Any], str] | None = None
+    for match in compiled.finditer(text):
+        if replaced is None:
+            replaced = _replacer(compiled, replacement)
+        pieces += (text[start : match.start()], replaced(match))
+        start = match.end()
+        size += len(pieces[-1])
+        check_size(size, "replacing by a regular expression")
+        if count and len(pieces) == 2 * count:
+            break
+    return "".join(pieces) + text[start:]
 
 
 def split(pattern: str, text: str) -> list[str]:

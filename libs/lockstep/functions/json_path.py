@@ -393,7 +393,7 @@ _COMPARERS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": _ordered(lambda left, right: left <= right),
     ">": _ordered(lambda left, right: left > right),
     ">=": _ordered(lambda left, right: left >= right),
-    "=~": lambda left, right: isinstance(left, str) and right.fullmatch(left) is not None,
+    "=~": lambda left, right: isinstance(left, str) and right.fits(left),
     "in": lambda left, right: any(_equal(left, item) for item in right),
     "nin": lambda left, right: not any(_equal(left, item) for item in right),
     "contains": _contains,

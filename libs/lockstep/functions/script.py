@@ -4,19 +4,22 @@ The body is the body of a Python function of one parameter, `data`, the list of 
 and returns with `return` (grammar 6.5). It is compiled once. It is **trusted**: it runs in the
 process with all its rights, as the code of the app's author; whoever may deploy apps may run code.
 What it raises is an error of the event (its chunk is dropped), and so is a result of another type
-than promised. Replicas must agree, so a body may use its arguments alone: no clock, no randomness.
+than promised. Its steps are counted (counted_script.py). Replicas must agree, so a body may use its
+arguments alone: no clock, no randomness.
 """
 
 from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 from lockstep.events import AttributeType
 from lockstep.functions.convert import converter
+from lockstep.functions.counted_script import Steps, counted
 from lockstep.operators.errors import EventError
+from lockstep.operators.limits import LimitError, check_size
 from lockstep.plan import java
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.errors import SiddhiQLError
@@ -26,16 +29,22 @@ LANGUAGES = ("python",)
 
 def compile_script(definition: ast.FunctionDefinition) -> Callable[..., Any]:
     """The function, with its arguments by position. Raises SiddhiQLError for what is no Python."""
-    body = _compiled(definition)
+    body, steps = _compiled(definition)
 
     def script(*values: Any) -> Any:
+        steps.begin()
         try:
             result = body(list(values))
+        except (LimitError, MemoryError):
+            raise
         except Exception as error:  # whatever the author's code does is the event's error
             raise EventError(
                 f"{type(error).__name__}: {error}",
                 where=f"function {definition.name}",
             ) from error
+        steps.check()
+        if isinstance(result, Sized):
+            check_size(len(result), f"function {definition.name}")
         return _checked(definition, result)
 
     return script
@@ -46,7 +55,9 @@ def check_script(definition: ast.FunctionDefinition) -> None:
     _compiled(definition)
 
 
-def _compiled(definition: ast.FunctionDefinition) -> Callable[[list[Any]], Any]:
+def _compiled(
+    definition: ast.FunctionDefinition,
+) -> tuple[Callable[[list[Any]], Any], Steps]:
     if definition.language.lower() not in LANGUAGES:
         raise SiddhiQLError(
             f"function {definition.name} is written in {definition.language!r}",
@@ -55,9 +66,9 @@ def _compiled(definition: ast.FunctionDefinition) -> Callable[[list[Any]], Any]:
             hint="Lockstep runs functions written in [python]",
         )
     body = textwrap.indent(inspect.cleandoc(definition.body) or "pass", "    ")
-    namespace: dict[str, Any] = {}
+    source = f"def script(data):\n{body}\n"
     try:
-        code = compile(f"def script(data):\n{body}\n", f"<function {definition.name}>", "exec")
+        code, namespace, steps = counted(source, f"<function {definition.name}>")
     except (SyntaxError, ValueError) as error:
         raise SiddhiQLError(
             f"the body of function {definition.name} is no Python: {error}",
@@ -66,7 +77,7 @@ def _compiled(definition: ast.FunctionDefinition) -> Callable[[list[Any]], Any]:
         ) from error
     exec(code, namespace)  # trusted: see the module's text
     function: Callable[[list[Any]], Any] = namespace["script"]
-    return function
+    return function, steps
 
 
 def _checked(definition: ast.FunctionDefinition, result: Any) -> Any:

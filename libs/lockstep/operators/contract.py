@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
+from lockstep.operators.limits import Meter
 from lockstep.siddhiql.scope import Scope
 
 CURRENT: Final = 0
@@ -150,6 +151,10 @@ class Context(Protocol):
 
     def compile_condition(self, expression: Any, scope: Scope) -> Callable[[Any], bool]:
         """The same as a condition: True only when the expression is exactly true."""
+
+    @property
+    def meter(self) -> Meter:
+        """What counts the rows of an event."""
 
     def table(self, name: str) -> Any:
         """The runtime table of that name (tables.meaning.Table)."""

@@ -121,6 +121,18 @@ class ProcessorSettings(Section):
     write_timeout_ms: Milliseconds
 
 
+class LimitsSettings(Section):
+    """What one event may bring before it is set aside, and how many such events end an app."""
+
+    event_rows: Count
+    feedback_depth: Count
+    function_steps: Count
+    value_size: Annotated[int, Field(ge=65_536)]
+    group_rows: Count
+    stop_after: Count
+    stop_within_positions: Count
+
+
 class SparkSettings(Section):
     """The Spark session of a processor."""
 
@@ -131,6 +143,7 @@ class SparkSettings(Section):
     cluster_max_cores: Count
     parallelism: Count
     workers: Count
+    worker_memory: MemorySize
     state_directory: Path
 
 
@@ -208,6 +221,7 @@ class Settings(Section):
     store: StoreSettings
     receiver: ReceiverSettings
     processor: ProcessorSettings
+    limits: LimitsSettings
     spark: SparkSettings
     publisher: PublisherSettings
     presenter: PresenterSettings

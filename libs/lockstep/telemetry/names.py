@@ -38,6 +38,7 @@ MetricName = Literal[
     "lockstep_processor_busy_permille",
     "lockstep_processor_events_total",
     "lockstep_processor_repeated_events_total",
+    "lockstep_processor_poison_events_total",
     "lockstep_processor_outputs_total",
     "lockstep_processor_held_back_outputs",
     "lockstep_processor_state_rows",
@@ -157,6 +158,9 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_processor_events_total": _counter("Events folded.", *_PLACE),
     "lockstep_processor_repeated_events_total": _counter(
         "Events left out because their send was in the log before.", *_PLACE
+    ),
+    "lockstep_processor_poison_events_total": _counter(
+        "Events set aside because they went over a limit.", *_PLACE
     ),
     "lockstep_processor_outputs_total": _counter("Outputs appended as leader.", *_PLACE),
     "lockstep_processor_held_back_outputs": _gauge("Outputs a standby keeps.", *_PLACE),

@@ -11,8 +11,9 @@ from lockstep.control import Beating, Catalogue, GroupStatus, HeartbeatWatch, pl
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.frame import Context, HostCpu, Service, SharedThreads
+from lockstep.operators.limits import Limits, put_in_force
 from lockstep.plan import AppPlan
-from lockstep.settings import Settings
+from lockstep.settings import LimitsSettings, Settings
 from lockstep_services.processor.contact import Contact
 from lockstep_services.processor.lead.leasing import LEASE_NUDGE
 from lockstep_services.processor.presence import Presence
@@ -22,6 +23,7 @@ from lockstep_services.processor.revise.pacing import RevisionPace
 from lockstep_services.processor.runner import GroupRunner
 from lockstep_services.processor.showing import show
 from lockstep_services.processor.state.engine import Engines, MakeExecutor
+from lockstep_services.processor.state.poison import PoisonLimit
 from lockstep_services.processor.state.spark import SparkExecutors
 
 HEAP_EVERY_MS: Final = 10_000
@@ -58,7 +60,10 @@ class Processor:
             on_lost=self._let_go, on_back=self._assign,
         )  # fmt: skip
         self._assigning = asyncio.Lock()
-        engines = Engines(context.plans, make_executor, settings.processor.dedup_max_ids)
+        engines = Engines(
+            context.plans, make_executor, settings.processor.dedup_max_ids,
+            PoisonLimit(settings.limits.stop_after, settings.limits.stop_within_positions),
+        )  # fmt: skip
         self._leases = context.leases
         self._hearing = LogHearing(
             bus.healthy, context.clock, ask_after_ms=settings.leader.lease_ttl_ms
@@ -187,12 +192,24 @@ class Processor:
 def wire(context: Context) -> Service:
     """The processor."""
     settings = context.settings
+    put_in_force(limits_of(settings.limits))
     threads = SharedThreads(settings.processor.max_threads)
     if settings.processor.executor == "reference":
         make = partial(make_reference, settings)
         return Processor(context, make, threads.offload, cpu_percent=HostCpu().percent)
     spark = SparkExecutors(settings, context.metrics, context.log)
     return Processor(context, spark.make, threads.offload, spark, HostCpu().percent)
+
+
+def limits_of(settings: LimitsSettings) -> Limits:
+    """What an event may bring."""
+    return Limits(
+        settings.event_rows,
+        settings.feedback_depth,
+        settings.function_steps,
+        settings.value_size,
+        settings.group_rows,
+    )
 
 
 def make_reference(settings: Settings, plan: AppPlan) -> Executor:

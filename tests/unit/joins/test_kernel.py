@@ -69,7 +69,7 @@ def test_rows_leave_in_the_order_in_which_they_came() -> None:
     assert windows.of_key(0, 1) == [3]
 
 
-def joined(kinds: tuple[int, int], lengths: tuple[int, int], **given: Any) -> tuple[Any, ...]:
+def joined(kinds: tuple[int, int], lengths: tuple[int, int], **given: Any) -> Any:
     """Events 0 … 4 of sides 0, 1, 0, 1, 1, keys 0 but the last (1), at 100, 200, …; both sides
     trigger unless `given` says otherwise."""
     windows = Windows()
@@ -82,11 +82,13 @@ def joined(kinds: tuple[int, int], lengths: tuple[int, int], **given: Any) -> tu
         longs(100, 200, 300, 400, 500),
         longs(100, 200, 300, 400, 500),
         given.get("moved", longs(0, 0, 0, 0, 0)),
+        longs(1, 3, 5, 7, 9),
+        longs(*[given.get("most", 9)] * 5),
     )
     triggers = np.array(given.get("triggers", (True, True)))
     sides = Sides(longs(*kinds), longs(*lengths), triggers, windows.times)
-    made = join_windows(events, given.get("clock", longs()), sides, windows.chains, 10)
-    return tuple(each.tolist() for each in made)
+    *made, over = join_windows(events, given.get("clock", longs()), sides, windows.chains, 10)
+    return None if over else tuple(each.tolist() for each in made)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +145,10 @@ def test_timers_of_the_sides() -> None:
 def test_lines_grow_and_keep_what_they_have() -> None:
     """Pairs of a long chain."""
     lines = np.zeros((1, 2), np.int64)
-    pairs, count = meet(7, 0, longs(1, 2, -1), lines, 0)
+    pairs, count, may = meet(7, 0, longs(1, 2, -1), lines, 0, 9)
     assert (pairs[:count].tolist(), len(pairs)) == ([[7, 0], [7, 1], [7, 2]], 4)
-    assert meet(7, -1, longs(), pairs, count)[1] == 3
+    assert meet(7, -1, longs(), pairs, count, 9)[1:] == (3, 9)
+    assert may == 6
+    assert meet(7, 0, longs(1, 2, -1), pairs, 0, 1)[1:] == (2, -1)
     assert len(grown_lines(pairs, 4)) == 8
     assert grown_lines(pairs, 3) is not None

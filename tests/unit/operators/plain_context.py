@@ -8,6 +8,7 @@ from typing import Any
 from lockstep.events import Attribute, AttributeType, StreamSchema
 from lockstep.expressions.compiler import compile_condition, compile_expression
 from lockstep.operators.contract import Context, Stateful, TimerTarget
+from lockstep.operators.limits import Meter
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope, Shape, Source
 
@@ -24,6 +25,7 @@ class PlainContext:
         self.tables: dict[str, Any] = {}
         self.timers: list[tuple[TimerTarget, int]] = []
         self.is_siddhi_5_1 = False
+        self.meter = Meter()
 
     def now_ms(self) -> int:
         """The clock."""

@@ -8,6 +8,7 @@ from functools import cmp_to_key
 from lockstep.aggregators.contract import Copies
 from lockstep.functions.java_text import compare
 from lockstep.operators.errors import EventError
+from lockstep.operators.limits import check_group
 from lockstep.siddhiql.catalogue import Argument, Overload, Parameter, SignatureError
 from lockstep.siddhiql.catalogue.signatures import BOOL, STRING, aggregator, gives
 
@@ -32,6 +33,7 @@ class GroupConcat(Copies):
         self._separator = "null" if separator is None else separator
         if key is not None:
             self.take(key)
+            check_group(len(self.inside), "groupConcat")
 
     def remove(self, key: str | None, separator: str | None = ",", *_constants: object) -> None:
         self._separator = "null" if separator is None else separator

@@ -10,6 +10,7 @@ from typing import Any
 from lockstep.functions import json_documents
 from lockstep.operators.contract import PlainState
 from lockstep.operators.errors import EventError
+from lockstep.operators.limits import check_group
 from lockstep.siddhiql.catalogue import Parameter
 from lockstep.siddhiql.catalogue.aggregators import AggregatorExtension
 from lockstep.siddhiql.catalogue.signatures import BOOL, OBJECT, STRING, aggregator, gives
@@ -33,6 +34,7 @@ class JsonGroup:
         key = json_documents.text(element)
         self._elements.setdefault(key, element)
         self._counts[key] = self._counts.get(key, 0) + 1
+        check_group(len(self._counts), "json:group")
 
     def remove(self, json: Any, *options: Any) -> None:
         self._take_options(options)

@@ -10,6 +10,7 @@ from typing import Any
 from lockstep.aggregators.contract import Contents
 from lockstep.functions.java_equality import contains, position
 from lockstep.functions.list.meaning import items_of
+from lockstep.operators.limits import check_group
 from lockstep.siddhiql.catalogue import Parameter
 from lockstep.siddhiql.catalogue.signatures import BOOL, OBJECT, aggregator, gives
 
@@ -35,6 +36,7 @@ class ListCollect(_Items):
 
     def add(self, value: Any, distinct: Any = False) -> None:
         self.take(value, distinct)
+        check_group(len(self.inside), "list:collect")
 
     def remove(self, value: Any, distinct: Any = False) -> None:
         at = position(self.inside, value)
@@ -50,6 +52,7 @@ class ListMerge(_Items):
     def add(self, values: Any, distinct: Any = False) -> None:
         for value in items_of(values, "list:merge"):
             self.take(value, distinct)
+        check_group(len(self.inside), "list:merge")
 
     def remove(self, values: Any, distinct: Any = False) -> None:
         gone = items_of(values, "list:merge")

@@ -7,6 +7,7 @@ from typing import Any
 
 from lockstep.aggregators.contract import Copies
 from lockstep.operators.errors import EventError
+from lockstep.operators.limits import check_group
 from lockstep.siddhiql.catalogue import Parameter
 from lockstep.siddhiql.catalogue.signatures import OBJECT, aggregator, gives
 
@@ -19,6 +20,7 @@ class UnionSet(Copies):
     def add(self, members: Iterable[Any] | None) -> None:
         for member in _members(members):
             self.take(member)
+        check_group(len(self.inside), "unionSet")
 
     def remove(self, members: Iterable[Any] | None) -> None:
         for member in _members(members):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
+from lockstep.columns.column import Suspected
 from lockstep.columns.moves import Clock
 from lockstep.columns.pool import StringPool
 from lockstep.columns.shards import Shard
@@ -37,6 +38,7 @@ from lockstep.execute.reference.executor import DEDUP_IDS_MAX, ReferenceExecutor
 from lockstep.execute.reference.writes import AppliedWrites
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
+from lockstep.operators.limits import LimitError
 from lockstep.plan import AppPlan
 
 
@@ -141,6 +143,7 @@ class ColumnarExecutor:
         return result
 
     def _run(self, entries: Sequence[EncodedEntry]) -> SliceResult:
+        """Unfit, and Suspected where an event may go over a limit."""
         if not entries:
             return SliceResult(self._position, (), (), self._due_ms())
         for entry in entries:
@@ -150,7 +153,10 @@ class ColumnarExecutor:
         if not self._started:
             self._start(entries[0])
         found = read_slice(entries, self._clock, self.plan.checked.streams, self._seen)
-        self.exported = self._folding.run(found)
+        try:
+            self.exported = self._folding.run(found)
+        except LimitError as error:
+            raise Suspected(str(error)) from error
         columns = [each.columns for each in self.exported]
         self._folding.settle(self._pool)
         return SliceResult(
@@ -182,6 +188,7 @@ class ColumnarExecutor:
             start_ms=self._start_ms,
             dedup_ids_max=self._dedup_ids_max,
             observe=self._observer is not None,
+            undoes=False,
         )
         pieces = state.Pieces()
         self.write_snapshot(pieces, engine)

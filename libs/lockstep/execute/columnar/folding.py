@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from lockstep.clock import stopwatch_ns
 from lockstep.columns.chunks import Chunks, merge, spread
+from lockstep.columns.column import Suspected
 from lockstep.columns.order import Order, merged
 from lockstep.columns.output import Output
 from lockstep.columns.pool import StringPool
@@ -23,6 +24,7 @@ from lockstep.execute.columnar.hosted.queries import HostedQueries
 from lockstep.execute.columnar.observing import Observer
 from lockstep.execute.columnar.slices import Slice
 from lockstep.execute.work import Work
+from lockstep.operators.limits import limits
 from lockstep.plan import AppPlan
 
 
@@ -68,7 +70,7 @@ class Folding:
 
     def run(self, found: Slice) -> list[Exported]:
         """The rows of exported streams and stored tables."""
-        streams = _Streams(found.streams, self._shares or frozenset())
+        streams = _Streams(found, self._shares or frozenset())
         outputs: dict[str, Output] = {}
         for part in self.parts:
             began_ns = stopwatch_ns()
@@ -142,8 +144,11 @@ class Folding:
 class _Streams:
     """What a slice has brought so far, by stream (or table)."""
 
-    def __init__(self, found: Mapping[str, Chunks], without: frozenset[str]) -> None:
-        self._parts = {name: [own] for name, own in found.items() if name not in without}
+    def __init__(self, found: Slice, without: frozenset[str]) -> None:
+        self._found = found
+        self._parts = {name: [own] for name, own in found.streams.items() if name not in without}
+        for name in self._parts:
+            self._weigh(name)
         self._whole: dict[str, Chunks] = {}
         self.operations: dict[str, Any] = {}
 
@@ -152,8 +157,21 @@ class _Streams:
         if output.chunks.count:
             self._parts.setdefault(name, []).append(output.chunks)
             self._whole.pop(name, None)
+            self._weigh(name)
         if output.operations is not None:
             self.operations[name] = output.operations
+
+    def _weigh(self, name: str) -> None:
+        """Suspected, if one moment may have brought more rows to a stream than it may."""
+        parts = self._parts[name]
+        if sum(map(len, parts)) <= limits().event_rows:
+            return
+        every = np.concatenate([each.order.moments for each in parts])
+        moments, number = np.unique(every, return_inverse=True)
+        lengths = np.concatenate([np.diff(each.starts) for each in parts])
+        rows = np.bincount(number, weights=lengths)
+        if (rows > self._found.moves.most_rows(moments)).any():
+            raise Suspected(f"many rows of one event in {name}")
 
     def whole(self, names: Sequence[str]) -> dict[str, Chunks]:
         """Those of the names that something came on, in the order in which it arrives."""

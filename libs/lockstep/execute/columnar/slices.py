@@ -110,6 +110,7 @@ def read_slice(
         clock.is_playback,
         before,
         walls if clock.is_playback else None,
+        _sizes([part for parts in reading.parts.values() for part in parts]),
     )
     positions = np.array([entry.position for entry in entries], np.int64)
     streams = {name: _chunks(parts) for name, parts in reading.parts.items()}
@@ -283,6 +284,18 @@ def _chunks(parts: Sequence[_Part]) -> Chunks:
         Order(_joined([part.moments for part in parts])),
         _joined([part.now for part in parts]),
     )
+
+
+def _sizes(parts: Sequence[_Part]) -> tuple[Longs, Longs] | None:
+    """Moments and sizes of the log's chunks, by moment."""
+    if not parts:
+        return None
+    moments = _joined([part.moments for part in parts])
+    sizes = _joined([part.lengths for part in parts])
+    if len(parts) == 1:
+        return moments, sizes
+    order = np.argsort(moments)
+    return moments[order], sizes[order]
 
 
 def _joined(arrays: Sequence[Longs]) -> Longs:

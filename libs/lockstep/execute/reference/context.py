@@ -14,6 +14,7 @@ from lockstep.expressions.compiler import compile_condition, compile_expression
 from lockstep.functions.script import compile_script
 from lockstep.operators.contract import Stateful, TimerTarget
 from lockstep.operators.errors import EventError
+from lockstep.operators.limits import Meter
 from lockstep.siddhiql.scope import Scope
 
 COMPILED_MAX = 20_000
@@ -54,6 +55,10 @@ class EngineContext:
         if name.startswith("#") and self.inner is not None:
             return self.inner[name]
         return self.engine.junction(name)
+
+    @property
+    def meter(self) -> Meter:
+        return self.engine.meter
 
     def table(self, name: str) -> Any:
         return self.engine.tables[name]

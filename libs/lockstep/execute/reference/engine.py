@@ -16,6 +16,7 @@ from lockstep.execute.reference.junction import Junction
 from lockstep.execute.reference.scheduler import Scheduler
 from lockstep.operators.contract import Emit, PlainState, Stateful, StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS, FaultListener, describe
+from lockstep.operators.limits import LimitError, Meter, limits
 from lockstep.plan import AppPlan
 from lockstep.plan.paths import owner_of
 from lockstep.plan.ranks import LAST, ranks_of
@@ -52,6 +53,7 @@ class Engine:
         self.now = 0
         self.wall = 0
         self.is_playback = plan.checked.is_playback
+        self.meter = Meter()
         self.compiled: dict[Any, Any] = {}
         self.operators: dict[str, Stateful] = {}
         self.sequence = 0
@@ -80,7 +82,7 @@ class Engine:
 
     def new_junction(self, name: str) -> Junction:
         """A stream of the app, before anybody reads it."""
-        return Junction(name, self.failed)
+        return Junction(name, self.failed, self.meter)
 
     def subscribe(self, source: str, receive: Emit, owner: str) -> None:
         """Makes an owner's function a receiver of a stream, behind the present ones (ranks.py)."""
@@ -162,14 +164,19 @@ class Engine:
         """
         if clock_ms > self.now:
             self.now = clock_ms
-        while True:
+        for _ in range(limits().event_rows + 1):
             head = self.app_timers.head()
             if head is None or head[0] > self.now:
                 return
             self._fire(self.app_timers)
+        raise LimitError(
+            f"the clock leaps so far that more than {limits().event_rows} timers fire "
+            "(limits.event_rows)"
+        )
 
     def _fire(self, scheduler: Scheduler) -> None:
         due_ms, target = scheduler.pop()
+        self.meter.next(0)
         try:
             target.on_timer(due_ms)
         except PROCESSING_ERRORS as error:

@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from lockstep.events import InputRecord, LogEntry, Position, TickRecord, WriteRecord
 from lockstep.events.bundles import Bundle
@@ -20,12 +20,19 @@ from lockstep.execute.reference.inputs import Inputs
 from lockstep.execute.reference.observer import Observer
 from lockstep.execute.reference.outputs import Outputs
 from lockstep.execute.reference.writes import AppliedWrites
+from lockstep.execute.undoing import Poisoned, fold_undoing
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
+from lockstep.operators.limits import LimitError, deepen_recursion
 from lockstep.plan import AppPlan
 from lockstep.siddhiql import check_on_demand
 
 DEDUP_IDS_MAX = 100_000
+KEPT_MIN: Final = 50_000
+BYTES_PER_ENTRY: Final = 500
+"""What folding an entry again costs, beside what restoring a snapshot does."""
+
+Entry = LogEntry | EncodedEntry
 
 
 class ReferenceExecutor:
@@ -35,6 +42,8 @@ class ReferenceExecutor:
     `dedup_ids_max`: how many of the latest event ids are remembered to drop repeated events.
     `observe`: keep every chunk of every stream and query for `take_observations`; `observe_inner`:
     of the queries in partitions, too.
+    `undoes`: what goes over a limit is undone here, from a snapshot and what was folded since; else
+    `run_encoded` raises Poisoned, and the owner keeps what that takes.
     """
 
     def __init__(
@@ -45,8 +54,11 @@ class ReferenceExecutor:
         dedup_ids_max: int = DEDUP_IDS_MAX,
         observe: bool = False,
         observe_inner: bool = False,
+        undoes: bool = True,
     ) -> None:
+        deepen_recursion()
         self.plan = plan
+        self._past = _Past(self) if undoes else None
         self._start_ms = start_ms
         self._dedup_ids_max = dedup_ids_max
         self._observe, self._observe_inner = observe, observe_inner
@@ -71,19 +83,32 @@ class ReferenceExecutor:
         return self._position
 
     def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
-        return self._run((entry.position, entry.record) for entry in entries)
+        return self._take(entries)
 
     def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
-        """Decodes and folds entries."""
-        return self._run([(entry.position, entry.record()) for entry in entries])
+        """Decodes and folds entries. Poisoned, unless it undoes that itself."""
+        return self._take(entries)
 
-    def _run(self, entries: Iterable[tuple[Position, InputRecord | Bundle]]) -> SliceResult:
-        for position, record in entries:
-            if position <= self._position:
-                raise ValueError(f"position {position} is not behind {self._position}")
-            self._position = position
-            self._outputs.begin(position)
-            self._fold(record)
+    def _take(self, entries: Sequence[Entry]) -> SliceResult:
+        if self._past is None:
+            return self.run_once(entries)
+        result = fold_undoing(self._past, entries)
+        self._past.shorten()
+        return result
+
+    def run_once(self, entries: Sequence[Entry]) -> SliceResult:
+        """Folds entries, and undoes nothing. Poisoned: then this executor is spoilt."""
+        for entry in entries:
+            if entry.position <= self._position:
+                raise ValueError(f"position {entry.position} is not behind {self._position}")
+            self._position = entry.position
+            self._outputs.begin(entry.position)
+            self._inputs.chunk = None
+            record = entry.record() if isinstance(entry, EncodedEntry) else entry.record
+            try:
+                self._fold(record)
+            except LimitError as error:
+                raise Poisoned(entry.position, self._inputs.chunk, str(error)) from error
         rows, faults = self._outputs.take()
         columns = rows.columns if isinstance(rows, RowsOfColumns) else ()
         writes, self._outcomes = tuple(self._outcomes), []
@@ -108,6 +133,7 @@ class ReferenceExecutor:
         self._inputs.fold(record)
 
     def _write(self, record: WriteRecord) -> None:
+        self.engine.meter.next(1)
         self._outcomes.append(self._writes.take(record, self._position, self.engine))
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
@@ -129,6 +155,15 @@ class ReferenceExecutor:
         state.seal_into(sink, self._position, body)
 
     def restore(self, snapshot: state.Bytes) -> None:
+        self.load(snapshot)
+        if self._past is not None:
+            self._past.begin(snapshot)
+
+    def load(self, snapshot: state.Bytes | None) -> None:
+        """Takes over a snapshot (None: begins anew), of which the past knows already."""
+        if snapshot is None:
+            self._renew()
+            return
         position, body = state.unseal(snapshot)
         if not isinstance(body, dict) or not {"started", "seen", "engine"} <= body.keys():
             raise SnapshotError("the snapshot holds no executor's state")
@@ -143,6 +178,8 @@ class ReferenceExecutor:
     def enable_playback(self, on: bool, idle_ms: int | None, increment_ms: int | None) -> None:
         """Switches playback while the app runs, for tests: in a cluster the app's text decides."""
         self.engine.playback.switch(on, idle_ms, increment_ms)
+        if self._past is not None:
+            self._past.mark()  # no entry of a log tells of the switch
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -155,4 +192,48 @@ class ReferenceExecutor:
 
     def take_observations(self) -> list[Observation]:
         """What was observed since the last call, in order; empty unless `observe` was asked for."""
+        taken = self.observed()
+        if self._past is not None:
+            taken, self._past.observed = self._past.observed + taken, []
+        return taken
+
+    def observed(self) -> list[Observation]:
+        """The same, of what was folded since."""
         return [] if self._observer is None else self._observer.take()
+
+
+class _Past:
+    """A snapshot (None: the beginning) and what was folded since, to go back to (FoldsBack)."""
+
+    def __init__(self, executor: ReferenceExecutor) -> None:
+        self._executor = executor
+        self._snapshot: state.Bytes | None = None
+        self._entries: list[Entry] = []
+        self.observed: list[Observation] = []
+
+    def fold(self, entries: Sequence[Entry]) -> SliceResult:
+        """Folds entries and keeps them. Poisoned."""
+        result = self._executor.run_once(entries)
+        self._entries += entries
+        self.observed += self._executor.observed()
+        return result
+
+    def go_back(self) -> None:
+        """See FoldsBack."""
+        self._executor.load(self._snapshot)
+        self._executor.run_once(self._entries)
+        self._executor.observed()
+
+    def mark(self) -> None:
+        """See FoldsBack."""
+        self.begin(self._executor.snapshot())
+
+    def begin(self, snapshot: state.Bytes) -> None:
+        """From here on the state is that of a snapshot."""
+        self._snapshot, self._entries = snapshot, []
+
+    def shorten(self) -> None:
+        """Where a new snapshot is cheaper to go back to it takes one: O(1) for each entry."""
+        held = 0 if self._snapshot is None else len(self._snapshot)
+        if len(self._entries) > max(KEPT_MIN, 2 * held // BYTES_PER_ENTRY):
+            self.mark()

@@ -14,16 +14,19 @@ from lockstep.operators.contract import StreamEvent
 
 class Inputs:
     """What an engine is fed with. `outputs` is told at which moment the run stands; events with an
-    id in `seen` are dropped."""
+    id in `seen` are dropped. `chunk`: the number of the one under way, which would have to be left
+    out; None while the clock moves that does so without it."""
 
     def __init__(self, engine: Engine, outputs: Outputs, seen: SeenIds) -> None:
         self._engine = engine
         self._outputs = outputs
         self._seen = seen
+        self.chunk: int | None = None
 
     def fold(self, record: EventsRecord) -> None:
         """The chunks of a record; the wall clock has moved already."""
         for number, chunk in enumerate(record.chunks):
+            self.chunk = number
             self._outputs.moment = 2 * number
             events = self._new(record.stream, chunk)
             if events and record.has_timestamps:
@@ -39,8 +42,11 @@ class Inputs:
         for number, delivery in enumerate(bundle.deliveries()):
             self._outputs.moment = 2 * number
             events = self._new(delivery.stream, delivery.events)
+            self.chunk = number if delivery.clock_ms is None else None
             moved |= self._move(delivery, events)
+            self.chunk = number
             self._send(delivery.stream, events)
+        self.chunk = None
         self._outputs.moment = 2 * len(bundle)
         if not engine.is_playback and (not moved or bundle.clock_ms > engine.wall):
             engine.move_wall(max(bundle.clock_ms, engine.wall))
@@ -53,6 +59,7 @@ class Inputs:
                 engine.playback.hear(events[-1].timestamp_ms)
             return False
         moves = clock_ms != STAYS
+        engine.meter.next(0)
         if not engine.is_playback:
             if moves:
                 engine.move_wall(max(clock_ms, engine.wall))
@@ -72,5 +79,6 @@ class Inputs:
 
     def _send(self, stream: str, events: list[StreamEvent]) -> None:
         self._outputs.moment += 1
+        self._engine.meter.next(len(events))
         if events:
             self._engine.send(stream, events)

@@ -7,6 +7,7 @@ from typing import Any
 
 from lockstep.operators.contract import Emit, StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS
+from lockstep.operators.limits import LimitError, Meter, RowCount, limits
 
 Failure = Callable[[str, list[Any], BaseException], None]
 
@@ -14,14 +15,17 @@ Failure = Callable[[str, list[Any], BaseException], None]
 class Junction:
     """One stream. Receivers run in order of subscription, listeners after them (semantics 1).
 
-    An error of a receiver drops the chunk for it and for those behind it (semantics 18).
+    An error of a receiver drops the chunk for it and for those behind it (semantics 18). What goes
+    over a limit is no such error.
     """
 
-    __slots__ = ("_failed", "_listeners", "_receivers", "name")
+    __slots__ = ("_count", "_depth", "_failed", "_listeners", "_receivers", "name")
 
-    def __init__(self, name: str, failed: Failure) -> None:
+    def __init__(self, name: str, failed: Failure, meter: Meter) -> None:
         self.name = name
         self._failed = failed
+        self._count = RowCount(meter)
+        self._depth = 0
         self._receivers: list[Emit] = []
         self._listeners: list[Emit] = []
 
@@ -39,10 +43,33 @@ class Junction:
 
     def send(self, chunk: list[StreamEvent]) -> None:
         """Delivers a non-empty chunk to everybody, to the end."""
+        self.enter(len(chunk))
         try:
             for receive in self._receivers:
                 receive(chunk)
             for listen in self._listeners:
                 listen(chunk)
+        except RecursionError as error:
+            raise self.too_deep() from error
         except PROCESSING_ERRORS as error:
             self._failed(self.name, chunk, error)
+        finally:
+            self.leave()
+
+    def enter(self, rows: int) -> None:
+        """So many rows are about to come, perhaps while others are under way. LimitError."""
+        self._count.add(rows, f"stream {self.name}")
+        if self._depth >= limits().feedback_depth:
+            raise self.too_deep()
+        self._depth += 1
+
+    def leave(self) -> None:
+        """What `enter` let in has gone through."""
+        self._depth -= 1
+
+    def too_deep(self) -> LimitError:
+        """What is said of an event that feeds a stream from itself without end."""
+        return LimitError(
+            f"stream {self.name} feeds itself more than {limits().feedback_depth} times within one "
+            "event (limits.feedback_depth), or through too many queries"
+        )

@@ -106,7 +106,7 @@ class Instance:
 
     def __init__(self, engine: Engine, node: PartitionNode, path: str) -> None:
         before = len(engine.operators)
-        inner = {name: Junction(name, engine.failed) for name in node.partition.inner}
+        inner = {name: Junction(name, engine.failed, engine.meter) for name in node.partition.inner}
         self._engine = engine
         self._sources: dict[str, list[Emit]] = {}
         self._queries: list[QueryRuntime] = []

@@ -15,6 +15,7 @@ from lockstep.execute.contract import WriteOutcome, WriteProblem
 from lockstep.execute.reference import on_demand
 from lockstep.execute.reference.engine import Engine
 from lockstep.operators.errors import PROCESSING_ERRORS, describe
+from lockstep.operators.limits import LimitError
 from lockstep.siddhiql import SiddhiQLError, check_on_demand
 
 
@@ -56,6 +57,6 @@ def applied(record: WriteRecord, position: Position, engine: Engine) -> WriteOut
         problem = WriteProblem(error.message, error.hint, error.line, error.column)
     except LockstepError as error:
         problem = WriteProblem(error.message, error.hint)
-    except PROCESSING_ERRORS as error:
+    except (*PROCESSING_ERRORS, LimitError) as error:
         problem = WriteProblem(describe(error))
     return WriteOutcome(position, record.request_id, changed, problem)

@@ -9,15 +9,17 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from lockstep.columns.column import Suspected
 from lockstep.events import Position
 from lockstep.events.codec import EncodedEntry
 from lockstep.execute.contract import QueryWork, StateLostError
 from lockstep.execute.observe import Observation
 from lockstep.execute.spark import blocks, wire, worker
-from lockstep.execute.spark.company import SparkFailedError, Task
+from lockstep.execute.spark.company import SparkFailedError, Task, WorkerDiedError
 from lockstep.execute.spark.location import Location
 from lockstep.execute.spark.rebuilding import Base
 from lockstep.execute.spark.session import SparkSlices
+from lockstep.execute.undoing import Poisoned
 from lockstep.execute.work import joined_work
 from lockstep.operators.errors import EventError, SnapshotError
 from lockstep.siddhiql import SiddhiQLError
@@ -134,7 +136,8 @@ class Workers:
         first_only: bool = False,
     ) -> list[Reply]:
         """A reply per shard; the base is sent along where the worker wants it. StateLostError where
-        it wants one and there is none."""
+        it wants one and there is none. Suspected, Poisoned and WorkerDiedError: the state is gone
+        from the worker, and built again from the base when something is asked next."""
         assert self.shards, "the executor is closed"
         shards = self.shards[:1] if first_only else self.shards
         replies: dict[int, Reply] = {}
@@ -149,8 +152,11 @@ class Workers:
                 shard.location = answer.location
                 if answer.status == "refused":
                     raise _error(answer)
+                if answer.status in _GIVEN_UP:
+                    raise _given_up(answer)
                 if answer.status == "unfit":
-                    self._leave_columns(answer)
+                    self._on_unfit()
+                    self.leave_columns(answer.message)
                     return self.ask(operation, entries=entries, text=text, first_only=first_only)
                 reply = _reply(answer)
                 if reply is None:
@@ -176,17 +182,27 @@ class Workers:
         self.rebuilds += 1
         self._on_rebuilt(Rebuilt(location, self.position, self.base.entries, why))
 
-    def _leave_columns(self, answer: wire.Answer) -> None:
-        """Values have no columnar form: the reference folds on, in one worker, from the base.
-        StateLostError."""
-        self._on_unfit()
-        self._needs_base(answer.message)
+    def leave_columns(self, why: str) -> None:
+        """The reference folds on, in one worker, from the base. StateLostError."""
+        self._needs_base(why)
         self.base.join()
         self._release(self.shards[1:])
         del self.shards[1:]
         self._app = msgspec.structs.replace(self._app, columnar=False)
         self.incarnation += 1
-        self._tell(answer.location, answer.message)
+        if self.shards[0].location is not None:
+            self._tell(self.shards[0].location, why)
+
+    def take_columns(self, shards: int) -> None:
+        """Columns fold on, from the base."""
+        self._app = msgspec.structs.replace(self._app, columnar=True)
+        self.incarnation += 1
+        self.open(shards)
+
+    @property
+    def is_columnar(self) -> bool:
+        """Whether workers fold in columns what they can."""
+        return self._app.columnar
 
     def _needs_base(self, why: str) -> None:
         if not self.base.whole:
@@ -241,6 +257,17 @@ def _reply(answer: wire.Answer) -> Reply | None:
         return answer, blocks.get(answer.block)
     except OSError:
         return None
+
+
+_GIVEN_UP = frozenset({"suspected", "poisoned", "exhausted"})
+
+
+def _given_up(answer: wire.Answer) -> Exception:
+    if answer.status == "suspected":
+        return Suspected(answer.message)
+    if answer.status == "poisoned":
+        return Poisoned(answer.position, answer.poisoned, answer.message)
+    return WorkerDiedError("a worker has no memory left")
 
 
 def _error(answer: wire.Answer) -> SiddhiQLError | SnapshotError | EventError:

@@ -23,6 +23,10 @@ class SparkFailedError(UnavailableError):
     base."""
 
 
+class WorkerDiedError(SparkFailedError):
+    """A worker was ended in the middle of a job, each time that Spark tried it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """A request for the worker of a slot; `location` names the Spark executor that has its

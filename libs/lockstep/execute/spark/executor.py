@@ -25,8 +25,10 @@ from lockstep.execute.spark.asking import Rebuilt, Workers
 from lockstep.execute.spark.location import Location
 from lockstep.execute.spark.rebuilding import Base
 from lockstep.execute.spark.session import SparkOptions, SparkSlices, open_slices
+from lockstep.execute.spark.settling import Settling
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
+from lockstep.operators.limits import limits
 from lockstep.plan import AppPlan
 
 REPLAY_MIN_BYTES = 128 * 1024 * 1024
@@ -50,6 +52,8 @@ class SparkExecutor:
     `base_max_bytes`: the owner keeps snapshots and the log, and this executor no more than that to
     rebuild from. A lost state that is larger is a StateLostError of whatever was asked; without a
     limit the executor snapshots as often as it needs to, which stops a large state for seconds.
+    `on_suspected` and `careful`: see Settling. `memory_max_bytes`: what a worker may take (0: what
+    the system gives); what is shared with this process does not count.
     """
 
     def __init__(
@@ -68,9 +72,21 @@ class SparkExecutor:
         base_max_bytes: int | None = None,
         on_rebuilt: Callable[[Rebuilt], None] = _no_matter,
         on_unfit: Callable[[], None] = _no_matter,
+        on_suspected: Callable[[Position, Position], None] = _no_matter,
+        careful: tuple[Position, Position] | None = None,
+        memory_max_bytes: int = 0,
     ) -> None:
         self._schemas = plan.checked.streams
-        app = wire.App(plan.text, start_ms, dedup_ids_max, observe, columnar, rehearsed)
+        app = wire.App(
+            plan.text,
+            start_ms,
+            dedup_ids_max,
+            observe,
+            columnar,
+            rehearsed,
+            limits(),
+            memory_max_bytes,
+        )
         self._workers = Workers(
             app,
             slices if slices is not None else open_slices(options or SparkOptions()),
@@ -81,6 +97,7 @@ class SparkExecutor:
             on_rebuilt,
             on_unfit,
         )
+        self._settling = Settling(self._workers, on_suspected, careful)
         try:
             self._workers.open(shards)
         except BaseException:
@@ -115,13 +132,15 @@ class SparkExecutor:
             return self._fold(entries)
         # A write is no matter of order within a slice: the reference applies it in between.
         runs = [list(run) for _, run in groupby(entries, key=lambda each: each.is_write)]
-        results = [self._fold(run) for run in runs or [[]]]
+        results: list[SliceResult] = []
+        for run in runs or [[]]:
+            results.append(self._fold(run))
+            if results[-1].stopped is not None:
+                break
         return results[0] if len(results) == 1 else joined_results(results)
 
     def _fold(self, entries: Sequence[EncodedEntry]) -> SliceResult:
-        result = wire.joined(self._workers.ask("slice", entries=entries))
-        self._workers.position = result.position
-        self._workers.base.add(entries)
+        result = self._settling.run(entries)
         if self._workers.base.is_long:
             self._workers.base.begin(self._snapshots(), result.position)
         return result

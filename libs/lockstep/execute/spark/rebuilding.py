@@ -33,6 +33,7 @@ class Base:
         self._last: Position = 0
         self.snapshots: list[state.Bytes] = []
         self.whole = True
+        self.keeps_all = False  # something may have to be undone: nothing goes for its size
 
     @property
     def entries(self) -> int:
@@ -85,7 +86,7 @@ class Base:
 
     def trim(self) -> None:
         """What is over the limit goes, where the owner can begin again without it."""
-        if self._has_owner and self.size_bytes > self._limit_bytes:
+        if self._has_owner and not self.keeps_all and self.size_bytes > self._limit_bytes:
             self.begin([], self._last)
             self.whole = False
 

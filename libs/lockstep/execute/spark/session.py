@@ -23,7 +23,13 @@ from pyspark.errors import PySparkException
 from pyspark.serializers import NoOpSerializer
 
 from lockstep.execute.spark import blocks
-from lockstep.execute.spark.company import Company, Served, SparkFailedError, Task
+from lockstep.execute.spark.company import (
+    Company,
+    Served,
+    SparkFailedError,
+    Task,
+    WorkerDiedError,
+)
 
 WORKER_SLOT = "LOCKSTEP_WORKER_SLOT"
 """Environment variable that sets the worker processes of different slots apart."""
@@ -117,7 +123,8 @@ class SparkSlices:
         try:
             answers = self._collected(self._job(function, batches))
         except (Py4JError, PySparkException, OSError) as error:
-            raise SparkFailedError(f"a Spark job failed: {error}") from error
+            kind = WorkerDiedError if _is_death(str(error)) else SparkFailedError
+            raise kind(f"a Spark job failed: {error}") from error
         with self._guard:
             self._runs.update(batch[0].place for batch in batches)
         return [msgspec.msgpack.decode(answer, type=list[bytes]) for answer in answers]
@@ -208,6 +215,11 @@ class SparkSlices:
     def context(self) -> SparkContext:
         """The Spark context, for bulk jobs and explain."""
         return self._context
+
+
+def _is_death(message: str) -> bool:
+    """Spark says so of a Python worker that ended by itself, or by the system's hand."""
+    return "Python worker exited unexpectedly" in message or "MemoryError" in message
 
 
 def _of_partition(function: Served) -> Callable[[int, Iterable[bytes]], Iterator[bytes]]:

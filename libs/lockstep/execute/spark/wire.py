@@ -25,6 +25,7 @@ from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
 from lockstep.execute.spark.blocks import Block
 from lockstep.execute.spark.location import Location
 from lockstep.operators import state
+from lockstep.operators.limits import Limits
 
 _SCALARS = frozenset({type(None), bool, int, float, str})
 _OBJECT = 1
@@ -57,10 +58,12 @@ class WireFault(msgspec.Struct, array_like=True, frozen=True):
     events: list[tuple[int, tuple[Any, ...]]]
     query: str | None
     reason: str
+    is_poison: bool = False
 
 
 class App(msgspec.Struct, array_like=True, frozen=True):
-    """What a state is built from: the text and the options of an executor."""
+    """What a state is built from: the text and the options of an executor. `memory_max_bytes`: of
+    the worker's process; 0: the system's own limit."""
 
     text: str
     start_ms: int | None
@@ -68,6 +71,8 @@ class App(msgspec.Struct, array_like=True, frozen=True):
     observe: bool
     columnar: bool = True
     rehearsed: bool = False
+    limits: Limits = Limits()
+    memory_max_bytes: int = 0
 
 
 class Base(msgspec.Struct, array_like=True, frozen=True):
@@ -121,7 +126,9 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
     """What a worker answers.
 
     `status`: done, need_base (the worker holds no state at the position), unfit (values that have
-    no columnar form: to be folded by the reference from the base), or refused (`kind` text: a
+    no columnar form: to be folded by the reference from the base), suspected (an event may go over
+    a limit: likewise), poisoned (one does: the chunk `poisoned` of `position`, None for a timer),
+    exhausted (the worker has no memory left), or refused (`kind` text: a
     user's error with `line` and `column`; `kind` event: values that do not fit; `kind` snapshot).
     The block's parts: rows, observations, data, snapshot, then one per `columns`, then one per
     `places`, which a shard tells of its columns. `splits`: the app can be cut into shards.
@@ -145,6 +152,7 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
     hint: str | None = None
     state_rows: int = 0
     work: dict[str, tuple[int, int]] = {}
+    poisoned: int | None = None
 
 
 ROWS, OBSERVATIONS, DATA, SNAPSHOT, COLUMNS = range(5)
@@ -215,6 +223,7 @@ def encode_faults(faults: Sequence[EventFault]) -> list[WireFault]:
             [(e.timestamp_ms, tuple(map(_to_wire, e.data))) for e in fault.events],
             fault.query,
             fault.reason,
+            fault.is_poison,
         )
         for fault in faults
     ]
@@ -229,6 +238,7 @@ def decode_faults(faults: Sequence[WireFault]) -> tuple[EventFault, ...]:
             tuple(Event(time, tuple(map(_from_wire, data))) for time, data in fault.events),
             fault.query,
             fault.reason,
+            fault.is_poison,
         )
         for fault in faults
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import resource
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,14 +19,15 @@ from typing import Any
 
 from lockstep.events import LockstepError
 from lockstep.events.codec import EncodedEntry
-from lockstep.execute.columnar import ColumnarExecutor, Unfit
+from lockstep.execute.columnar import ColumnarExecutor, Suspected, Unfit
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.local import LocalExecutor, open_local
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.rehearsal import rehearse
 from lockstep.execute.spark import blocks, garbage, wire
 from lockstep.execute.spark.location import here
-from lockstep.operators import state
+from lockstep.execute.undoing import Poisoned
+from lockstep.operators import limits, state
 from lockstep.operators.errors import EventError, SnapshotError
 from lockstep.plan import Plans
 from lockstep.siddhiql import SiddhiQLError
@@ -60,6 +62,8 @@ def serve(payloads: Iterable[bytes]) -> Iterator[bytes]:
 
 def answer(request: wire.Request) -> wire.Answer:
     """Does what the request asks, on the state at exactly the request's position."""
+    limits.put_in_force(request.app.limits)
+    _limit_memory(request.app.memory_max_bytes)
     for instance in request.gone:
         _forget(instance)
     parts = blocks.get(request.block)
@@ -68,6 +72,22 @@ def answer(request: wire.Request) -> wire.Answer:
         if held is None:
             return wire.Answer("need_base", wire.EMPTY, here())
         return _answered(request, held, parts)
+    except Poisoned as found:
+        _forget(request.instance)
+        return wire.Answer(
+            "poisoned",
+            wire.EMPTY,
+            here(),
+            position=found.position,
+            poisoned=found.chunk,
+            message=found.reason,
+        )
+    except MemoryError:
+        _forget(request.instance)
+        return wire.Answer("exhausted", wire.EMPTY, here())
+    except Suspected as why:
+        _forget(request.instance)
+        return wire.Answer("suspected", wire.EMPTY, here(), message=str(why))
     except Unfit as why:
         _forget(request.instance)
         return wire.Answer("unfit", wire.EMPTY, here(), message=str(why))
@@ -197,6 +217,16 @@ def _refused(error: SiddhiQLError | SnapshotError | EventError) -> wire.Answer:
         column=column,
         hint=error.hint,
     )
+
+
+@cache
+def _limit_memory(max_bytes: int) -> None:
+    """What counting rows misses ends with this process: the system gives it no more memory. What is
+    shared with the driver does not count, nor does what is only reserved."""
+    if max_bytes:
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        allowed = max_bytes if most == resource.RLIM_INFINITY else min(max_bytes, most)
+        resource.setrlimit(resource.RLIMIT_DATA, (allowed, most))
 
 
 @cache

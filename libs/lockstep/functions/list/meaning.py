@@ -13,6 +13,7 @@ from lockstep.functions.java_equality import contains, position, same
 from lockstep.functions.nulls import Factory, Function, plain
 from lockstep.operators.contract import Context
 from lockstep.operators.errors import EventError
+from lockstep.operators.limits import check_size
 from lockstep.siddhiql.catalogue import Argument
 
 Items = list[Any] | tuple[Any, ...]
@@ -49,6 +50,7 @@ def _add_all(items: Any, others: Any, distinct: Any = False) -> list[Any]:
     for value in items_of(others):
         if distinct is not True or not contains(copy, value):
             copy.append(value)
+    check_size(len(copy), "list:addAll")
     return copy
 
 

@@ -20,22 +20,23 @@ def _find(regex: str | None, text: str | None, *start: int | None) -> bool:
     begin = start[0] if start else 0
     if begin is None or not 0 <= begin <= len(text):
         raise EventError(f"regex:find: {text!r} has no position {begin}")
-    return pattern.search(text, begin) is not None
+    return pattern.finds(text, begin)
 
 
 def _matches(regex: str | None, text: str | None) -> bool:
     pattern = compile_pattern(_pattern("matches", regex))
-    return text is not None and pattern.fullmatch(text) is not None
+    return text is not None and pattern.fits(text)
 
 
 def _looking_at(regex: str | None, text: str | None) -> bool:
     pattern = compile_pattern(_pattern("lookingAt", regex))
-    return text is not None and pattern.match(text) is not None
+    return text is not None and pattern.begins(text)
 
 
 def _group(regex: str, text: str, group: int) -> str | None:
-    match = compile_pattern(regex).search(text)
-    if match is None or group > match.re.groups:
+    pattern = compile_pattern(regex)
+    match = pattern.search(text)
+    if match is None or group > pattern.groups:
         return None
     if group < 0:
         raise EventError(f"regex:group: there is no group {group}")

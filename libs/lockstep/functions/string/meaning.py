@@ -13,10 +13,8 @@ from lockstep.functions.java_text import code_units, compare, equals_ignore_case
 from lockstep.functions.nulls import Factory, Function, plain, refusing_null, with_pattern
 from lockstep.operators.contract import Context
 from lockstep.operators.errors import EventError
+from lockstep.operators.limits import check_size
 from lockstep.siddhiql.catalogue import Argument
-
-_TEXT_MAX_CHARACTERS = 16_000_000
-"""The longest text that `repeat` makes."""
 
 _BRACES = re.compile(r"\{\{|\}\}")
 
@@ -72,12 +70,11 @@ def _locate(part: str, text: str, start: int = 0) -> int:
 
 
 def _regexp(text: str, regex: str) -> bool:
-    return java_regex.compile_pattern(regex).fullmatch(text) is not None
+    return java_regex.compile_pattern(regex).fits(text)
 
 
 def _repeat(text: str, times: int) -> str:
-    if len(text) * times > _TEXT_MAX_CHARACTERS:
-        raise EventError(f"str:repeat: more than {_TEXT_MAX_CHARACTERS} characters")
+    check_size(len(text) * times, "str:repeat")
     return text * times
 
 
@@ -103,10 +100,11 @@ def _from(text: str, begin: int, length: int | None = None) -> str:
 
 
 def _matching(text: str, regex: str, group: int = 0) -> str | None:
-    match = java_regex.compile_pattern(regex).search(text)
+    pattern = java_regex.compile_pattern(regex)
+    match = pattern.search(text)
     if match is None:
         return ""
-    if not 0 <= group <= match.re.groups:
+    if not 0 <= group <= pattern.groups:
         raise EventError(f"str:substr: {regex!r} has no group {group}")
     found: str | None = match[group]
     return found
@@ -124,7 +122,9 @@ def _concat(arguments: Sequence[Argument], context: Context) -> Function:
 
     def concat(*values: Any) -> str:
         pairs = zip(texts, values, strict=True)
-        return "".join(text(value) for text, value in pairs if value is not None)
+        whole = "".join(text(value) for text, value in pairs if value is not None)
+        check_size(len(whole), "str:concat")
+        return whole
 
     return concat
 
@@ -153,10 +153,13 @@ def _fill_template(arguments: Sequence[Argument], context: Context) -> Function:
             by_name if isinstance(values[1], Mapping) else by_position
         )
         pieces = _BRACES.split(values[0])
+        size = 0
         for at in range(1, len(pieces), 2):
             # What has no value keeps its name, without the braces.
             filled = lookup(pieces[at].strip(), values)
             pieces[at] = pieces[at] if filled is None else filled
+            size += len(pieces[at])
+            check_size(size, "str:fillTemplate")
         return "".join(pieces)
 
     return fill

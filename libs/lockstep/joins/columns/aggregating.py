@@ -22,7 +22,8 @@ from lockstep.columns.realms import Realms
 from lockstep.columns.units import States, Timer
 from lockstep.joins.columns import aggregating_kernel as changing
 from lockstep.joins.columns import kernel as joining
-from lockstep.joins.columns.sides import Arrivals, JoinedWindows, JoinSide
+from lockstep.joins.columns.sides import Arrivals, JoinedWindows, JoinSide, refuse_if
+from lockstep.operators.limits import allowed
 from lockstep.plan import QueryNode
 from lockstep.plan.paths import query_path
 from lockstep.selection.columns import SelectorOperator
@@ -63,15 +64,16 @@ class ChangingWindows(JoinedWindows):
         held = int(self._counts[:2].max())
         waiting = np.zeros((2, held + len(played) + 1, 2), np.int64)
         waiting[:, :held] = self._waiting[:, :held]
-        triggers, pairs, left = changing.change_joined(
+        triggers, pairs, left, over = changing.change_joined(
             self._events(arrivals, played, moves),
-            changing.Clock(plain(moves.clock, np.int64), moves.before, moves.leaps),
+            changing.Clock(plain(moves.clock, np.int64), moves.before, moves.leaps, allowed(0)),
             self._both(),
             self._chains(),
             waiting,
             self._counts,
             len(played) + int(self._ends[:, 2].sum()),
         )
+        refuse_if(over)
         self._waiting = waiting
         for number in range(2):
             self._left.append((number, left[left[:, 0] == number, 1]))

@@ -23,11 +23,13 @@ CURRENT, EXPIRED, RESET = 0, 1, 3
 
 
 class Clock(NamedTuple):
-    """Moves of the clock, where it stood before, and whether it leaps."""
+    """Moves of the clock, where it stood before, whether it leaps, and how many pairs a timer may
+    bring."""
 
     moves: Any
     before: int
     leaps: bool
+    most: int
 
 
 @kernel
@@ -72,14 +74,16 @@ def grown_lines(lines: Any, count: int) -> Any:
 
 
 @kernel
-def meet(trigger: int, q: int, same: Any, pairs: Any, n: int) -> Any:
-    """Writes a pair with each row of a chain; gives the pairs and how many there are."""
-    while q != -1:
+def meet(trigger: int, q: int, same: Any, pairs: Any, n: int, may: int) -> Any:
+    """Writes a pair with each row of a chain; gives the pairs, how many there are, and how many
+    more there `may` be: -1 when a chain is too long, and then its rest is left."""
+    while q != -1 and may >= 0:
         pairs = grown_lines(pairs, n)
         pairs[n, 0], pairs[n, 1] = trigger, q
         n += 1
+        may -= 1
         q = same[q]
-    return pairs, n
+    return pairs, n, may
 
 
 @kernel
@@ -99,19 +103,22 @@ def change_joined(
 ) -> Any:
     """(triggers, pairs, (side, place) of what left). A trigger: kind, side, its row's place (the
     event where its side has no window), the event in whose step it is (-1: a timer's), time, clock.
-    A pair: trigger, the place of the row it meets (-1: it is a RESET and meets nobody).
+    A pair: trigger, the place of the row it meets (-1: it is a RESET and meets nobody). At last,
+    whether a step brings more pairs than it may, which ends it all.
 
     See join_windows. `waiting` and `counts` are the timers.
     """
-    side_of, keys, places, now, value, stamp, moved = events
-    move_clock, before, leaps = clock
+    side_of, keys, places, now, value, stamp, moved, of_step, most = events
+    move_clock, before, leaps, most_of_timer = clock
     windows, lengths, triggers, times = sides
     ends, same, key_of, heads = chains.ends, chains.same, chains.keys, chains.heads
     triggered, pairs = np.empty((1024, 6), np.int64), np.empty((1024, 2), np.int64)
     left = np.empty((room, 2), np.int64)
-    t, n, gone, move = 0, 0, 0, 0
+    t, n, gone, move, allowed, may = 0, 0, 0, 0, 0, 0
     for e in range(len(side_of) + 1):
         last = e == len(side_of)
+        if e == 0 or last or of_step[e] != of_step[e - 1]:
+            allowed = 0 if last else most[e]
         moves = len(move_clock) if last else moved[e]
         phase = 0
         # Timers in front of the event, one by one, then the event: each drops, enters, meets.
@@ -125,6 +132,7 @@ def change_joined(
                     move += 1
                     continue
                 due = wake(own, waiting, counts)
+                may = most_of_timer
                 at = target if leaps else max(due, before)
                 looked, step, drop, enter = at, -1, True, False
                 limit = at - lengths[own]
@@ -133,6 +141,7 @@ def change_joined(
                 if last:
                     break
                 own, step, at, enter = side_of[e], e, now[e], True
+                may = allowed
                 looked = value[e] if windows[own] == EXTERNAL else at
                 drop = windows[own] == TIME or windows[own] == EXTERNAL
                 limit = looked - lengths[own]
@@ -147,8 +156,10 @@ def change_joined(
                     triggered = grown_lines(triggered, t)
                     triggered[t] = np.array([EXPIRED, own, p, step, looked, at])
                     q = heads[1 - own, k] if k >= 0 else -1
-                    pairs, n = meet(t, q, same[1 - own], pairs, n)
+                    pairs, n, may = meet(t, q, same[1 - own], pairs, n, may)
                     t += 1
+                    if may < 0:
+                        return triggered[:0], pairs[:0], left[:0], True
                 if enter and windows[own] == LENGTH:
                     break
             if not enter:
@@ -167,8 +178,10 @@ def change_joined(
             ref = e if windows[own] == NONE else places[e]
             triggered[t] = np.array([CURRENT, own, ref, e, stamp[e], at])
             q = heads[1 - own, k] if k >= 0 else -1
-            pairs, n = meet(t, q, same[1 - own], pairs, n)
+            pairs, n, allowed = meet(t, q, same[1 - own], pairs, n, may)
             t += 1
+            if allowed < 0:
+                return triggered[:0], pairs[:0], left[:0], True
             if windows[own] == NONE:
                 triggered = grown_lines(triggered, t)
                 triggered[t] = np.array([RESET, own, ref, e, at, at])
@@ -176,4 +189,4 @@ def change_joined(
                 pairs[n, 0], pairs[n, 1] = t, -1
                 n += 1
                 t += 1
-    return triggered[:t], pairs[:n], left[:gone]
+    return triggered[:t], pairs[:n], left[:gone], False

@@ -35,8 +35,8 @@ class Chains(NamedTuple):
 
 
 class Events(NamedTuple):
-    """What comes: its side, key, place, the clock, what externalTime goes by, its timestamp, and
-    how many moves of the clock stand in front of it."""
+    """What comes: its side, key, place, the clock, what externalTime goes by, its timestamp, how
+    many moves of the clock stand in front of it, and its step and how many pairs that may bring."""
 
     side_of: Any
     key: Any
@@ -45,6 +45,8 @@ class Events(NamedTuple):
     value: Any
     stamp: Any
     moved: Any
+    step: Any
+    most: Any
 
 
 @lent
@@ -100,9 +102,10 @@ def take_in(side: int, p: int, k: int, chains: Chains) -> None:
 
 @kernel
 def join_windows(events: Events, move_clock: Any, sides: Sides, chains: Chains, room: int) -> Any:
-    """(triggering event, place of the row it meets) of every pair, and (side, place) of what left.
-    Where moves of the clock stand in front of an event timers fire, on both sides."""
-    side_of, keys, places, now, value, _, moved = events
+    """(triggering event, place of the row it meets) of every pair, (side, place) of what left, and
+    whether a step brings more pairs than it may, which ends it all. Where moves of the clock stand
+    in front of an event timers fire, on both sides."""
+    side_of, keys, places, now, value, _, moved, step, most = events
     windows, lengths, triggers, times = sides
     ends, same, heads = chains.ends, chains.same, chains.heads
     applied = np.zeros(2, np.int64)
@@ -110,8 +113,11 @@ def join_windows(events: Events, move_clock: Any, sides: Sides, chains: Chains, 
     left_side, left_place = np.empty(room, np.int8), np.empty(room, np.int64)
     found = 0
     gone = 0
+    before = 0
     for e in range(len(side_of)):
         own, k = side_of[e], keys[e]
+        if e > 0 and step[e] != step[e - 1]:
+            before = found
         for side in range(2):
             if windows[side] == TIME and moved[e] > applied[side]:
                 limit = move_clock[moved[e] - 1] - lengths[side]
@@ -129,6 +135,8 @@ def join_windows(events: Events, move_clock: Any, sides: Sides, chains: Chains, 
         if triggers[own] and k >= 0:
             q = heads[1 - own, k]
             while q != -1:
+                if found - before == most[e]:
+                    return trigger[:0], met[:0], left_side[:0], left_place[:0], True
                 if found == len(trigger):
                     trigger = np.append(trigger, np.empty(found, np.int64))
                     met = np.append(met, np.empty(found, np.int64))
@@ -136,4 +144,4 @@ def join_windows(events: Events, move_clock: Any, sides: Sides, chains: Chains, 
                 met[found] = q
                 found += 1
                 q = same[1 - own, q]
-    return trigger[:found], met[:found], left_side[:gone], left_place[:gone]
+    return trigger[:found], met[:found], left_side[:gone], left_place[:gone], False

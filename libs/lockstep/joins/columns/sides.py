@@ -10,7 +10,7 @@ import numpy as np
 
 from lockstep.aggregators.accumulators import grown
 from lockstep.columns.chunks import Chunks
-from lockstep.columns.column import Column, Longs
+from lockstep.columns.column import Column, Longs, Suspected
 from lockstep.columns.compiled import plain
 from lockstep.columns.frame import Evaluate, Rows
 from lockstep.columns.held import HeldRows
@@ -138,7 +138,8 @@ class JoinedWindows:
             self._chains(),
             len(played) + int(self._ends[:, 2].sum()),
         )
-        trigger, met, sides, places = found
+        trigger, met, sides, places, over = found
+        refuse_if(over)
         for number in range(2):
             self._left.append((number, places[sides == number]))
         self._sweep(moves, int(played.order.moments[-1]))
@@ -154,6 +155,8 @@ class JoinedWindows:
             arrivals.value,
             plain(played.times, np.int64),
             plain(played.per_event(moved), np.int64),
+            plain(played.per_event(played.order.moments), np.int64),
+            plain(played.per_event(moves.most_rows(played.order.moments)), np.int64),
         )
 
     def _both(self) -> joining.Sides:
@@ -217,7 +220,7 @@ class JoinedWindows:
         key = self._key_ids(self._sides[number], columns, times)
         places, clock = self._add(number, columns, times)
         side, zeros = np.full(count, number, np.int64), np.zeros(count, np.int64)
-        entering = joining.Events(side, key, places, zeros, clock, zeros, zeros)
+        entering = joining.Events(side, key, places, zeros, clock, zeros, zeros, zeros, zeros)
         # Everything enters without meeting anybody and without leaving.
         sides = joining.Sides(
             np.full(2, joining.LENGTH, np.int64),
@@ -226,6 +229,12 @@ class JoinedWindows:
             self._times,
         )
         joining.join_windows(entering, zeros, sides, self._chains(), count)
+
+
+def refuse_if(over: bool) -> None:
+    """Suspected, if an event meets more rows than it may."""
+    if over:
+        raise Suspected("a join of an event with too many rows")
 
 
 def _wider(values: Any, width: int) -> Any:

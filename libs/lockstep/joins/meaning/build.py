@@ -15,6 +15,7 @@ from lockstep.joins.meaning.contents import (
 )
 from lockstep.joins.meaning.join import JoinInput, NoWindow, Side
 from lockstep.operators.contract import Context, Emit
+from lockstep.operators.limits import RowCount
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedJoin, CheckedQuery, CheckedStream, SourceKind
 from lockstep.streams.meaning import Chain
@@ -38,6 +39,7 @@ class _JoinBuilder:
         self._query = query
         self._join = query.input
         self._context = context
+        self._count = RowCount(context.meter)
         self._windows: list[Any] = []
         self._receivers: list[tuple[str, Emit]] = []
 
@@ -57,7 +59,10 @@ class _JoinBuilder:
 
     def _side(self, stream: CheckedStream, slot: int, triggers: bool, is_outer: bool) -> Side:
         side = Side(
-            is_left=slot == 0, triggers=triggers and stream.kind not in _STILL, is_outer=is_outer
+            self._count,
+            is_left=slot == 0,
+            triggers=triggers and stream.kind not in _STILL,
+            is_outer=is_outer,
         )
         if stream.kind in _STILL:
             side.own = self._still(stream, slot)

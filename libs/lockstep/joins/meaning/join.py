@@ -19,15 +19,18 @@ from lockstep.operators.contract import (
     PlainState,
     StreamEvent,
 )
+from lockstep.operators.limits import RowCount
 
 EmitEach = Callable[[list[list[JoinedEvent]]], None]
 """Takes the chunks of one step, a chunk per triggering event."""
 
 
 class Side:
-    """One side: whether it triggers, whether it is preserved (outer), where the other is found."""
+    """One side: whether it triggers, whether it is preserved (outer), where the other is found.
+    `count` is the join's: rows are counted before their pairs are made."""
 
-    def __init__(self, *, is_left: bool, triggers: bool, is_outer: bool) -> None:
+    def __init__(self, count: RowCount, *, is_left: bool, triggers: bool, is_outer: bool) -> None:
+        self._count = count
         self.is_left = is_left
         self.triggers = triggers
         self.is_outer = is_outer
@@ -53,6 +56,7 @@ class Side:
     def _join(self, event: StreamEvent) -> list[JoinedEvent]:
         found = self.other.find(event)
         if found:
+            self._count.add(len(found), "a join")
             at, kind = event.timestamp_ms, event.kind
             if self.is_left:
                 return [JoinedEvent(at, event, row, kind) for row in found]

@@ -7,9 +7,11 @@ from typing import Any
 
 from lockstep.events import LockstepError, StreamSchema
 from lockstep.functions.java_regex import RegexError, compile_pattern
+from lockstep.functions.linear_regex import Pattern
 from lockstep.mapping.contract import MappingError, Properties, Reading
 from lockstep.mapping.options import Column, columns, flag, invalid, text_of
 from lockstep.mapping.reading import ABSENT, read_rows, refused, row_of
+from lockstep.operators.limits import LimitError
 from lockstep.siddhiql import ast
 
 DELIMITER = "~" * 10
@@ -108,14 +110,18 @@ class TextSource:
     def _by_pattern(self, text: str, column: Column) -> Any:
         match = _GROUP.fullmatch(column.path)
         assert match is not None
-        found = self._patterns[match[1]].search(text)
+        pattern = self._patterns[match[1]]
+        try:
+            found = pattern.search(text)
+        except LimitError as error:
+            raise MappingError(str(error)) from error
         group = int(match[2] or 1)
-        if found is None or group > found.re.groups or found[group] is None:
+        if found is None or group > pattern.groups or found[group] is None:
             return ABSENT
         return found[group]
 
 
-def _patterns(annotation: ast.Annotation) -> dict[str, re.Pattern[str]]:
+def _patterns(annotation: ast.Annotation) -> dict[str, Pattern]:
     patterns = {}
     for element in annotation.elements:
         match = _REGEX.fullmatch(element.key or "")

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.columns.column import Longs
+from lockstep.columns.column import Longs, Suspected
+from lockstep.operators.limits import limits
 from lockstep.patterns.columns import kernel as patterns
 from lockstep.patterns.columns import token_kernel as machine
 from lockstep.patterns.columns.memory import PatternMemory, Program
@@ -131,9 +132,12 @@ class PatternMachine:
         return Matches(rows[2:], completing, groups)
 
     def bound_here(self) -> Longs:
-        """The cells that hold events of the slice just played."""
+        """The cells that hold events of the slice just played. Suspected, if there are too many of
+        one count."""
         log = np.unique(self._slice.log(int(self.memory.m[machine.LOGGED])))
         cells = self.memory.cells[log]
+        if len(cells) and int(cells[:, machine.LENGTH].max()) > limits().group_rows:
+            raise Suspected("a count of a pattern collects many events")
         found: Longs = log[(cells[:, machine.OWNERS] > 0) & (cells[:, machine.EVENT] >= 0)]
         return found
 

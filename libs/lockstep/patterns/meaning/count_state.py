@@ -7,6 +7,7 @@ that binds or n is reached. As the last state it is done at m.
 from __future__ import annotations
 
 from lockstep.operators.contract import StreamEvent
+from lockstep.operators.limits import check_group
 from lockstep.patterns.meaning.admission import Admission
 from lockstep.patterns.meaning.node import Machine, Node
 from lockstep.patterns.meaning.token import Token
@@ -96,6 +97,7 @@ class CountNode(Node):
             return False
         collected = token.collected(self.first_slot)
         collected.append(bound)
+        check_group(len(collected), "a count of a pattern")
         machine = self.machine
         machine.bound(token, self.index, event.timestamp_ms)
         if machine.is_sequence:

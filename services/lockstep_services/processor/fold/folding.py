@@ -95,6 +95,8 @@ class FoldLoop:
         while True:
             if self._pauses or not self._reach.may_fold or self._reach.has_ended:
                 await self._clock.sleep_ms(FULL_WAIT_MS // 4)
+            elif self._running.engine.poison.stopped is not None:
+                await self._clock.sleep_ms(FULL_WAIT_MS)
             elif len(self._running.engine.outbox) >= self._settings.hold_back_max_outputs:
                 self._published.space.clear()
                 await wait_set(self._published.space, self._clock, FULL_WAIT_MS)
@@ -219,6 +221,7 @@ class FoldLoop:
         self._reach.folded.set()
         self._touched_ms = self._clock.monotonic_ms()
         result, events = folded.result, folded.events
+        self._tell_of_poison(folded)
         took_ms = self._clock.monotonic_ms() - started_ms
         self._reach.effort.folded(self._touched_ms, events=events, busy_ms=took_ms)
         self._size.took(took_ms, max(events, len(entries)), has_more=has_more)
@@ -253,6 +256,18 @@ class FoldLoop:
             if is_detailed and took_us:
                 took = took_us / 1_000
                 metrics.count("lockstep_query_busy_ms_total", took, query=query, **labels)
+
+    def _tell_of_poison(self, folded: Folded) -> None:
+        found = [fault for fault in folded.result.faults if fault.is_poison]
+        if found:
+            self._site.count("lockstep_processor_poison_events_total", len(found))
+            self._site.log.warning(
+                "events set aside", number=len(found), position=found[0].position,
+                why=found[0].reason, **self._site.labels,
+            )  # fmt: skip
+        stopped = self._running.engine.poison.stopped
+        if stopped is not None:
+            self._site.log.error("app stopped", why=stopped, **self._site.labels)
 
     async def _keep_time(self) -> None:
         """A tick when a timer is due and nothing came; also the very first record of a new log."""

@@ -55,7 +55,7 @@ class Replica:
             state_rows=engine.state_rows,
             state_full=self._full() is not None,
             ready=self.reach.is_ready,
-            trouble=self._slow() or self._full() or self.trouble.text,
+            trouble=engine.poison.stopped or self._slow() or self._full() or self.trouble.text,
             began_empty=running.began_empty,
             behind_ms=progress.behind_ms,
             generation=generation.life.number,

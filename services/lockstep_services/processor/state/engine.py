@@ -31,6 +31,11 @@ from lockstep.frame import Offload
 from lockstep.plan import AppPlan, Plans
 from lockstep_services.processor.state.envelope import Contents
 from lockstep_services.processor.state.outbox import Outbox
+from lockstep_services.processor.state.poison import (
+    DEFAULT_POISON_LIMIT,
+    PoisonCount,
+    PoisonLimit,
+)
 from lockstep_services.processor.state.sends import SendMemory
 from lockstep_services.processor.state.sieve import Sieved, sieve
 from lockstep_services.processor.state.unit_fold import UnitFold, unit_fold
@@ -46,6 +51,7 @@ class Engines:
     plans: Plans
     make_executor: MakeExecutor
     max_sends: int
+    poison: PoisonLimit = DEFAULT_POISON_LIMIT
 
     async def make(
         self,
@@ -101,6 +107,7 @@ class AppEngine:
         self._offload = offload
         self._origin = origin
         self._lock = asyncio.Lock()
+        self.poison = PoisonCount(engines.poison)
 
     async def successor(self, text: str, version: str, beside: Offload) -> AppEngine:
         """A fresh engine of another version where this one stands, on the same thread; made on
@@ -132,6 +139,7 @@ class AppEngine:
         async with self._lock:
             sieved, result = await self._offload.run(lambda: self._fold(entries, upstream))
             self.next_due_ms = result.next_due_ms
+            self.poison.take(result)
             self.outbox.add(result.position, result.rows, _merged(sieved.faults, result.faults))
             return Folded(result, sieved.events, sieved.repeated)
 
@@ -164,6 +172,7 @@ class AppEngine:
         async with self._lock:
             await self._offload.run(lambda: self._executor.restore(contents.snapshot))
             self._origin = position
+            self.poison = PoisonCount(self._engines.poison)
             self.outbox = Outbox()
             self.outbox.add(position, contents.rows, contents.faults)
             self.remember(contents)

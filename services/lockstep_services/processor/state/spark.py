@@ -4,6 +4,7 @@ drained."""
 from __future__ import annotations
 
 from lockstep.embedded import prepare_spark_environment
+from lockstep.events import Position
 from lockstep.execute.contract import Executor
 from lockstep.plan import AppPlan, plan_of
 from lockstep.settings import Settings
@@ -24,6 +25,7 @@ class SparkExecutors:
         self._metrics = metrics
         self._log = log
         self._unfit: set[str] = set()
+        self._suspected: dict[str, tuple[Position, Position]] = {}
 
     def open(self) -> None:
         """Java found, Spark started, a worker up: what the first app would wait for. NoJavaError,
@@ -46,6 +48,10 @@ class SparkExecutors:
                 position=rebuilt.position, entries=rebuilt.entries,
             )  # fmt: skip
 
+        def on_suspected(first: Position, last: Position) -> None:
+            self._suspected[text] = (first, last)
+            log.warning("a slice cannot be folded as it is", first=first, last=last)
+
         spark = self._settings.spark
         options = SparkOptions(
             master=spark.master,
@@ -67,6 +73,9 @@ class SparkExecutors:
             base_max_bytes=self._settings.processor.rebuild_max_bytes,
             on_rebuilt=on_rebuilt,
             on_unfit=lambda: self._unfit.add(text),
+            on_suspected=on_suspected,
+            careful=self._suspected.get(text),
+            memory_max_bytes=_bytes_of(spark.worker_memory),
         )
         places = [str(location) for location in executor.locations]
         log.info("state placed", locations=places)
@@ -86,3 +95,7 @@ class SparkExecutors:
         from lockstep.execute.spark import close_slices
 
         close_slices()
+
+
+def _bytes_of(size: str) -> int:
+    return int(size[:-1]) << {"k": 10, "m": 20, "g": 30, "t": 40}[size[-1]]

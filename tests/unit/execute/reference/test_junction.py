@@ -8,12 +8,13 @@ import pytest
 
 from lockstep.execute.reference.junction import Junction
 from lockstep.operators.contract import StreamEvent
+from lockstep.operators.limits import Meter
 
 
 def test_receivers_then_listeners() -> None:
     """Receivers in order of subscription, observers behind them."""
     seen: list[str] = []
-    junction = Junction("S", lambda *_: None)
+    junction = Junction("S", lambda *_: None, Meter())
     junction.listen(lambda chunk: seen.append("listener"))
     junction.subscribe(lambda chunk: seen.append("first"))
     junction.subscribe(lambda chunk: seen.append("second"))
@@ -25,7 +26,7 @@ def test_an_error_drops_the_chunk_for_those_behind() -> None:
     """Earlier receivers have run, the failure is told, the sender goes on."""
     seen: list[str] = []
     failures: list[Any] = []
-    junction = Junction("S", lambda *failure: failures.append(failure))
+    junction = Junction("S", lambda *failure: failures.append(failure), Meter())
 
     def fail(chunk: list[StreamEvent]) -> None:
         raise ValueError("no")
@@ -45,7 +46,7 @@ def test_errors_of_the_program_escape() -> None:
     def fail(chunk: list[StreamEvent]) -> None:
         raise AssertionError
 
-    junction = Junction("S", lambda *_: None)
+    junction = Junction("S", lambda *_: None, Meter())
     junction.subscribe(fail)
     with pytest.raises(AssertionError):
         junction.send([StreamEvent(1, ())])

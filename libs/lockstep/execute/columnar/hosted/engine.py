@@ -6,8 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from lockstep.columns.column import Unfit
 from lockstep.columns.labels import Levels, label
+from lockstep.columns.moves import Moves
 from lockstep.columns.order import BEHIND
 from lockstep.columns.units import Timer
 from lockstep.events import Event, Operation
@@ -18,6 +21,7 @@ from lockstep.execute.reference.engine import Engine
 from lockstep.execute.reference.junction import Junction
 from lockstep.operators.contract import EXPIRED, Emit, StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS, describe
+from lockstep.operators.limits import Meter
 from lockstep.plan import AppPlan
 from lockstep.plan.ranks import owners_of
 
@@ -52,18 +56,46 @@ class Place:
         self.moment, self.levels, self.count = moment, levels, 0
 
 
+class _MomentMeter(Meter):
+    """All of a moment is one step: that counts more than the reference does, never less."""
+
+    __slots__ = ("moves",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moves: Moves | None = None
+
+    def next(self, events: int) -> None:
+        """Moments are told by whoever moves the place."""
+
+    def allowed(self) -> int:
+        """See Meter."""
+        return 0 if self.moves is None else int(self.moves.most_rows(np.array([self.step]))[0])
+
+
 class PlacedJunction(Junction):
     """A junction that keeps the place through its receivers, and refuses to drop a chunk: what
     else that would drop is not all known here."""
 
     __slots__ = ("place", "told")
 
-    def __init__(self, name: str, place: Place, told: Callable[[str, Levels, Any], None]) -> None:
-        super().__init__(name, _refuse)
+    def __init__(
+        self, name: str, place: Place, told: Callable[[str, Levels, Any], None], meter: Meter
+    ) -> None:
+        super().__init__(name, _refuse, meter)
         self.place = place
         self.told = told
 
     def send(self, chunk: list[StreamEvent]) -> None:
+        self.enter(len(chunk))
+        try:
+            self._through(chunk)
+        except RecursionError as error:
+            raise self.too_deep() from error
+        finally:
+            self.leave()
+
+    def _through(self, chunk: list[StreamEvent]) -> None:
         place = self.place
         above = place.levels
         levels = place.next()
@@ -76,7 +108,11 @@ class PlacedJunction(Junction):
 
     def deliver(self, number: int, chunk: list[StreamEvent]) -> None:
         """Hands a chunk from outside to one receiver."""
-        self._hand(self._receivers[number], chunk)
+        self.enter(0 if number else len(chunk))
+        try:
+            self._hand(self._receivers[number], chunk)
+        finally:
+            self.leave()
 
     def _hand(self, receive: Emit, chunk: list[StreamEvent]) -> None:
         try:
@@ -112,6 +148,7 @@ class HostedEngine(Engine):
         self._owners = ranks
         self._counts: dict[str, int] = {}
         super().__init__(plan, on_fault=_fault, ranks=ranks)
+        self._moments = self.meter = _MomentMeter()
         assemble(self)
         if observe:
             for name, query in self.queries.items():
@@ -123,7 +160,7 @@ class HostedEngine(Engine):
     # --- what the engine is made of --------------------------------------------------------------
 
     def new_junction(self, name: str) -> Junction:
-        return PlacedJunction(name, self.place, self._told)
+        return PlacedJunction(name, self.place, self._told, self.meter)
 
     def subscribe(self, source: str, receive: Emit, owner: str) -> None:
         """See Engine. A receiver runs below its owner's rank; a second one of the same owner (as a
@@ -210,7 +247,12 @@ class HostedEngine(Engine):
                 self._set_wall(head[0])
             behind = firing
             self.place.at(moment, firing)
+            self.meter.step = moment
             self._fire(scheduler)
+
+    def begin(self, moves: Moves) -> None:
+        """A slice begins."""
+        self._moments.moves = moves
 
     def reach(self, clock_ms: int) -> None:
         """The wall clock is there."""
@@ -245,6 +287,7 @@ class HostedEngine(Engine):
     def arrive(self, stream: str, number: int, at: tuple[int, Levels], chunk: Any) -> None:
         """Hands a chunk that stands at a moment and levels to a stream's receiver."""
         self.place.at(*at)
+        self.meter.step = at[0]
         junction: Any = self.junctions[stream]
         junction.deliver(number, chunk)
 

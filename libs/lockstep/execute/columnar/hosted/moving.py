@@ -13,6 +13,7 @@ class Moving:
 
     def __init__(self, engine: HostedEngine, moves: Moves) -> None:
         self._engine = engine
+        engine.begin(moves)
         engine.wall = max(engine.wall, moves.wall.before)
         engine.now = max(engine.now, moves.before)
         parts = [(moves.wall, True)]

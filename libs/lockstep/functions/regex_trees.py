@@ -1,0 +1,231 @@
+"""What Python's parser makes of a regular expression: how many steps it may take, and how RE2
+writes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from re import _constants as op  # isort: skip
+from re import _parser  # isort: skip
+
+Tree = Sequence[tuple[Any, Any]]
+
+_ASCII_CLASSES: Final = {
+    op.CATEGORY_DIGIT: "0-9",
+    op.CATEGORY_SPACE: r" \t\n\r\f\x0b",
+    op.CATEGORY_WORD: "0-9A-Z_a-z",
+}
+_NEGATED: Final = {
+    op.CATEGORY_NOT_DIGIT: r"\D",
+    op.CATEGORY_NOT_SPACE: r"\x00-\x08\x0e-\x1f!-\x{10ffff}",
+    op.CATEGORY_NOT_WORD: r"\W",
+}
+_REPEATS: Final = (op.MAX_REPEAT, op.MIN_REPEAT)
+_ATOMIC: Final = (op.ASSERT, op.ASSERT_NOT)
+_SINGLE: Final = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN)
+
+
+class Unsupported(Exception):
+    """RE2 has no such thing."""
+
+
+class Cost(NamedTuple):
+    """Ways through a pattern and the steps of all of them, at most, when it is tried at one place;
+    and whether it can only match at the beginning of a text."""
+
+    ways: float
+    steps: float
+    is_anchored: bool = False
+
+
+def parsed(pattern: str, flags: int) -> Tree:
+    """The tree of a pattern."""
+    tree: Tree = _parser.parse(pattern, flags)
+    return tree
+
+
+# --- steps ---------------------------------------------------------------------------------------
+
+
+def costs(tree: Tree, length: int) -> Cost:
+    """Of a pattern on a text of that length."""
+    try:
+        ways, steps = _sequence(tree, length)
+    except OverflowError:
+        ways = steps = float("inf")
+    return Cost(ways, steps, _is_anchored(tree))
+
+
+def _sequence(tree: Tree, length: int) -> tuple[float, float]:
+    ways, steps = 1.0, 1.0
+    for code, argument in tree:
+        own_ways, own_steps = _node(code, argument, length)
+        steps += ways * own_steps
+        ways *= own_ways
+    return ways, steps
+
+
+def _node(code: Any, argument: Any, length: int) -> tuple[float, float]:
+    if code is op.BRANCH:
+        parts = [_sequence(each, length) for each in argument[1]]
+        return sum(each[0] for each in parts), sum(each[1] for each in parts)
+    if code is op.SUBPATTERN:
+        return _sequence(argument[3], length)
+    if code in _ATOMIC:
+        return 1.0, _sequence(argument[1], length)[1]
+    if code is op.ATOMIC_GROUP:
+        return 1.0, _sequence(argument, length)[1]
+    if code is op.POSSESSIVE_REPEAT:
+        return 1.0, _repeated(argument, length)[1]
+    if code in _REPEATS:
+        return _repeated(argument, length)
+    if code is op.GROUPREF_EXISTS:
+        parts = [_sequence(each, length) for each in argument[1:] if each is not None]
+        return sum(each[0] for each in parts) + 1, sum(each[1] for each in parts) + 1
+    return 1.0, float(length) if code is op.GROUPREF else 1.0
+
+
+def _repeated(argument: Any, length: int) -> tuple[float, float]:
+    least, most, body = argument
+    # What takes at least one character can be repeated as often as there are characters.
+    times = min(int(most), length) if int(most) != int(op.MAXREPEAT) else length
+    ways, steps = _sequence(body, length)
+    if ways <= 1.0:
+        return float(max(times - least, 0) + 1), steps * (times + 1)
+    total = 1.0
+    for _ in range(times):
+        total *= ways
+        if total > 1e12:
+            return float("inf"), float("inf")
+    return total * 2, steps * total * 2
+
+
+def _is_anchored(tree: Tree) -> bool:
+    for code, argument in tree:
+        if code is op.AT:
+            return argument in (op.AT_BEGINNING, op.AT_BEGINNING_STRING)
+        if code is not op.SUBPATTERN:
+            return False
+        # A flag of the group may give ^ another meaning.
+        return not argument[1] and _is_anchored(argument[3])
+    return False
+
+
+def may_be_empty(tree: Tree) -> bool:
+    """Whether something is repeated that may be empty: what its groups have then differs between
+    engines."""
+    for code, argument in tree:
+        if code in _REPEATS and int(argument[1]) > 1:
+            body: Any = argument[2]
+            if _width(body) == 0 or may_be_empty(body):
+                return True
+        elif any(may_be_empty(each) for each in _inside(code, argument)):
+            return True
+    return False
+
+
+def _inside(code: Any, argument: Any) -> Sequence[Tree]:
+    if code is op.BRANCH:
+        branches: Sequence[Tree] = argument[1]
+        return branches
+    if code is op.SUBPATTERN:
+        return [argument[3]]
+    return [argument[2]] if code in _REPEATS else []
+
+
+def _width(tree: Any) -> int:
+    least: int = tree.getwidth()[0]
+    return least
+
+
+# --- as RE2 writes it ----------------------------------------------------------------------------
+
+
+def written(tree: Tree, flags: int) -> tuple[str, bool]:
+    """The pattern for RE2, and whether it has a `$` that would also match in front of a last line
+    end. Unsupported."""
+    writer = _Writer()
+    return writer.sequence(tree, flags), writer.ends_at_line
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.ends_at_line = False
+
+    def sequence(self, tree: Tree, flags: int) -> str:
+        return "".join(self._one(code, argument, flags) for code, argument in tree)
+
+    def _one(self, code: Any, argument: Any, flags: int) -> str:
+        if code in _SINGLE:
+            return _single(code, argument, flags)
+        if code is op.BRANCH:
+            return f"(?:{'|'.join(self.sequence(each, flags) for each in argument[1])})"
+        if code is op.SUBPATTERN:
+            group, added, taken, body = argument
+            text = self.sequence(body, (flags | added) & ~taken)
+            return f"(?:{text})" if group is None else f"({text})"
+        if code in _REPEATS:
+            least, most, body = argument
+            end = "" if int(most) == int(op.MAXREPEAT) else str(int(most))
+            lazy = "?" if code is op.MIN_REPEAT else ""
+            return f"(?:{self.sequence(body, flags)}){{{least},{end}}}{lazy}"
+        if code is op.AT:
+            return self._at(argument, is_multiline=bool(flags & re.MULTILINE))
+        raise Unsupported(str(code))
+
+    def _at(self, place: Any, *, is_multiline: bool) -> str:
+        if place is op.AT_END and not is_multiline:
+            self.ends_at_line = True
+            return r"\z"
+        known = {
+            op.AT_BEGINNING: "(?m:^)" if is_multiline else r"\A",
+            op.AT_BEGINNING_STRING: r"\A",
+            op.AT_END: "(?m:$)",
+            op.AT_END_STRING: r"\z",
+            op.AT_BOUNDARY: r"\b",
+            op.AT_NON_BOUNDARY: r"\B",
+        }
+        if place not in known:
+            raise Unsupported(str(place))
+        return known[place]
+
+
+def _single(code: Any, argument: Any, flags: int) -> str:
+    folds = bool(flags & re.IGNORECASE)
+    if code is op.ANY:
+        return r"[\x00-\x{10ffff}]" if flags & re.DOTALL else r"[^\n]"
+    if code is op.LITERAL:
+        return f"[{_range(argument, argument, folds)}]"
+    if code is op.NOT_LITERAL:
+        return f"[^{_range(argument, argument, folds)}]"
+    negates = argument[0][0] is op.NEGATE
+    kept = [each for each in argument if each[0] is not op.NEGATE]
+    members = "".join(_member(code, inside, folds) for code, inside in kept)
+    return f"[{'^' if negates else ''}{members}]"
+
+
+def _member(code: Any, argument: Any, folds: bool) -> str:
+    if code is op.LITERAL:
+        return _range(argument, argument, folds)
+    if code is op.RANGE:
+        first, last = argument
+        return _range(first, last, folds)
+    known = _ASCII_CLASSES.get(argument) or _NEGATED.get(argument)
+    if known is None:
+        raise Unsupported(str(argument))
+    return known
+
+
+def _range(first: int, last: int, folds: bool) -> str:
+    text = f"\\x{{{first:x}}}-\\x{{{last:x}}}"
+    if folds:
+        # `re.ASCII` knows the case of these letters alone.
+        for low, high, other in ((65, 90, 32), (97, 122, -32)):
+            begin, end = max(first, low), min(last, high)
+            if begin <= end:
+                text += f"\\x{{{begin + other:x}}}-\\x{{{end + other:x}}}"
+    if last >= 0xD800 and first <= 0xDFFF:
+        raise Unsupported("half a character")
+    return text
