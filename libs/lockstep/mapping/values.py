@@ -42,13 +42,15 @@ def unfit(value: Any, wanted: AttributeType) -> MappingError:
 
 
 def strict_json(value: Any, wanted: AttributeType) -> Any:
-    """The default mapping of JSON: numbers in the form of their type, so a double needs a point."""
+    """The default mapping of JSON: numbers in the form of their type. A double needs a point, a
+    float does not; an object or array is its text where a string is wanted."""
     if value is None or wanted is AttributeType.OBJECT:
         return value
     if wanted is AttributeType.STRING:
-        if isinstance(value, (dict, list)):
-            raise unfit(value, wanted)
-        return object_text(value)
+        is_document = isinstance(value, (dict, list))
+        return json_documents.text(value) if is_document else object_text(value)
+    if wanted is AttributeType.FLOAT and type(value) is int:
+        return from_text(str(value), wanted)
     return exact(value, wanted)
 
 

@@ -33,7 +33,8 @@ ROW = ("x", 5, 2.5, 7, True, 1.5)
         (FULL.replace('"x"', "3"), [[("3", *ROW[1:])]]),
         (FULL.replace('"x"', "null"), [[(None, *ROW[1:])]]),
         (FULL.replace("2.5", "2"), []),
-        (FULL.replace("1.5", "1"), []),
+        (FULL.replace("1.5", "1"), [[(*ROW[:5], 1.0)]]),
+        (FULL.replace('"x"', '{"k": [1, 2.5]}'), [[('{"k":[1,2.5]}', *ROW[1:])]]),
         (FULL.replace(":5", ':"5"'), []),
         (FULL.replace(":5", ":5.7"), []),
         (FULL.replace(":5", ":2147483648"), []),
@@ -112,6 +113,7 @@ def test_enclosing_element_and_transport_properties() -> None:
             ['{"event":{"a":"x","v":5,"d":2.5}}', '{"event":{"a":"y","v":6,"d":1.0}}'],
         ),
         ([(None, 5, None)], {}, ['{"event":{"a":"undefined","v":5,"d":"undefined"}}']),
+        ([(None, 5, None)], {"validate_json": "true"}, ['{"event":{"v":5}}']),
         (
             [(None, 5, None)],
             {"enable_null_attribute_value": "true"},

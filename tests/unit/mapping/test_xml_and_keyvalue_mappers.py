@@ -123,6 +123,7 @@ def test_keyvalue_sink() -> None:
     assert sink("keyvalue").write(events(("x", 5, None))) == [{"a": "x", "v": 5, "d": None}]
     mapper = sink("keyvalue", payload(x="v", y="hi {{v}}", z="`d`"))
     assert mapper.write(events(("x", 5, 2.5))) == [{"x": 5, "y": "hi 5", "z": "d"}]
+    assert sink("keyvalue", payload("hi {{v}}")).write(events(("x", 5, 2.5))) == [{"null": "hi 5"}]
 
 
 def test_pass_through() -> None:

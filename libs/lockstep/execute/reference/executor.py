@@ -74,7 +74,7 @@ class ReferenceExecutor:
         self.engine = open_engine(self.plan, on_fault=self._outputs.fault)
         self._outputs.listen(self.engine)
         self._inputs = Inputs(self.engine, self._outputs, self._seen)
-        self._observer = Observer(self.engine, inner=self._observe_inner) if self._observe else None
+        self.observer = Observer(self.engine, inner=self._observe_inner) if self._observe else None
 
     # --- the contract --------------------------------------------------------------------------
 
@@ -83,18 +83,11 @@ class ReferenceExecutor:
         return self._position
 
     def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
-        return self._take(entries)
+        return _taken(self, self._past, entries)
 
     def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """Decodes and folds entries. Poisoned, unless it undoes that itself."""
-        return self._take(entries)
-
-    def _take(self, entries: Sequence[Entry]) -> SliceResult:
-        if self._past is None:
-            return self.run_once(entries)
-        result = fold_undoing(self._past, entries)
-        self._past.shorten()
-        return result
+        return _taken(self, self._past, entries)
 
     def run_once(self, entries: Sequence[Entry]) -> SliceResult:
         """Folds entries, and undoes nothing. Poisoned: then this executor is spoilt."""
@@ -192,14 +185,10 @@ class ReferenceExecutor:
 
     def take_observations(self) -> list[Observation]:
         """What was observed since the last call, in order; empty unless `observe` was asked for."""
-        taken = self.observed()
+        taken = _observed(self)
         if self._past is not None:
             taken, self._past.observed = self._past.observed + taken, []
         return taken
-
-    def observed(self) -> list[Observation]:
-        """The same, of what was folded since."""
-        return [] if self._observer is None else self._observer.take()
 
 
 class _Past:
@@ -215,14 +204,14 @@ class _Past:
         """Folds entries and keeps them. Poisoned."""
         result = self._executor.run_once(entries)
         self._entries += entries
-        self.observed += self._executor.observed()
+        self.observed += _observed(self._executor)
         return result
 
     def go_back(self) -> None:
         """See FoldsBack."""
         self._executor.load(self._snapshot)
         self._executor.run_once(self._entries)
-        self._executor.observed()
+        _observed(self._executor)
 
     def mark(self) -> None:
         """See FoldsBack."""
@@ -237,3 +226,18 @@ class _Past:
         held = 0 if self._snapshot is None else len(self._snapshot)
         if len(self._entries) > max(KEPT_MIN, 2 * held // BYTES_PER_ENTRY):
             self.mark()
+
+
+def _taken(
+    executor: ReferenceExecutor, past: _Past | None, entries: Sequence[Entry]
+) -> SliceResult:
+    """The slice folded, with what goes over a limit undone where there is a past to go back to."""
+    if past is None:
+        return executor.run_once(entries)
+    result = fold_undoing(past, entries)
+    past.shorten()
+    return result
+
+
+def _observed(executor: ReferenceExecutor) -> list[Observation]:
+    return [] if executor.observer is None else executor.observer.take()

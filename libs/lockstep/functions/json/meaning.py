@@ -71,6 +71,8 @@ def _object(json: Any, path: Any) -> Any:
 
 
 def _string(json: Any, path: Any) -> str | None:
+    if path == "$" and isinstance(json, str) and json.lstrip()[:1] not in ("{", "["):
+        return json  # a scalar, which may be no document by itself
     found = _object(json, path)
     return found if found is None or isinstance(found, str) else json_documents.text(found)
 

@@ -3,17 +3,22 @@ in which they came."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
+from lockstep.events import AttributeType
 from lockstep.functions import json_documents
 from lockstep.functions.convert import object_text
 from lockstep.functions.java_equality import contains
 from lockstep.functions.nulls import Factory, plain
+from lockstep.operators.contract import Context
 from lockstep.operators.errors import EventError
+from lockstep.plan import java
+from lockstep.siddhiql.catalogue import Argument
 
 Entries = Mapping[Any, Any]
 
@@ -152,6 +157,34 @@ _PLAIN: dict[str, Callable[..., Any]] = {
     "toXML": _to_xml,
 }
 
+_TAKING = frozenset({"create", "put", "putIfAbsent", "replace"})
+
+
+def _taking(function: Callable[..., Any]) -> Factory:
+    """A function that puts its arguments into a map. A map does not know that a number is a
+    `float`, so it gets the double that prints as the float does."""
+
+    def made(arguments: Sequence[Argument], context: Context) -> Callable[..., Any]:
+        single = [argument.type is AttributeType.FLOAT for argument in arguments]
+        if not any(single):
+            return function
+
+        def taking(*values: Any) -> Any:
+            pairs = zip(values, single, strict=True)
+            return function(*(_printed(value) if is_float else value for value, is_float in pairs))
+
+        return taking
+
+    return made
+
+
+def _printed(value: Any) -> Any:
+    if not isinstance(value, float) or not math.isfinite(value):
+        return value
+    return float(java.float_text(value, single=True))
+
+
 FUNCTIONS: dict[tuple[str, str], Factory] = {
-    ("map", name): plain(function) for name, function in _PLAIN.items()
+    ("map", name): (_taking if name in _TAKING else plain)(function)
+    for name, function in _PLAIN.items()
 }

@@ -28,14 +28,17 @@ class CsvSource:
     """One line a message, or with `event.grouping.enabled` any number of lines (one chunk).
 
     Columns stand in the order of the attributes, or where `@attributes` says (counted from 0). Too
-    few are refused, surplus ones ignored. `null` is null except for strings.
+    few are refused, surplus ones ignored. `null` is null except for strings, and so is what is no
+    value of its type where `fail.on.unknown.attribute` is false. Blanks around values go.
     """
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
         self._delimiter = delimiter_of(annotation)
         self._groups = flag(annotation, "event.grouping.enabled", False)
         self._fails = flag(annotation, "fail.on.unknown.attribute", True)
-        self._awaits_header = flag(annotation, "header.present", False)
+        self._awaits_header = flag(annotation, "header", False) or flag(
+            annotation, "header.present", False
+        )
         custom = columns(schema, annotation)
         self._columns = custom or [
             Column(attribute, str(at)) for at, attribute in enumerate(schema.attributes)
@@ -88,11 +91,22 @@ class CsvSource:
     def _row(self, line: list[str], properties: Properties | None) -> tuple[Any, ...]:
         def look_up(column: Column) -> Any:
             at = int(column.path)
-            return line[at] if at < len(line) else ABSENT
+            return line[at].strip() if at < len(line) else ABSENT
 
         return row_of(
-            self._columns, look_up, properties, fails_on_missing=self._fails, convert=_value
+            self._columns,
+            look_up,
+            properties,
+            fails_on_missing=self._fails,
+            convert=_value if self._fails else _value_or_null,
         )
+
+
+def _value_or_null(text: str | None, wanted: AttributeType) -> Any:
+    try:
+        return _value(text, wanted)
+    except MappingError:
+        return None
 
 
 def _value(text: str | None, wanted: AttributeType) -> Any:

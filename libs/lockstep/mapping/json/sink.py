@@ -19,8 +19,9 @@ _UNDEFINED = "undefined"
 class JsonSink:
     """`{"event":{…}}`, several as an array; or a template per event.
 
-    Null is the text "undefined" unless `enable.null.attribute.value` is set; the event itself keeps
-    its null. Values in templates are not escaped.
+    Null is the text "undefined", or with `validate.json` left out, unless
+    `enable.null.attribute.value` is set; the event itself keeps its null. Values in templates are
+    not escaped.
     """
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
@@ -31,6 +32,7 @@ class JsonSink:
         keeps_null = flag(annotation, "enable.null.attribute.value", False)
         self._null = "null" if keeps_null else json_documents.quoted(_UNDEFINED)
         self._validates = flag(annotation, "validate.json", False)
+        self._leaves_out = self._validates and not keeps_null
         self._groups = flag(annotation, "event.grouping.enabled", True)
         self._names = _names(annotation.get("enclosing.element"))
         payload = nested(annotation, "payload")
@@ -57,6 +59,7 @@ class JsonSink:
         parts = [
             name + self._value(value, single)
             for (name, single), value in zip(self._members, event.data, strict=True)
+            if value is not None or not self._leaves_out
         ]
         return f'{{"event":{{{",".join(parts)}}}}}'
 

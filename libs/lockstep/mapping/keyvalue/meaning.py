@@ -7,7 +7,7 @@ from typing import Any
 
 from lockstep.events import Event, StreamSchema
 from lockstep.mapping.contract import MappingError, Properties, Reading
-from lockstep.mapping.options import Column, columns, flag, invalid, nested
+from lockstep.mapping.options import Column, columns, flag, nested
 from lockstep.mapping.reading import ABSENT, read_rows, row_of
 from lockstep.mapping.templates import value_template
 from lockstep.mapping.values import exact, lenient
@@ -40,17 +40,16 @@ class KeyValueSource:
 
 
 class KeyValueSink:
-    """A map per event: attributes by name, or as `@payload(key='template', …)` says."""
+    """A map per event: attributes by name, or as `@payload(key='template', …)` says. A template
+    without a key stands under `null`."""
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
         self._names = schema.names
         payload = nested(annotation, "payload")
         self._values = None
         if payload is not None:
-            if payload.positional:
-                raise invalid(payload, "@payload of keyvalue is key='value'")
             self._values = [
-                (element.key or "", value_template(element.value, schema, payload))
+                (element.key or "null", value_template(element.value, schema, payload))
                 for element in payload.elements
             ]
 

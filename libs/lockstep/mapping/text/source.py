@@ -104,6 +104,8 @@ class TextSource:
         for line in text.split(self._newline):
             match = _LINE.fullmatch(line)
             if match is not None:
+                if match[1] in values:
+                    continue  # the first one counts
                 values[match[1]] = _unquoted(match[2].strip().removesuffix(",").strip())
         return values
 

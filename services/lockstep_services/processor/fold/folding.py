@@ -23,7 +23,7 @@ from lockstep_services.processor.replica.leading import Lead, Published, Reach
 from lockstep_services.processor.replica.passing import Passage
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
-from lockstep_services.processor.state.engine import Folded
+from lockstep_services.processor.state.engine import AppEngine, Folded
 
 IDLE_WAIT_MS: Final = 500
 QUIET_WAIT_MS: Final = 15_000
@@ -221,7 +221,7 @@ class FoldLoop:
         self._reach.folded.set()
         self._touched_ms = self._clock.monotonic_ms()
         result, events = folded.result, folded.events
-        self._tell_of_poison(folded)
+        _tell_of_poison(self._site, self._running.engine, folded)
         took_ms = self._clock.monotonic_ms() - started_ms
         self._reach.effort.folded(self._touched_ms, events=events, busy_ms=took_ms)
         self._size.took(took_ms, max(events, len(entries)), has_more=has_more)
@@ -257,18 +257,6 @@ class FoldLoop:
                 took = took_us / 1_000
                 metrics.count("lockstep_query_busy_ms_total", took, query=query, **labels)
 
-    def _tell_of_poison(self, folded: Folded) -> None:
-        found = [fault for fault in folded.result.faults if fault.is_poison]
-        if found:
-            self._site.count("lockstep_processor_poison_events_total", len(found))
-            self._site.log.warning(
-                "events set aside", number=len(found), position=found[0].position,
-                why=found[0].reason, **self._site.labels,
-            )  # fmt: skip
-        stopped = self._running.engine.poison.stopped
-        if stopped is not None:
-            self._site.log.error("app stopped", why=stopped, **self._site.labels)
-
     async def _keep_time(self) -> None:
         """A tick when a timer is due and nothing came; also the very first record of a new log."""
         engine = self._running.engine
@@ -303,3 +291,15 @@ def _traces_in(entries: Sequence[EncodedEntry]) -> list[str]:
 
 def _events_in(entry: EncodedEntry) -> int:
     return entry.header.events if isinstance(entry.header, EventsHeader) else 0
+
+
+def _tell_of_poison(site: Site, engine: AppEngine, folded: Folded) -> None:
+    found = [fault for fault in folded.result.faults if fault.is_poison]
+    if found:
+        site.count("lockstep_processor_poison_events_total", len(found))
+        site.log.warning(
+            "events set aside", number=len(found), position=found[0].position,
+            why=found[0].reason, **site.labels,
+        )  # fmt: skip
+    if engine.poison.stopped is not None:
+        site.log.error("app stopped", why=engine.poison.stopped, **site.labels)
