@@ -67,7 +67,8 @@ class Leases(Protocol):
         """The prolonged lease, or None when it was lost."""
 
     async def renew_all(self, leases: Sequence[Lease]) -> Sequence[Lease | None]:
-        """As `renew`, of many at once, in few requests."""
+        """As `renew`, of many at once, in few requests. One that ran out is taken again where
+        nobody has taken it since: who was held up gets all of them back in one step."""
 
     async def holders(self, resources: Sequence[str]) -> Mapping[str, Held]:
         """Who holds which of them now; those that nobody holds are left out."""

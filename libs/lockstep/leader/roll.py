@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final, Protocol
 
 from lockstep.clock import Clock
@@ -57,6 +58,8 @@ class LeaseRoll:
         self._held: dict[str, Lease] = {}
         self._watchers: dict[str, Watcher] = {}
         self._others: dict[str, Held] = {}
+        # What is given back must not be taken again by a renewal that is on its way.
+        self._renewing = asyncio.Lock()
         self._looked_ms = clock.monotonic_ms() - ttl_ms
         self.contact_ms = clock.monotonic_ms()
         """When the lease server last answered."""
@@ -109,13 +112,15 @@ class LeaseRoll:
 
     async def release(self, resource: str) -> None:
         """Gives it back; UnavailableError: it runs out by itself."""
-        lease = self._held.pop(resource, None)
+        async with self._renewing:
+            lease = self._held.pop(resource, None)
         if lease is not None:
             await self._leases.release(lease)
 
     async def hand_over(self, resource: str, to: str) -> bool:
         """Reserves it for another holder; False when it was not ours. UnavailableError."""
-        lease = self._held.pop(resource, None)
+        async with self._renewing:
+            lease = self._held.pop(resource, None)
         return lease is not None and await self._leases.hand_over(lease, to)
 
     async def run(self) -> None:
@@ -149,8 +154,10 @@ class LeaseRoll:
             self._log.info("the lease server is back", held=len(self._held))
 
     async def _renew_held(self) -> None:
-        before = list(self._held.values())
-        for lease, renewed in zip(before, await self._leases.renew_all(before), strict=True):
+        async with self._renewing:
+            before = list(self._held.values())
+            after = await self._leases.renew_all(before)
+        for lease, renewed in zip(before, after, strict=True):
             if not self._take(lease, renewed) and lease.resource in self._watchers:
                 self._watchers[lease.resource].lost()
         self._found_there()

@@ -235,12 +235,12 @@ async def _is_gone(competition: Competition) -> None:
 
 
 async def test_many_are_renewed_together(competition: Competition) -> None:
-    """Each answer is about its own: ours goes on, one that was given back or taken is lost."""
+    """Each answer is about its own: ours goes on, one that another has taken is lost."""
     resources = [f"{competition.resource}/{number}" for number in range(600)]
     mine = [await _acquired(competition.one, each, "a") for each in resources]
-    await competition.one.release(mine[1])
-    await competition.one.release(mine[2])
-    await _acquired(competition.two, resources[2], "b")
+    for number in (1, 2):
+        await competition.one.release(mine[number])
+        await _acquired(competition.two, resources[number], "b")
     renewed = await competition.one.renew_all(mine)
     assert [each is None for each in renewed] == [number in (1, 2) for number in range(600)]
     kept = [each for each in renewed if each is not None]
@@ -258,3 +258,22 @@ async def test_who_holds_which_of_many(competition: Competition) -> None:
     found = await competition.two.holders([free, held, reserved])
     assert found == {held: Held("a", lease.token), reserved: Held("b", "")}
     assert await competition.two.holders([]) == {}
+
+
+async def test_what_ran_out_and_nobody_has_is_taken_again_together(
+    competition: Competition,
+) -> None:
+    """A process that was held up gets its leases back in one request; what another one has taken
+    meanwhile is lost, and so is what is reserved."""
+    one, two = competition.one, competition.two
+    resources = [f"{competition.resource}/{kind}" for kind in ("free", "taken", "reserved")]
+    mine = [await _acquired(one, each, "a", SHORT_MS) for each in resources]
+    async with asyncio.timeout(PATIENCE_S):
+        while await two.holders(resources):
+            await SystemClock().sleep_ms(5)
+    await _acquired(two, resources[1], "b")
+    assert await two.hand_over(await _acquired(two, resources[2], "b"), "c")
+    assert await one.renew(mine[0]) is None
+    again = await one.renew_all(mine)
+    assert [each is None for each in again] == [False, True, True]
+    assert await two.holder(resources[0]) == "a"

@@ -143,21 +143,37 @@ async def test_what_is_forgotten_is_given_back_and_watched_no_more() -> None:
 
 
 async def test_a_lease_server_that_is_away_is_asked_again() -> None:
-    """Leases run out there meanwhile, which is told when it is back."""
+    """Leases run out there meanwhile. When it is back, what nobody has taken is held again, and
+    what somebody has is told."""
     async with running() as world:
-        world.watch("a")
-        await world.roll.acquire("a")
+        for resource in ("a", "b"):
+            world.watch(resource)
+            await world.roll.acquire(resource)
         contact_ms = world.roll.contact_ms
         world.leases.reachable = False
         await world.clock.advance_ms(2 * TTL_MS)
         assert world.roll.contact_ms <= contact_ms + RENEW_MS
         assert world.lost == []
         with pytest.raises(UnavailableError):
-            await world.roll.acquire("b")
+            await world.roll.acquire("c")
+        await world.others.acquire("b", "other", ttl_ms=60_000)
         world.leases.reachable = True
         await world.clock.advance_ms(2 * RETRY_MS)
-        assert world.lost == ["a"]
-        assert "a" in world.vacant
+        assert world.lost == ["b"]
+        assert world.vacant == []
+        assert await world.others.holder("a") == "me"
+
+
+async def test_what_is_given_back_is_not_renewed_any_more() -> None:
+    """A renewal that is under way has its answer before: it could take the lease again."""
+    async with running() as world:
+        await world.roll.acquire("a")
+        for _ in range(20):
+            await world.clock.advance_ms(RENEW_MS // 3)
+        await world.roll.release("a")
+        assert await world.others.holder("a") is None
+        await world.clock.advance_ms(4 * RENEW_MS)
+        assert await world.others.holder("a") is None
 
 
 async def test_who_holds_a_lease_is_known_without_asking() -> None:

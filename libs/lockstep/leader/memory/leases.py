@@ -104,9 +104,12 @@ class MemoryLeases:
         return frozenset(self._table.connections.keys() & set(processes))
 
     async def renew(self, lease: Lease) -> Lease | None:
+        return self._renewed(lease, again=False)
+
+    def _renewed(self, lease: Lease, *, again: bool) -> Lease | None:
         self._send()
         started_ms = self._clock.monotonic_ms()
-        ours = self._is_ours(lease)
+        ours = self._is_ours(lease) or (again and self._table.present(lease.resource) is None)
         if ours:
             self._table.hold(lease.resource, _held(lease), lease.ttl_ms)
         self._answer()
@@ -114,7 +117,7 @@ class MemoryLeases:
         return replace(lease, expires_at_monotonic_ms=expires_ms) if ours else None
 
     async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
-        return [await self.renew(lease) for lease in leases]
+        return [self._renewed(lease, again=True) for lease in leases]
 
     async def holders(self, resources: Sequence[str]) -> dict[str, Held]:
         self._send()

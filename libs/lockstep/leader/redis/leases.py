@@ -89,14 +89,15 @@ class RedisLeases:
         return frozenset(found)
 
     async def renew(self, lease: Lease) -> Lease | None:
-        return (await self._renew_together([lease]))[0]
+        return (await self._renew_together([lease], again=False))[0]
 
     async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
         found: list[Lease | None] = []
         for _, alike in groupby(leases, key=lambda lease: lease.ttl_ms):
             together = list(alike)
             for start in range(0, len(together), _TOGETHER_MAX):
-                found += await self._renew_together(together[start : start + _TOGETHER_MAX])
+                some = together[start : start + _TOGETHER_MAX]
+                found += await self._renew_together(some, again=True)
         return found
 
     async def holders(self, resources: Sequence[str]) -> dict[str, Held]:
@@ -132,10 +133,10 @@ class RedisLeases:
         with contextlib.suppress(RedisError, OSError):
             await self._redis.aclose()
 
-    async def _renew_together(self, leases: Sequence[Lease]) -> list[Lease | None]:
+    async def _renew_together(self, leases: Sequence[Lease], *, again: bool) -> list[Lease | None]:
         """All of them live equally long."""
         ttl_ms, started_ms = leases[0].ttl_ms, self._clock.monotonic_ms()
-        values: list[str | int] = [ttl_ms, *map(_held, leases)]
+        values: list[str | int] = [ttl_ms, "again" if again else "", *map(_held, leases)]
         lost = set(await self._asked(RENEW, [lease.resource for lease in leases], values))
         return [
             None

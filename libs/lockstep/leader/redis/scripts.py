@@ -22,11 +22,14 @@ return held
 """
 
 # Answers which keys are not ours any more, counted from 1: hardly ever any. The time to live comes
-# first, then the values.
+# first, then `again` if what nobody has is to be taken again, then the values.
 RENEW: Final = """
 local lost = {}
 for i, key in ipairs(KEYS) do
-  if redis.call('GET', key) ~= ARGV[1 + i] or redis.call('PEXPIRE', key, ARGV[1]) == 0 then
+  local held = redis.call('GET', key)
+  if held == ARGV[2 + i] or (held == false and ARGV[2] == 'again') then
+    redis.call('SET', key, ARGV[2 + i], 'PX', ARGV[1])
+  else
     lost[#lost + 1] = i
   end
 end
