@@ -14,6 +14,7 @@ from lockstep.siddhiql.catalogue import (
 )
 from lockstep.siddhiql.catalogue.windows import Leaves, Timers
 from lockstep.sinks import Message, MessageRefusedError, Sink
+from lockstep.sources import Inbox, Place, Received, Source
 from lockstep.stream_functions.call import Appending, Buffering, Multiplying, StreamCall
 from lockstep.windows.chunks import WindowBase
 from lockstep.windows.registry import WindowCall, window
@@ -30,15 +31,19 @@ __all__ = [
     "EventError",
     "Extension",
     "ExtensionKind",
+    "Inbox",
     "Leaves",
     "Message",
     "MessageRefusedError",
     "Multiplying",
     "Overload",
     "Parameter",
+    "Place",
     "PlainState",
+    "Received",
     "SignatureError",
     "Sink",
+    "Source",
     "StreamCall",
     "StreamEvent",
     "Timers",

@@ -92,6 +92,7 @@ class ReceiverSettings(Section):
     dedup_window_ms: Milliseconds
     append_max_wait_ms: Milliseconds
     max_appends_abreast: Count
+    sources_host: str
 
 
 class ProcessorSettings(Section):

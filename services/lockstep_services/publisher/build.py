@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pkgutil import resolve_name
 
 from lockstep.bus import Topics
 from lockstep.control import AppView
 from lockstep.mapping import MessageWriter, build_distribution, destinations
 from lockstep.siddhiql import SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
 from lockstep.siddhiql.checking.connectors import find_type, options_of
 from lockstep.sinks import Sink as MessageSink
+from lockstep.sinks import SinkMaker
 from lockstep.store import Cursors
 from lockstep.telemetry import Logger
 from lockstep_services.publisher.contract import OnError, Sink, SinkBinding, SinkSetupError
@@ -129,7 +132,7 @@ class SinkFactory:
     def _installed(
         self, binding: SinkBinding, name: str, options: Mapping[str, str]
     ) -> MessageSink:
-        maker = self._makers.get(name)
+        maker = self._makers.get(name) or self._carrier(binding, name)
         if maker is None:
             raise SinkSetupError(
                 f"nobody carries messages of type '{name}' on this publisher",
@@ -137,11 +140,25 @@ class SinkFactory:
                 hint="install the package that declares it beside every service",
             )
         try:
-            return maker(options)
+            return maker({"stream": binding.schema.name, **options})
         except (LookupError, TypeError, ValueError) as error:
             raise SinkSetupError(
                 f"'{name}' does not take its options: {error}", where=binding.key
             ) from error
+
+    def _carrier(self, binding: SinkBinding, name: str) -> SinkMaker | None:
+        declared = find_type(ExtensionKind.SINK, name)
+        if not isinstance(declared, ConnectorExtension) or not declared.carrier:
+            return None
+        try:
+            found: SinkMaker = resolve_name(declared.carrier)
+        except ImportError as error:
+            raise SinkSetupError(
+                f"'{name}' needs a package that is not installed: {error.name}",
+                where=binding.key,
+                hint=f"pip install 'lockstep[{declared.extra}]' beside every publisher",
+            ) from error
+        return found
 
     def _rdbms(
         self,

@@ -15,6 +15,8 @@ from lockstep.bus import Bus, Mail, Mailbox
 from lockstep.clock import Clock
 from lockstep.control import Catalogue
 from lockstep.frame import LeaseKeeper, Tasks
+from lockstep.sources import Place
+from lockstep_services.receiver.carried import CarriedMailbox, carrier_of
 from lockstep_services.receiver.gate import Gate
 from lockstep_services.receiver.kafka import KafkaMailbox
 from lockstep_services.receiver.messages import BusMessage, Transfer
@@ -41,6 +43,7 @@ class SourceFeeds:
         tasks: Tasks,
         clock: Clock,
         keeper_of: Callable[[str], LeaseKeeper],
+        sources_host: str = "127.0.0.1",
     ) -> None:
         self._bus = bus
         self._catalogue = catalogue
@@ -50,6 +53,7 @@ class SourceFeeds:
         self._tasks = tasks
         self._clock = clock
         self._keeper_of = keeper_of
+        self._sources_host = sources_host
         self._keepers: dict[str, LeaseKeeper] = {}
         self._running: dict[str, Source] = {}
         self._under_way: set[asyncio.Future[None]] = set()
@@ -121,6 +125,10 @@ class SourceFeeds:
         kafka = source.kafka
         if kafka is not None:
             return KafkaMailbox(kafka)
+        carrier = None if source.subject is not None else carrier_of(source.kind)
+        if carrier is not None:
+            place = Place(source.app, source.stream, source.number, self._sources_host, self._clock)
+            return CarriedMailbox(carrier, source.options, place)
         return await self._bus.mailbox(source.subject or "", source.mailbox)
 
     async def _transfer(self, source: Source, found: Sequence[Mail]) -> None:

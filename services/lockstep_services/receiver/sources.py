@@ -11,11 +11,17 @@ from lockstep.bus import topic_subject
 from lockstep.control import AppView, Catalogue
 from lockstep.mapping import annotated
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.checking.connectors import options_of
+from lockstep_services.receiver.carried import carrier_of, is_shared
 from lockstep_services.receiver.kafka_options import KafkaOptions
 from lockstep_services.receiver.mapped import MessageReader, message_reader
 
 SOURCE_PARAMETER: Final = "source"
 """Of a content type: `text/csv; source=0` is a message in the form of a stream's first source."""
+
+READ_BY_ITSELF: Final = frozenset({"http"})
+"""Types whose messages come to the receiver's own door."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,7 @@ class Source:
     @property
     def is_read(self) -> bool:
         """Its messages do not come by themselves."""
-        return self.subject is not None or self.kind == "kafka"
+        return self.subject is not None or self.kind not in READ_BY_ITSELF
 
     @property
     def kafka(self) -> KafkaOptions | None:
@@ -57,9 +63,18 @@ class Source:
 
     @property
     def has_one_reader(self) -> bool:
-        """Kafka shares out no partitions that are named: one receiver reads them, by lease."""
+        """One receiver reads it at a time, by lease: partitions of Kafka that are named, and types
+        that are not shared."""
         kafka = self.kafka
-        return kafka is not None and bool(kafka.partitions)
+        if kafka is not None:
+            return bool(kafka.partitions)
+        carrier = carrier_of(self.kind) if self.is_read and self.subject is None else None
+        return carrier is not None and not is_shared(carrier)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Of its annotation, by the names under which its type declares them."""
+        return options_of(ExtensionKind.SOURCE, self.annotation)
 
     @property
     def mailbox(self) -> str:

@@ -47,7 +47,7 @@ class Receiver:
         self._ingress = IngressReader(bus, take, gate, context.clock)
         self._feeds = SourceFeeds(
             bus, self._catalogue, self._acceptor.sources, take, gate, context.tasks, context.clock,
-            self._keeper_of,
+            self._keeper_of, settings.receiver.sources_host,
         )  # fmt: skip
         Routes(self._acceptor, gate, max_body_bytes=settings.receiver.max_body_bytes).add_to(
             context.router

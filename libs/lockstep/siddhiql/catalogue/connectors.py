@@ -42,9 +42,13 @@ class ConnectorExtension(Extension):
 
     `retired`: options of the older products, with what to do instead. `one_destination`: what to
     do instead of a @distribution, where rows and their place go in one transaction. `shared`:
-    options that have to be the same for all destinations, with the reason.
+    options that have to be the same for all destinations, with the reason. `carrier`: what carries
+    the messages (`package.module:name`, loaded when an app uses it); empty: a service does.
+    `extra`: the optional dependencies of the project that the carrier needs.
     """
 
     retired: Mapping[str, str] = field(default_factory=dict)
     one_destination: str = ""
     shared: tuple[tuple[str, ...], str] = ((), "")
+    carrier: str = ""
+    extra: str = ""

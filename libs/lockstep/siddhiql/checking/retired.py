@@ -11,20 +11,19 @@ _SEND: Final = "send to the receiver over HTTP (type='http') or over NATS (type=
 _DELIVER: Final = "deliver with type='http' or type='nats'"
 _BRIDGE: Final = "let a bridge move the messages to a subject of NATS and use type='nats'"
 _KEEP: Final = "tables are kept in PostgreSQL: use type='rdbms', or leave @store out"
+_IBM: Final = "its client is IBM's own: let a bridge move the messages to a broker with STOMP (jms)"
+_THRIFT: Final = "the older products' Thrift bridge ended with them: send over HTTP, TCP or Kafka"
+_TWITTER: Final = "the interface that it used is no more: post from a program of yours over HTTP"
+_CLOUD: Final = "it needs an account at Google that no test of ours has: let a bridge move them"
+_SNMP: Final = "let an SNMP program post to the receiver, or be posted to, over HTTP"
 _BODY: Final = "use json, xml, csv, text or keyvalue"
 
 RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
     ExtensionKind.SOURCE: {
         "kafkaMultiDC": _BRIDGE,
         "kafka-replay-response": "replay what was sent before into the stream: lockstep replay",
-        "mqtt": "NATS servers speak MQTT themselves: use type='nats', with dots for slashes",
-        "jms": _BRIDGE,
-        "rabbitmq": _BRIDGE,
-        "tcp": _SEND,
-        "file": "send the file's lines: lockstep send <app> <stream> - < file, or lockstep replay",
         "fileeventlistener": _SEND,
         "email": _SEND,
-        "websocket": _SEND,
         "sse": _SEND,
         "cdc": _SEND,
         "grpc": _SEND,
@@ -32,10 +31,12 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         "s3": _SEND,
         "gcs": _SEND,
         "sqs": _BRIDGE,
-        "googlepubsub": _BRIDGE,
-        "twitter": _SEND,
-        "prometheus": _SEND,
-        "wso2event": _SEND,
+        "googlepubsub": _CLOUD,
+        "twitter": _TWITTER,
+        "wso2event": _THRIFT,
+        "ibmmq": _IBM,
+        "snmp": _SNMP,
+        "google-cloud-storage": _CLOUD,
         "http-request": _SEND,
         "http-response": _SEND,
         "http-service": "use type='http'; answers are read from the presenter",
@@ -45,12 +46,6 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
     ExtensionKind.SINK: {
         "kafkaMultiDC": _BRIDGE,
         "kafka-replay-request": "replay what was sent before into the stream: lockstep replay",
-        "mqtt": "NATS servers speak MQTT themselves: use type='nats', with dots for slashes",
-        "jms": _BRIDGE,
-        "rabbitmq": _BRIDGE,
-        "tcp": _DELIVER,
-        "email": "post to a mail gateway with type='http', or install a sink of your own",
-        "websocket": "follow the stream at the presenter (server-sent events, presenter topics)",
         "websocket-server": "follow the stream at the presenter (server-sent events)",
         "sse-server": "follow the stream at the presenter (server-sent events)",
         "ui": "follow the stream at the presenter: every exported stream is there",
@@ -60,10 +55,12 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         "s3": _DELIVER,
         "gcs": _DELIVER,
         "sqs": _BRIDGE,
-        "googlepubsub": _BRIDGE,
-        "twitter": _DELIVER,
-        "prometheus": "scrape the services' /metrics, or deliver with type='http'",
-        "wso2event": _DELIVER,
+        "googlepubsub": _CLOUD,
+        "twitter": _TWITTER,
+        "wso2event": _THRIFT,
+        "ibmmq": _IBM,
+        "snmp": _SNMP,
+        "google-cloud-storage": _CLOUD,
         "http-request": _DELIVER,
         "http-call": "use type='http', and let what answers send to the receiver",
         "http-response": "answers are read from the presenter",
@@ -84,7 +81,7 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         ),
         _KEEP,
     ),
-    ExtensionKind.SOURCE_MAPPER: dict.fromkeys(("binary", "avro", "protobuf", "wso2event"), _BODY),
-    ExtensionKind.SINK_MAPPER: dict.fromkeys(("binary", "avro", "protobuf", "wso2event"), _BODY),
+    ExtensionKind.SOURCE_MAPPER: dict.fromkeys(("avro", "protobuf", "wso2event"), _BODY),
+    ExtensionKind.SINK_MAPPER: dict.fromkeys(("avro", "protobuf", "wso2event"), _BODY),
 }
 """By kind and by the old name of the type."""

@@ -1,0 +1,84 @@
+"""@source(type='file'), @sink(type='file') (extensions 12.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue.connectors import (
+    BOOL,
+    INT,
+    ConnectorExtension,
+    option,
+    without_meaning,
+)
+
+MODES = ("line", "text.full", "binary.full", "regex")
+ACTIONS = ("delete", "move", "keep", "none")
+
+
+def _files(arguments: Sequence[Argument]) -> None:
+    given = {one.attribute_name: str(one.value).strip() for one in arguments}
+    if ("dir.uri" in given) == ("file.uri" in given):
+        raise SignatureError("one of 'dir.uri' and 'file.uri' is needed", "dir.uri='file:/in'")
+    tails = given.get("tailing", "").lower() == "true"
+    if tails and ("dir.uri" in given or given.get("mode", "line").lower() != "line"):
+        raise SignatureError(
+            "only lines of one file can be followed", "file.uri='file:/a.log', mode='line'"
+        )
+    moves = given.get("action.after.process", "").lower() == "move"
+    if moves and "move.after.process" not in given:
+        raise SignatureError("'move.after.process' is missing", "move.after.process='file:/done'")
+    if given.get("mode", "").lower() == "regex" and not {"begin.regex", "end.regex"} & set(given):
+        raise SignatureError("the mode regex needs an expression", "begin.regex='<', end.regex='>'")
+
+
+EXTENSIONS = (
+    ConnectorExtension(
+        ExtensionKind.SOURCE,
+        "file",
+        (
+            Overload(
+                (
+                    option("dir.uri"),
+                    option("file.uri"),
+                    option("mode", choices=MODES),
+                    option("tailing", BOOL),
+                    option("action.after.process", choices=ACTIONS),
+                    option("move.after.process"),
+                    option("begin.regex"),
+                    option("end.regex"),
+                    option("header.present", BOOL),
+                    option("header.line.count", INT),
+                    option("file.name.pattern"),
+                    *without_meaning(
+                        "file.polling.interval dir.polling.interval timeout file.read.wait.timeout"
+                    ),
+                ),
+                check=_files,
+            ),
+        ),
+        doc="Lines or whole files of a directory, or the lines of a file as it grows.",
+        retired={
+            "action.after.failure": "what cannot be read becomes a dead letter: leave it out",
+            "move.after.failure": "what cannot be read becomes a dead letter: leave it out",
+            "cron.expression": "files are looked for all the time: leave it out",
+            "file.system.options": "mount the remote directory, and name it as a local one",
+        },
+        carrier=f"{__name__}.source:FileSource",
+    ),
+    ConnectorExtension(
+        ExtensionKind.SINK,
+        "file",
+        (
+            Overload(
+                (
+                    option("file.uri", needed=True),
+                    option("append", BOOL, choices=("true",)),
+                    option("add.line.separator", BOOL),
+                )
+            ),
+        ),
+        doc="A line per message at the end of a file of the publisher's machine.",
+    ),
+)

@@ -1,0 +1,184 @@
+"""@source(type='file'): lines of files, or whole files, as messages; one receiver reads at a time.
+
+How far it is stands in a note in the directory itself, `.lockstep.<app>.<stream>.<number>`. It is
+written when messages are durable. After a crash in between they come again, under the same ids.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from lockstep.sources import Place, Received, Source
+
+MAX_FILE_BYTES: Final = 64 * 1024 * 1024
+"""Of a file that is a message, or that expressions are searched in."""
+MAX_LINE_BYTES: Final = 8 * 1024 * 1024
+POLL_MS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A message, and where in its file the next one begins."""
+
+    payload: bytes
+    at: int
+    end: int
+
+
+def path_of(uri: str) -> Path:
+    """The path that `file:` or a plain path names."""
+    text = uri.strip()
+    if text.startswith("file:"):
+        text = "/" + unquote(text.removeprefix("file:")).lstrip("/")
+    return Path(text)
+
+
+class FileSource(Source):
+    """Options: `dir.uri` or `file.uri`, `mode`, `tailing`, `action.after.process` …"""
+
+    def __init__(self, options: Mapping[str, str], place: Place) -> None:
+        single = options.get("file.uri")
+        self._path = path_of(single or options["dir.uri"])
+        self._is_single = single is not None
+        self._mode = options.get("mode", "line").lower()
+        lines = self._mode == "line"
+        self._tails = options.get("tailing", str(self._is_single and lines)).lower() == "true"
+        action = options.get("action.after.process", "keep" if self._tails else "delete").lower()
+        self._action = "keep" if self._tails or action == "none" else action
+        self._moved_to = path_of(options.get("move.after.process", "."))
+        has_header = options.get("header.present", "false").lower() == "true"
+        self._header_lines = int(options.get("header.line.count", 1)) if has_header else 0
+        self._wanted = re.compile(options.get("file.name.pattern", ".*"))
+        begin, end = options.get("begin.regex", ""), options.get("end.regex", "")
+        self._pattern = re.compile(f"{begin}.*?{end or '(?=' + begin + '|$)'}".encode(), re.DOTALL)
+        folder = self._path.parent if self._is_single else self._path
+        self._note = folder / f".lockstep.{place.app}.{place.stream}.{place.number}"
+        self._clock = place.clock
+        self._done: dict[str, int] | None = None
+        self._batch: tuple[Path, str, int, bool] | None = None
+        self._unacknowledged = 0
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
+        deadline_ms = self._clock.monotonic_ms() + wait_ms
+        while True:
+            found = await asyncio.to_thread(self._next, max_messages)
+            if found or self._clock.monotonic_ms() + POLL_MS > deadline_ms:
+                return found
+            await self._clock.sleep_ms(POLL_MS)
+
+    async def close(self) -> Sequence[Received]:
+        await asyncio.to_thread(self._settle)
+        return ()
+
+    def _next(self, max_messages: int) -> list[Received]:
+        self._settle()
+        for path in self._files():
+            status = path.stat()
+            mark = f"{status.st_dev:x}.{status.st_ino:x}"
+            at = self._known().get(mark, 0)
+            if at < 0 or (self._tails and status.st_size == at):
+                continue
+            at = 0 if status.st_size < at else at  # it was truncated: a new beginning
+            pieces, ended = self._pieces(path, at, max_messages)
+            if not pieces and not ended:
+                continue
+            end = pieces[-1].end if pieces else at
+            self._batch, self._unacknowledged = (path, mark, end, ended), len(pieces)
+            if pieces:
+                return [self._message(path, mark, piece, ended, pieces[-1]) for piece in pieces]
+            self._settle()
+        return []
+
+    def _files(self) -> list[Path]:
+        if self._is_single:
+            return [self._path] if self._path.is_file() else []
+        if not self._path.is_dir():
+            return []
+        wanted = (
+            one
+            for one in self._path.iterdir()
+            if not one.name.startswith(".") and self._wanted.fullmatch(one.name) and one.is_file()
+        )
+        return sorted(wanted)
+
+    def _pieces(self, path: Path, at: int, max_messages: int) -> tuple[list[_Piece], bool]:
+        """Messages from a place on, and whether the file ends behind them."""
+        if self._mode == "line":
+            return self._lines(path, at, max_messages)
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise OSError(f"{path} is larger than {MAX_FILE_BYTES} bytes: use mode='line'")
+        data = path.read_bytes()
+        if self._mode != "regex":
+            return [_Piece(data, 0, len(data))], True
+        found = [
+            _Piece(match[0], match.start(), match.end())
+            for match in self._pattern.finditer(data, at)
+            if match[0]
+        ]
+        return found[:max_messages], len(found) <= max_messages
+
+    def _lines(self, path: Path, at: int, max_messages: int) -> tuple[list[_Piece], bool]:
+        pieces: list[_Piece] = []
+        with path.open("rb") as file:
+            skipped = 0
+            while at == 0 and skipped < self._header_lines and file.readline(MAX_LINE_BYTES):
+                skipped += 1
+            file.seek(max(at, file.tell()))
+            while len(pieces) < max_messages:
+                begin = file.tell()
+                line = file.readline(MAX_LINE_BYTES)
+                if not line or (self._tails and not line.endswith(b"\n")):
+                    return pieces, not self._tails
+                if line.strip():
+                    pieces.append(_Piece(line.rstrip(b"\r\n"), begin, file.tell()))
+        return pieces, False
+
+    def _message(self, path: Path, mark: str, piece: _Piece, ended: bool, last: _Piece) -> Received:
+        async def acknowledge() -> None:
+            self._unacknowledged -= 1
+
+        is_last = ended and piece is last
+        properties = {
+            "file.path": str(path), "file.name": path.name, "eof": "true" if is_last else "false",
+        }  # fmt: skip
+        return Received(piece.payload, properties, f"{mark}:{piece.at}", acknowledge)
+
+    def _known(self) -> dict[str, int]:
+        """Of each file: where to go on; -1 when it is done."""
+        if self._done is None:
+            try:
+                self._done = {str(k): int(v) for k, v in json.loads(self._note.read_text()).items()}
+            except FileNotFoundError:
+                self._done = {}
+        return self._done
+
+    def _settle(self) -> None:
+        """What was taken wholly is noted; a file that is done is put where it shall be."""
+        batch, self._batch = self._batch, None
+        if batch is None or self._unacknowledged:
+            return
+        path, mark, end, ended = batch
+        known = self._known()
+        known[mark] = -1 if ended else end
+        self._save(known)
+        if not ended or self._action == "keep":
+            return
+        if self._action == "move":
+            self._moved_to.mkdir(parents=True, exist_ok=True)
+            path.replace(self._moved_to / path.name)
+        else:
+            path.unlink(missing_ok=True)
+        del known[mark]
+        self._save(known)
+
+    def _save(self, known: Mapping[str, int]) -> None:
+        aside = self._note.with_name(self._note.name + ".new")
+        aside.write_text(json.dumps(known))
+        aside.replace(self._note)

@@ -1,0 +1,74 @@
+"""@source(type='hl7'), @sink(type='hl7'): HL7 version 2 over MLLP, in its own form (ER7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue.connectors import (
+    BOOL,
+    INT,
+    ConnectorExtension,
+    option,
+    without_meaning,
+)
+
+_ER7: Final = "carry ER7, hl7.encoding='er7', and take fields out of it with regular expressions"
+_PLAIN: Final = dict.fromkeys(
+    ("tls.keystore.filepath", "tls.keystore.passphrase", "tls.keystore.type", "keystore.filepath"),
+    "HL7 is spoken without TLS: let a tunnel do it",
+)
+
+
+def _form(arguments: Sequence[Argument]) -> None:
+    given = {one.attribute_name: str(one.value) for one in arguments}
+    for name in ("hl7.encoding", "hl7.conformance.profile.used", "tls.enabled"):
+        text = given.get(name, "").lower()
+        if name == "hl7.encoding" and text == "xml":
+            raise SignatureError("HL7 in XML is not read or written", _ER7)
+        if name != "hl7.encoding" and text == "true":
+            raise SignatureError(f"{name!r} is not supported", "leave it out")
+    host, colon, port = given.get("uri", "host:1").rpartition(":")
+    if not colon or not host or not port.isdecimal():
+        raise SignatureError(f"'uri' is {given['uri']!r}", "uri='localhost:4000'")
+
+
+_COMMON = (
+    option("hl7.encoding", needed=True, choices=("er7", "xml")),
+    option("tls.enabled", BOOL),
+    *without_meaning("charset hl7.ack.encoding"),
+)
+
+EXTENSIONS = (
+    ConnectorExtension(
+        ExtensionKind.SOURCE,
+        "hl7",
+        (
+            Overload(
+                (
+                    option("port", INT, needed=True),
+                    *_COMMON,
+                    option("hl7.conformance.profile.used", BOOL),
+                ),
+                check=_form,
+            ),
+        ),
+        doc="Messages to a port, acknowledged (AA) when they are in the log.",
+        retired=_PLAIN,
+        carrier=f"{__name__}.mllp:Hl7Source",
+    ),
+    ConnectorExtension(
+        ExtensionKind.SINK,
+        "hl7",
+        (
+            Overload(
+                (option("uri", needed=True), *_COMMON, *without_meaning("hl7.timeout", INT)),
+                check=_form,
+            ),
+        ),
+        doc="A message to a host, delivered when it is acknowledged.",
+        retired=_PLAIN,
+        carrier=f"{__name__}.mllp:Hl7Sink",
+    ),
+)

@@ -1,0 +1,163 @@
+"""HL7 over MLLP: a block between bytes, answered by a block that says what became of it.
+
+Source: AA when the message, or its dead letter, is durable. The control id (MSH-10) with its sender
+is the message's id, so one that a sender repeats counts once. Sink: AA is delivered, AR refused,
+AE and silence are tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from lockstep.sinks import Message, MessageRefusedError, Sink
+from lockstep.sources import Inbox, Place, Received, Source
+
+BEGIN: Final = b"\x0b"
+END: Final = b"\x1c\r"
+MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
+ANSWER_S: Final = 30.0
+CONNECT_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the first segment says: the separators, who sends to whom, the control id."""
+
+    separator: str
+    fields: Sequence[str]
+
+    @staticmethod
+    def of(message: bytes) -> Header | None:
+        """None for what is no HL7."""
+        first = message.decode("utf-8", "replace").replace("\n", "\r").split("\r", 1)[0]
+        if not first.startswith("MSH") or len(first) < 8:
+            return None
+        return Header(first[3], first.split(first[3]))
+
+    def field(self, number: int) -> str:
+        """MSH-n, or nothing; the separator itself is MSH-1."""
+        return self.fields[number - 1] if number <= len(self.fields) else ""
+
+    @property
+    def id(self) -> str | None:
+        """Of sender and control id."""
+        control = self.field(10)
+        return f"{self.field(3)}/{self.field(4)}/{control}" if control else None
+
+    def answer(self, code: str) -> bytes:
+        """The acknowledgement, from receiver to sender."""
+        turned = (self.field(5), self.field(6), self.field(3), self.field(4))
+        version = self.field(12) or "2.3"
+        head = ("MSH", self.field(2), *turned, "", "", "ACK", self.field(10), "P", version)
+        lines = (self.separator.join(head), self.separator.join(("MSA", code, self.field(10))))
+        return "\r".join((*lines, "")).encode()
+
+
+def block(message: bytes) -> bytes:
+    """On the wire."""
+    return BEGIN + message + END
+
+
+async def read_block(reader: asyncio.StreamReader) -> bytes:
+    """The next message; IncompleteReadError at the end."""
+    await reader.readuntil(BEGIN)
+    return (await reader.readuntil(END))[: -len(END)]
+
+
+class Hl7Source(Source):
+    """Option: `port`."""
+
+    shared: ClassVar[bool] = True
+
+    def __init__(self, options: Mapping[str, str], place: Place) -> None:
+        self._address = (place.host, int(options["port"]))
+        self._inbox = Inbox()
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
+        if self._server is None:
+            self._server = await asyncio.start_server(
+                self._accept, *self._address, limit=MAX_MESSAGE_BYTES
+            )
+        return await self._inbox.take(max_messages, wait_ms)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._connections.add(task)
+            task.add_done_callback(self._connections.discard)
+        with contextlib.suppress(
+            asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError, OSError
+        ):
+            while True:
+                message = await read_block(reader)
+                header = Header.of(message)
+                if header is None:
+                    break
+                await self._inbox.put(self._received(message, header, writer))
+        writer.close()
+
+    def _received(self, message: bytes, header: Header, writer: asyncio.StreamWriter) -> Received:
+        async def acknowledge() -> None:
+            with contextlib.suppress(OSError):  # it comes again, and is known
+                writer.write(block(header.answer("AA")))
+                await writer.drain()
+
+        return Received(message, {"control.id": header.field(10)}, header.id, acknowledge)
+
+    async def close(self) -> Sequence[Received]:
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+            for task in list(self._connections):
+                task.cancel()
+        self._inbox.left()  # unacknowledged, they come again
+        return ()
+
+
+class Hl7Sink(Sink):
+    """Option: `uri`, as host:port."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        host, _, port = options["uri"].rpartition(":")
+        self._address = (host, int(port))
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def send(self, message: Message) -> None:
+        payload = message.payload.replace(b"\r\n", b"\r").replace(b"\n", b"\r").strip()
+        if Header.of(payload) is None:
+            raise MessageRefusedError("the message is no HL7: it does not begin with MSH")
+        try:
+            answer = await self._asked(payload)
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+            await self.close()
+            raise OSError(f"{self._address[0]}:{self._address[1]}: {error!r}") from error
+        lines = answer.decode("utf-8", "replace").split("\r")
+        code = next((line[4:6] for line in lines if line.startswith("MSA")), "")
+        if code in ("AR", "CR"):
+            raise MessageRefusedError(f"the receiver rejects the message: {answer[:200]!r}")
+        if code not in ("AA", "CA"):
+            raise OSError(f"the receiver answered {answer[:200]!r}")
+
+    async def _asked(self, payload: bytes) -> bytes:
+        if self._streams is None or self._streams[0].at_eof():
+            await self.close()
+            async with asyncio.timeout(CONNECT_S):
+                self._streams = await asyncio.open_connection(
+                    *self._address, limit=MAX_MESSAGE_BYTES
+                )
+        reader, writer = self._streams
+        writer.write(block(payload))
+        await writer.drain()
+        async with asyncio.timeout(ANSWER_S):
+            return await read_block(reader)
+
+    async def close(self) -> None:
+        streams, self._streams = self._streams, None
+        if streams is not None:
+            streams[1].close()

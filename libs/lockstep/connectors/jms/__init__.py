@@ -1,0 +1,71 @@
+"""@source(type='jms'), @sink(type='jms'): brokers with JMS, spoken to in STOMP 1.2.
+
+JMS is an interface of Java, not a protocol. ActiveMQ, Artemis and RabbitMQ speak STOMP; the address
+of `provider.url` must be that of their STOMP door.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue.connectors import (
+    ConnectorExtension,
+    dynamic,
+    option,
+    without_meaning,
+)
+
+
+def _url(arguments: Sequence[Argument]) -> None:
+    given = {one.attribute_name: str(one.value) for one in arguments}
+    parts = urlsplit(given["provider.url"])
+    if parts.scheme not in ("tcp", "stomp") or not parts.hostname:
+        raise SignatureError(
+            f"'provider.url' is {given['provider.url']!r}", "provider.url='tcp://host:61613'"
+        )
+    is_durable = given.get("transport.jms.SubscriptionDurable", "").lower() == "true"
+    if is_durable and "transport.jms.DurableSubscriberClientID" not in given:
+        raise SignatureError(
+            "a durable subscription needs a name", "transport.jms.DurableSubscriberClientID='a'"
+        )
+
+
+_COMMON = (
+    option("provider.url", needed=True),
+    option("connection.factory.type", choices=("queue", "topic")),
+    option("connection.username"),
+    option("connection.password"),
+    *without_meaning("factory.initial connection.factory.jndi.name connection.factory.nature"),
+)
+
+EXTENSIONS = (
+    ConnectorExtension(
+        ExtensionKind.SOURCE,
+        "jms",
+        (
+            Overload(
+                (
+                    *_COMMON,
+                    option("destination", needed=True),
+                    option("transport.jms.SubscriptionDurable"),
+                    option("transport.jms.DurableSubscriberClientID"),
+                    *without_meaning("worker.count retry.interval retry.count use.receiver"),
+                ),
+                check=_url,
+            ),
+        ),
+        doc="Messages of a queue or topic, acknowledged when they are in the log.",
+        carrier=f"{__name__}.stomp:JmsSource",
+        extra="jms",
+    ),
+    ConnectorExtension(
+        ExtensionKind.SINK,
+        "jms",
+        (Overload((*_COMMON, dynamic("destination", needed=True)), check=_url),),
+        doc="A message to a queue or topic, with the broker's receipt.",
+        carrier=f"{__name__}.stomp:JmsSink",
+        extra="jms",
+    ),
+)

@@ -1,0 +1,195 @@
+"""JMS over STOMP: a client's own thread, its calls brought to the event loop. Errors: OSError.
+
+Source: `client-individual` acknowledgement when the log has the message; queues and durable
+subscriptions give it again otherwise, under its message id. Sink: the broker's receipt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+from urllib.parse import urlsplit
+
+import stomp
+
+from lockstep.sinks import Message, Sink
+from lockstep.sources import Inbox, Place, Received, Source
+
+PORT: Final = 61613
+HEARTBEAT_MS: Final = 10_000
+TIMEOUT_S: Final = 10.0
+PREFETCH: Final = 256
+DRAIN_S: Final = 0.05
+
+
+def _destination(options: Mapping[str, str], name: str) -> str:
+    kind = options.get("connection.factory.type", "queue").lower()
+    return name if name.startswith("/") else f"/{kind}/{name}"
+
+
+async def _connected(
+    options: Mapping[str, str], listener: stomp.ConnectionListener, headers: Mapping[str, str]
+) -> Any:
+    parts = urlsplit(options["provider.url"])
+    address = (parts.hostname or "", parts.port or PORT)
+    connection = stomp.Connection12(
+        [address], heartbeats=(HEARTBEAT_MS, HEARTBEAT_MS), reconnect_attempts_max=1,
+        timeout=TIMEOUT_S, auto_decode=False,
+    )  # fmt: skip
+    connection.set_listener("lockstep", listener)
+    try:
+        await asyncio.to_thread(
+            connection.connect,
+            options.get("connection.username"),
+            options.get("connection.password"),
+            wait=True,
+            headers=dict(headers),
+        )
+    except stomp.exception.StompException as error:
+        raise OSError(f"the broker at {address[0]}:{address[1]} is away: {error!r}") from error
+    return connection
+
+
+class JmsSource(Source, stomp.ConnectionListener):  # type: ignore[misc]
+    """Options: `provider.url`, `destination`, `connection.factory.type` (queue) …"""
+
+    def __init__(self, options: Mapping[str, str], place: Place) -> None:
+        self._options = options
+        durable = options.get("transport.jms.SubscriptionDurable", "").lower() == "true"
+        self._name = options.get("transport.jms.DurableSubscriberClientID") if durable else None
+        self._loop = asyncio.get_running_loop()
+        self._inbox = Inbox()
+        self._connection: Any = None
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
+        if self._connection is None:
+            client = {} if self._name is None else {"client-id": self._name}
+            self._connection = await _connected(self._options, self, client)
+            more = {"prefetch-count": str(PREFETCH), "activemq.prefetchSize": str(PREFETCH)}
+            if self._name is not None:
+                more |= {"activemq.subscriptionName": self._name, "durable": "true"}
+                more |= {"auto-delete": "false", "durable-subscription-name": self._name}
+            self._connection.subscribe(
+                _destination(self._options, self._options["destination"]),
+                id=self._name or "lockstep",
+                ack="client-individual",
+                headers=more,
+            )
+        return await self._inbox.take(max_messages, wait_ms)
+
+    def on_message(self, frame: Any) -> None:
+        """On the client's thread, which waits while the inbox is full."""
+        headers = {str(name): str(value) for name, value in frame.headers.items()}
+        body = frame.body if isinstance(frame.body, bytes) else str(frame.body).encode()
+        mark, connection = headers.get("ack", ""), self._connection
+
+        async def acknowledge() -> None:
+            if connection is not None and connection is self._connection:
+                await asyncio.to_thread(connection.ack, mark)
+
+        if "content-type" in headers:
+            headers["Content-Type"] = headers["content-type"]
+        # Brokers number the messages that they give anew, unless the sender has an id of its own.
+        own = headers.get("lockstep-id")
+        self._wait(self._inbox.put(Received(body, headers, own, acknowledge)))
+
+    def on_error(self, frame: Any) -> None:
+        self._wait(self._inbox.fail(OSError(f"the broker says: {frame.headers.get('message')}")))
+
+    def on_disconnected(self) -> None:
+        if self._connection is not None:
+            self._wait(self._inbox.fail(OSError("the connection to the broker is lost")))
+
+    def _wait(self, work: Any) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def close(self) -> Sequence[Received]:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return ()
+        connection.remove_listener("lockstep")
+        closing = asyncio.ensure_future(asyncio.to_thread(_disconnect, connection))
+        while not closing.done():
+            await asyncio.wait([closing], timeout=DRAIN_S)
+            self._inbox.left()
+        return ()
+
+
+class JmsSink(Sink, stomp.ConnectionListener):  # type: ignore[misc]
+    """Options: `provider.url`, `destination`, `connection.factory.type` (queue) …
+
+    Each message bears the output's identity in the header `lockstep-id`.
+    """
+
+    in_flight: ClassVar[int] = 16
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = options
+        self._connection: Any = None
+        self._opening = asyncio.Lock()
+        self._receipts: dict[str, asyncio.Future[None]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def send(self, message: Message) -> None:
+        self._loop = asyncio.get_running_loop()
+        connection = await self._opened()
+        receipt: asyncio.Future[None] = self._loop.create_future()
+        self._receipts[message.id] = receipt
+        destination = _destination(self._options, message.fill(self._options["destination"]))
+        headers = {"receipt": message.id, "lockstep-id": message.id, "persistent": "true"}
+        try:
+            await asyncio.to_thread(
+                connection.send, destination, message.payload, message.content_type, headers
+            )
+            async with asyncio.timeout(TIMEOUT_S):
+                await receipt
+        except stomp.exception.StompException as error:
+            await self.close()
+            raise OSError(f"the broker is away: {error!r}") from error
+        except OSError:
+            await self.close()
+            raise
+        finally:
+            self._receipts.pop(message.id, None)
+
+    async def _opened(self) -> Any:
+        async with self._opening:
+            if self._connection is None:
+                self._connection = await _connected(self._options, self, {})
+            return self._connection
+
+    def on_receipt(self, frame: Any) -> None:
+        self._settle(frame.headers.get("receipt-id", ""), None)
+
+    def on_error(self, frame: Any) -> None:
+        self._all(f"the broker says: {frame.headers.get('message')}")
+
+    def on_disconnected(self) -> None:
+        self._all("the connection to the broker is lost")
+
+    def _all(self, why: str) -> None:
+        for name in list(self._receipts):
+            self._settle(name, OSError(why))
+
+    def _settle(self, name: str, error: OSError | None) -> None:
+        waiting, loop = self._receipts.get(name), self._loop
+        if waiting is None or loop is None:
+            return
+
+        def settle() -> None:
+            if not waiting.done():
+                waiting.set_exception(error) if error else waiting.set_result(None)
+
+        loop.call_soon_threadsafe(settle)
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.remove_listener("lockstep")
+            await asyncio.to_thread(_disconnect, connection)
+
+
+def _disconnect(connection: Any) -> None:
+    if connection.is_connected():
+        connection.disconnect()

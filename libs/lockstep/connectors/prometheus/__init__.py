@@ -1,0 +1,77 @@
+"""@source(type='prometheus'), @sink(type='prometheus'): metrics that are scraped, or given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue.connectors import INT, ConnectorExtension, option
+
+KINDS: Final = ("counter", "gauge", "histogram", "summary")
+LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+SERVER: Final = "http://localhost:9080"
+
+
+def _sink(arguments: Sequence[Argument]) -> None:
+    given = {one.attribute_name: str(one.value) for one in arguments}
+    pushes = given.get("publish.mode", "").lower() == "pushgateway"
+    if pushes and "push.url" not in given:
+        raise SignatureError("'push.url' is missing", "push.url='http://host:9091'")
+    host = urlsplit(given.get("server.url", SERVER)).hostname
+    if not pushes and host not in LOOPBACK:
+        raise SignatureError(
+            f"'server.url' would serve metrics on {host!r} to anybody",
+            "name localhost and let a scraper on the machine read it, or push to a gateway",
+        )
+
+
+EXTENSIONS = (
+    ConnectorExtension(
+        ExtensionKind.SOURCE,
+        "prometheus",
+        (
+            Overload(
+                (
+                    option("target.url", needed=True),
+                    option("metric.name", needed=True),
+                    option("metric.type", choices=KINDS),
+                    option("metric.job"),
+                    option("metric.instance"),
+                    option("scrape.interval", INT),
+                    option("scrape.timeout", INT),
+                    option("username"),
+                    option("password"),
+                    option("headers"),
+                )
+            ),
+        ),
+        doc="Samples of a metric, scraped every `scrape.interval` seconds by one receiver.",
+        carrier=f"{__name__}.scrape:PrometheusSource",
+    ),
+    ConnectorExtension(
+        ExtensionKind.SINK,
+        "prometheus",
+        (
+            Overload(
+                (
+                    option("job"),
+                    option("publish.mode", choices=("server", "pushgateway")),
+                    option("server.url"),
+                    option("push.url"),
+                    option("push.operation", choices=("push", "pushadd")),
+                    option("metric.name"),
+                    option("metric.type", needed=True, choices=KINDS),
+                    option("metric.help"),
+                    option("value.attribute"),
+                    option("buckets"),
+                    option("quantiles"),
+                ),
+                check=_sink,
+            ),
+        ),
+        doc="Events as samples of a metric, served by the publisher or pushed to a gateway.",
+        carrier=f"{__name__}.serve:PrometheusSink",
+    ),
+)

@@ -1,0 +1,87 @@
+"""@source(type='prometheus'): at most once; what a metric was between two scrapes nobody knows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
+
+from lockstep.sources import Place, Received, Source
+
+INTERVAL_S: Final = 60
+TIMEOUT_S: Final = 10
+
+
+class PrometheusSource(Source):
+    """A message is a JSON object of a sample: labels, `value`, `metric_name`, `metric_type`,
+    `help`, `subtype`."""
+
+    def __init__(self, options: Mapping[str, str], place: Place) -> None:
+        self._options = options
+        self._clock = place.clock
+        self._interval_ms = int(options.get("scrape.interval", INTERVAL_S)) * 1000
+        self._next_ms = 0
+        self._session: aiohttp.ClientSession | None = None
+        self._left: list[Received] = []
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
+        if not self._left:
+            rest_ms = self._next_ms - self._clock.monotonic_ms()
+            if rest_ms > 0:
+                await self._clock.sleep_ms(min(rest_ms, wait_ms))
+            if self._clock.monotonic_ms() < self._next_ms:
+                return ()
+            self._next_ms = self._clock.monotonic_ms() + self._interval_ms
+            self._left = [Received(json.dumps(each).encode()) for each in await self._scrape()]
+        found, self._left = self._left[:max_messages], self._left[max_messages:]
+        return found
+
+    async def _scrape(self) -> list[dict[str, object]]:
+        options = self._options
+        if self._session is None:
+            user = options.get("username")
+            auth = None if user is None else aiohttp.BasicAuth(user, options.get("password", ""))
+            timeout = aiohttp.ClientTimeout(total=int(options.get("scrape.timeout", TIMEOUT_S)))
+            self._session = aiohttp.ClientSession(auth=auth, timeout=timeout)
+        try:
+            async with self._session.get(options["target.url"]) as response:
+                response.raise_for_status()
+                text = await response.text()
+            return list(self._samples(text))
+        except (aiohttp.ClientError, ValueError) as error:
+            raise OSError(f"{options['target.url']} gives no metrics: {error}") from error
+
+    def _samples(self, text: str) -> Iterator[dict[str, object]]:
+        name, kind = self._options["metric.name"], self._options.get("metric.type")
+        for family in text_string_to_metric_families(text):
+            if name not in (family.name, f"{family.name}_total"):
+                continue
+            if kind is not None and family.type != kind.lower():
+                continue
+            for sample in family.samples:
+                if sample.name.endswith("_created"):
+                    continue
+                labels = dict(sample.labels)
+                wanted = (("job", "metric.job"), ("instance", "metric.instance"))
+                if any(
+                    option in self._options and labels.get(label) != self._options[option]
+                    for label, option in wanted
+                ):
+                    continue
+                yield {
+                    **labels,
+                    "metric_name": sample.name,
+                    "metric_type": family.type,
+                    "help": family.documentation,
+                    "subtype": sample.name.removeprefix(family.name).lstrip("_"),
+                    "value": float(sample.value),
+                }
+
+    async def close(self) -> Sequence[Received]:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+        return ()

@@ -1,0 +1,76 @@
+"""@source(type='rabbitmq'), @sink(type='rabbitmq'): AMQP 0.9.1."""
+
+from __future__ import annotations
+
+from lockstep.siddhiql.catalogue import ExtensionKind, Overload
+from lockstep.siddhiql.catalogue.connectors import (
+    BOOL,
+    ConnectorExtension,
+    dynamic,
+    option,
+    without_meaning,
+)
+
+EXCHANGES = ("direct", "fanout", "topic", "headers")
+
+_EXCHANGE = (
+    option("uri", needed=True),
+    option("exchange.type", choices=EXCHANGES),
+    option("exchange.durable.enabled", BOOL),
+    option("exchange.autodelete.enabled", BOOL),
+    *without_meaning("heartbeat consumer.threadpool.size"),
+)
+_TLS = dict.fromkeys(
+    ("tls.enabled", "tls.truststore.path", "tls.truststore.password", "tls.version"),
+    "write the scheme amqps:// into 'uri'; certificates are those that the machine trusts",
+)
+
+EXTENSIONS = (
+    ConnectorExtension(
+        ExtensionKind.SOURCE,
+        "rabbitmq",
+        (
+            Overload(
+                (
+                    *_EXCHANGE,
+                    option("exchange.name", needed=True),
+                    option("routing.key"),
+                    option("queue.name"),
+                    option("queue.durable.enabled", BOOL),
+                    option("queue.exclusive.enabled", BOOL),
+                    option("queue.autodelete.enabled", BOOL),
+                    *without_meaning("headers auto.ack"),
+                )
+            ),
+        ),
+        doc="Messages of a queue, acknowledged when they are in the log; receivers share them.",
+        retired=_TLS,
+        carrier=f"{__name__}.source:RabbitSource",
+        extra="rabbitmq",
+    ),
+    ConnectorExtension(
+        ExtensionKind.SINK,
+        "rabbitmq",
+        (
+            Overload(
+                (
+                    *_EXCHANGE,
+                    dynamic("exchange.name", needed=True),
+                    dynamic("routing.key"),
+                    dynamic("headers"),
+                    option("delivery.mode", choices=("1", "2")),
+                    dynamic("content.type"),
+                    dynamic("content.encoding"),
+                    dynamic("correlation.id"),
+                    dynamic("reply.to"),
+                    dynamic("message.id"),
+                    *without_meaning("priority expiration timestamp type user.id app.id"),
+                )
+            ),
+        ),
+        doc="A message to an exchange, confirmed by the broker.",
+        retired=_TLS,
+        carrier=f"{__name__}.sink:RabbitSink",
+        extra="rabbitmq",
+    ),
+)

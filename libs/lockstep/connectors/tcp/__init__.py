@@ -1,0 +1,63 @@
+"""@source(type='tcp'), @sink(type='tcp'): frames as in the older products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue.connectors import (
+    BOOL,
+    INT,
+    ConnectorExtension,
+    dynamic,
+    option,
+    without_meaning,
+)
+
+
+def _url(arguments: Sequence[Argument]) -> None:
+    for argument in arguments:
+        text = str(argument.value)
+        if argument.attribute_name == "url" and "{{" not in text:
+            parts = urlsplit(text)
+            if parts.scheme != "tcp" or not parts.hostname or not parts.path.strip("/"):
+                raise SignatureError(f"'url' is {text!r}", "url='tcp://host:9892/context'")
+
+
+EXTENSIONS = (
+    ConnectorExtension(
+        ExtensionKind.SOURCE,
+        "tcp",
+        (
+            Overload(
+                (
+                    option("context"),
+                    option("port", INT),
+                    *without_meaning("host"),
+                    *without_meaning("receiver.threads worker.threads", INT),
+                    *without_meaning("tcp.no.delay keep.alive", BOOL),
+                )
+            ),
+        ),
+        doc="Messages of TCP clients, told apart by context.",
+        carrier=f"{__name__}.source:TcpSource",
+    ),
+    ConnectorExtension(
+        ExtensionKind.SINK,
+        "tcp",
+        (
+            Overload(
+                (
+                    dynamic("url", needed=True),
+                    dynamic("sync"),
+                    *without_meaning("worker.threads", INT),
+                    *without_meaning("tcp.no.delay keep.alive", BOOL),
+                ),
+                check=_url,
+            ),
+        ),
+        doc="A frame per message to a TCP server.",
+        carrier=f"{__name__}.sink:TcpSink",
+    ),
+)

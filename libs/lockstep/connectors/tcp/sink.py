@@ -1,0 +1,53 @@
+"""@sink(type='tcp'): a frame per message, over one connection kept open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from lockstep.connectors.tcp.frames import frame
+from lockstep.sinks import Message, MessageRefusedError, Sink
+
+PORT: Final = 9892
+CONNECT_TIMEOUT_S: Final = 5.0
+
+
+class TcpSink(Sink):
+    """Option: `url`. The protocol knows no answer: a message counts as delivered when the
+    connection has taken it, so what the other side had not read is lost with it."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._url = options["url"]
+        self._address: tuple[str, int] | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._reader: asyncio.StreamReader | None = None
+
+    async def send(self, message: Message) -> None:
+        parts = urlsplit(message.fill(self._url))
+        if parts.scheme != "tcp" or not parts.hostname:
+            raise MessageRefusedError(f"{parts.geturl()[:200]!r} is no tcp://host:port/context")
+        writer = await self._connected((parts.hostname, parts.port or PORT))
+        try:
+            writer.write(frame(parts.path.strip("/"), message.payload))
+            await writer.drain()
+        except OSError:
+            await self.close()
+            raise
+
+    async def _connected(self, address: tuple[str, int]) -> asyncio.StreamWriter:
+        if self._reader is not None and self._reader.at_eof():
+            await self.close()  # the other side has gone: it would never read what is written
+        if self._writer is None or self._address != address or self._writer.is_closing():
+            await self.close()
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                self._reader, self._writer = await asyncio.open_connection(*address)
+            self._address = address
+        return self._writer
+
+    async def close(self) -> None:
+        writer, self._writer = self._writer, None
+        self._reader = None
+        if writer is not None:
+            writer.close()

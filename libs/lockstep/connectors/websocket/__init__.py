@@ -1,0 +1,48 @@
+"""@source(type='websocket'), @sink(type='websocket'): a client of somebody's WebSocket server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue.connectors import (
+    ConnectorExtension,
+    dynamic,
+    option,
+    without_meaning,
+)
+
+SCHEMES = ("ws://", "wss://", "http://", "https://")
+
+
+def _url(arguments: Sequence[Argument]) -> None:
+    for argument in arguments:
+        text = str(argument.value)
+        if argument.attribute_name == "url" and not text.startswith((*SCHEMES, "{{")):
+            raise SignatureError(f"'url' is {text!r}", "url='ws://host:8025/path'")
+
+
+_TRUST = dict.fromkeys(
+    ("truststore.path", "truststore.password", "tls.truststore.path", "tls.truststore.password"),
+    "certificates are those that the machine trusts: leave it out",
+)
+_COMMON = (option("sub.protocol"), option("headers"), *without_meaning("idle.timeout"))
+
+EXTENSIONS = (
+    ConnectorExtension(
+        ExtensionKind.SOURCE,
+        "websocket",
+        (Overload((option("url", needed=True), *_COMMON), check=_url),),
+        doc="Messages of a WebSocket server; one receiver listens.",
+        retired=_TRUST,
+        carrier=f"{__name__}.client:WebSocketSource",
+    ),
+    ConnectorExtension(
+        ExtensionKind.SINK,
+        "websocket",
+        (Overload((dynamic("url", needed=True), *_COMMON), check=_url),),
+        doc="A message to a WebSocket server.",
+        retired=_TRUST,
+        carrier=f"{__name__}.client:WebSocketSink",
+    ),
+)

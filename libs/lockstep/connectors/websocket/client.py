@@ -1,0 +1,118 @@
+"""WebSocket knows no acknowledgement: what is under way when a connection breaks is lost.
+
+A source reads no faster than the log takes it, so the server waits. One connection is kept open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import aiohttp
+
+from lockstep.sinks import Message, MessageRefusedError, Sink
+from lockstep.sources import Place, Received, Source
+
+MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
+PING_S: Final = 15.0
+
+
+class _Connection:
+    """One connection, opened at first use. Errors: OSError."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        protocols = options.get("sub.protocol", "")
+        self._protocols = [one.strip() for one in protocols.split(",") if one.strip()]
+        self._headers = dict(_headers(options.get("headers", "")))
+        self._session: aiohttp.ClientSession | None = None
+        self._socket: aiohttp.ClientWebSocketResponse | None = None
+        self._url = ""
+
+    async def socket(self, url: str) -> aiohttp.ClientWebSocketResponse:
+        if self._socket is not None and (self._socket.closed or self._url != url):
+            await self.close()
+        if self._socket is None:
+            self._session = aiohttp.ClientSession()
+            try:
+                self._socket = await self._session.ws_connect(
+                    url, protocols=self._protocols, headers=self._headers, heartbeat=PING_S,
+                    max_msg_size=MAX_MESSAGE_BYTES,
+                )  # fmt: skip
+            except aiohttp.InvalidURL:
+                await self.close()
+                raise
+            except aiohttp.ClientError as error:
+                await self.close()
+                raise OSError(f"{url}: {error}") from error
+            self._url = url
+        return self._socket
+
+    async def close(self) -> None:
+        session, self._session, self._socket = self._session, None, None
+        if session is not None:
+            await session.close()
+
+
+class WebSocketSource(Source):
+    """Option: `url`."""
+
+    def __init__(self, options: Mapping[str, str], place: Place) -> None:
+        self._url = options["url"]
+        self._connection = _Connection(options)
+        self._next: asyncio.Task[aiohttp.WSMessage] | None = None
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
+        socket = await self._connection.socket(self._url)
+        found: list[Received] = []
+        while len(found) < max_messages:
+            self._next = self._next or asyncio.ensure_future(socket.receive())
+            done, _ = await asyncio.wait([self._next], timeout=0 if found else wait_ms / 1000)
+            if not done:
+                return found
+            message, self._next = self._next.result(), None
+            if message.type is aiohttp.WSMsgType.TEXT:
+                found.append(Received(message.data.encode()))
+            elif message.type is aiohttp.WSMsgType.BINARY:
+                found.append(Received(message.data))
+            elif found:
+                return found  # the next read tells that the connection has ended
+            else:
+                raise OSError(f"{self._url} has ended the connection")
+        return found
+
+    async def close(self) -> Sequence[Received]:
+        waiting, self._next = self._next, None
+        if waiting is not None:
+            waiting.cancel()
+        await self._connection.close()
+        return ()
+
+
+class WebSocketSink(Sink):
+    """Option: `url`. Text messages, or binary ones for a mapper that writes no text."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._url = options["url"]
+        self._connection = _Connection(options)
+
+    async def send(self, message: Message) -> None:
+        url = message.fill(self._url)
+        try:
+            socket = await self._connection.socket(url)
+        except (aiohttp.InvalidURL, ValueError) as error:
+            raise MessageRefusedError(f"{url[:200]!r} is no address") from error
+        try:
+            text = message.payload.decode()
+        except UnicodeDecodeError:
+            await socket.send_bytes(message.payload)
+        else:
+            await socket.send_str(text)
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+
+def _headers(text: str) -> Sequence[tuple[str, str]]:
+    parts = (part.strip().strip("'\"").partition(":") for part in text.split(","))
+    return [(name.strip(), value.strip()) for name, colon, value in parts if colon]

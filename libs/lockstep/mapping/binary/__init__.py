@@ -1,0 +1,12 @@
+"""@map(type='binary'): the older products' compact form of events; with
+@map(type='binaryPassThrough') bytes as they are."""
+
+from __future__ import annotations
+
+from lockstep.siddhiql.catalogue.mappers import mappers
+
+EXTENSIONS = mappers(
+    "binary",
+    source=(f"{__name__}.meaning:BinarySource", ()),
+    sink=(f"{__name__}.meaning:BinarySink", ()),
+)

@@ -1,0 +1,10 @@
+"""Sources of your own: what a source hands to the receiver, and what the receiver asks of it.
+
+A type of source is declared to the checker (`EXTENSIONS`, kind SOURCE, with its options) and made
+by what stands under its name in `SOURCES` of the same module; see EXTENDING.md.
+"""
+
+from lockstep.sources.contract import Place, Received, Source, SourceMaker
+from lockstep.sources.inbox import Inbox
+
+__all__ = ["Inbox", "Place", "Received", "Source", "SourceMaker"]

@@ -1,0 +1,72 @@
+"""Sources that are a class of their own: of the connectors' folders, or of installed packages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pkgutil import resolve_name
+
+from lockstep.bus import Mail
+from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.functions.plugins import modules
+from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
+from lockstep.siddhiql.checking.connectors import find_type
+from lockstep.sources import Place, Received, Source, SourceMaker
+
+
+class SourceSetupError(LockstepError):
+    """A source that cannot be made here."""
+
+    fault = Fault.USER
+
+
+def carrier_of(kind: str) -> SourceMaker | None:
+    """What makes sources of a type; None: the receiver reads them by itself."""
+    declared = find_type(ExtensionKind.SOURCE, kind)
+    if declared is None:
+        return None
+    if isinstance(declared, ConnectorExtension) and declared.carrier:
+        try:
+            found: SourceMaker = resolve_name(declared.carrier)
+        except ImportError as error:
+            raise SourceSetupError(
+                f"sources of type '{kind}' need a package that is not installed: {error.name}",
+                hint=f"pip install 'lockstep[{declared.extra}]' beside every receiver",
+            ) from error
+        return found
+    makers = (getattr(module, "SOURCES", {}).get(declared.name) for module in modules())
+    return next((maker for maker in makers if maker is not None), None)
+
+
+def is_shared(maker: SourceMaker) -> bool:
+    """Whether several receivers may read such a source side by side."""
+    return bool(getattr(maker, "shared", Source.shared))
+
+
+class CarriedMailbox:
+    """A source as a mailbox. Errors: UnavailableError."""
+
+    def __init__(self, maker: SourceMaker, options: Mapping[str, str], place: Place) -> None:
+        self._name = f"{place.app}/{place.stream}.{place.number}"
+        try:
+            self._source = maker(options, place)
+        except (LookupError, TypeError, ValueError) as error:
+            raise SourceSetupError(f"it does not take its options: {error}") from error
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Mail]:
+        try:
+            found = await self._source.read(max_messages=max_messages, wait_ms=wait_ms)
+        except OSError as error:
+            raise UnavailableError(f"{type(error).__name__}: {error}", where=self._name) from error
+        return [self._mail(message) for message in found]
+
+    async def close(self) -> Sequence[Mail]:
+        try:
+            return [self._mail(message) for message in await self._source.close()]
+        except OSError as error:
+            raise UnavailableError(f"{type(error).__name__}: {error}", where=self._name) from error
+
+    def _mail(self, message: Received) -> Mail:
+        return Mail(
+            self._name, message.payload, message.properties, message.id, message.acknowledge
+        )

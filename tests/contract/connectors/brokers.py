@@ -1,0 +1,87 @@
+"""Message brokers as processes of their own, ended at once and started again on the same files."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+from pathlib import Path
+
+from tests.needed import lacking
+
+STARTED_S = 60.0
+PAUSE_S = 0.1
+
+
+def free_port() -> int:
+    """One that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def reachable(port: int) -> None:
+    """Until somebody listens."""
+    async with asyncio.timeout(STARTED_S):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except OSError:
+                await asyncio.sleep(PAUSE_S)
+            else:
+                writer.close()
+                return
+
+
+class Broker:
+    """A program in a process group of its own."""
+
+    def __init__(self, command: list[str], environment: dict[str, str], ports: list[int]) -> None:
+        self.command = command
+        self.environment = environment
+        self.ports = ports
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Returns when it can be reached."""
+        self._process = await asyncio.create_subprocess_exec(
+            *self.command,
+            env={**os.environ, **self.environment},
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        for port in self.ports:
+            await reachable(port)
+
+    async def stop(self) -> None:
+        """Kills the group; idempotent."""
+        process, self._process = self._process, None
+        if process is not None:
+            os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+
+def rabbitmq(directory: Path) -> Broker:
+    """RabbitMQ with its STOMP door, where the machine has it; `ports`: AMQP, STOMP."""
+    found = os.environ.get("RABBITMQ_SERVER") or shutil.which("rabbitmq-server")
+    if not found:
+        lacking("no rabbitmq-server (in PATH, or named by RABBITMQ_SERVER)")
+    amqp, stomp, distribution, mapper = (free_port() for _ in range(4))
+    (directory / "rabbitmq.conf").write_text(
+        f"listeners.tcp.default = 127.0.0.1:{amqp}\nstomp.listeners.tcp.1 = 127.0.0.1:{stomp}\n"
+    )
+    (directory / "plugins").write_text("[rabbitmq_stomp].\n")
+    environment = {
+        "RABBITMQ_NODENAME": f"test{amqp}@localhost",
+        "RABBITMQ_CONFIG_FILE": str(directory / "rabbitmq.conf"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(directory / "plugins"),
+        "RABBITMQ_MNESIA_BASE": str(directory / "data"),
+        "RABBITMQ_LOG_BASE": str(directory / "logs"),
+        "RABBITMQ_DIST_PORT": str(distribution),
+        "ERL_EPMD_PORT": str(mapper),
+        "HOME": str(directory),
+    }
+    return Broker([found], environment, [amqp, stomp])

@@ -1,0 +1,115 @@
+"""@source(type='file') on a real directory: whole files, lines, growing files, restarts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lockstep.clock import SystemClock
+from lockstep.connectors.file.source import FileSource
+from lockstep.sources import Place, Received
+from lockstep.testing.connectors import play_source
+
+PLACE = Place("App", "In", 0, "127.0.0.1", SystemClock())
+
+
+class Writer:
+    """Appends lines to a file, which is renamed away at the far end's death."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def start(self) -> None:
+        self._path.parent.mkdir(exist_ok=True)
+
+    async def stop(self) -> None:
+        self._path.rename(self._path.with_suffix(".1"))
+
+    async def send(self, payload: bytes) -> None:
+        with self._path.open("ab") as file:
+            file.write(payload + b"\n")
+
+
+async def read_all(source: FileSource, count: int = 10) -> list[Received]:
+    """What is there, acknowledged."""
+    found: list[Received] = []
+    while some := await source.read(max_messages=count, wait_ms=10):
+        for each in some:
+            await each.acknowledge()
+        found += some
+    await source.close()
+    return found
+
+
+async def test_a_growing_file_is_followed_over_our_death_and_its_rotation(tmp_path: Path) -> None:
+    """Lines not acknowledged come again under the same ids: at least once, each counts once."""
+    path = tmp_path / "a.log"
+    tally = await play_source(
+        lambda: FileSource({"file.uri": f"file:{path}", "tailing": "true"}, PLACE), Writer(path)
+    )
+    assert (tally.lost, tally.reordered, tally.identified) == (0, 0, True)
+    assert tally.duplicated == 20, "those that were not acknowledged came again"
+
+
+async def test_a_line_that_is_being_written_waits_for_its_end(tmp_path: Path) -> None:
+    """Of a file that is followed only whole lines are taken."""
+    path = tmp_path / "a.log"
+    path.write_bytes(b"one\ntw")
+    options = {"file.uri": str(path), "tailing": "true"}
+    assert [each.payload for each in await read_all(FileSource(options, PLACE))] == [b"one"]
+    path.write_bytes(b"one\ntwo\n")
+    assert [each.payload for each in await read_all(FileSource(options, PLACE))] == [b"two"]
+
+
+@pytest.mark.parametrize("action", ["move", "delete", "keep"])
+async def test_files_of_a_directory_are_taken_once_and_put_away(
+    tmp_path: Path, action: str
+) -> None:
+    """In order of their names; a second source of the same name finds nothing left."""
+    folder, done = tmp_path / "in", tmp_path / "done"
+    folder.mkdir()
+    for name in ("b", "a"):
+        (folder / f"{name}.csv").write_text(f"head\n{name},1\n{name},2\n")
+    options = {
+        "dir.uri": f"file://{folder}", "mode": "line", "action.after.process": action,
+        "move.after.process": f"file:{done}", "header.present": "true",
+    }  # fmt: skip
+    found = await read_all(FileSource(options, PLACE))
+    assert [each.payload for each in found] == [b"a,1", b"a,2", b"b,1", b"b,2"]
+    assert [each.properties["eof"] for each in found] == ["false", "true", "false", "true"]
+    assert found[0].properties["file.name"] == "a.csv"
+    left = sorted(path.name for path in folder.glob("*.csv"))
+    assert left == (["a.csv", "b.csv"] if action == "keep" else [])
+    assert sorted(path.name for path in done.glob("*")) == (
+        ["a.csv", "b.csv"] if action == "move" else []
+    )
+    assert await read_all(FileSource(options, PLACE)) == []
+
+
+async def test_lines_are_taken_in_parts_and_what_was_not_taken_comes_again(tmp_path: Path) -> None:
+    """With a small batch a receiver that dies begins behind the last acknowledged one."""
+    (tmp_path / "a").write_text("".join(f"{number}\n" for number in range(10)))
+    options = {"dir.uri": str(tmp_path), "action.after.process": "keep"}
+    source = FileSource(options, PLACE)
+    first = await source.read(max_messages=4, wait_ms=1)
+    for each in first:
+        await each.acknowledge()
+    second = await source.read(max_messages=4, wait_ms=1)
+    await source.close()
+    again = await read_all(FileSource(options, PLACE))
+    assert [each.id for each in again][:4] == [each.id for each in second]
+    assert [each.payload for each in [*first, *again]] == [b"%d" % n for n in range(10)]
+
+
+async def test_whole_files_and_pieces_by_expression(tmp_path: Path) -> None:
+    """`text.full` gives a file as it is, `regex` what stands between two expressions."""
+    (tmp_path / "a").write_text("x <e>1\n2</e> y <e>3</e>\n<e>4")
+    whole = {"dir.uri": str(tmp_path), "mode": "text.full", "action.after.process": "keep"}
+    (found,) = await read_all(FileSource(whole, PLACE))
+    assert found.payload == (tmp_path / "a").read_bytes()
+    cut = {"dir.uri": str(tmp_path), "mode": "regex", "begin.regex": "<e>", "end.regex": "</e>"}
+    place = Place("App", "In", 1, "127.0.0.1", SystemClock())
+    pieces = await read_all(FileSource(cut, place))
+    assert [each.payload for each in pieces] == [b"<e>1\n2</e>", b"<e>3</e>"]
+    assert not (tmp_path / "a").exists()

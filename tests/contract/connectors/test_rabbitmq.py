@@ -1,0 +1,104 @@
+"""RabbitMQ, spoken to in AMQP and, as a broker with JMS, in STOMP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstep.clock import SystemClock
+from lockstep.sinks import Sink
+from lockstep.sources import Place, Source
+from lockstep.testing.connectors import message, play_sink, play_source
+from tests.contract.connectors.brokers import Broker, rabbitmq
+from tests.needed import lacking
+
+try:
+    from lockstep.connectors.jms.stomp import JmsSink, JmsSource
+    from lockstep.connectors.rabbitmq.sink import RabbitSink
+    from lockstep.connectors.rabbitmq.source import RabbitSource
+except ImportError:
+    HAS_CLIENTS = False
+else:
+    HAS_CLIENTS = True
+
+PLACE = Place("App", "In", 0, "127.0.0.1", SystemClock())
+
+
+@pytest.fixture
+async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
+    """A broker that keeps durable queues over its death."""
+    if not HAS_CLIENTS:
+        lacking("the extra 'connectors' is not installed")
+    made = rabbitmq(tmp_path)
+    yield made
+    await made.stop()
+
+
+class Far:
+    """The broker with a client of ours at its other end."""
+
+    def __init__(
+        self, broker: Broker, source: Callable[[], Source], sink: Callable[[], Sink]
+    ) -> None:
+        self._broker, self._make_source, self._make_sink = broker, source, sink
+        self._sink: Sink | None = None
+
+    async def start(self) -> None:
+        await self._broker.start()
+        source = self._make_source()
+        await source.read(max_messages=1, wait_ms=1)  # the queue is there
+        await source.close()
+        self._sink = self._make_sink()
+
+    async def stop(self) -> None:
+        if self._sink is not None:
+            await self._sink.close()
+        await self._broker.stop()
+
+    async def send(self, payload: bytes) -> None:
+        assert self._sink is not None
+        number = int(payload.split(b":")[1].strip(b"}"))
+        await self._sink.send(message(number, payload=payload))
+
+    async def received(self) -> Sequence[bytes]:
+        source, found = self._make_source(), []
+        while some := await source.read(max_messages=100, wait_ms=500):
+            found += [each.payload for each in some]
+        await source.close()
+        return found
+
+
+def options(broker: Broker, kind: str) -> dict[str, Any]:
+    """Of a durable queue, for AMQP and for STOMP."""
+    amqp, stomp = broker.ports
+    if kind == "amqp":
+        exchange = {"exchange.name": "kit", "exchange.durable.enabled": "true"}
+        return {"uri": f"amqp://guest:guest@127.0.0.1:{amqp}/", **exchange}
+    login = {"connection.username": "guest", "connection.password": "guest"}
+    return {"provider.url": f"tcp://127.0.0.1:{stomp}", "destination": "kit", **login}
+
+
+@pytest.mark.parametrize("kind", ["amqp", "stomp"])
+async def test_nothing_is_lost_over_the_brokers_death_and_ours(broker: Broker, kind: str) -> None:
+    """At least once both ways, in order, under the identity that the sink gave."""
+    given = options(broker, kind)
+
+    def source() -> Source:
+        return RabbitSource(given, PLACE) if kind == "amqp" else JmsSource(given, PLACE)
+
+    def sink() -> Sink:
+        return RabbitSink(given) if kind == "amqp" else JmsSink(given)
+
+    far = Far(broker, source, sink)
+    sent = await play_sink(sink, far)
+    assert (sent.lost, sent.reordered) == (0, 0)
+    await far.stop()
+    clean = {**given, "queue.name": "other", "destination": "other", "exchange.name": "other"}
+    given = clean
+    taken = await play_source(source, far)
+    await far.stop()
+    assert (taken.lost, taken.identified) == (0, True)
+    assert taken.duplicated <= 21, "those that were not acknowledged came again"
