@@ -9,7 +9,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
 BROKER = $(if $(findstring kafka,$(BUS)),scripts/kafka $(VENV)/kafka)
 
-.PHONY: help demo unit test check format e2e observe chaos sim bench golden up down lock clean
+.PHONY: help demo unit test check format e2e observe chaos sim bench older-apps golden up down lock clean
 
 help:  ## what can be done here
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ sim: $(VENV)/dev  ## the services on a virtual clock under seeded faults, every 
 bench: $(VENV)/dev  ## throughput, latency and memory of engine and suite; BUS=nats,kafka ARGS='--part suite --only 5,000'
 	$(BROKER)
 	$(BIN)/python -m tests.bench.run $(if $(BUS),--bus $(BUS)) $(ARGS)
+
+older-apps: $(VENV)/dev  ## which apps of the older products' collections are valid; DIRS='checkout other.git'
+	$(BIN)/python -m tests.older_apps.run $(DIRS)
 
 golden: $(VENV)/dev  ## the language's examples on both executors, whole and cut; REWRITE=1 accepts what comes out
 	$(PYTEST) tests/golden $(if $(REWRITE),--rewrite) $(ARGS)

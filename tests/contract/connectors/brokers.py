@@ -9,7 +9,7 @@ import signal
 import socket
 from pathlib import Path
 
-from tests.needed import lacking
+import pytest
 
 STARTED_S = 60.0
 PAUSE_S = 0.1
@@ -68,7 +68,7 @@ def rabbitmq(directory: Path) -> Broker:
     """RabbitMQ with its STOMP door, where the machine has it; `ports`: AMQP, STOMP."""
     found = os.environ.get("RABBITMQ_SERVER") or shutil.which("rabbitmq-server")
     if not found:
-        lacking("no rabbitmq-server (in PATH, or named by RABBITMQ_SERVER)")
+        pytest.skip("no rabbitmq-server (in PATH, or named by RABBITMQ_SERVER)")
     amqp, stomp, distribution, mapper = (free_port() for _ in range(4))
     (directory / "rabbitmq.conf").write_text(
         f"listeners.tcp.default = 127.0.0.1:{amqp}\nstomp.listeners.tcp.1 = 127.0.0.1:{stomp}\n"

@@ -23,7 +23,6 @@ from lockstep.sinks import MessageRefusedError
 from lockstep.sources import Place
 from lockstep.testing.connectors import message, play_sink, play_source
 from tests.contract.connectors.brokers import free_port
-from tests.needed import lacking
 
 PLACE = Place("App", "In", 0, "127.0.0.1", SystemClock())
 
@@ -197,7 +196,7 @@ class Mails:
         try:
             from aiosmtpd.controller import Controller
         except ImportError:
-            lacking("aiosmtpd is not installed")
+            pytest.skip("aiosmtpd is not installed")
         self._controller = Controller(self, hostname="127.0.0.1", port=self.port)
         await asyncio.to_thread(self._controller.start)
 
