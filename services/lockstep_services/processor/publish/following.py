@@ -12,6 +12,9 @@ from lockstep_services.processor.replica.replica import Replica
 from lockstep_services.processor.replica.standby import ACTIVE
 
 FOLLOW_EVERY_MS: Final = 500
+RESTING_FOLLOW_MS: Final = 2_000
+"""Where nothing is held back, and only the leader's word is missing: a thousand apps whose leaders
+died at a time have better things to do."""
 QUIET_FOLLOW_MS: Final = 10_000
 QUIET_LOOK_MS: Final = 60_000
 """After so long a replica looks, though nothing says that there is anything new."""
@@ -41,9 +44,10 @@ class FollowLoop:
                     await self.look()
                 except UnavailableError as error:
                     self._trouble.text = str(error)
-            if is_quiet:
+            if is_quiet or self._is_resting:
                 self._reach.folded.clear()
-                await wait_set(self._reach.folded, self._clock, QUIET_FOLLOW_MS)
+                pause_ms = QUIET_FOLLOW_MS if is_quiet else RESTING_FOLLOW_MS
+                await wait_set(self._reach.folded, self._clock, pause_ms)
             else:
                 await self._clock.sleep_ms(FOLLOW_EVERY_MS)
 
@@ -51,11 +55,22 @@ class FollowLoop:
         """Nothing was folded since the last look, when nothing was left to fold, and the log's
         reader will say what comes. As a standby, all that the leader says to have published is
         known."""
-        position, reach = self._running.engine.position, self._reach
-        at_rest = position == self._looked_at == reach.log_end and reach.folding_since_ms is None
+        at_rest, reach = self._is_at_rest, self._reach
         if not at_rest or not reach.may_fold or self._lead.is_active:
             return at_rest and reach.may_fold
         return self._running.engine.outbox.is_empty and self._knows_all()
+
+    @property
+    def _is_at_rest(self) -> bool:
+        """Nothing was folded since the last look, and nothing was left to fold then."""
+        position, reach = self._running.engine.position, self._reach
+        return position == self._looked_at == reach.log_end and reach.folding_since_ms is None
+
+    @property
+    def _is_resting(self) -> bool:
+        """The log's end can tell it nothing that it waits for."""
+        running = self._running
+        return self._is_at_rest and running.engine.outbox.is_empty and running.is_settled
 
     def _knows_all(self) -> bool:
         last = self._published.last_id
