@@ -9,12 +9,13 @@ thread-safe.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -24,6 +25,7 @@ from lockstep.events.columns import (
     LETTERS,
     ChunkLengths,
     EventColumns,
+    Keyings,
     column_of,
     columns_of,
     conformed,
@@ -74,6 +76,7 @@ __all__ = [
     "EncodedEntry",
     "EventColumns",
     "EventsHeader",
+    "Index",
     "Schemas",
     "decode_columns",
     "decode_input",
@@ -85,6 +88,7 @@ __all__ = [
 ]
 
 Schemas = Mapping[str, StreamSchema]
+Index = Callable[[EventColumns], Keyings]
 SEND_ID_BYTES: Final = 16
 
 
@@ -94,14 +98,15 @@ def encode_record(
     *,
     send_id: bytes = b"",
     trace: str = "",
+    index: Index | None = None,
 ) -> bytes:
     """A record as bytes. Errors: InvalidEventError when values do not fit their schema.
 
     Streams that `schemas` does not know are typed by their values. `send_id`: see `send_id_of`.
-    `trace`: see EventsHeader.
+    `trace`: see EventsHeader. `index`: finds the key groups of the events.
     """
     if isinstance(record, EventsRecord):
-        return _encode_events(record, schemas or {}, send_id, trace)
+        return _encode_events(record, schemas or {}, send_id, trace, index)
     if isinstance(record, OutputRecord):
         return _encode_output(record, schemas or {})
     if isinstance(record, TickRecord):
@@ -122,6 +127,7 @@ def encode_batch(
     event_ids: pa.Array | None = None,
     send_id: bytes = b"",
     trace: str = "",
+    index: Index | None = None,
 ) -> bytes:
     """An events record from Arrow columns, without making an object per event.
 
@@ -147,7 +153,7 @@ def encode_batch(
     given = timestamps_ms is not None
     packed = _packed_lengths(lengths)
     header = EventsHeader(schema.name, clock_ms, given, clock_ms, packed, part, send_id, trace)
-    return assembled(Kind.EVENTS, header, (body,))
+    return _indexed(header, body, index)
 
 
 def encode_columns(events: EventColumns) -> bytes:
@@ -223,7 +229,11 @@ class EncodedEntry:
         return isinstance(header, WriteHeader)
 
     def columns(self) -> EventColumns | TickRecord | WriteRecord | Bundle:
-        """The record as columns that lie in `payload` itself."""
+        """The record as columns that lie in `payload` itself; the same ones each time."""
+        return self._columns
+
+    @cached_property
+    def _columns(self) -> EventColumns | TickRecord | WriteRecord | Bundle:
         header, body = self._opened
         return _bundle(header, body) if isinstance(header, BundleHeader) else _columns(header, body)
 
@@ -287,6 +297,7 @@ def _events(header: EventsHeader, body: pa.Buffer) -> EventColumns:
         constant_ms=header.constant_ms,
         timestamps_ms=extras.get("timestamp"),
         event_ids=extras.get("event_id"),
+        keyings=header.keyings,
     )
 
 
@@ -320,7 +331,9 @@ def _claim_header(record: ClaimRecord) -> ClaimHeader:
     return ClaimHeader(record.epoch, record.holder, record.clock_ms, generation)
 
 
-def _encode_events(record: EventsRecord, schemas: Schemas, send_id: bytes, trace: str) -> bytes:
+def _encode_events(
+    record: EventsRecord, schemas: Schemas, send_id: bytes, trace: str, index: Index | None
+) -> bytes:
     events = list(chain.from_iterable(record.chunks))
     schema = schemas.get(record.stream)
     codes, arrays = columns_of([event.data for event in events], record.stream, schema)
@@ -343,6 +356,14 @@ def _encode_events(record: EventsRecord, schemas: Schemas, send_id: bytes, trace
         send_id,
         trace,
     )
+    return _indexed(header, body, index)
+
+
+def _indexed(header: EventsHeader, body: pa.Buffer, index: Index | None) -> bytes:
+    """The record, with the key groups of its events."""
+    keyings = () if index is None else index(_events(header, body))
+    if keyings:
+        header = msgspec.structs.replace(header, keyings=keyings)
     return assembled(Kind.EVENTS, header, (body,))
 
 

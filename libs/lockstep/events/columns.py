@@ -43,6 +43,10 @@ _CONVERSION_ERRORS: Final = (pa.ArrowException, ValueError, TypeError, OverflowE
 
 ChunkLengths = npt.NDArray[np.int32]
 
+Keyings = tuple[tuple[bytes, bytes], ...]
+"""Of each way in which a fleet cuts a stream by key (fleet.keys says what its name stands for): the
+key group of each event, a byte each."""
+
 
 @dataclass(frozen=True)
 class EventColumns:
@@ -50,7 +54,7 @@ class EventColumns:
 
     `batch` has one column per attribute, in the schema's order. `timestamps_ms` (int64) is None
     when every event bears `constant_ms`; `event_ids` (string) is None when no event has one.
-    `chunk_lengths` sums up to the number of rows.
+    `chunk_lengths` sums up to the number of rows. `keyings`: what the record says of key groups.
     """
 
     stream: str
@@ -61,6 +65,7 @@ class EventColumns:
     constant_ms: int
     timestamps_ms: pa.Array | None = None
     event_ids: pa.Array | None = None
+    keyings: Keyings = ()
 
     def timestamps(self) -> pa.Array:
         """One timestamp per event, int64."""
@@ -69,7 +74,8 @@ class EventColumns:
         return pa.array(np.full(len(self), self.constant_ms, dtype=np.int64))
 
     def __len__(self) -> int:
-        return int(self.chunk_lengths.sum())
+        batch = self.batch
+        return int(batch.num_rows if batch.num_columns else self.chunk_lengths.sum())
 
     def of_chunk(self, number: int) -> npt.NDArray[np.bool_]:
         """Which rows are of a chunk."""
@@ -94,6 +100,21 @@ class EventColumns:
     def conformed(self, schema: StreamSchema) -> pa.RecordBatch:
         """The batch in the schema's exact types and names; InvalidEventError where it cannot be."""
         return conformed(self.batch, schema)
+
+    def picked(self, index: npt.NDArray[np.int64], lengths: ChunkLengths) -> EventColumns:
+        """Some of the events, in chunks of these lengths."""
+        places = pa.array(index)
+        batch, stamps, ids = self.batch, self.timestamps_ms, self.event_ids
+        return EventColumns(
+            self.stream,
+            self.clock_ms,
+            self.has_timestamps,
+            batch.take(places) if batch.num_columns else batch,
+            lengths,
+            self.constant_ms,
+            None if stamps is None else stamps.take(places),
+            None if ids is None else ids.take(places),
+        )
 
     def to_record(self) -> EventsRecord:
         """The same as events."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
-from lockstep.events.columns import CODES, default_names
+from lockstep.events.columns import CODES, Keyings, default_names
 from lockstep.events.errors import InvalidEventError, LockstepError
 
 FORMAT_VERSION: Final = 1
@@ -52,6 +52,7 @@ class EventsHeader(msgspec.Struct, array_like=True, frozen=True):
 
     `send_id`: what tells a repeated send from a new one; empty when nobody repeats it. `trace`:
     W3C's traceparent of who appended it, where it is traced; earlier releases read over it.
+    `keyings`: see columns.Keyings; read over likewise.
     """
 
     stream: str
@@ -62,6 +63,7 @@ class EventsHeader(msgspec.Struct, array_like=True, frozen=True):
     batch: Batch
     send_id: bytes = b""
     trace: str = ""
+    keyings: Keyings = ()
 
     @property
     def events(self) -> int:

@@ -13,10 +13,14 @@ from lockstep.events import (
     LogEntry,
     StreamSchema,
 )
-from lockstep.events.codec import EncodedEntry, encode_record
+from lockstep.events.codec import EncodedEntry, Index, encode_record
 
 
-def encoded(entries: Sequence[LogEntry], schemas: Mapping[str, StreamSchema]) -> list[EncodedEntry]:
+def encoded(
+    entries: Sequence[LogEntry],
+    schemas: Mapping[str, StreamSchema],
+    index: Index | None = None,
+) -> list[EncodedEntry]:
     """The entries with their streams' types, and untyped where a value is not of its type.
 
     The log itself is typed: what comes to a service is refused at its doors. Whoever stands inside
@@ -26,7 +30,10 @@ def encoded(entries: Sequence[LogEntry], schemas: Mapping[str, StreamSchema]) ->
     cannot travel at all, and for rows of another width.
     """
     return [
-        EncodedEntry(entry.position, encode_record(entry.record, _typed(entry.record, schemas)))
+        EncodedEntry(
+            entry.position,
+            encode_record(entry.record, _typed(entry.record, schemas), index=index),
+        )
         for entry in entries
     ]
 

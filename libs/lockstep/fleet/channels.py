@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from lockstep.events import Position, TickRecord, WriteRecord
 from lockstep.events.bundles import STAYS, Bundle
+from lockstep.events.codec import EncodedEntry
 from lockstep.events.columns import EventColumns, arrow_schema, column_of, numbers
 from lockstep.events.outputs import OutputColumns, Places
-from lockstep.fleet.cutting import NONE, Cut, Cutter
+from lockstep.fleet.cutting import NONE, Cut, Cutter, Moves
 from lockstep.fleet.entries import Looked, MadeEntry
 from lockstep.fleet.shares import shares_of
 from lockstep.fleet.units import Answering, Unit
@@ -137,7 +138,7 @@ class Merger:
         self._shares = {feed.stream: shares_of(unit, feed) for feed in unit.group.feeds}
         self._nothing = _nothing(unit)
 
-    def merged(self, entries: Sequence[MadeEntry], channels: Sequence[Channel]) -> Merged:
+    def merged(self, entries: Sequence[EncodedEntry], channels: Sequence[Channel]) -> Merged:
         """For the units' executor. `channels`: all rows of the streams that it reads, of all
         upstream units, at the positions of the entries."""
         found = Merged(self._is_playback)
@@ -145,14 +146,16 @@ class Merger:
         own = [self._own(each) for each in channels if len(each.rows)]
         bounds = [each.bounds(positions) for each in own]
         for i, entry in enumerate(entries):
-            cut = self._cutter.cut(entry.position, entry.columns())
+            cut = self._cutter.cut_entry(entry)
             brought = [
                 each.delivered(starts[i], stops[i])
                 for each, (starts, stops) in zip(own, bounds, strict=True)
                 if starts[i] < stops[i]
             ]
-            if brought or (cut.whole is None and cut.moves is not None):
+            if brought:
                 found.add(entry.position, *self._together(cut, brought))
+            elif cut.whole is None and cut.moves is not None:
+                found.add(entry.position, *self._moved(cut, cut.moves))
             else:
                 made = cut.whole or cut.events or TickRecord(cut.clock_ms)
                 found.add(entry.position, made, cut)
@@ -177,13 +180,40 @@ class Merger:
         rank = self._ranks[unit.group.name]
         return _Rows(rows, begins, rank, unit.number * _PARTITIONS_MAX + unit.partition)
 
+    def _moved(self, cut: Cut, moves: Moves) -> tuple[Looked, Longs]:
+        """As `_together`, of a record that brings nothing of others."""
+        needed = _needed(cut, moves, ())
+        at, clocks = moves.moments[needed], moves.clocks[needed]
+        if cut.events is None:
+            part = self._empty(len(at))
+            return Bundle(cut.clock_ms, np.zeros(len(at), np.uint16), (part,), clocks), at
+        own = cut.moments
+        front = np.searchsorted(own, at)  # which of the unit's own each move stands in front of
+        joins = np.append(front[1:] != front[:-1], True) & (front < len(own))
+        alone = np.flatnonzero(~joins)
+        places = front[alone] + np.arange(len(alone))
+        owner = np.ones(len(own) + len(alone), np.uint16)
+        owner[places] = 0
+        given = np.full(len(own), STAYS, np.int64)
+        given[front[joins]] = clocks[joins]
+        is_own = owner == 1
+        moments, all_clocks = np.empty(len(owner), np.int64), np.empty(len(owner), np.int64)
+        moments[is_own], moments[places] = own, at[alone]
+        all_clocks[is_own], all_clocks[places] = given, clocks[alone]
+        parts = (self._empty(len(alone)), cut.events)
+        return Bundle(cut.clock_ms, owner, parts, all_clocks), moments
+
+    def _empty(self, count: int) -> EventColumns:
+        """So many deliveries of no events."""
+        return replace(self._nothing, chunk_lengths=np.zeros(count, np.int32))
+
     def _together(self, cut: Cut, brought: list[_Deliveries]) -> tuple[Looked, Longs]:
         """(what is folded, the moments of its deliveries)."""
         found = list(brought)
         if cut.moves is not None:
-            moments, clocks = _needed_moves(cut, brought)
-            count = len(moments)
-            empty = replace(self._nothing, chunk_lengths=np.zeros(count, np.int32))
+            needed = _needed(cut, cut.moves, brought)
+            moments, clocks = cut.moves.moments[needed], cut.moves.clocks[needed]
+            empty = self._empty(len(needed))
             found.append(_Deliveries(empty, moments, clocks, moments, _IN_FRONT))
         if cut.events is not None:
             clocks = np.full(len(cut.moments), cut.clock_ms, np.int64)
@@ -204,7 +234,7 @@ class Merger:
                 stay, given = _joined_moves(owner, clocks, place)
                 owner, moments, given = owner[stay], moments[stay], given[stay]
                 left = int((owner == place).sum())
-                parts[place] = replace(parts[place], chunk_lengths=np.zeros(left, np.int32))
+                parts[place] = self._empty(left)
         elif (is_even := moments & 1 == 0).any():
             given = _rising(np.where(is_even, clocks, cut.clock_ms))
         write = cut.whole if isinstance(cut.whole, WriteRecord) else None
@@ -249,26 +279,22 @@ def _order(
     return np.lexsort((numbers, partitions, ranks, moments, before, coarse))
 
 
-def _needed_moves(cut: Cut, brought: Sequence[_Deliveries]) -> tuple[Longs, Longs]:
-    """(moments, clocks) of a record's moves of the clock that do something. One to where the clock
-    stands fires only what was asked for too late: by rows of others, or by an event whose time is
-    before the clock."""
-    assert cut.moves is not None
-    moments, clocks = cut.moves
-    highest = np.maximum.accumulate(clocks)
-    needed = np.ones(len(moments), np.bool_)
-    needed[1:] = highest[1:] > highest[:-1]
+def _needed(cut: Cut, moves: Moves, brought: Sequence[_Deliveries]) -> Longs:
+    """Which of a record's moves of the clock do something. One to where the clock stands fires only
+    what was asked for too late: by rows of others, or by an event whose time is before the
+    clock."""
     late = [each.moments for each in brought]
     if cut.events is not None:
         times = numbers(cut.events.timestamps())
         lengths = cut.events.chunk_lengths
         if len(lengths) < len(times):
             times = np.minimum.reduceat(times, np.cumsum(lengths) - lengths)
-        clock = highest[np.searchsorted(moments, cut.moments) - 1]
-        late.append(cut.moments[times < clock])
-    next_ = np.searchsorted(moments, np.concatenate([*late, NONE]), side="right")
-    needed[next_[next_ < len(needed)]] = True
-    return moments[needed], clocks[needed]
+        is_late = times < moves.before(cut.moments)
+        if is_late.any():
+            late.append(cut.moments[is_late])
+    if not late:
+        return moves.rises
+    return np.union1d(moves.rises, moves.behind(np.concatenate(late)))
 
 
 def _joined_moves(owner: Longs, clocks: Longs, moves: int) -> tuple[npt.NDArray[np.bool_], Longs]:

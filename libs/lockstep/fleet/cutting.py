@@ -7,22 +7,53 @@ units.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from lockstep.events import Position, WriteRecord
+from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.events.columns import EventColumns, numbers
-from lockstep.fleet.entries import Looked
+from lockstep.fleet.entries import Looked, MadeEntry
 from lockstep.fleet.shares import Shares, shares_of
 from lockstep.fleet.units import Answering, Unit
 
 Longs = npt.NDArray[np.int64]
 NONE: Final[Longs] = np.zeros(0, np.int64)
+NOT_READ: Final = (0, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """How the chunks of a record move the clock in front of them: where, and to what at least.
+
+    `is_single`: chunk e has the one event e.
+    """
+
+    moments: Longs
+    clocks: Longs
+    is_single: bool
+
+    @cached_property
+    def rises(self) -> Longs:
+        """Which of them move it on; the first may."""
+        rises = np.ones(len(self.clocks), np.bool_)
+        np.greater(self.clocks[1:], self.clocks[:-1], out=rises[1:])
+        return np.flatnonzero(rises)
+
+    def before(self, moments: Longs) -> Longs:
+        """The clock at events, whose moments these are."""
+        chunks = moments >> 1 if self.is_single else np.searchsorted(self.moments, moments) - 1
+        found: Longs = self.clocks[chunks]
+        return found
+
+    def behind(self, moments: Longs) -> Longs:
+        """Which moves come next."""
+        found = np.searchsorted(self.moments, moments, side="right")
+        return found[found < len(self.moments)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +61,17 @@ class Cut:
     """A unit's own of a record.
 
     `events`: of its stream, each chunk a delivery; None where there are none. `feed`: the place of
-    that stream among the feeds. `moves` (moments, clocks): how the record's chunks move the clock
-    of a playback app. `whole`: the record, where it has nothing that is not the unit's. `record`:
-    all of it.
+    that stream among the feeds. `moves`: how the record's chunks move the clock of a playback app.
+    `whole`: the record, where it has nothing that is not the unit's. `record`: all of it, None
+    where nobody looked.
     """
 
     clock_ms: int
-    record: Looked
+    record: Looked | None
     events: EventColumns | None = None
     feed: int = 0
     found: Longs | None = None
-    moves: tuple[Longs, Longs] | None = None
+    moves: Moves | None = None
     whole: Looked | None = None
 
     @cached_property
@@ -77,6 +108,16 @@ class Cutter:
             if feed.from_input
         }
 
+    def cut_entry(self, entry: EncodedEntry) -> Cut:
+        """A unit's own of the record of an entry. What is not the unit's is not decoded, where the
+        record itself says whose its events are."""
+        header = None if isinstance(entry, MadeEntry) else entry.header
+        if isinstance(header, EventsHeader) and not (self._is_playback and header.has_timestamps):
+            _, shares = self._feeds.get(header.stream, NOT_READ)
+            if shares is not None and shares.has_none(header.keyings):
+                return Cut(header.clock_ms, None)
+        return self.cut(entry.position, entry.columns())
+
     def cut(self, position: Position, record: Looked) -> Cut:
         """A unit's own of the record."""
         clock_ms = record.clock_ms
@@ -85,7 +126,7 @@ class Cutter:
             return Cut(clock_ms, record, whole=record if own else None)
         if not isinstance(record, EventColumns):
             return Cut(clock_ms, record, whole=record)
-        moves = _moves(record) if self._is_playback and record.has_timestamps else None
+        moves = moves_of(record) if self._is_playback and record.has_timestamps else None
         if record.stream not in self._feeds or not len(record):
             return Cut(clock_ms, record, moves=moves)
         place, shares = self._feeds[record.stream]
@@ -97,7 +138,7 @@ class Cutter:
             return Cut(clock_ms, record, record, place, moves=moves, whole=record)
         if not len(share.index):
             return Cut(clock_ms, record, moves=moves)
-        events = taken(record, share.index, share.lengths)
+        events = record.picked(share.index, share.lengths.astype(np.int32))
         return Cut(clock_ms, record, events, place, share.firsts * 2 + 1, moves)
 
 
@@ -109,28 +150,26 @@ def _chunks_of(record: EventColumns) -> Longs | None:
     return np.repeat(np.arange(len(lengths)), lengths)
 
 
-def taken(record: EventColumns, index: Longs, lengths: Longs) -> EventColumns:
-    """Some of a record's events, in chunks of these lengths."""
-    places = pa.array(index)
-    stamps, ids = record.timestamps_ms, record.event_ids
-    return replace(
-        record,
-        batch=record.batch.take(places) if record.batch.num_columns else record.batch,
-        chunk_lengths=lengths.astype(np.int32),
-        timestamps_ms=None if stamps is None else stamps.take(places),
-        event_ids=None if ids is None else ids.take(places),
-    )
+def moves_of(record: EventColumns) -> Moves | None:
+    """The last event of a chunk moves the clock in front of it. The record remembers its moves, for
+    all units of this process."""
+    known: dict[str, Moves | None] = vars(record)
+    if "_moves" not in known:
+        known["_moves"] = _moves(record)
+    return known["_moves"]
 
 
-def _moves(record: EventColumns) -> tuple[Longs, Longs] | None:
-    """(moments, clocks) of the moves: the last event of a chunk moves the clock in front of it."""
-    lengths = record.chunk_lengths.astype(np.int64)
-    lengths = lengths[lengths > 0]
-    if not len(lengths):
+def _moves(record: EventColumns) -> Moves | None:
+    lengths = record.chunk_lengths
+    is_single = len(lengths) == len(record) and (not len(lengths) or int(lengths.min()) == 1)
+    lengths = lengths[lengths > 0].astype(np.int64)
+    count = len(lengths)
+    if not count:
         return None
     ends = np.cumsum(lengths)
     if record.timestamps_ms is None:
-        clocks = np.full(len(ends), record.constant_ms, np.int64)
+        clocks = np.full(count, record.constant_ms, np.int64)
     else:
-        clocks = np.maximum.accumulate(numbers(record.timestamps_ms)[ends - 1])
-    return (ends - lengths) * 2, clocks
+        times = numbers(record.timestamps_ms)
+        clocks = np.maximum.accumulate(times if is_single else times[ends - 1])
+    return Moves((ends - lengths) * 2, clocks, is_single)

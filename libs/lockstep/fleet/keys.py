@@ -6,11 +6,14 @@ instance of a partition and its events are in the same key group.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 from zlib import crc32
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -20,7 +23,7 @@ from lockstep.columns.frame import Rows
 from lockstep.columns.keys import partition_names
 from lockstep.columns.rule import NotLowerable
 from lockstep.events import AttributeType, InvalidEventError, StreamSchema
-from lockstep.events.columns import ARROW_TYPES, EventColumns, numbers, rows_of
+from lockstep.events.columns import ARROW_TYPES, EventColumns, Keyings, numbers, rows_of
 from lockstep.execute.reference.context import OnDemandContext
 from lockstep.execute.reference.engine import Engine
 from lockstep.expressions.columns import Compiler
@@ -30,13 +33,13 @@ from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.operators.limits import LimitError
 from lockstep.plan import AppPlan, java
 from lockstep.plan.fleet import KEY_GROUPS
-from lockstep.siddhiql import ast
+from lockstep.siddhiql import ast, print_node
 from lockstep.siddhiql.scope import Scope, Shape, Source
 from lockstep.siddhiql.typing import infer
 
-Groups = npt.NDArray[np.int16]
+Groups = npt.NDArray[np.uint8]
 Codes = npt.NDArray[np.int64]
-NO_GROUP: Final = -1
+NO_GROUP: Final = 255
 """Of events without a key, and of those that do not count: no partition gets them."""
 
 _LONG_BYTES: Final = 48
@@ -45,6 +48,10 @@ _LONG_BYTES: Final = 48
 _AS_TEXT: Final = frozenset({AttributeType.INT, AttributeType.LONG, AttributeType.BOOL})
 
 
+_KEYING: Final = 1
+"""Counts the ways from a key to its group that releases had."""
+
+_KEYING_BYTES: Final = 8
 _MIXING: Final = 0x9E3779B1
 _SHIFT: Final = 32 - (KEY_GROUPS - 1).bit_length()
 
@@ -97,8 +104,48 @@ class KeyGroups:
             return None
         return None if compiler.reads_time else (key, where)
 
-    def of(self, events: EventColumns) -> Keyed:
-        """The key group of each event; the events remember it for all who share this."""
+    @cached_property
+    def keying(self) -> bytes:
+        """What tells this way from a key to its group from all others: equal ones give each event
+        one group. Empty where a text alone does not say it."""
+        if self._columns is None or (self._attribute is None and self._plan.checked.functions):
+            return b""
+        where = "" if self._where is None else print_node(self._where)
+        types = [each.value for each in self._schema.types]
+        said = [_KEYING, KEY_GROUPS, self._schema.names, types, print_node(self._key), where]
+        return hashlib.sha256(msgspec.json.encode(said)).digest()[:_KEYING_BYTES]
+
+    def of(self, events: EventColumns) -> Groups:
+        """The key group of each event: as the record says, or else it is found out."""
+        groups = self.found_in(events.keyings)
+        return self._keyed(events).groups if groups is None else groups
+
+    def found_in(self, keyings: Keyings) -> Groups | None:
+        """The key group of each event of a record, if that says it."""
+        keying = self.keying
+        for known, groups in keyings:
+            if keying and known == keying:
+                return np.frombuffer(groups, np.uint8)
+        return None
+
+    def codes(self, events: EventColumns, index: Codes) -> Codes:
+        """A number that events of one key have in common, of some of them."""
+        if self.found_in(events.keyings) is None:
+            return self._keyed(events).codes[index]
+        some = events.picked(index, np.ones(len(index), np.int32))
+        return self._found(some).codes
+
+    def index(self, events: EventColumns) -> tuple[bytes, bytes] | None:
+        """What `found_in` finds: for who writes a record. None where columns can't tell."""
+        if self._columns is None or not self.keying:
+            return None
+        try:
+            return self.keying, self._in_columns(events, *self._columns).groups.tobytes()
+        except (Unfit, InvalidEventError, pa.ArrowException):
+            return None
+
+    def _keyed(self, events: EventColumns) -> Keyed:
+        """Found out; the events remember it for all who share this."""
         known: dict[KeyGroups, Keyed] = vars(events).setdefault("_keyed", {})
         if self not in known:
             known[self] = self._found(events)
@@ -106,7 +153,7 @@ class KeyGroups:
 
     def _found(self, events: EventColumns) -> Keyed:
         if not len(events):
-            return Keyed(np.zeros(0, np.int16), np.zeros(0, np.int64))
+            return Keyed(np.zeros(0, np.uint8), np.zeros(0, np.int64))
         if self._columns is None:
             return self._one_by_one(events)
         try:
@@ -146,7 +193,7 @@ class KeyGroups:
         codes = {text: code for code, text in enumerate(dict.fromkeys(texts))}
         groups = [NO_GROUP if text is None else key_group_of(text) for text in codes]
         found = np.array([codes[text] for text in texts], np.int64)
-        return Keyed(np.array(groups, np.int16)[found], found)
+        return Keyed(np.array(groups, np.uint8)[found], found)
 
     def _text(self, event: StreamEvent) -> str | None:
         assert self._by_event is not None
@@ -188,7 +235,7 @@ def _of_array(array: pa.Array, type_: AttributeType) -> Keyed:
     if indices.null_count:
         indices = indices.fill_null(len(texts))
     codes = numbers(indices)
-    return Keyed(np.append(_of_texts(texts), np.int16(NO_GROUP))[codes], codes)
+    return Keyed(np.append(_of_texts(texts), np.uint8(NO_GROUP))[codes], codes)
 
 
 def _of_column(column: Column) -> Keyed:
@@ -198,25 +245,25 @@ def _of_column(column: Column) -> Keyed:
     if len(firsts) < len(keys):
         codes = np.array([firsts[key] for key in keys], np.int64)[codes]
     groups = [NO_GROUP if key is None else key_group_of(key) for key in keys]
-    return Keyed(np.array(groups, np.int16)[codes], codes)
+    return Keyed(np.array(groups, np.uint8)[codes], codes)
 
 
 def _of_texts(texts: pa.Array) -> Groups:
     """The key groups of texts without nulls."""
     count = len(texts)
     if not count:
-        return np.zeros(0, np.int16)
+        return np.zeros(0, np.uint8)
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, np.int32, count + 1, 4 * texts.offset).astype(np.int64)
     lengths = np.diff(bounds)
     longest = int(lengths.max())
     if longest > _LONG_BYTES or count < longest:
-        return np.array([key_group_of(text) for text in texts.to_pylist()], np.int16)
+        return np.array([key_group_of(text) for text in texts.to_pylist()], np.uint8)
     held = np.zeros(0 if data is None else data.size, np.uint8)
     if data is not None:
         held = np.frombuffer(data, np.uint8)
     sums = _sums(held, bounds[:-1], lengths, longest)
-    return ((sums * np.uint32(_MIXING)) >> np.uint32(_SHIFT)).astype(np.int16)
+    return ((sums * np.uint32(_MIXING)) >> np.uint32(_SHIFT)).astype(np.uint8)
 
 
 def _table() -> npt.NDArray[np.uint32]:

@@ -16,7 +16,6 @@ from lockstep.execute.contract import Executor, SliceResult, WriteOutcome
 from lockstep.execute.encoding import encoded
 from lockstep.execute.joining import joined_snapshots
 from lockstep.fleet.channels import Channel, Merger
-from lockstep.fleet.entries import MadeEntry
 from lockstep.fleet.splitting import split_snapshot
 from lockstep.fleet.units import Unit, answering, units_of
 from lockstep.operators import state
@@ -64,10 +63,6 @@ class FleetExecutor:
 
     def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """Folds entries through all units, each behind those whose streams it reads."""
-        looked = [
-            each if isinstance(each, MadeEntry) else MadeEntry(each.position, each.columns())
-            for each in entries
-        ]
         channels: dict[str, list[Channel]] = {}
         results: list[tuple[Unit, SliceResult]] = []
         for member in self._members:
@@ -78,7 +73,7 @@ class FleetExecutor:
                 for channel in channels.get(feed.stream, ())
                 if channel.unit.group.name in feed.writers
             ]
-            merged = member.merger.merged(looked, upstream)
+            merged = member.merger.merged(entries, upstream)
             result = member.executor.run_encoded(merged.entries)
             results.append((unit, result))
             wanted = [each for each in _columns(unit, result) if each.stream in unit.group.channels]

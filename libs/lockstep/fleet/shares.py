@@ -7,18 +7,19 @@ key together, as `group by` has it (plan.fleet.Together).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.events.columns import EventColumns
-from lockstep.fleet.keys import NO_GROUP
+from lockstep.events.columns import EventColumns, Keyings
+from lockstep.fleet.keys import NO_GROUP, Groups
 from lockstep.fleet.units import Unit
 from lockstep.plan.fleet import Feed, Routing, Together
 
 Longs = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +41,15 @@ class Share:
         return self.index[self.starts]
 
 
-Shares = Callable[[EventColumns, Longs, "Longs | None"], "Share | None"]
-"""A unit's share of (events, their numbers, the chunk of each; None: each is one of its own). None:
-all of them, as they were sent."""
+class Shares(Protocol):
+    """How a stream is cut for a unit."""
+
+    def __call__(self, events: EventColumns, numbers: Longs, chunks: Longs | None) -> Share | None:
+        """A unit's share of (events, their numbers, the chunk of each; None: each is one of its
+        own). None: all of them, as they were sent."""
+
+    def has_none(self, keyings: Keyings) -> bool:
+        """Whether none of a record's events is the unit's, as its index says."""
 
 
 def shares_of(unit: Unit, feed: Feed) -> Shares | None:
@@ -54,33 +61,52 @@ def shares_of(unit: Unit, feed: Feed) -> Shares | None:
     if feed.routing is Routing.ALL or count == 1:
         return None
 
-    def in_turns(events: EventColumns, numbers: Longs, chunks: Longs | None) -> Share:
-        index = np.flatnonzero(numbers % count == partition)
+    return _InTurns(partition, count)
+
+
+@dataclass(frozen=True, slots=True)
+class _InTurns:
+    partition: int
+    count: int
+
+    def __call__(self, events: EventColumns, numbers: Longs, chunks: Longs | None) -> Share:
+        index = np.flatnonzero(numbers % self.count == self.partition)
         return Share(index, _runs(index, None, chunks))
 
-    return in_turns
+    def has_none(self, keyings: Keyings) -> bool:
+        return False
 
 
 class _ByKey:
     def __init__(self, unit: Unit, feed: Feed) -> None:
         self._groups = unit.plan.key_groups(feed)
-        self._own = unit.key_groups
+        own = unit.key_groups
+        self._first, self._count = np.uint8(own.start), len(own)
         self._by_runs = feed.together is Together.RUNS
 
     def __call__(self, events: EventColumns, numbers: Longs, chunks: Longs | None) -> Share | None:
-        found = self._groups.of(events)
-        groups = found.groups
-        own = (groups >= self._own.start) & (groups < self._own.stop)
-        if (self._by_runs or chunks is None) and own.all():
+        groups = self._groups.of(events)
+        index = np.flatnonzero(self._is_own(groups))
+        if (self._by_runs or chunks is None) and len(index) == len(groups):
             return None
-        index = np.flatnonzero(own)
-        if chunks is not None and not self._by_runs:
-            return _by_keys(index, found.codes, chunks)
+        if chunks is None:
+            return Share(index, np.arange(len(index), dtype=np.int64))
+        if not self._by_runs:
+            return _by_keys(index, self._groups.codes(events, index), chunks)
         keyless = groups == NO_GROUP
         return Share(index, _runs(index, keyless if keyless.any() else None, chunks))
 
+    def _is_own(self, groups: Groups) -> Mask:
+        # What is below the first wraps around: one look instead of two.
+        found: Mask = groups - self._first < self._count
+        return found
 
-def _runs(index: Longs, keyless: npt.NDArray[np.bool_] | None, chunks: Longs | None) -> Longs:
+    def has_none(self, keyings: Keyings) -> bool:
+        groups = self._groups.found_in(keyings)
+        return groups is not None and not self._is_own(groups).any()
+
+
+def _runs(index: Longs, keyless: Mask | None, chunks: Longs | None) -> Longs:
     """Where among the events at `index` runs begin."""
     if chunks is None:
         return np.arange(len(index), dtype=np.int64)
@@ -91,10 +117,10 @@ def _runs(index: Longs, keyless: npt.NDArray[np.bool_] | None, chunks: Longs | N
 
 
 def _by_keys(index: Longs, codes: Longs, chunks: Longs) -> Share:
-    """The events of a chunk by key, in order of the first of each."""
+    """The events at `index` chunk by chunk by key, in order of the first of each."""
     if not len(index):
         return Share(index, index)
-    together = chunks[index] * (int(codes.max()) + 2) + codes[index]
+    together = chunks[index] * (int(codes.max()) + 2) + codes
     _, firsts, inverse = np.unique(together, return_index=True, return_inverse=True)
     rank = firsts[inverse]
     order = np.argsort(rank, kind="stable")

@@ -80,7 +80,8 @@ def test_nothing_of_it() -> None:
     found = cut(unit(1, 2, head=PLAYED), of("1", 5), of("15", 3), of("1", 9))
     assert found.events is None
     assert found.moves is not None
-    assert [each.tolist() for each in found.moves] == [[0, 2, 6], [5, 5, 9]]
+    assert found.moves.moments.tolist() == [0, 2, 6]
+    assert found.moves.clocks.tolist() == [5, 5, 9]
 
 
 @pytest.mark.parametrize(
