@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lockstep.events import EventsRecord, InputEvent, StreamSchema
-from lockstep.events.codec import encode_batch, encode_record
+from lockstep.events.codec import Index, encode_batch, encode_record
 from lockstep.events.columns import ChunkLengths
 from lockstep_services.receiver.decode import Chunk
 
@@ -21,8 +21,11 @@ from lockstep_services.receiver.decode import Chunk
 class Draft(Protocol):
     """What one record will hold."""
 
-    def encoded(self, clock_ms: int, send_id: bytes = b"", trace: str = "") -> bytes:
-        """The record; events without a time of their own get the clock's."""
+    def encoded(
+        self, clock_ms: int, send_id: bytes = b"", trace: str = "", index: Index | None = None
+    ) -> bytes:
+        """The record; events without a time of their own get the clock's. `index`: see the
+        codec."""
 
     def halves(self) -> tuple[Draft, Draft] | None:
         """Two drafts with the same chunks; None when there is one chunk only."""
@@ -35,7 +38,9 @@ class RowsDraft:
     schema: StreamSchema
     chunks: Sequence[Chunk]
 
-    def encoded(self, clock_ms: int, send_id: bytes = b"", trace: str = "") -> bytes:
+    def encoded(
+        self, clock_ms: int, send_id: bytes = b"", trace: str = "", index: Index | None = None
+    ) -> bytes:
         stamped = any(event.timestamp_ms is not None for chunk in self.chunks for event in chunk)
         ready = tuple(
             tuple(
@@ -49,7 +54,9 @@ class RowsDraft:
             for chunk in self.chunks
         )
         record = EventsRecord(self.schema.name, clock_ms, ready, stamped)
-        return encode_record(record, {self.schema.name: self.schema}, send_id=send_id, trace=trace)
+        return encode_record(
+            record, {self.schema.name: self.schema}, send_id=send_id, trace=trace, index=index
+        )
 
     def halves(self) -> tuple[Draft, Draft] | None:
         if len(self.chunks) < 2:
@@ -69,7 +76,9 @@ class BatchDraft:
     timestamps_ms: pa.Array | None = None
     event_ids: pa.Array | None = None
 
-    def encoded(self, clock_ms: int, send_id: bytes = b"", trace: str = "") -> bytes:
+    def encoded(
+        self, clock_ms: int, send_id: bytes = b"", trace: str = "", index: Index | None = None
+    ) -> bytes:
         stamps = self.timestamps_ms
         if stamps is not None and stamps.null_count:
             stamps = stamps.fill_null(clock_ms)
@@ -82,6 +91,7 @@ class BatchDraft:
             event_ids=self.event_ids,
             send_id=send_id,
             trace=trace,
+            index=index,
         )
 
     def halves(self) -> tuple[BatchDraft, BatchDraft] | None:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from lockstep.bus import Appended, InputLog, RecordTooLargeError
 from lockstep.clock import Clock
 from lockstep.events import LockstepError, Position, UnavailableError
-from lockstep.events.codec import send_id_of
+from lockstep.events.codec import Index, send_id_of
 from lockstep.frame import run_side_by_side
 from lockstep.frame.waiting import wait_set
 from lockstep.telemetry import NO_TRACES, Traces
@@ -32,7 +33,8 @@ from lockstep_services.receiver.submissions import (
 
 
 class Intake:
-    """The appender of one log. `submit` from any task; `run` in one supervised task."""
+    """The appender of one log. `submit` from any task; `run` in one supervised task. `index`: finds
+    the key groups of events, where the app is cut."""
 
     def __init__(
         self,
@@ -58,6 +60,7 @@ class Intake:
         self._clock_ms = 0
         self._appending = False
         self.last_position: Position = 0
+        self.index: Index | None = None
 
     def submit(
         self,
@@ -203,8 +206,7 @@ class Intake:
         """
         send_id = send_id_of(dedup_id) if repeatable else b""
         try:
-            payload = draft.encoded(self._clock_ms, send_id, trace)
-            return [await log.append_encoded(payload, dedup_id=dedup_id)]
+            return [await self._append_whole(log, draft, dedup_id, send_id, trace)]
         except RecordTooLargeError:
             halves = draft.halves()
             if halves is None:
@@ -214,6 +216,18 @@ class Intake:
             key = f"{dedup_id}.{i}"
             found += await self._append(log, half, key, repeatable=repeatable, trace=trace)
         return found
+
+    async def _append_whole(
+        self, log: InputLog, draft: Draft, dedup_id: str, send_id: bytes, trace: str
+    ) -> Appended:
+        """With the key groups of its events, if they fit in. Whether a draft is cut does not hang
+        on them: a repeated send is cut as it was before."""
+        if self.index is not None:
+            payload = draft.encoded(self._clock_ms, send_id, trace, self.index)
+            with suppress(RecordTooLargeError):
+                return await log.append_encoded(payload, dedup_id=dedup_id)
+        payload = draft.encoded(self._clock_ms, send_id, trace)
+        return await log.append_encoded(payload, dedup_id=dedup_id)
 
 
 def _looked_at(done: asyncio.Future[Receipt]) -> None:

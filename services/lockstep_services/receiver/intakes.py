@@ -9,6 +9,9 @@ from lockstep.bus import Bus
 from lockstep.clock import Clock, Randomness
 from lockstep.control import AppView
 from lockstep.events import Position
+from lockstep.events.codec import Index
+from lockstep.fleet.indexing import KeyIndex
+from lockstep.fleet.units import UnitPlan
 from lockstep.frame import Tasks
 from lockstep.settings import Settings
 from lockstep.telemetry import NO_TRACES, Traces
@@ -41,20 +44,24 @@ class Intakes:
             settings.receiver.append_max_wait_ms,
             settings.receiver.max_appends_abreast,
         )
-        self._intakes: dict[str, tuple[int, Intake]] = {}
+        self._intakes: dict[str, tuple[int, Intake, AppView]] = {}
 
     def of(self, view: AppView) -> Intake:
         """The intake of an app's log."""
         deployed_ms = view.deployment.life.deployed_ms
         known = self._intakes.get(view.name)
         if known is not None and known[0] == deployed_ms:
+            if known[2] is not view:
+                known[1].index = _index_of(view)
+                self._intakes[view.name] = deployed_ms, known[1], view
             return known[1]
         # Deployed anew: its log may have been removed meanwhile and has to be opened again.
         open_log = partial(self._bus.input_log, view.log, make=False)
         intake = Intake(
             open_log, self._clock, self._randomness.uuid_hex, self._limits, self._traces
         )
-        self._intakes[view.name] = (deployed_ms, intake)
+        intake.index = _index_of(view)
+        self._intakes[view.name] = (deployed_ms, intake, view)
         self._tasks.supervise(f"intake-{view.name}-{deployed_ms}", intake.run)
         return intake
 
@@ -66,9 +73,17 @@ class Intakes:
     @property
     def is_idle(self) -> bool:
         """Nothing waits to become durable."""
-        return all(intake.is_idle for _, intake in self._intakes.values())
+        return all(intake.is_idle for _, intake, _ in self._intakes.values())
 
     def close(self) -> None:
         """Refuses what still waits."""
-        for _, intake in self._intakes.values():
+        for _, intake, _ in self._intakes.values():
             intake.close()
+
+
+def _index_of(view: AppView) -> Index | None:
+    """What finds the key groups of an app's events; None where no partition asks for them."""
+    firsts = [unit for unit in view.cut if not unit.partition]
+    if not any(unit.group.partitions > 1 for unit in firsts):
+        return None
+    return KeyIndex(UnitPlan(unit.whole, unit.group, unit.plan) for unit in firsts).of

@@ -13,7 +13,6 @@ from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import RowsOfColumns, in_columns
 from lockstep.execute.contract import EventFault, SliceResult
 from lockstep.fleet.channels import Channel, Merged, Merger
-from lockstep.fleet.entries import MadeEntry
 from lockstep.fleet.units import Answering, Unit, UnitPlan
 from lockstep.plan import Plans
 
@@ -38,8 +37,7 @@ class UnitFold:
             for unit, rows in zip(self.upstream, upstream, strict=True)
             for columns in rows.columns
         ]
-        looked = [MadeEntry(each.position, each.columns()) for each in entries]
-        return self.merger.merged(looked, channels)
+        return self.merger.merged(entries, channels)
 
     def placed(self, result: SliceResult, merged: Merged) -> SliceResult:
         """The result, whose rows for other units stand at moments of the app's records."""

@@ -10,10 +10,10 @@ from typing import cast
 
 import pytest
 
-from lockstep.bus import Appended, InputLog
+from lockstep.bus import Appended, InputLog, RecordTooLargeError
 from lockstep.clock import VirtualClock
 from lockstep.events import Attribute, AttributeType, EventsRecord, StreamSchema, UnavailableError
-from lockstep.events.codec import decode_input
+from lockstep.events.codec import EncodedEntry, EventsHeader, decode_input
 from lockstep_services.receiver.intake import Intake
 from lockstep_services.receiver.runs import Run
 from lockstep_services.receiver.submissions import IntakeLimits
@@ -172,3 +172,40 @@ async def test_all_are_told_when_the_receiver_stops(turns: int) -> None:
             await asyncio.sleep(0)
         intake.close()
     assert all("stopping" in str(each.exception()) for each in done)
+
+
+class Shelf:
+    """A log with a limit; `stored`: what it has taken."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self.stored: list[tuple[str, EncodedEntry]] = []
+
+    async def open(self) -> InputLog:
+        """As the bus gives it."""
+        return cast(InputLog, self)
+
+    async def append_encoded(self, payload: bytes, *, dedup_id: str) -> Appended:
+        """RecordTooLargeError over the limit."""
+        if len(payload) > self._limit_bytes:
+            raise RecordTooLargeError(len(payload), self._limit_bytes)
+        self.stored.append((dedup_id, EncodedEntry(len(self.stored) + 1, payload)))
+        return Appended(len(self.stored), False)
+
+
+@pytest.mark.parametrize("limit_bytes", [100_000, 1_000])
+async def test_a_cut_app_is_told_whose_its_events_are(limit_bytes: int) -> None:
+    """Where that fits into the record. If it does not, the record is the one of an app that is not
+    cut: a repeated send finds it."""
+    shelf = Shelf(limit_bytes)
+    intake = Intake(shelf.open, VirtualClock(), lambda: "own", IntakeLimits(10**6, 10**3, 5, 1))
+    intake.index = lambda events: ((b"by v", bytes(900)),)
+    task = asyncio.create_task(intake.run())
+    receipt = await intake.submit(run_of(1, 2), "a")
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert receipt.last == 1
+    ((dedup_id, stored),) = shelf.stored
+    assert dedup_id == "a#0"
+    assert isinstance(stored.header, EventsHeader)
+    assert len(stored.header.keyings) == (limit_bytes == 100_000)
