@@ -101,6 +101,7 @@ class ProcessorSettings(Section):
     executor: Literal["spark", "reference"]
     slice_max_events: Count
     slice_max_bytes: Bytes
+    shared_input_max_bytes: Bytes
     slice_target_ms: Milliseconds
     slice_slow_ms: Milliseconds
     standby_gather_ms: Milliseconds

@@ -18,6 +18,7 @@ from lockstep_services.processor.contact import Contact
 from lockstep_services.processor.lead.leasing import LEASE_NUDGE
 from lockstep_services.processor.presence import Presence
 from lockstep_services.processor.replica.hearing import LogHearing
+from lockstep_services.processor.replica.reading import SharedReadings
 from lockstep_services.processor.replica.site import MakeOffload, Surroundings
 from lockstep_services.processor.revise.pacing import RevisionPace
 from lockstep_services.processor.runner import GroupRunner
@@ -68,10 +69,11 @@ class Processor:
         self._hearing = LogHearing(
             bus.healthy, context.clock, ask_after_ms=settings.leader.lease_ttl_ms
         )
+        readings = SharedReadings(bus, context.clock, settings.processor.shared_input_max_bytes)
         self._around = Surroundings(
             context.node, context.world, context.holders, settings, context.clock,
             context.randomness, context.metrics, context.traces, context.log, self._watch,
-            self._beating, engines, make_offload, self._leases, self._hearing,
+            self._beating, engines, make_offload, self._leases, self._hearing, readings,
         )  # fmt: skip
         self._pace = RevisionPace()
         self._runners: dict[str, GroupRunner] = {}

@@ -13,6 +13,7 @@ from lockstep.leader.roll import LeaseRoll
 from lockstep.settings import Settings
 from lockstep.telemetry import Logger, MetricName, Metrics, Traces
 from lockstep_services.processor.replica.hearing import LogHearing
+from lockstep_services.processor.replica.reading import SharedReadings
 from lockstep_services.processor.state.engine import Engines
 
 MakeOffload = Callable[[str], Offload]
@@ -38,6 +39,7 @@ class Surroundings:
     make_offload: MakeOffload
     leases: LeaseRoll
     hearing: LogHearing
+    readings: SharedReadings
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,10 @@ async def begin(
 ) -> Replica:
     """A replica that stands at its beginning, folding not yet."""
     bus = around.world.bus
-    input_log = await bus.input_log(view.input, make=False)
+    if isinstance(view, UnitView):
+        input_log = await around.readings.open(view.input)
+    else:
+        input_log = await bus.input_log(view.input, make=False)
     output_log = await bus.output_log(name)
     # The log first: what it says has begun is in the store by then.
     tail = await output_log.tail()
