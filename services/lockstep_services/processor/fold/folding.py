@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Final
 
 from lockstep.bus import InputLog
-from lockstep.control import Gathering
+from lockstep.control import Gathering, UnitView
 from lockstep.events import Fault, LockstepError, OutputId, Position, TickRecord
 from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.execute.contract import WriteOutcome
@@ -54,6 +54,8 @@ class FoldLoop:
         channels: Gathering | None = None,
     ) -> None:
         self._channels = channels
+        view = running.wanted.view
+        self._partitions = view.group.partitions if isinstance(view, UnitView) else 1
         self._site = site
         self._running = running
         self._lead = lead
@@ -133,7 +135,7 @@ class FoldLoop:
                 if self._lead.is_active:
                     await self._keep_time()
                 return
-            taken = self._size.fit(map(_events_in, self._complete()))
+            taken = self._size.fit(map(self._own_events, self._complete()))
             entries, self._ahead = self._ahead[:taken], self._ahead[taken:]
             if entries:
                 await self._fold(self._to_the_end(entries), has_more=bool(self._ahead))
@@ -224,7 +226,8 @@ class FoldLoop:
         _tell_of_poison(self._site, self._running.engine, folded)
         took_ms = self._clock.monotonic_ms() - started_ms
         self._reach.effort.folded(self._touched_ms, events=events, busy_ms=took_ms)
-        self._size.took(took_ms, max(events, len(entries)), has_more=has_more)
+        own = max(events // self._partitions, len(entries))
+        self._size.took(took_ms, own, has_more=has_more)
         self._reach.log_end = max(self._reach.log_end, result.position)
         if result.writes:
             self.on_writes(result.writes)
@@ -277,6 +280,11 @@ class FoldLoop:
             return QUIET_WAIT_MS
         return min(QUIET_WAIT_MS, max(1, due_ms - self._clock.now_ms()))
 
+    def _own_events(self, entry: EncodedEntry) -> int:
+        """How many of its events are about the unit's."""
+        events = entry.header.events if isinstance(entry.header, EventsHeader) else 0
+        return -(-events // self._partitions)
+
 
 def _door_ms(entries: Sequence[EncodedEntry]) -> int:
     """When the door took the first of the events, by its clock; 0 where there are none."""
@@ -287,10 +295,6 @@ def _door_ms(entries: Sequence[EncodedEntry]) -> int:
 def _traces_in(entries: Sequence[EncodedEntry]) -> list[str]:
     headers = (entry.header for entry in entries)
     return [each.trace for each in headers if isinstance(each, EventsHeader) and each.trace]
-
-
-def _events_in(entry: EncodedEntry) -> int:
-    return entry.header.events if isinstance(entry.header, EventsHeader) else 0
 
 
 def _tell_of_poison(site: Site, engine: AppEngine, folded: Folded) -> None:
