@@ -1,13 +1,15 @@
 """What one app on several partitions costs. Run by `python -m tests.bench.run --part fleet`.
 
-The units of an app in this process: processor time for each event, all units together, with 1, 2, 4
-and 8 partitions, and of one of them alone. Then, on a real NATS: how many events one input log
-takes, and how many rows go through one channel.
+The units of an app in this process: processor time for each event, all units added up, with 1, 2, 4
+and 8 partitions; once as units of one processor, once as each on a processor of its own. Then, on a
+real NATS: how many events one input log takes, what it costs to read it, how many rows go through
+one channel, and how long a row takes from group to group (bench/hop.py).
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import statistics
 import tempfile
 import time
@@ -23,26 +25,32 @@ from lockstep.events import ClaimRecord, OutputRecord
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import in_columns
 from lockstep.execute.local import open_local
-from lockstep.fleet import FleetExecutor
+from lockstep.fleet import FleetExecutor, units_of
+from lockstep.fleet.channels import Merger
+from lockstep.fleet.indexing import KeyIndex
+from lockstep.fleet.units import answering
 from lockstep.frame import World, open_world
 from lockstep.plan import plan_of
-from lockstep.plan.fleet import fleet_of
+from lockstep.plan.fleet import FleetPlan, fleet_of
 from lockstep.settings import load_settings
+from tests.bench import memory
+from tests.bench.hop import hop_figures
 from tests.bench.queries import TRADES
 from tests.bench.workload import Log, numpy_seconds, slices_of
 
 PARTITIONS: Final = (1, 2, 4, 8)
-EVENTS: Final = 400_000
+EVENTS: Final = 800_000
 SLICE_RECORDS: Final = 5
 BAR: Final = 1.3
 IN_FLIGHT: Final = 8
 RECORD_SIZES: Final = (100, 1_000, 10_000)
 DOOR_EVENTS: Final = 1_000_000
+TWO: Final = "by key, then by another key"
 APPS: Final = {
     "windows by key": TRADES
     + "partition with (symbol of Trade) begin from Trade#window.time(1 min)"
     " select symbol, avg(price) as a, sum(volume) as v, count() as c insert into Out; end;",
-    "by key, then by another key": TRADES
+    TWO: TRADES
     + "partition with (symbol of Trade) begin from Trade[price > 10.0]#window.length(50)"
     " select symbol, volume, avg(price) as a insert into Mid; end;"
     " partition with (volume of Mid) begin from Mid#window.length(10)"
@@ -52,13 +60,41 @@ APPS: Final = {
 Row = dict[str, Any]
 
 
-def seconds_of(fleet: FleetExecutor, slices: Sequence[Sequence[EncodedEntry]]) -> tuple[float, int]:
-    """(processor seconds, rows)."""
-    rows = 0
-    begun = time.process_time()
-    for each in slices:
+def fresh(entries: Sequence[EncodedEntry]) -> list[EncodedEntry]:
+    """The same as they come from the bus: nobody has looked into them."""
+    return [EncodedEntry(each.position, each.payload) for each in entries]
+
+
+def together(fleet: FleetExecutor, entries: Sequence[EncodedEntry]) -> tuple[float, int]:
+    """(processor seconds, rows) of all units in one process, which decodes a record once. A slice
+    has as many events for each unit, whatever their number."""
+    rows, begun = 0, time.process_time()
+    records = SLICE_RECORDS * max(unit.group.partitions for unit in fleet.units)
+    for each in slices_of(fresh(entries), records):
         rows += len(fleet.run_encoded(each).rows)
     return time.process_time() - begun, rows
+
+
+class Apart:
+    """The units of an app of one group as they are in processes of their own."""
+
+    def __init__(self, fleet: FleetPlan) -> None:
+        units = units_of(fleet)
+        who = answering(units)
+        self._members = [(Merger(unit, who), open_local(unit.plan.app)) for unit in units]
+
+    def run(self, entries: Sequence[EncodedEntry]) -> tuple[float, int]:
+        """(processor seconds, rows); each unit decodes for itself."""
+        rows, begun = 0, time.process_time()
+        for merger, executor in self._members:
+            for each in slices_of(fresh(entries), SLICE_RECORDS * len(self._members)):
+                rows += len(executor.run_encoded(merger.merged(each, ()).entries).rows)
+        return time.process_time() - begun, rows
+
+    def close(self) -> None:
+        """Gives the executors back."""
+        for _, executor in self._members:
+            executor.close()
 
 
 def unit_figures(runs: int) -> list[Row]:
@@ -66,23 +102,28 @@ def unit_figures(runs: int) -> list[Row]:
     found: list[Row] = []
     for name, text in APPS.items():
         plan = plan_of(text)
-        fleets = {n: FleetExecutor(fleet_of(plan, n), open_local) for n in PARTITIONS}
+        cut = {n: fleet_of(plan, n) for n in PARTITIONS}
+        fleets = {n: FleetExecutor(each, open_local) for n, each in cut.items()}
+        apart = {n: Apart(each) for n, each in cut.items() if len(each.groups) == 1}
+        index = KeyIndex({unit.number: unit.plan for unit in fleets[2].units}.values()).of
         log = Log([plan.checked.streams["Trade"]])
-        took: dict[int, list[float]] = {n: [] for n in PARTITIONS}
-        counted: dict[int, int] = {}
+        took: dict[tuple[str, int], list[float]] = {}
         for run in range(runs + 1):
-            slices = slices_of(log.take(EVENTS), SLICE_RECORDS)
-            for n, fleet in fleets.items():
-                seconds, counted[n] = seconds_of(fleet, slices)
-                if run:  # the first one warms up
-                    took[n].append(seconds)
-        assert len(set(counted.values())) == 1, counted
-        one = statistics.median(took[1])
-        for n in PARTITIONS:
-            median = statistics.median(took[n])
+            entries, counted = log.take(EVENTS, index=index), set()
+            for n in PARTITIONS:
+                seen = {"together": together(fleets[n], entries)}
+                if n in apart:
+                    seen["apart"] = apart[n].run(entries)
+                for kind, (seconds, rows) in seen.items():
+                    counted.add(rows)
+                    if run:  # the first one warms up
+                        took.setdefault((kind, n), []).append(seconds)
+            assert len(counted) == 1, counted
+        for (kind, n), seconds in took.items():
+            median, one = statistics.median(seconds), statistics.median(took[kind, 1])
             found.append(
                 {
-                    "name": f"{name}, {n} partitions",
+                    "name": f"{name}, {n} partitions, {kind}",
                     "units": len(fleets[n].units),
                     "ns_per_event": round(1e9 * median / EVENTS),
                     "of_one": round(median / one, 2),
@@ -90,7 +131,37 @@ def unit_figures(runs: int) -> list[Row]:
                     "below": median / one > BAR,
                 }
             )
-            fleets[n].close()
+        for each in (*fleets.values(), *apart.values()):
+            each.close()
+    return found
+
+
+def _server_seconds() -> float:
+    """Processor time of the children of this process, which are servers."""
+    return memory.cpu_seconds(os.getpid()) - time.process_time()
+
+
+async def _reading(world: World) -> list[Row]:
+    """Processor time of reading an input log once, by the size of its records."""
+    found: list[Row] = []
+    for size in RECORD_SIZES:
+        log = await world.bus.input_log(LogName(f"Door{size}"))
+        _, last = await log.bounds()
+        after, begun, servers = 0, time.process_time(), _server_seconds()
+        while after < last:
+            entries = await log.read_encoded(
+                after, max_records=4_096, max_bytes=33_554_432, wait_ms=1_000
+            )
+            after = entries[-1].position
+        used = time.process_time() - begun, _server_seconds() - servers
+        reader, server = (round(1e9 * each / (last * size)) for each in used)
+        found.append(
+            {
+                "name": f"reading it, records of {size:,}",
+                "reader_ns_per_event": reader,
+                "server_ns_per_event": server,
+            }
+        )
     return found
 
 
@@ -123,7 +194,7 @@ async def _door(world: World) -> list[Row]:
 
 async def _channel(world: World) -> Row:
     """Rows from an output log to who reads it, appended while they are read."""
-    plan = plan_of(APPS["by key, then by another key"])
+    plan = plan_of(APPS[TWO])
     executor = FleetExecutor(fleet_of(plan, 1), open_local)
     rows = in_columns(
         open_local(plan_of(TRADES + "from Trade select * insert into Out;"))
@@ -166,7 +237,7 @@ async def _on_nats() -> list[Row]:
             }
             world = await open_world(load_settings(given), SystemClock(), SystemRandomness())
             try:
-                return [*await _door(world), await _channel(world)]
+                return [*await _door(world), *await _reading(world), await _channel(world)]
             finally:
                 await world.close()
 
@@ -174,7 +245,7 @@ async def _on_nats() -> list[Row]:
 def fleet_figures(runs: int) -> list[Row]:
     """All of it, printed as it comes."""
     print(f"\nFleet (NumPy work {1000 * numpy_seconds():.1f} ms)")
-    found = [*unit_figures(runs), *asyncio.run(_on_nats())]
+    found = [*unit_figures(runs), *asyncio.run(_on_nats()), asyncio.run(hop_figures(APPS[TWO]))]
     for row in found:
         print({key: value for key, value in row.items() if key != "below" or value})
     return found

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lockstep.events import StreamSchema
-from lockstep.events.codec import EncodedEntry, encode_batch
+from lockstep.events.codec import EncodedEntry, Index, encode_batch
 
 SYMBOLS = 100
 EVENTS_PER_MS = 10
@@ -28,15 +28,17 @@ class Log:
         self._position = 0
         self._count = 0
 
-    def take(self, events: int, record_events: int = RECORD_EVENTS) -> list[EncodedEntry]:
-        """The next events, streams taking turns record by record."""
+    def take(
+        self, events: int, record_events: int = RECORD_EVENTS, index: Index | None = None
+    ) -> list[EncodedEntry]:
+        """The next events, streams taking turns record by record; `index`: see the codec."""
         entries = []
         for at in range(0, events, record_events):
             schema = self._schemas[self._position % len(self._schemas)]
-            entries.append(self._record(schema, min(record_events, events - at)))
+            entries.append(self._record(schema, min(record_events, events - at), index))
         return entries
 
-    def _record(self, schema: StreamSchema, count: int) -> EncodedEntry:
+    def _record(self, schema: StreamSchema, count: int, index: Index | None) -> EncodedEntry:
         random = self._random
         times = 1_600_000_000_000 + (self._count + np.arange(count)) // EVENTS_PER_MS
         columns = [
@@ -49,7 +51,9 @@ class Log:
         self._position += 1
         ones = np.ones(count, np.int32)
         stamps = pa.array(times)
-        payload = encode_batch(schema, batch, ones, int(times[-1]), timestamps_ms=stamps)
+        payload = encode_batch(
+            schema, batch, ones, int(times[-1]), timestamps_ms=stamps, index=index
+        )
         return EncodedEntry(self._position, payload)
 
 
