@@ -109,7 +109,7 @@ def unit_figures(runs: int) -> list[Row]:
         log = Log([plan.checked.streams["Trade"]])
         took: dict[tuple[str, int], list[float]] = {}
         for run in range(runs + 1):
-            entries, counted = log.take(EVENTS, index=index), set()
+            entries, counted = log.take(EVENTS, index=index), set[int]()
             for n in PARTITIONS:
                 seen = {"together": together(fleets[n], entries)}
                 if n in apart:
@@ -119,8 +119,8 @@ def unit_figures(runs: int) -> list[Row]:
                     if run:  # the first one warms up
                         took.setdefault((kind, n), []).append(seconds)
             assert len(counted) == 1, counted
-        for (kind, n), seconds in took.items():
-            median, one = statistics.median(seconds), statistics.median(took[kind, 1])
+        for (kind, n), measured in took.items():
+            median, one = statistics.median(measured), statistics.median(took[kind, 1])
             found.append(
                 {
                     "name": f"{name}, {n} partitions, {kind}",
@@ -131,8 +131,10 @@ def unit_figures(runs: int) -> list[Row]:
                     "below": median / one > BAR,
                 }
             )
-        for each in (*fleets.values(), *apart.values()):
-            each.close()
+        for n in PARTITIONS:
+            fleets[n].close()
+            if n in apart:
+                apart[n].close()
     return found
 
 

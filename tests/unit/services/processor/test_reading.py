@@ -104,7 +104,7 @@ async def test_time_is_up_for_each_by_itself() -> None:
     """Nothing comes: each has nothing after its own time."""
     _, _, logs = await begun(2)
     found = await asyncio.gather(some(logs[0], 0, wait_ms=50), some(logs[1], 0, wait_ms=1))
-    assert found == [[], []]
+    assert list(found) == [[], []]
 
 
 async def test_who_falls_behind_reads_by_itself() -> None:
