@@ -105,7 +105,9 @@ def unit_figures(runs: int) -> list[Row]:
         cut = {n: fleet_of(plan, n) for n in PARTITIONS}
         fleets = {n: FleetExecutor(each, open_local) for n, each in cut.items()}
         apart = {n: Apart(each) for n, each in cut.items() if len(each.groups) == 1}
-        index = KeyIndex({unit.number: unit.plan for unit in fleets[2].units}.values()).of
+        index = KeyIndex(
+            {unit.number: unit.plan for unit in fleets[PARTITIONS[-1]].units}.values()
+        ).of
         log = Log([plan.checked.streams["Trade"]])
         took: dict[tuple[str, int], list[float]] = {}
         for run in range(runs + 1):

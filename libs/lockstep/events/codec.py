@@ -377,7 +377,7 @@ def _packed_lengths(lengths: ChunkLengths) -> int | bytes:
 
 def _unpacked_lengths(chunks: int | bytes, rows: int) -> ChunkLengths:
     if isinstance(chunks, int):
-        return np.full(rows // chunks if chunks else 0, chunks, dtype=np.int32)
+        return np.broadcast_to(np.int32(chunks), (rows // chunks if chunks else 0,))
     lengths = np.frombuffer(chunks, dtype="<i4")
     if int(lengths.sum()) != rows:
         raise CodecError(f"a damaged record: {rows} events in chunks of {int(lengths.sum())}")

@@ -95,7 +95,17 @@ class EventColumns:
             chunk_lengths=lengths,
             timestamps_ms=None if self.timestamps_ms is None else self.timestamps_ms.filter(kept),
             event_ids=None if self.event_ids is None else self.event_ids.filter(kept),
+            keyings=(),
         )
+
+    @property
+    def is_single(self) -> bool:
+        """Each event is a chunk of its own."""
+        lengths = self.chunk_lengths
+        if len(lengths) != len(self):
+            return False
+        # All in one place: a record says once that they are alike.
+        return bool(((lengths if lengths.strides[0] else lengths[:1]) == 1).all())
 
     def conformed(self, schema: StreamSchema) -> pa.RecordBatch:
         """The batch in the schema's exact types and names; InvalidEventError where it cannot be."""

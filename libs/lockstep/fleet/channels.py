@@ -183,7 +183,7 @@ class Merger:
     def _moved(self, cut: Cut, moves: Moves) -> tuple[Looked, Longs]:
         """As `_together`, of a record that brings nothing of others."""
         needed = _needed(cut, moves, ())
-        at, clocks = moves.moments[needed], moves.clocks[needed]
+        at, clocks = moves.moments(needed), moves.clocks[needed]
         if cut.events is None:
             part = self._empty(len(at))
             return Bundle(cut.clock_ms, np.zeros(len(at), np.uint16), (part,), clocks), at
@@ -212,7 +212,7 @@ class Merger:
         found = list(brought)
         if cut.moves is not None:
             needed = _needed(cut, cut.moves, brought)
-            moments, clocks = cut.moves.moments[needed], cut.moves.clocks[needed]
+            moments, clocks = cut.moves.moments(needed), cut.moves.clocks[needed]
             empty = self._empty(len(needed))
             found.append(_Deliveries(empty, moments, clocks, moments, _IN_FRONT))
         if cut.events is not None:

@@ -28,14 +28,13 @@ NOT_READ: Final = (0, None)
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """How the chunks of a record move the clock in front of them: where, and to what at least.
+    """How the chunks of a record move the clock in front of them, and to what at least.
 
-    `is_single`: chunk e has the one event e.
+    `firsts`: the first event of each chunk; None where chunk e has the one event e.
     """
 
-    moments: Longs
     clocks: Longs
-    is_single: bool
+    firsts: Longs | None
 
     @cached_property
     def rises(self) -> Longs:
@@ -44,16 +43,26 @@ class Moves:
         np.greater(self.clocks[1:], self.clocks[:-1], out=rises[1:])
         return np.flatnonzero(rises)
 
+    def moments(self, which: Longs) -> Longs:
+        """Where some of them stand."""
+        return (which if self.firsts is None else self.firsts[which]) * 2
+
     def before(self, moments: Longs) -> Longs:
         """The clock at events, whose moments these are."""
-        chunks = moments >> 1 if self.is_single else np.searchsorted(self.moments, moments) - 1
-        found: Longs = self.clocks[chunks]
+        found: Longs = self.clocks[self._chunks(moments)]
         return found
 
     def behind(self, moments: Longs) -> Longs:
         """Which moves come next."""
-        found = np.searchsorted(self.moments, moments, side="right")
-        return found[found < len(self.moments)]
+        found = self._chunks(moments) + 1
+        return found[found < len(self.clocks)]
+
+    def _chunks(self, moments: Longs) -> Longs:
+        """In which chunk they are."""
+        events = moments >> 1
+        if self.firsts is None:
+            return events
+        return np.searchsorted(self.firsts, events, side="right") - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,21 +141,26 @@ class Cutter:
         place, shares = self._feeds[record.stream]
         if shares is None:
             return Cut(clock_ms, record, record, place, moves=moves, whole=record)
-        numbers = position + np.arange(len(record), dtype=np.int64)
-        share = shares(record, numbers, _chunks_of(record))
+        chunks, numbers = _chunks_of(record), None
+        if shares.is_by_number:
+            numbers = position + np.arange(len(record), dtype=np.int64)
+        share = shares(record, numbers, chunks)
         if share is None:
             return Cut(clock_ms, record, record, place, moves=moves, whole=record)
         if not len(share.index):
             return Cut(clock_ms, record, moves=moves)
+        if chunks is None:
+            events = record.picked(share.index, np.ones(len(share.index), np.int32))
+            return Cut(clock_ms, record, events, place, share.index * 2 + 1, moves)
         events = record.picked(share.index, share.lengths.astype(np.int32))
         return Cut(clock_ms, record, events, place, share.firsts * 2 + 1, moves)
 
 
 def _chunks_of(record: EventColumns) -> Longs | None:
     """The chunk of each event; None where each is one of its own."""
-    lengths = record.chunk_lengths
-    if len(lengths) == len(record) and int(lengths.max()) == 1:
+    if record.is_single:
         return None
+    lengths = record.chunk_lengths
     return np.repeat(np.arange(len(lengths)), lengths)
 
 
@@ -160,16 +174,17 @@ def moves_of(record: EventColumns) -> Moves | None:
 
 
 def _moves(record: EventColumns) -> Moves | None:
-    lengths = record.chunk_lengths
-    is_single = len(lengths) == len(record) and (not len(lengths) or int(lengths.min()) == 1)
-    lengths = lengths[lengths > 0].astype(np.int64)
-    count = len(lengths)
-    if not count:
+    if not len(record):
         return None
-    ends = np.cumsum(lengths)
-    if record.timestamps_ms is None:
-        clocks = np.full(count, record.constant_ms, np.int64)
+    firsts: Longs | None = None
+    times = None if record.timestamps_ms is None else numbers(record.timestamps_ms)
+    if record.is_single:
+        count = len(record)
     else:
-        times = numbers(record.timestamps_ms)
-        clocks = np.maximum.accumulate(times if is_single else times[ends - 1])
-    return Moves((ends - lengths) * 2, clocks, is_single)
+        lengths = record.chunk_lengths[record.chunk_lengths > 0].astype(np.int64)
+        count, ends = len(lengths), np.cumsum(lengths)
+        firsts = ends - lengths
+        times = None if times is None else times[ends - 1]
+    if times is None:
+        return Moves(np.full(count, record.constant_ms, np.int64), firsts)
+    return Moves(np.maximum.accumulate(times), firsts)

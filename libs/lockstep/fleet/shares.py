@@ -8,7 +8,7 @@ key together, as `group by` has it (plan.fleet.Together).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,13 @@ class Share:
 class Shares(Protocol):
     """How a stream is cut for a unit."""
 
-    def __call__(self, events: EventColumns, numbers: Longs, chunks: Longs | None) -> Share | None:
+    @property
+    def is_by_number(self) -> bool:
+        """Whether it asks for the events' numbers."""
+
+    def __call__(
+        self, events: EventColumns, numbers: Longs | None, chunks: Longs | None
+    ) -> Share | None:
         """A unit's share of (events, their numbers, the chunk of each; None: each is one of its
         own). None: all of them, as they were sent."""
 
@@ -69,7 +75,10 @@ class _InTurns:
     partition: int
     count: int
 
-    def __call__(self, events: EventColumns, numbers: Longs, chunks: Longs | None) -> Share:
+    is_by_number: ClassVar = True
+
+    def __call__(self, events: EventColumns, numbers: Longs | None, chunks: Longs | None) -> Share:
+        assert numbers is not None
         index = np.flatnonzero(numbers % self.count == self.partition)
         return Share(index, _runs(index, None, chunks))
 
@@ -78,13 +87,17 @@ class _InTurns:
 
 
 class _ByKey:
+    is_by_number: ClassVar = False
+
     def __init__(self, unit: Unit, feed: Feed) -> None:
         self._groups = unit.plan.key_groups(feed)
         own = unit.key_groups
         self._first, self._count = np.uint8(own.start), len(own)
         self._by_runs = feed.together is Together.RUNS
 
-    def __call__(self, events: EventColumns, numbers: Longs, chunks: Longs | None) -> Share | None:
+    def __call__(
+        self, events: EventColumns, numbers: Longs | None, chunks: Longs | None
+    ) -> Share | None:
         groups = self._groups.of(events)
         index = np.flatnonzero(self._is_own(groups))
         if (self._by_runs or chunks is None) and len(index) == len(groups):

@@ -204,6 +204,8 @@ def _moves(reading: _Reading, clocks: Longs, start: int) -> Longs:
 
 def _columns(reading: _Reading, record: EventColumns, new: Mask | None) -> _Events:
     """Those events that are new."""
+    if not len(record):
+        return (), np.zeros(0, np.int64), record.chunk_lengths.astype(np.int64)
     schema = reading.schemas.get(record.stream)
     if schema is None:
         raise Unfit(f"events of {record.stream!r}, which the app does not have")

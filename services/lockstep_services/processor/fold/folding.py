@@ -135,7 +135,9 @@ class FoldLoop:
                 if self._lead.is_active:
                     await self._keep_time()
                 return
-            taken = self._size.fit(map(self._own_events, self._complete()))
+            taken = self._size.fit(
+                -(-_events_in(entry) // self._partitions) for entry in self._complete()
+            )
             entries, self._ahead = self._ahead[:taken], self._ahead[taken:]
             if entries:
                 await self._fold(self._to_the_end(entries), has_more=bool(self._ahead))
@@ -280,11 +282,6 @@ class FoldLoop:
             return QUIET_WAIT_MS
         return min(QUIET_WAIT_MS, max(1, due_ms - self._clock.now_ms()))
 
-    def _own_events(self, entry: EncodedEntry) -> int:
-        """How many of its events are about the unit's."""
-        events = entry.header.events if isinstance(entry.header, EventsHeader) else 0
-        return -(-events // self._partitions)
-
 
 def _door_ms(entries: Sequence[EncodedEntry]) -> int:
     """When the door took the first of the events, by its clock; 0 where there are none."""
@@ -295,6 +292,10 @@ def _door_ms(entries: Sequence[EncodedEntry]) -> int:
 def _traces_in(entries: Sequence[EncodedEntry]) -> list[str]:
     headers = (entry.header for entry in entries)
     return [each.trace for each in headers if isinstance(each, EventsHeader) and each.trace]
+
+
+def _events_in(entry: EncodedEntry) -> int:
+    return entry.header.events if isinstance(entry.header, EventsHeader) else 0
 
 
 def _tell_of_poison(site: Site, engine: AppEngine, folded: Folded) -> None:
