@@ -46,10 +46,13 @@ IN_FLIGHT: Final = 8
 RECORD_SIZES: Final = (100, 1_000, 10_000)
 DOOR_EVENTS: Final = 1_000_000
 TWO: Final = "by key, then by another key"
+WINDOWS: Final = (
+    TRADES + "partition with (symbol of Trade) begin from Trade#window.time(1 min)"
+    " select symbol, avg(price) as a, sum(volume) as v, count() as c insert into Out; end;"
+)
 APPS: Final = {
-    "windows by key": TRADES
-    + "partition with (symbol of Trade) begin from Trade#window.time(1 min)"
-    " select symbol, avg(price) as a, sum(volume) as v, count() as c insert into Out; end;",
+    "windows by key": WINDOWS,
+    "windows by key, live": WINDOWS.replace("@app:playback", ""),
     TWO: TRADES
     + "partition with (symbol of Trade) begin from Trade[price > 10.0]#window.length(50)"
     " select symbol, volume, avg(price) as a insert into Mid; end;"
