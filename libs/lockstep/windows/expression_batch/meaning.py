@@ -15,9 +15,10 @@ class ExpressionBatchWindow(ConditionedWindow):
     """The event that makes the condition false closes the batch and starts the next one, or, with
     include.triggering.event, is the last of the closing one. No RESET; each batch is a chunk.
 
-    A batch of one that makes the condition false by itself is closed by the next event, whatever
-    that is. A bool attribute as argument closes the batch when it is true; a text attribute is the
-    condition of the moment.
+    An event that makes the condition false while nothing is held comes and leaves at once. One that
+    does so behind others is a batch of one, which the next event closes, whatever that is. A bool
+    attribute as argument closes the batch when it is true; a text attribute is the condition of the
+    moment: when it changes, what is held is judged anew.
     """
 
     def __init__(self, call: WindowCall) -> None:
@@ -34,8 +35,10 @@ class ExpressionBatchWindow(ConditionedWindow):
         for event in chunk:
             if self._text_of is not None and self._changes(self._text_of(event)):
                 assert self._condition is not None
-                for held in self._open:
-                    self._condition.enter(held)
+                collected, self._open = self._open, []
+                self._is_spoilt = False
+                for held in collected:
+                    self._take_anew(held)
             self._take(event)
 
     def _take(self, event: StreamEvent) -> None:
@@ -53,10 +56,28 @@ class ExpressionBatchWindow(ConditionedWindow):
                     self._condition.enter(event)
                     self._is_spoilt = not self._condition.holds(event, event)
             else:
-                self._is_spoilt = self._condition is not None
-                if self._streams:
-                    self.emit([event])
+                self._leave_at_once(event)
+                return
             self._collect(event)
+
+    def _take_anew(self, event: StreamEvent) -> None:
+        """An event that is held, under a new condition. In streaming form it went on before."""
+        if not self._streams:
+            self._take(event)
+            return
+        assert self._condition is not None
+        self._condition.enter(event)
+        self._collect(event)
+
+    def _leave_at_once(self, event: StreamEvent) -> None:
+        """Nothing is held, and the event makes the condition false by itself."""
+        now = self.context.now_ms()
+        if self._condition is not None:
+            self._condition.clear()
+            self._condition.enter(event)
+        previous, self._last = self._last, []
+        came = StreamEvent(now, event.data)
+        self.emit([*batch_chunk([*previous, came], [], now, with_reset=False), came])
 
     def _collect(self, event: StreamEvent) -> None:
         self._open.append(event)

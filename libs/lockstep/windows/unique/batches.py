@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lockstep.operators.contract import StreamEvent
+from lockstep.operators.contract import PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase
 from lockstep.windows.contents import Contents, FirstOfKey, LatestOfKey
 from lockstep.windows.external_time_batch.meaning import AttributeBatches
@@ -34,6 +34,37 @@ class UniqueCountedBatches(CountedBatches):
         return self._open.held()
 
 
+class UniqueTimeLengthBatches(ClockedBatches):
+    """A batch that is closed by its length is the only one up to the next boundary: what comes
+    until then is dropped."""
+
+    _is_full = False
+
+    def process(self, chunk: list[StreamEvent]) -> None:
+        for event in chunk:
+            if not self._is_full:
+                super().process([event])
+
+    def _close(self, boundary_ms: int) -> None:
+        next_ms = self._grid.next_ms
+        self._is_full = next_ms is not None and boundary_ms < next_ms and not self._is_full
+        super()._close(boundary_ms)
+
+    def on_timer(self, due_ms: int) -> None:
+        """See ClockedBatches."""
+        if due_ms == self._grid.next_ms:
+            self._is_full = True  # closing ends it
+        super().on_timer(due_ms)
+
+    def snapshot(self) -> PlainState:
+        """The same, and whether more is dropped."""
+        return (*super().snapshot(), self._is_full)
+
+    def restore(self, state: PlainState) -> None:
+        *batches, self._is_full = state if len(state) > 3 else (*state, False)
+        super().restore(batches)
+
+
 def unique_length_batch(call: WindowCall) -> WindowBase:
     """Closes when n distinct keys are collected; the latest of each."""
     return UniqueCountedBatches(call, int(call.constant(1)), _latest(call))
@@ -59,7 +90,7 @@ def unique_time_length_batch(call: WindowCall) -> WindowBase:
     has_start = len(call) > 3
     grid = Grid(int(call.constant(1)), int(call.constant(2)) if has_start else None)
     length = int(call.constant(len(call) - 1))
-    return ClockedBatches(call, grid, _latest(call), stamped=True, length=length)
+    return UniqueTimeLengthBatches(call, grid, _latest(call), stamped=True, length=length)
 
 
 def unique_external_time_batch(call: WindowCall) -> WindowBase:
