@@ -19,7 +19,7 @@ from lockstep.cli.commands.options import connection_options
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "run": (
         "run.run",
-        "Run all five services in one process, with servers of its own, until Ctrl-C.",
+        "Run the suite in one process, with servers of its own, and the console, until Ctrl-C.",
     ),
     "up": (
         "up.up",
@@ -39,6 +39,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "explain": (
         "explain.explain",
         "Show the plan of an app and what runs each query: columns, or the reference and why.",
+    ),
+    "format": ("format.format_apps", "Lay app texts out: spaces and line breaks, never a word."),
+    "lsp": (
+        "lsp.lsp",
+        "Serve an editor by the Language Server Protocol on standard input and output.",
     ),
     "test": ("tests.run_tests", "Run the tests beside the apps, on a virtual clock."),
     "samples": (

@@ -38,6 +38,7 @@ _ANNOTATIONS: Final = (
 )  # fmt: skip
 _SOURCES: Final = ("from", "join", "of", "every")
 _TABLES: Final = ("update", "delete")
+_CLOSED: Final = ("comment", "string", "script")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +57,20 @@ class Completion:
 
 def complete(text: str, offset: int, found: Known) -> list[Completion]:
     """What may stand at the offset; `found` may be that of an earlier state of the text."""
-    before = text[:offset]
-    word = _WORD.search(before)
-    start = word.start() if word else offset
-    behind = pieces(before[:start])
-    if behind and behind[-1].kind in ("comment", "string", "script") and not word:
+    word = _WORD.search(text[max(0, offset - 200) : offset])
+    start = offset - len(word[0]) if word else offset
+    part: Sequence[Piece] = ()
+    for part in statements(pieces(text)):
+        if part[-1].end > start:
+            break
+    if any(one.start < start < one.end and one.kind in _CLOSED for one in part):
         return []
-    statement = solid(list(statements(pieces(text[:start])))[-1]) if start else []
-    if statement and statement[-1].value == ";":
-        statement = []
-    whole = _whole_statement(text, start)
+    before = [one for one in solid(part) if one.end <= start]
+    if before and before[-1].value == ";":
+        before = []
     return [
         Completion(label, kind, detail, about, insert, start)
-        for label, kind, detail, about, insert in _choices(statement, whole, found)
+        for label, kind, detail, about, insert in _choices(before, solid(part), found)
     ]
 
 
@@ -167,12 +169,3 @@ def _meant(name: str, whole: Sequence[Piece], found: Known) -> Name | None:
             if source in found.names:
                 return found.names[source]
     return None
-
-
-def _whole_statement(text: str, offset: int) -> list[Piece]:
-    """The statement around an offset; at the end of the text the last one."""
-    found: list[Piece] = []
-    for found in statements(pieces(text)):
-        if found[-1].end > offset:
-            break
-    return solid(found)

@@ -35,7 +35,7 @@ def run(
         int, typer.Option(min=0, max=65_535, help="Of the console; 0: any free port.")
     ] = CONSOLE_PORT,
 ) -> None:
-    """Run all five services in one process, with servers of its own, until Ctrl-C."""
+    """Run the suite in one process, with servers of its own, and the console, until Ctrl-C."""
     connection: Connection = context.obj
     overrides = {"LOCKSTEP_SERVER__PORT": str(port)}
     if executor is not None:

@@ -1,0 +1,46 @@
+"""format: app texts laid out in one way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lockstep.cli.output import Exit, console, fail
+from lockstep.editing import formatted
+from lockstep.testing.scenario import has_tests
+
+Files = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help=".siddhi files.")]
+
+
+def format_apps(
+    files: Files,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit code 1 when a file would change.")
+    ] = False,
+) -> None:
+    """Lay app texts out: spaces and line breaks, never a word."""
+    changed = 0
+    for file in files:
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            fail(f"{file} is no text in UTF-8", Exit.USAGE)
+        laid_out = _laid_out(text)
+        if laid_out == text:
+            continue
+        changed += 1
+        console.print(f"{file}: {'would change' if check else 'formatted'}", soft_wrap=True)
+        if not check:
+            file.write_text(laid_out, encoding="utf-8")
+    if check and changed:
+        raise typer.Exit(1)
+
+
+def _laid_out(text: str) -> str:
+    """Tests behind an app stay as they are."""
+    if not has_tests(text):
+        return formatted(text)
+    start = text.index("--- test") if text.startswith("--- test") else text.index("\n--- test") + 1
+    return f"{formatted(text[:start])}\n{text[start:]}"

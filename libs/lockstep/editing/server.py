@@ -1,0 +1,163 @@
+"""The language server: what this package knows, by the Language Server Protocol.
+
+A document is read again a moment after it changed; until then completion goes by what was known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+from pygls.workspace import TextDocument
+
+from lockstep.editing import pointing
+from lockstep.editing.completing import complete
+from lockstep.editing.formatting import formatted
+from lockstep.editing.known import Known, Problem, known
+
+READ_AFTER_S: Final = 0.15
+_KINDS: Final = {
+    "keyword": lsp.CompletionItemKind.Keyword,
+    "attribute": lsp.CompletionItemKind.Field,
+    "function": lsp.CompletionItemKind.Function,
+    "annotation": lsp.CompletionItemKind.Property,
+}
+_RANK: Final = ("attribute", "stream", "table", "window", "function", "keyword")
+
+
+class Documents:
+    """What is known of each open document."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Known] = {}
+        self._waiting: dict[str, asyncio.Task[None]] = {}
+
+    def of(self, document: TextDocument) -> Known:
+        """The newest that is known; read now for a document nobody has read."""
+        if document.uri not in self._known:
+            self._known[document.uri] = known(document.source)
+        return self._known[document.uri]
+
+    def read_soon(self, server: LanguageServer, uri: str, after_s: float) -> None:
+        """And tells its problems."""
+        waiting = self._waiting.get(uri)
+        if waiting is not None:
+            waiting.cancel()
+        self._waiting[uri] = asyncio.ensure_future(self._read(server, uri, after_s))
+
+    async def _read(self, server: LanguageServer, uri: str, after_s: float) -> None:
+        await asyncio.sleep(after_s)
+        document = server.workspace.get_text_document(uri)
+        found = await asyncio.to_thread(known, document.source)
+        self._known[uri] = found
+        server.text_document_publish_diagnostics(
+            lsp.PublishDiagnosticsParams(uri, [_diagnostic(one) for one in found.problems])
+        )
+
+    def forget(self, uri: str) -> None:
+        """It was closed."""
+        self._known.pop(uri, None)
+
+
+def _diagnostic(problem: Problem) -> lsp.Diagnostic:
+    line = problem.line - 1
+    return lsp.Diagnostic(
+        lsp.Range(
+            lsp.Position(line, problem.column - 1), lsp.Position(line, problem.end_column - 1)
+        ),
+        f"{problem.message}\n{problem.hint}" if problem.hint else problem.message,
+        severity=lsp.DiagnosticSeverity.Error,
+        source="lockstep",
+    )
+
+
+def _range(place: pointing.Place) -> lsp.Range:
+    line = place.line - 1
+    return lsp.Range(lsp.Position(line, place.column - 1), lsp.Position(line, place.end_column - 1))
+
+
+def made() -> LanguageServer:
+    """A server that nobody talks to yet."""
+    server, documents = LanguageServer("lockstep", "1"), Documents()
+    _add_documents(server, documents)
+    _add_questions(server, documents)
+    _add_changes(server, documents)
+    return server
+
+
+def _add_documents(server: LanguageServer, documents: Documents) -> None:
+    @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+    async def opened(told: lsp.DidOpenTextDocumentParams) -> None:
+        documents.read_soon(server, told.text_document.uri, 0.0)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    async def changed(told: lsp.DidChangeTextDocumentParams) -> None:
+        documents.read_soon(server, told.text_document.uri, READ_AFTER_S)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    async def closed(told: lsp.DidCloseTextDocumentParams) -> None:
+        documents.forget(told.text_document.uri)
+
+
+def _add_questions(server: LanguageServer, documents: Documents) -> None:
+    def there(told: Any) -> tuple[TextDocument, int]:
+        document = server.workspace.get_text_document(told.text_document.uri)
+        return document, document.offset_at_position(told.position)
+
+    @server.feature(
+        lsp.TEXT_DOCUMENT_COMPLETION,
+        lsp.CompletionOptions(trigger_characters=[".", "#", "@", ":", " "]),
+    )
+    async def completion(told: lsp.CompletionParams) -> list[lsp.CompletionItem]:
+        document, offset = there(told)
+        return [
+            lsp.CompletionItem(
+                one.label,
+                kind=_KINDS.get(one.kind, lsp.CompletionItemKind.Class),
+                detail=one.detail or one.kind,
+                documentation=one.about or None,
+                insert_text=one.insert,
+                sort_text=f"{_RANK.index(one.kind) if one.kind in _RANK else 9}{one.label}",
+            )
+            for one in complete(document.source, offset, documents.of(document))
+        ]
+
+    @server.feature(lsp.TEXT_DOCUMENT_HOVER)
+    async def hover(told: lsp.HoverParams) -> lsp.Hover | None:
+        document, offset = there(told)
+        found = pointing.hover(document.source, offset, documents.of(document))
+        if found is None:
+            return None
+        content = lsp.MarkupContent(lsp.MarkupKind.PlainText, found.text)
+        return lsp.Hover(content, _range(found.place))
+
+    @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
+    async def definition(told: lsp.DefinitionParams) -> lsp.Location | None:
+        document, offset = there(told)
+        place = pointing.definition(document.source, offset)
+        return None if place is None else lsp.Location(document.uri, _range(place))
+
+
+def _add_changes(server: LanguageServer, documents: Documents) -> None:
+    @server.feature(lsp.TEXT_DOCUMENT_RENAME)
+    async def rename(told: lsp.RenameParams) -> lsp.WorkspaceEdit | None:
+        document = server.workspace.get_text_document(told.text_document.uri)
+        offset = document.offset_at_position(told.position)
+        places = pointing.occurrences(document.source, offset, documents.of(document))
+        if not places:
+            return None
+        edits = [lsp.TextEdit(_range(place), told.new_name) for place in places]
+        return lsp.WorkspaceEdit({document.uri: edits})
+
+    @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
+    async def layout(told: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
+        document = server.workspace.get_text_document(told.text_document.uri)
+        whole = lsp.Range(lsp.Position(0, 0), lsp.Position(len(document.lines) + 1, 0))
+        return [lsp.TextEdit(whole, formatted(document.source))]
+
+
+def serve() -> None:
+    """On standard input and output, until the editor ends it."""
+    made().start_io()
