@@ -87,7 +87,7 @@ class Workshop:
                 line = await self._process.stdout.readline()
         except TimeoutError as error:
             raise WorkshopError(
-                f"the app took more than {within_s:g} s", hint="send it less at once"
+                f"the app took more than {within_s:g} s", hint="begin anew, with less at once"
             ) from error
         except (ValueError, ConnectionError) as error:
             raise WorkshopError("the app answered more than fits", hint="send it less") from error

@@ -39,6 +39,11 @@ class Editor(Element, component="static/editor.js", esm={"nicegui-codemirror": s
     async def _changed(self, event: Any) -> None:
         await self.take(str(event.args)[:MAX_TEXT_CHARACTERS])
 
+    async def current(self) -> str:
+        """The text as it stands in the browser, also a moment after a key."""
+        self.text = str(await self.run_method("text", timeout=10.0))[:MAX_TEXT_CHARACTERS]
+        return self.text
+
     async def take(self, text: str) -> None:
         """Reads a text that has changed."""
         self.text = text

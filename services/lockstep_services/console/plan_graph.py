@@ -10,7 +10,7 @@ _ESCAPED: Final = str.maketrans({'"': "'", "<": "‹", ">": "›", "#": "＃", "
 
 def mermaid(explained: Mapping[str, Any], *, is_dark: bool) -> str:
     """The graph's text. Names are escaped: they come from people."""
-    lines = ["flowchart LR"]
+    lines = ["flowchart TB"]
     ids: dict[str, str] = {}
     inputs = _true_inputs(explained)
 

@@ -28,12 +28,17 @@ class Carried:
 
     def add(self, streams: Mapping[str, Sequence[Sequence[Any]]]) -> None:
         """Rows that came."""
-        for name, rows in streams.items():
+        for name, rows in sorted(streams.items(), key=lambda one: self._place(one[0])):
             kept = self._rows.setdefault(name, [])
             self._counts[name] = self._counts.get(name, 0) + len(rows)
             kept += rows
             del kept[:-SHOWN_ROWS]
             self._table(name)
+
+    def _place(self, name: str) -> int:
+        """As in the text; the tables stand in the order in which streams first carried rows."""
+        names = list(self._schemas)
+        return names.index(name) if name in names else len(names)
 
     def _table(self, name: str) -> None:
         if name not in self._tables:

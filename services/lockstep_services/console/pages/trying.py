@@ -82,7 +82,7 @@ class Trial:
         except LockstepError as error:
             tell_error(error)
             return
-        self._text, self._calls = self._editor.text, []
+        self._text, self._calls = await self._editor.current(), []
         found = await self._do({"do": "open", "text": self._text})
         if found is None:
             await self._end()

@@ -136,7 +136,7 @@ class Sheet:
                 made = ", ".join(name for name in found.names if not name.startswith("!"))
                 text("span", f"{found.app.name}: {made}", "soft")
             for one in found.problems:
-                with box("row").style("gap:8px;align-items:baseline"):
+                with box("row").style("gap:10px;align-items:baseline;flex-wrap:nowrap"):
                     place = ui.link(f"{one.line}:{one.column}", "#").classes("mono")
                     place.on("click.prevent", lambda one=one: self.editor.go_to(one))
                     hint = f" – {one.hint}" if one.hint else ""
@@ -194,7 +194,7 @@ class Sheet:
         await self.editor.format()
 
     async def _deploy(self) -> None:
-        suite, source = self.view.suite, self.editor.text
+        suite, source = self.view.suite, await self.editor.current()
         preview = await attempt(suite.tell("POST", "/v1/preview", {"text": source}))
         if preview is None:
             return

@@ -70,6 +70,9 @@ export default {
   template: "<div></div>",
   props: { value: String, label: String, draft: String, starter: String },
   methods: {
+    text() {
+      return this.view.state.doc.toString();
+    },
     setText(text) {
       const old = this.view.state.doc.toString();
       if (old === text) return;

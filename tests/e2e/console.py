@@ -1,0 +1,253 @@
+"""What a person does at the console, in a real Chromium, on a suite of processes.
+
+`make e2e SCENARIO=console` writes an app with an error, mends it, tries it with a CSV, saves the
+test, deploys, sends events, makes a dashboard of three widgets and shares it, upgrades with a
+preview, mends a refused event, and hands over; each step with a picture, light and dark. Last line:
+`console: ok steps=<n> screenshots=<n> page_errors=0`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from lockstep.cli.client import Client
+from lockstep.cli.processes import ProcessSuite, running_processes
+from lockstep.cli.replay import send_retrying
+from lockstep.testing.files import run_file
+from tests.browser.chromium import open_page
+from tests.e2e.console_person import Person
+
+PLAN: Final = (
+    ("coordinator", "coordinator"),
+    ("processor-1", "processor"),
+    ("processor-2", "processor"),
+    ("publisher", "publisher"),
+    ("presenter", "presenter"),
+    ("receiver", "receiver"),
+    ("console", "console"),
+)
+APP: Final = """@app:name('Rooms')
+@OnError(action='STORE')
+define stream Reading (room string, celsius string);
+
+@info(name='read')
+from Reading
+select room, math:parseDouble(celsius) as celsius
+insert into Measured;
+
+@info(name='mean')
+from Measured#window.length(20)
+select room, avg(celsius) as mean, count() as readings
+group by room
+insert into RoomMean;
+
+@info(name='hot')
+from RoomMean[mean > 30.0] select room, mean insert into HotRoom;
+
+@info(name='all')
+from RoomMean select room, mean, readings insert into Means;
+"""
+CSV: Final = "room,celsius\nattic,31.5\nhall,20.25\nattic,33.0\n"
+ROOMS: Final = {"attic": 33.0, "hall": 21.0, "cellar": 14.0}
+PHONE: Final = (390, 844)
+
+
+async def _write_and_try(person: Person, folder: Path) -> None:
+    await person.go("/write")
+    await person.write(APP.replace("mean > 30.0", "heat > 30.0"))
+    await person.see("1 problem")
+    await person.see("'heat' is not an attribute")
+    await person.step("write-with-an-error")
+    await person.write(APP)
+    await person.see("valid", within=".problems")
+    await person.page.until("document.querySelectorAll('.graph svg .node').length >= 8")
+    await person.step("mended-with-its-plan")
+    await person.type_at_end("from Measured select room, av")
+    await person.page.until("document.querySelector('.cm-tooltip-autocomplete') != null")
+    await person.see("avg", within=".cm-tooltip-autocomplete")
+    await person.step("completion")
+    await person.write(APP)
+    await person.see("valid", within=".problems")
+    await person.go("/try")
+    await person.click("Start")
+    await person.see("clock 0 ms")
+    await person.click("CSV")
+    await person.page.until("document.querySelector('textarea') != null")
+    await person.ask("document.querySelector('textarea').focus()")
+    await person.page.call("Input.insertText", text=CSV)
+    await person.click("Send all")
+    await person.see("HotRoom")
+    await person.step("tried-with-a-csv")
+    await person.page.call(
+        "Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder)
+    )
+    await person.click("Save as a test")
+    while not (folder / "app.test").exists():
+        await asyncio.sleep(0.1)
+    (folder / "app.siddhi").write_text(APP)
+    (report,) = run_file(folder / "app.test")
+    assert report.passed, report.text()
+    await person.step("saved-as-a-test")
+
+
+async def _deploy_and_watch(person: Person, client: Client) -> None:
+    await person.go("/write")
+    await person.write(APP)
+    await person.see("Rooms:", within=".problems")
+    await person.click("Deploy")
+    await person.see("There is no app Rooms yet")
+    await person.step("deploy-says-what-happens")
+    await person.click("Deploy", within=".q-dialog")
+    await person.page.until("location.pathname === '/apps/Rooms'")
+    await person.see("running")
+    for number in range(40):
+        await _send(client, {name: mean + number % 5 for name, mean in ROOMS.items()})
+    await person.see("leads")
+    await person.step("deployed-and-fed")
+    await person.go("/apps")
+    await person.see("Rooms")
+    await person.step("apps")
+    await person.go("/watch?new")
+    for kind, value, by, width in (
+        ("Line", "mean", "room", "two thirds"),
+        ("Number", "readings", "", "a third"),
+        ("Bars", "mean", "room", "half"),
+        ("Table", "", "", "half"),
+    ):
+        await person.click("Add a widget", within=".page-actions")
+        await person.see("Shows as", within=".q-dialog")
+        await person.choose("Shows as", kind)
+        await person.page.until("document.querySelector('.q-dialog').innerText.includes('Of')")
+        await person.choose("Of", "stream Means")
+        if value:
+            await person.choose("Value", value)
+        if by:
+            await person.choose("A series for each", by)
+        await person.choose("Width", width)
+        await person.fill("Title", f"{kind} of {value or 'all'}")
+        await person.click("Done", within=".q-dialog")
+        await person.page.until("!document.querySelector('.q-dialog .dialog')")
+    await _send(client, ROOMS)
+    await person.page.until("document.querySelectorAll('.widget canvas').length >= 2")
+    await person.click("Save", within=".page-actions")
+    await person.fill("Name", "Rooms of the house")
+    await person.click("Save", within=".q-dialog")
+    await person.page.until("location.pathname === '/watch/Rooms%20of%20the%20house'")
+    await person.see("attic", within=".widget-table")
+    await person.step("dashboard")
+
+
+async def _shared(person: Person, folder: Path, base: str) -> Person:
+    """The dashboard in somebody else's browser: a phone."""
+    (folder / "phone").mkdir()
+    width, height = PHONE
+    async with open_page(folder / "phone", width=width, height=height) as page:
+        other = Person(page, base, person._pictures)
+        other.steps = person.steps
+        await other.go("/watch/Rooms%20of%20the%20house")
+        await other.see("attic", within=".widget-table")
+        await other.step("shared-on-a-phone")
+        person.steps, person.screenshots = other.steps, person.screenshots + other.screenshots
+        person.page.troubles += page.troubles
+    return person
+
+
+async def _run_it(person: Person, client: Client, suite: ProcessSuite) -> None:
+    await person.go("/write?app=Rooms")
+    await person.write(APP.replace("length(20)", "length(50)"))
+    await person.see("Beside what is deployed")
+    await person.click("Deploy")
+    await person.see("Begins empty")
+    await person.step("upgrade-with-a-preview")
+    await person.click("Upgrade", within=".q-dialog")
+    await person.page.until("location.pathname === '/apps/Rooms'")
+    await person.see("running")
+    await _send(client, {"attic": "warm"})
+    await person.go("/errors?app=Rooms")
+    await person.see("warm")
+    await person.step("a-refused-event")
+    await person.click("Mend")
+    await person.see("Mend #")
+    await person.fill("Events, as JSON", json.dumps({"room": "attic", "celsius": "36.5"}))
+    await person.step("mend-it")
+    await person.click("Send", within=".q-dialog")
+    await person.see("No errors")
+    await person.step("mended-and-gone")
+    await _hand_over(person, client)
+    await person.go("/nodes")
+    await person.see("processor-2")
+    await person.step("nodes")
+
+
+async def _hand_over(person: Person, client: Client) -> None:
+    await person.go("/apps/Rooms")
+    await person.see("ready")
+    before = await _leader(client)
+    await person.click("Hand over")
+    await person.see("A ready standby leads from the next event on")
+    await person.step("hand-over-says-what-happens")
+    await person.click("Hand over", within=".q-dialog")
+    async with asyncio.timeout(90):
+        while await _leader(client) in (before, None):
+            await asyncio.sleep(0.2)
+    await person.see("leads")
+    await person.step("handed-over")
+
+
+async def _leader(client: Client) -> str | None:
+    replicas = (await client.status("Rooms"))["replicas"]
+    return next((one["node"] for one in replicas if one["role"] == "active"), None)
+
+
+async def _send(client: Client, rooms: dict[str, object]) -> None:
+    events = [{"room": room, "celsius": str(celsius)} for room, celsius in rooms.items()]
+    body = json.dumps(events).encode()
+    await send_retrying(lambda: client.send("Rooms", "Reading", body))
+
+
+async def _scenario(pictures: Path) -> bool:
+    pictures.mkdir(parents=True, exist_ok=True)
+    overrides = {"LOCKSTEP_PROCESSOR__EXECUTOR": "reference"}
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made:
+        folder = Path(made)
+        async with (
+            running_processes(folder / "suite", plan=PLAN, overrides=overrides) as suite,
+            Client(suite.addresses) as client,
+            open_page(folder, width=1440, height=900) as page,
+        ):
+            base = suite.of("console")[0].url
+            person = Person(page, base, pictures)
+            await _write_and_try(person, folder)
+            await _deploy_and_watch(person, client)
+            await _shared(person, folder, base)
+            await _run_it(person, client, suite)
+            print(f"first content, ms: {person.first_content_ms}")
+            outside = [
+                url for url in page.requested if not url.startswith((base, "data:", "blob:"))
+            ]
+            for each in (*page.troubles, *outside):
+                print(f"page error: {each}")
+            errors = len(page.troubles) + len(outside)
+            word = "ok" if not errors else "failed"
+            told = f"steps={person.steps} screenshots={person.screenshots} page_errors={errors}"
+            print(f"pictures are in {pictures}")
+            print(f"console: {word} {told}")
+            return not errors
+
+
+def main() -> int:
+    """0 when all went well."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pictures", type=Path, default=Path(".lockstep/console-pictures"))
+    options = parser.parse_args()
+    return 0 if asyncio.run(_scenario(options.pictures)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
