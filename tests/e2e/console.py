@@ -13,6 +13,7 @@ import asyncio
 import json
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -205,7 +206,7 @@ async def _leader(client: Client) -> str | None:
     return next((one["node"] for one in replicas if one["role"] == "active"), None)
 
 
-async def _send(client: Client, rooms: dict[str, object]) -> None:
+async def _send(client: Client, rooms: Mapping[str, object]) -> None:
     events = [{"room": room, "celsius": str(celsius)} for room, celsius in rooms.items()]
     body = json.dumps(events).encode()
     await send_retrying(lambda: client.send("Rooms", "Reading", body))

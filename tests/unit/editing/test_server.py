@@ -33,7 +33,7 @@ async def editor() -> AsyncIterator[LanguageClient]:
     client = LanguageClient("test", "1")
     client.problems = asyncio.Queue()  # type: ignore[attr-defined]
 
-    @client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    @client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)  # type: ignore[untyped-decorator]
     def published(told: lsp.PublishDiagnosticsParams) -> None:
         client.problems.put_nowait(told.diagnostics)  # type: ignore[attr-defined]
 
@@ -47,7 +47,7 @@ async def editor() -> AsyncIterator[LanguageClient]:
     yield client
     await client.shutdown_async(None)
     client.exit(None)
-    await client.stop()
+    await client.stop()  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.timeout(120)
