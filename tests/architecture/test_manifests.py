@@ -14,6 +14,7 @@ import pytest
 
 from lockstep.frame.web import OPEN_ROUTES
 from lockstep.settings import Settings, load_settings
+from lockstep.telemetry.names import METRICS
 from tests.architecture.manifests import (
     K8S,
     OURS,
@@ -224,3 +225,18 @@ def test_the_image_starts_what_the_pods_ask_for() -> None:
         assert "command" not in container, name
         if name in OURS:
             assert container["args"] == ["python3", "-m", f"lockstep_services.{name}"]
+
+
+def test_the_autoscaler_asks_for_metrics_that_the_adapter_makes_of_known_ones() -> None:
+    """Any other name would never scale anything, and nobody would be told."""
+    folder = K8S / "components" / "autoscaling"
+    rules = documents(folder / "adapter.yaml")[0]["rules"]["custom"]
+    known = set(METRICS)
+    for rule in rules:
+        series = rule["seriesQuery"].partition("{")[0]
+        assert series in known or series.removesuffix("_sum") in known
+    (scaler,) = documents(folder / "autoscaler.yaml")
+    asked = {one["pods"]["metric"]["name"] for one in scaler["spec"]["metrics"]}
+    assert asked == {rule["name"]["as"] for rule in rules}
+    target = scaler["spec"]["scaleTargetRef"]
+    assert (target["kind"], target["name"]) == ("Deployment", "processor")
