@@ -14,6 +14,7 @@ from lockstep.events import UnavailableError
 
 _LOOK_S: Final = 0.25  # after which it is asked whether there is anything
 _SOON_S: Final = 0.02
+_TRIES: Final = 3
 
 
 class Tape:
@@ -36,6 +37,7 @@ class Tape:
         What was there before is found however short the time is."""
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + wait_ms / 1000
+        again_s = deadline_s + self._limit_s / _TRIES
         end: int | None = None
         while True:
             window = await self._at(offset)
@@ -49,6 +51,10 @@ class Tape:
                     return ()
                 if loop.time() > deadline_s + self._limit_s:
                     raise UnavailableError("the bus does not give its records", where=self.topic)
+                if loop.time() > again_s:  # the client may have lost its way
+                    again_s += self._limit_s / _TRIES
+                    self._clients.release(window)
+                    continue
                 left_s = max(left_s, _SOON_S)
             await window.more(offset, min(left_s, _LOOK_S))
 
