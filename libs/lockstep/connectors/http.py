@@ -22,8 +22,19 @@ def _web_address(arguments: Sequence[Argument]) -> None:
     for argument in arguments:
         text = str(argument.value)
         name = argument.attribute_name
-        if name in ("publisher.url", "receiver.url") and not text.startswith((*_WEB, "{{")):
+        if name in ("publisher.url", "receiver.url", "token.url") and not text.startswith(
+            (*_WEB, "{{")
+        ):
             raise SignatureError(f"{name!r} is {text!r}", f"{name}='http://host:port/path'")
+
+
+def _sent(arguments: Sequence[Argument]) -> None:
+    _web_address(arguments)
+    given = {argument.attribute_name for argument in arguments}
+    if "token.url" not in given and given & {"consumer.key", "oauth.username", "refresh.token"}:
+        raise SignatureError("'token.url' is missing", "token.url='https://host/token'")
+    if "token.url" in given and "basic.auth.username" in given:
+        raise SignatureError("a token and a password exclude each other", "leave one of them out")
 
 
 _HTTP_POOL = (
@@ -49,18 +60,8 @@ _HTTP_TLS: Final = dict.fromkeys(
     _TRUST,
 )
 _OAUTH: Final = dict.fromkeys(
-    (
-        "oauth.username",
-        "oauth.password",
-        "oauth.scope",
-        "consumer.key",
-        "consumer.secret",
-        "body.consumer.key",
-        "body.consumer.secret",
-        "token.url",
-        "refresh.token",
-    ),
-    _LOGIN,
+    ("body.consumer.key", "body.consumer.secret"),
+    "the client is named in the request's header: use consumer.key and consumer.secret",
 )
 _PROXY: Final = dict.fromkeys(
     ("proxy.host", "proxy.port", "proxy.username", "proxy.password"),
@@ -104,10 +105,17 @@ EXTENSIONS = (
                     dynamic("headers"),
                     option("basic.auth.username"),
                     option("basic.auth.password"),
+                    option("token.url"),
+                    option("consumer.key"),
+                    option("consumer.secret"),
+                    option("oauth.username"),
+                    option("oauth.password"),
+                    option("oauth.scope"),
+                    option("refresh.token"),
                     option("socket.idle.timeout", INT),
                     *without_meaning(_HTTP_POOL),
                 ),
-                check=_web_address,
+                check=_sent,
             ),
         ),
         doc="A request per message.",

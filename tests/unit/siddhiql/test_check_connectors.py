@@ -68,7 +68,7 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
         (f"@sink(type='http', publisher.url='ftp://x') {S}", ("'ftp://x'", "http://host")),
         (
             f"@sink(type='http', publisher.url='http://x', oauth.username='u') {S}",
-            ("no 'oauth.username' here", "headers"),
+            ("'token.url' is missing",),
         ),
         (
             f"@sink(type='http', publisher.url='http://x', socket.idle.timeout='soon') {S}",
