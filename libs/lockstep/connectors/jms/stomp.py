@@ -35,7 +35,7 @@ async def _connected(
     address = (parts.hostname or "", parts.port or PORT)
     connection = stomp.Connection12(
         [address], heartbeats=(HEARTBEAT_MS, HEARTBEAT_MS), reconnect_attempts_max=1,
-        timeout=TIMEOUT_S, auto_decode=False,
+        timeout=TIMEOUT_S, auto_decode=False, vhost="/",
     )  # fmt: skip
     connection.set_listener("lockstep", listener)
     try:
