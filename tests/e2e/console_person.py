@@ -86,7 +86,16 @@ class Person:
         )
         inner = f"({field}).querySelector({json.dumps(what)})"
         if click:
-            await self.page.until(f"(({field}).querySelector('.q-field__control').click(), true)")
+            await asyncio.sleep(SETTLED_S)  # dialogs slide to their place
+            place = f"({field}).querySelector('.q-field__control').getBoundingClientRect()"
+            x, y = await self.page.until(
+                f"((r) => [r.x + r.width / 3, r.y + r.height / 2])({place})"
+            )
+            for what_happens in ("mousePressed", "mouseReleased"):
+                await self.page.call(
+                    "Input.dispatchMouseEvent",
+                    type=what_happens, x=x, y=y, button="left", clickCount=1,
+                )  # fmt: skip
         else:
             await self.page.until(f"({inner}.focus(), document.activeElement === {inner})")
 
