@@ -9,7 +9,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
 BROKER = $(if $(findstring kafka,$(BUS)),scripts/kafka $(VENV)/kafka)
 
-.PHONY: help demo unit test check format e2e observe chaos sim bench older-apps golden up down lock clean
+.PHONY: help demo unit test check format e2e observe chaos sim bench poison older-apps golden up down lock clean
 
 help:  ## what can be done here
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ chaos: $(VENV)/dev  ## random faults in real processes and servers under load; M
 sim: $(VENV)/dev  ## the services on a virtual clock under seeded faults, every invariant checked; SEEDS=2000 SEED=n BREAK=fencing
 	PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation.run --workers $(WORKERS) $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
 	    $(if $(BREAK),--break $(BREAK)) $(ARGS)
+
+poison: $(VENV)/dev  ## 200 drawn apps that explode, on both executors and on Spark beside neighbours; APPS=20
+	POISON_APPS=$(or $(APPS),200) $(PYTEST) tests/property/test_poison.py
+	$(BIN)/python -m tests.property.poison_neighbours --apps $(or $(APPS),200)
 
 bench: $(VENV)/dev  ## throughput, latency and memory of engine and suite; BUS=nats,kafka ARGS='--part suite --only 5,000'
 	$(BROKER)
