@@ -151,6 +151,21 @@ async def test_documents_are_kept_by_kind_and_name(store: Store, app: str) -> No
     assert await store.documents.get(kind, "Rooms") is None
 
 
+async def test_how_much_metrics_tell(store: Store, app: str) -> None:
+    """The last that was put, until the app is removed; an older epoch is refused."""
+    epoch = await _epoch(store, app)
+    assert app not in await store.deployments.levels()
+    for level in ("OFF", "DETAIL"):
+        put = await store.deployments.put_level(app, level, epoch=epoch + 1)
+        assert put == Written()
+    assert (await store.deployments.levels())[app] == "DETAIL"
+    stale = await store.deployments.put_level(app, "OFF", epoch=epoch)
+    assert stale == Stale(epoch + 1)
+    assert (await store.deployments.levels())[app] == "DETAIL"
+    await store.deployments.remove(app, epoch=epoch + 1)
+    assert app not in await store.deployments.levels()
+
+
 async def test_an_undeployed_app_is_gone_on_from(store: Store, app: str) -> None:
     """What was deployed last stays; the next generation of it may follow, and then it is deployed;
     another app may, if it is later."""

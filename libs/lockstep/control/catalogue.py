@@ -7,7 +7,7 @@ While the store is away the last view stands.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from lockstep.bus import Topics
@@ -15,7 +15,7 @@ from lockstep.clock import Clock
 from lockstep.control.messages import DEPLOYMENTS_CHANGED
 from lockstep.control.units import AppView, view_of
 from lockstep.frame import Context, Offload, Tasks, wait_set
-from lockstep.plan import Plans
+from lockstep.plan import AppPlan, Plans
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.siddhiql.checking.app_annotations import statistics_of
 from lockstep.store import Deployment, Deployments
@@ -32,9 +32,9 @@ PAUSE_MAX_MS: Final = 500
 ANY_APP: Final = "define stream S (a int); from S select a insert into T;"
 
 
-def level_of(view: AppView) -> Level:
-    """How much its metrics tell, as its text has it."""
-    return Level(statistics_of(view.checked.annotations) or Level.BASIC)
+def level_of(plan: AppPlan, put: Mapping[str, str]) -> Level:
+    """How much an app's metrics tell: as was `put` for it, else as its text has it."""
+    return Level(put.get(plan.name) or statistics_of(plan.checked.annotations) or Level.BASIC)
 
 
 class Catalogue:
@@ -137,7 +137,8 @@ class Catalogue:
             elif (view := await self._view(deployment)) is not None:
                 views[deployment.app] = view
         if self._metrics is not None:
-            self._metrics.set_levels({view.name: level_of(view) for view in views.values()})
+            put = await self._deployments.levels()
+            self._metrics.set_levels({app: level_of(view.plan, put) for app, view in views.items()})
         read = await self._deployments.placements()
         placements = {app: tuple(nodes) for app, nodes in read.items()}
         if (views, placements) != (self._views, self._placements):

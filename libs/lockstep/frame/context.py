@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -13,6 +13,7 @@ from lockstep.events import LockstepError
 from lockstep.frame.health import Readiness
 from lockstep.frame.holders import HolderWatch
 from lockstep.frame.offload import Offload
+from lockstep.frame.openapi import Described
 from lockstep.frame.tasks import Tasks
 from lockstep.frame.world import World
 from lockstep.leader.roll import LeaseRoll
@@ -26,9 +27,9 @@ class Context:
     """The surroundings of one service in one process.
 
     `node` names the process in leases, placements and heartbeats. `url` gives the door's address
-    once it is open. Routes are added to `router` while wiring, not later. `offload` takes what
-    would hold up the event loop (reading app texts). `plans` are of the whole process. `give_up`
-    ends the process in good order, because of an error that no trying again mends.
+    once it is open. Routes are added to `router`, and described, while wiring, not later. `offload`
+    takes what would hold up the event loop (reading app texts). `plans` are of the whole process.
+    `give_up` ends the process in good order, because of an error that no trying again mends.
     """
 
     service: str
@@ -40,6 +41,7 @@ class Context:
     holders: HolderWatch
     leases: LeaseRoll
     router: web.UrlDispatcher
+    describe: Callable[[Sequence[Described]], None]
     url: Callable[[], str]
     readiness: Readiness
     metrics: Metrics

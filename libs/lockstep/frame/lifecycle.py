@@ -183,6 +183,7 @@ class Process:
             holders=self._holders,
             leases=self._leases,
             router=self._door.application.router,
+            describe=partial(self._door.describe, name),
             url=lambda: self._door.url,
             readiness=self._readiness,
             metrics=self._metrics,

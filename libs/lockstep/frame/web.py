@@ -10,16 +10,19 @@ import asyncio
 import hmac
 import ipaddress
 import socket
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
+import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from lockstep.clock import Clock
 from lockstep.events import Fault, LockstepError
 from lockstep.frame.health import Readiness
+from lockstep.frame.openapi import DOOR, JSON, PATH, Described, document
 from lockstep.frame.problems import Problem, problem_response, respond
 from lockstep.settings import ServerSettings
 from lockstep.telemetry import CONTENT_TYPE, Logger, Metrics
@@ -113,6 +116,15 @@ class Door:
         self.application.router.add_get("/health", self._health)
         self.application.router.add_get("/readyz", self._ready)
         self.application.router.add_get("/metrics", self._show_metrics)
+        self.application.router.add_get(PATH, self._show_document)
+        self._services: list[str] = []
+        self._described: list[Described] = [*DOOR]
+        self._document: bytes | None = None
+
+    def describe(self, service: str, routes: Sequence[Described]) -> None:
+        """A service that is behind this door, and what it says of its routes."""
+        self._services.append(service)
+        self._described += routes
 
     @property
     def url(self) -> str:
@@ -159,6 +171,11 @@ class Door:
 
     async def _show_metrics(self, _request: web.Request) -> web.Response:
         return web.Response(body=self._metrics.render(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def _show_document(self, _request: web.Request) -> web.Response:
+        if self._document is None:
+            self._document = msgspec.json.encode(document(self._described, self._services))
+        return web.Response(body=self._document, content_type=JSON)
 
     def _observed(self) -> Middleware:
         @web.middleware

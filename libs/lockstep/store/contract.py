@@ -132,6 +132,12 @@ class Deployments(Protocol):
     async def drained(self) -> Sequence[str]:
         """The processors that shall carry nothing, by name."""
 
+    async def put_level(self, app: str, level: str, *, epoch: int) -> Written | Stale:
+        """How much the app's metrics shall tell, whatever its text says, until it is removed."""
+
+    async def levels(self) -> Mapping[str, str]:
+        """By app, of those that were put."""
+
 
 @dataclass(frozen=True, slots=True)
 class Revision:

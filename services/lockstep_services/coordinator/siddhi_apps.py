@@ -7,7 +7,6 @@ from http import HTTPStatus
 from aiohttp import web
 
 from lockstep.bus import Bus
-from lockstep.clock import Clock
 from lockstep.control import Command, HeartbeatWatch
 from lockstep.frame import Problem
 from lockstep.siddhiql import SiddhiQLError
@@ -30,14 +29,12 @@ class SiddhiApps:
         forwarder: Forwarder,
         bus: Bus,
         restoring: Restoring,
-        clock: Clock,
     ) -> None:
         self._desired = desired
         self._watch = watch
         self._forwarder = forwarder
         self._bus = bus
         self._restoring = restoring
-        self._clock = clock
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """The paths."""
@@ -45,7 +42,6 @@ class SiddhiApps:
         router.add_post("/siddhi-apps", write(self._create))
         router.add_put("/siddhi-apps", write(self._replace))
         router.add_get("/siddhi-apps", self._list)
-        router.add_get("/siddhi-apps/statistics", self._statistics)
         router.add_delete("/siddhi-apps/revisions", write(self._delete_all_revisions))
         router.add_get("/siddhi-apps/{app}", self._get)
         router.add_delete("/siddhi-apps/{app}", write(self._delete))
@@ -96,21 +92,6 @@ class SiddhiApps:
     async def _status(self, request: web.Request) -> web.Response:
         one = await self._desired.get(request.match_info["app"])
         return web.json_response({"status": self._state(one.app)})
-
-    async def _statistics(self, _request: web.Request) -> web.Response:
-        now_ms = self._clock.now_ms()
-        found = [
-            {
-                "appName": one.app,
-                "status": self._state(one.app),
-                "age": now_ms - one.life.deployed_ms,
-                "isStatEnabled": True,
-            }
-            for one in await self._desired.list()
-        ]
-        if not found:
-            raise Problem(HTTPStatus.NOT_FOUND, "no app is deployed")
-        return web.json_response(found)
 
     async def _backup(self, request: web.Request) -> web.Response:
         one = await self._desired.get(request.match_info["app"])

@@ -10,13 +10,18 @@ from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.coordinator.api import Api, ask_leader
 from lockstep_services.coordinator.app_logs import AppLogs
 from lockstep_services.coordinator.dashboards import Dashboards
+from lockstep_services.coordinator.described import OWN
 from lockstep_services.coordinator.desired import DesiredState, Epoch
 from lockstep_services.coordinator.draining import Drains
 from lockstep_services.coordinator.error_store import ErrorStore
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.handing import HandOvers
 from lockstep_services.coordinator.layouts import Layouts
+from lockstep_services.coordinator.levels import Levels
 from lockstep_services.coordinator.node_routes import NodeRoutes
+from lockstep_services.coordinator.older_cluster import OlderCluster
+from lockstep_services.coordinator.older_described import OLDER
+from lockstep_services.coordinator.older_statistics import OlderStatistics
 from lockstep_services.coordinator.restoring import Restoring
 from lockstep_services.coordinator.revisions import RevisionRoutes
 from lockstep_services.coordinator.siddhi_apps import SiddhiApps
@@ -81,7 +86,13 @@ class Coordinator:
         RevisionRoutes(restoring, self._forwarder).add_to(context.router)
         Dashboards(world.store.documents).add_to(context.router)
         ErrorStore(world.bus, desired).add_to(context.router)
-        SiddhiApps(desired, self._watch, self._forwarder, world.bus, restoring, clock).add_to(
+        context.describe((*OWN, *OLDER))
+        # In front of those with a name in their place.
+        levels = Levels(world.store, desired, epoch, log)
+        statistics = OlderStatistics(desired, levels, self._watch, self._forwarder, clock)
+        statistics.add_to(context.router)
+        OlderCluster(desired, self._watch, self._keeper, context.node).add_to(context.router)
+        SiddhiApps(desired, self._watch, self._forwarder, world.bus, restoring).add_to(
             context.router
         )
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 from lockstep.control import Beating, Catalogue, HeartbeatWatch
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.presenter.api import Api, Lookup
+from lockstep_services.presenter.described import ROUTES
 from lockstep_services.presenter.feed import Feed
 from lockstep_services.presenter.listeners import Listeners
 from lockstep_services.presenter.page import Page
@@ -42,6 +43,7 @@ class Presenter:
         self._beating = Beating(context)
         lookup = Lookup(self._feed)
         self._streams = EventStreams(self._feed, lookup, listeners, self._watch, clock)
+        context.describe(ROUTES)
         Api(lookup, listeners, clock, presenter.history_rows).add_to(context.router)
         Questions(lookup, bus.topics, clock, context.randomness).add_to(context.router)
         self._streams.add_to(context.router)

@@ -8,6 +8,7 @@ from lockstep.control import Beating, Catalogue, HeartbeatWatch
 from lockstep.events.columns import load_arrow
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.receiver.accept import Acceptor
+from lockstep_services.receiver.described import ROUTES
 from lockstep_services.receiver.feeds import SourceFeeds
 from lockstep_services.receiver.gate import Gate
 from lockstep_services.receiver.ingress import IngressReader
@@ -49,6 +50,7 @@ class Receiver:
             bus, self._catalogue, self._acceptor.sources, take, gate, context.tasks, context.clock,
             self._keeper_of, settings.receiver.sources_host,
         )  # fmt: skip
+        context.describe(ROUTES)
         Routes(self._acceptor, gate, max_body_bytes=settings.receiver.max_body_bytes).add_to(
             context.router
         )

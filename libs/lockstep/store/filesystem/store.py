@@ -65,6 +65,7 @@ class FileDeployments:
         self._removals = folder / "removed"
         self._placements = folder / "placements"
         self._drained = folder / "drained"
+        self._levels = folder / "levels"
 
     @_on_thread
     def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
@@ -105,6 +106,9 @@ class FileDeployments:
                 write_file(removal, msgspec.json.encode(stored))
             path.unlink(missing_ok=True)
             (self._placements / file_name).unlink(missing_ok=True)
+            levels = _read(self._levels, dict[str, str]) or {}
+            if levels.pop(app, None) is not None:
+                write_file(self._levels, msgspec.json.encode(levels))
             return Written()
 
     @_on_thread
@@ -145,6 +149,20 @@ class FileDeployments:
     @_on_thread
     def drained(self) -> Sequence[str]:
         return _read(self._drained, list[str]) or []
+
+    @_on_thread
+    def put_level(self, app: str, level: str, *, epoch: int) -> Written | Stale:
+        with locked(self._folder):
+            stale = self._passes(epoch)
+            if stale is not None:
+                return stale
+            levels = _read(self._levels, dict[str, str]) or {}
+            write_file(self._levels, msgspec.json.encode({**levels, app: level}))
+            return Written()
+
+    @_on_thread
+    def levels(self) -> Mapping[str, str]:
+        return _read(self._levels, dict[str, str]) or {}
 
     def _epoch(self) -> int:
         return _read(self._folder / "epoch", int) or 0

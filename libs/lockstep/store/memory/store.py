@@ -19,6 +19,7 @@ class MemoryShelf:
     removed: dict[str, Removed] = field(default_factory=dict)
     placements: dict[str, tuple[str, ...]] = field(default_factory=dict)
     drained: set[str] = field(default_factory=set)
+    levels: dict[str, str] = field(default_factory=dict)
     revisions: dict[str, tuple[Revision, bytes]] = field(default_factory=dict)
     cursors: dict[str, int] = field(default_factory=dict)
     documents: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class MemoryDeployments:
         elif before is not None and purge:
             self._shelf.removed[app] = as_removed(before.deployment, purged=True)
         self._shelf.placements.pop(app, None)
+        self._shelf.levels.pop(app, None)
         return Written()
 
     async def removed(self) -> Sequence[Removed]:
@@ -88,6 +90,15 @@ class MemoryDeployments:
 
     async def drained(self) -> Sequence[str]:
         return sorted(self._shelf.drained)
+
+    async def put_level(self, app: str, level: str, *, epoch: int) -> Written | Stale:
+        stale = self._shelf.passes(epoch)
+        if stale is None:
+            self._shelf.levels[app] = level
+        return stale or Written()
+
+    async def levels(self) -> Mapping[str, str]:
+        return dict(self._shelf.levels)
 
 
 class MemoryRevisions:

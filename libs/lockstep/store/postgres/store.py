@@ -131,6 +131,7 @@ class PostgresDeployments:
                 return stale
             await connection.execute(REMOVE_DEPLOYMENT, app, purge)
             await connection.execute("delete from lockstep.placements where app = $1", app)
+            await connection.execute("delete from lockstep.levels where app = $1", app)
             return Written()
 
     async def removed(self) -> Sequence[Removed]:
@@ -176,6 +177,24 @@ class PostgresDeployments:
         async with available():
             rows = await self._pool.fetch("select node from lockstep.drained order by node")
         return [row["node"] for row in rows]
+
+    async def put_level(self, app: str, level: str, *, epoch: int) -> Written | Stale:
+        async with available(), self._pool.acquire() as connection, connection.transaction():
+            stale = await _pass_epoch(connection, epoch)
+            if stale is not None:
+                return stale
+            await connection.execute(
+                "insert into lockstep.levels (app, level) values ($1, $2)"
+                " on conflict (app) do update set level = excluded.level",
+                app,
+                level,
+            )
+            return Written()
+
+    async def levels(self) -> Mapping[str, str]:
+        async with available():
+            rows = await self._pool.fetch("select app, level from lockstep.levels")
+        return {row["app"]: row["level"] for row in rows}
 
 
 async def _pass_epoch(connection: Any, epoch: int) -> Stale | None:

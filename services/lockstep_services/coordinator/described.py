@@ -1,0 +1,244 @@
+"""The coordinator's own routes, for its OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NotRequired, TypedDict
+
+from lockstep.frame.openapi import Described
+
+
+class AppLine(TypedDict):
+    """A deployed app, in short."""
+
+    app: str
+    version: str
+    generation: int
+    replicas: int
+    units: int
+    nodes: list[str]
+    waiting: str | None
+    updated_ms: int
+
+
+class Apps(TypedDict):
+    """All deployed apps."""
+
+    apps: list[AppLine]
+
+
+class Deploy(TypedDict):
+    """An app's text, and what is given with it."""
+
+    text: str
+    settings: NotRequired[dict[str, str]]
+    parallel: NotRequired[int]
+
+
+class DeployedApp(TypedDict):
+    """What came of a deployment."""
+
+    app: str
+    version: str
+    generation: int
+    replicas: int
+    units: int
+    layout: int
+    waiting: str | None
+    created: bool
+    changed: bool
+
+
+class OneApp(TypedDict):
+    """A deployed app."""
+
+    app: str
+    text: str
+    version: str
+    generation: int
+    replicas: int
+    settings: dict[str, str]
+    created_ms: int
+    updated_ms: int
+
+
+class Undeployed(TypedDict):
+    """It is gone; `purged`: with its logs and revisions."""
+
+    app: str
+    purged: bool
+
+
+class AppStatus(TypedDict):
+    """How an app is doing."""
+
+    app: str
+    status: str
+    version: str
+    generation: int
+    parallel: int
+    layout: int
+    replicas_wanted: int
+    nodes: list[str]
+    waiting: str | None
+    units: list[dict[str, Any]]
+    replicas: list[dict[str, Any]]
+    sinks: list[dict[str, Any]]
+
+
+class HandOver(TypedDict):
+    """To which node; nothing: to any ready standby."""
+
+    node: NotRequired[str | None]
+
+
+class Commanded(TypedDict):
+    """What the leader of each unit said."""
+
+    message: str
+
+
+class AppText(TypedDict):
+    """The text of an app."""
+
+    text: str
+
+
+class Validated(TypedDict):
+    """Whether it is valid; else where and why not."""
+
+    valid: bool
+    errors: list[dict[str, Any]]
+    app: NotRequired[str]
+    inputs: NotRequired[list[str]]
+    outputs: NotRequired[list[str]]
+    tables: NotRequired[list[str]]
+
+
+class Preview(TypedDict):
+    """What deploying it would do."""
+
+    begins_empty: list[str]
+
+
+class Nodes(TypedDict):
+    """All living processes."""
+
+    nodes: list[dict[str, Any]]
+
+
+class Drain(TypedDict):
+    """What a processor still carries."""
+
+    node: str
+    drained: bool
+    empty: bool
+    left: list[str]
+    leads: list[str]
+    carried: int
+    no_room: list[str]
+
+
+class Rebalance(TypedDict):
+    """`dry_run`: only say what would be done."""
+
+    dry_run: NotRequired[bool]
+
+
+class Rebalanced(TypedDict):
+    """What will move, and the loads before and after."""
+
+    dry_run: bool
+    moves: list[dict[str, Any]]
+    loads: list[dict[str, Any]]
+    not_ready: list[str]
+
+
+class Revisions(TypedDict):
+    """Stored states, the newest first."""
+
+    app: str
+    revisions: list[dict[str, Any]]
+
+
+class Restore(TypedDict):
+    """Which revision; nothing: the newest."""
+
+    revision: NotRequired[str | None]
+
+
+class Restored(TypedDict):
+    """`done`: a leader goes on with it already."""
+
+    app: str
+    revision: str
+    generation: int
+    done: bool
+
+
+class Deleted(TypedDict):
+    """Revisions that are gone, and those that are needed."""
+
+    app: str
+    deleted: list[str]
+    kept: NotRequired[list[str]]
+
+
+class Errors(TypedDict):
+    """Dead letters."""
+
+    app: str
+    errors: list[dict[str, Any]]
+
+
+class Dashboards(TypedDict):
+    """Names of what people made to watch apps."""
+
+    dashboards: list[str]
+
+
+class Dashboard(TypedDict):
+    """Which one it was."""
+
+    dashboard: str
+
+
+_APP: Final = "/v1/apps/{app}"
+_BOARD: Final = "/v1/dashboards/{name}"
+OWN: Final = (
+    Described("GET", "/v1/apps", "All deployed apps.", Apps),
+    Described(
+        "POST", "/v1/apps", "Deploys or replaces an app.", DeployedApp, Deploy, others=(201,)
+    ),
+    Described("PUT", "/v1/apps", "The same.", DeployedApp, Deploy, others=(201,)),
+    Described("GET", _APP, "A deployed app with its text.", OneApp),
+    Described("DELETE", _APP, "Undeploys it.", Undeployed, query=("purge",)),
+    Described("GET", f"{_APP}/status", "Who leads, who stands by, how far each is.", AppStatus),
+    Described("POST", f"{_APP}/handover", "Lets a ready standby lead.", Commanded, HandOver),
+    Described("POST", f"{_APP}/snapshot", "Takes a revision now.", Commanded),
+    Described("GET", f"{_APP}/revisions", "Its revisions.", Revisions),
+    Described(
+        "POST", f"{_APP}/restore", "Goes on with a revision.", Restored, Restore, others=(202,)
+    ),
+    Described("DELETE", f"{_APP}/revisions", "Deletes revisions that nobody needs.", Deleted),
+    Described("DELETE", f"{_APP}/revisions/{{revision}}", "Deletes a revision.", Deleted),
+    Described(
+        "GET",
+        f"{_APP}/errors",
+        "Refused events, and why.",
+        Errors,
+        query=("stream", "after", "limit"),
+    ),
+    Described("POST", f"{_APP}/errors/replay", "Sends some again.", dict[str, Any], dict[str, Any]),
+    Described("POST", f"{_APP}/errors/purge", "Forgets some.", dict[str, Any], dict[str, Any]),
+    Described("POST", "/v1/validate", "Checks a text.", Validated, AppText),
+    Described("POST", "/v1/preview", "What deploying it would do.", Preview, AppText),
+    Described("GET", "/v1/dashboards", "Dashboards that people made.", Dashboards),
+    Described("GET", _BOARD, "One of them.", dict[str, Any]),
+    Described("PUT", _BOARD, "Keeps one.", Dashboard, dict[str, Any], others=(201,)),
+    Described("DELETE", _BOARD, "Forgets it.", Dashboard),
+    Described("GET", "/v1/nodes", "All living processes.", Nodes),
+    Described("GET", "/v1/nodes/{node}/drain", "What a processor still carries.", Drain),
+    Described("PUT", "/v1/nodes/{node}/drain", "Takes everything off it.", Drain),
+    Described("DELETE", "/v1/nodes/{node}/drain", "Lets it carry again.", Drain),
+    Described("POST", "/v1/rebalance", "Levels the processors' loads.", Rebalanced, Rebalance),
+)

@@ -1,0 +1,42 @@
+"""The receiver's routes, for its OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypedDict
+
+from lockstep.frame.openapi import Described
+
+
+class Taken(TypedDict):
+    """What was accepted, and where it stands in the input log."""
+
+    accepted: int
+    chunks: int
+    first_position: int
+    last_position: int
+    duplicate: bool
+    refused: list[Any]
+    refused_count: int
+
+
+_QUERY: Final = ("timestamp_ms", "chunk")
+ROUTES: Final = (
+    Described(
+        "POST", "/v1/apps/{app}/streams/{stream}/events",
+        "Takes events of a stream: JSON, NDJSON or Arrow. Answers when they are durable.",
+        Taken, "bytes", others=(207,), query=_QUERY,
+    ),
+    Described(
+        "POST", "/v1/apps/{app}/events",
+        "Takes NDJSON lines that name their streams.", Taken, "bytes", others=(207,), query=_QUERY,
+    ),
+    Described(
+        "POST", "/{path}",
+        "Takes messages at the path that an app's own http source names.", Taken, "bytes",
+        others=(207,), query=_QUERY,
+    ),
+    Described(
+        "POST", "/{app}/{stream}", "Takes events at the older products' address.", Taken, "bytes",
+        others=(207,), query=_QUERY,
+    ),
+)  # fmt: skip
