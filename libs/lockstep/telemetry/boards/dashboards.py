@@ -72,6 +72,7 @@ APPS: Final = Dashboard(
             (or_zero(rate("lockstep_receiver_duplicates_total")), "duplicate"),
             (or_zero(rate("lockstep_dead_letters_total")), "dead letters"),
             (or_zero(rate("lockstep_processor_repeated_events_total")), "repeated late"),
+            (or_zero(rate("lockstep_processor_poison_events_total")), "over a limit"),
         ),
         _panel(
             "Pushed back at the door",
