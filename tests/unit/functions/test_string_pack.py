@@ -72,7 +72,6 @@ def test_values(name: str, values: tuple[Any, ...], expected: Any) -> None:
         ("str:substr", ("abc", "b", 1), None),
         ("str:unhex", ("4g",), None),
         ("str:unhex", ("4",), None),
-        ("str:repeat", ("x" * 1000, 2_000_000), None),
         ("str:replaceAll", ("a", "(a", "b"), None),
         ("str:replaceAll", ("a", "a", "$1"), None),
         ("str:fillTemplate", ("{{5}}", "a"), None),
