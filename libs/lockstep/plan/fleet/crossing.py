@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from lockstep.plan.fleet.contract import Together
 from lockstep.plan.fleet.drafts import Draft, Keep
 from lockstep.plan.fleet.graph import Graph
-from lockstep.plan.fleet.traits import Keyed, has_timers
+from lockstep.plan.fleet.partitions import partition_counts_sends
+from lockstep.plan.fleet.traits import Keyed, counts_sends, has_timers
+from lockstep.plan.nodes import QueryNode
 
 
 class Crossing:
@@ -125,10 +127,20 @@ class Crossing:
             keyed = self._chosen.get(name)
             if keyed is not None and (keyed.broadcast or keyed.passes_sends):
                 raise Keep(blamed, f"{to}, and rows of different keys that one send brings mix")
+            if keyed is not None and keyed.joins_sends and self._is_counted(stream):
+                raise Keep(blamed, f"{to}, and rows that one send brings are added up together")
         if any(need.together is Together.KEYS for need in draft.feeds.values()) or any(
             True for _ in graph.meetings(frozenset(draft.nodes))
         ):
             raise Keep(blamed, f"{to}, and several queries answer to one event")
+
+    def _is_counted(self, stream: str) -> bool:
+        """Whether what was sent together matters to who reads it, near or far."""
+        found = (self._graph.nodes[name] for name in self._graph.ahead(stream))
+        return any(
+            counts_sends(one.query) if isinstance(one, QueryNode) else partition_counts_sends(one)
+            for one in found
+        )
 
     def check_sends(self) -> None:
         """What one send brings from two sides keeps its order only where a key's events are one

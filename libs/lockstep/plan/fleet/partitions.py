@@ -46,11 +46,11 @@ def partition_trait(node: PartitionNode, checked: CheckedApp) -> Trait:
         if reason is not None:
             return Whole(f"{query.name}: {reason}")
     broadcast = tuple(name for name in node.reads if name not in keys)
-    together = Together.RUNS if _counts_sends(node) else None
+    together = Together.RUNS if partition_counts_sends(node) else None
     return (Keyed(keys, _carries(node, keys), False, together, broadcast),)
 
 
-def _counts_sends(node: PartitionNode) -> bool:
+def partition_counts_sends(node: PartitionNode) -> bool:
     """Whether what comes out depends on how a send is cut at changes of the key."""
     queries = [one.query for one in node.queries]
     if any(map(counts_sends, queries)):

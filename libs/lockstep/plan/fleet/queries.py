@@ -196,6 +196,7 @@ def _join(query: CheckedQuery, join: CheckedJoin, checked: CheckedApp) -> Trait:
                 {query.output.name: tuple(_carrying(query, preserved))},
                 wraps=True,
                 together=Together.KEYS if left_name == right_name else None,
+                joins_sends=True,
             )
         )
     if options:

@@ -60,6 +60,8 @@ class Keyed:
     broadcast: tuple[str, ...] = ()
     passes_sends: bool = field(default=False)
     """It puts out as one what was sent together, over all keys."""
+    joins_sends: bool = field(default=False)
+    """The same, but each row stands where the event stood that brought it."""
 
 
 Trait = Whole | Free | tuple[Keyed, ...]

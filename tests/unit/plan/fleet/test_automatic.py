@@ -187,6 +187,21 @@ def test_rows_that_time_brings_do_not_cross(writer: str, why: str) -> None:
     assert why in reason(found)
 
 
+JOIN = (
+    "@info(name='j') from S as a join R#window.time(1 sec) as b on a.k == b.k"
+    " select a.k as k, a.j as j, a.v as v insert into T;"
+)
+
+
+def test_rows_of_a_join_cross_where_nothing_counts_sends() -> None:
+    """A join gives out as one what it makes of a send, over all keys."""
+    reader = "@info(name='r') partition with (j of T) begin from T select"
+    counted = fleet(f"{JOIN} {reader} j, count() as n insert into O; end;")
+    assert "added up together" in reason(counted)
+    passed = fleet(f"{JOIN} {reader} j, v insert into O; end;")
+    assert nodes(passed) == {"by_k": ("j",), "by_j": ("r",)}
+
+
 def test_rows_that_meet_their_cause_do_not_cross() -> None:
     """Which of them comes first would depend on what was sent together."""
     found = fleet(
