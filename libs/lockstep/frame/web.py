@@ -86,6 +86,16 @@ def check_host(settings: ServerSettings) -> None:
     )
 
 
+def check_sources_host(host: str, settings: ServerSettings) -> None:
+    """Raises OpenDoorError where apps' own servers would listen beyond the loopback, and nobody has
+    said that it may be: most of their protocols know no token."""
+    if not (is_loopback(host) or settings.allow_open_host):
+        raise OpenDoorError(
+            f"refusing to let the servers of sources listen on {host}",
+            hint="set LOCKSTEP_SERVER__ALLOW_OPEN_HOST=true on a private network",
+        )
+
+
 class Door:
     """The aiohttp application of a process and the socket it listens on."""
 

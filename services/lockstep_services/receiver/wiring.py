@@ -7,6 +7,7 @@ from typing import ClassVar
 from lockstep.control import Beating, Catalogue, HeartbeatWatch
 from lockstep.events.columns import load_arrow
 from lockstep.frame import Context, LeaseKeeper, Service
+from lockstep.frame.web import check_sources_host
 from lockstep_services.receiver.accept import Acceptor
 from lockstep_services.receiver.described import ROUTES
 from lockstep_services.receiver.feeds import SourceFeeds
@@ -42,6 +43,7 @@ class Receiver:
             bus, self._catalogue, self._intakes, context.clock, context.randomness, settings,
             context.metrics, context.node, context.traces,
         )  # fmt: skip
+        check_sources_host(settings.receiver.sources_host, settings.server)
         processors = LagWatch(self._watch, self._intakes.last_position)
         gate = Gate(settings.receiver, processors, context.metrics)
         take = Transfer(self._acceptor, context.log)

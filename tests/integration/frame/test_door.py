@@ -13,7 +13,7 @@ from lockstep.clock import SystemClock
 from lockstep.events import InvalidEventError, LockstepError, UnavailableError
 from lockstep.frame.health import Readiness
 from lockstep.frame.problems import Problem
-from lockstep.frame.web import Door, OpenDoorError, check_host
+from lockstep.frame.web import Door, OpenDoorError, check_host, check_sources_host
 from lockstep.settings import ServerSettings, load_settings
 from lockstep.telemetry import Metrics, get_logger
 
@@ -129,6 +129,14 @@ def test_an_open_host_needs_a_token_or_permission() -> None:
     check_host(server_settings(host="0.0.0.0", allow_open_host="true"))
     for host in ("127.0.0.1", "::1", "localhost"):
         check_host(server_settings(host=host))
+
+
+def test_the_servers_of_sources_stay_on_the_loopback_unless_it_is_said() -> None:
+    """Their protocols know no token, so a token is no permission."""
+    with pytest.raises(OpenDoorError, match=r"0\.0\.0\.0"):
+        check_sources_host("0.0.0.0", server_settings(host="127.0.0.1", token="x"))
+    check_sources_host("0.0.0.0", server_settings(host="127.0.0.1", allow_open_host="true"))
+    check_sources_host("127.0.0.1", server_settings(host="127.0.0.1"))
 
 
 async def test_readiness_names_what_is_unwell() -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from lockstep.clock import SeededRandomness, VirtualClock
 from lockstep.telemetry import NO_TRACES, Traces, configure_logging, get_logger, open_traces
-from lockstep.telemetry.traces import MAX_LINKS, ids_of
+from lockstep.telemetry.otel import MAX_LINKS
+from lockstep.telemetry.traces import ids_of
 from tests.otlp.receiver import Spans, receiving
 
 GIVEN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
