@@ -60,7 +60,7 @@ class WorkerMetrics(TypedDict):
 
 
 class NodeStatistics(TypedDict):
-    """How the node is doing."""
+    """How the node is doing. `isInSync`: every replica of every app could lead now."""
 
     workerMetrics: WorkerMetrics
     runningStatus: str

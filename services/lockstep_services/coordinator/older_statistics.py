@@ -141,6 +141,8 @@ class OlderStatistics:
 
     async def _of_node(self, _request: web.Request) -> web.Response:
         levels = await self._levels.all()
+        apps = await self._desired.list()
+        replicas = [one for app in apps for _, one in self._watch.groups(app.app)]
         body: dict[str, Any] = {
             "workerMetrics": self._usage.read(),
             "runningStatus": "Reachable",
@@ -148,7 +150,7 @@ class OlderStatistics:
             "clusterID": "lockstep",
             "lastSyncTime": "n/a",
             "lastSnapshotTime": "n/a",
-            "isInSync": True,
+            "isInSync": all(one.ready for one in replicas),
             "message": "",
         }
         return web.json_response(body)
