@@ -164,12 +164,19 @@ def extra(name: str, values: Sequence[Any]) -> pa.Array:
 
 def assembled(kind: Kind, header: msgspec.Struct, bodies: Sequence[pa.Buffer] = ()) -> bytes:
     """A record's bytes."""
-    encoded = _encoder.encode(header)
+    encoded = _encoder.encode(_as_ever(header))
     pieces: list[Any] = [_PREFIX.pack(FORMAT_VERSION, kind, len(encoded)), encoded]
     pieces.append(b"\0" * (padded(len(encoded)) - len(encoded)))
     for body in bodies:
         pieces += [body, b"\0" * (padded(body.size) - body.size)]
     return b"".join(pieces)
+
+
+def _as_ever(header: msgspec.Struct) -> msgspec.Struct | tuple[Any, ...]:
+    """Without what earlier releases do not know, where it says nothing: so the bytes are theirs."""
+    if isinstance(header, EventsHeader) and not (header.trace or header.keyings):
+        return msgspec.structs.astuple(header)[:-2]
+    return header
 
 
 def taken_apart(payload: bytes) -> tuple[Kind, Any, pa.Buffer]:

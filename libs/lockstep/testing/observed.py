@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Protocol
 
 from lockstep.execute.contract import Executor
 from lockstep.execute.observe import Observation
 from lockstep.plan import AppPlan
+from lockstep.plan.fleet import FleetPlan
 
 
 class ObservedExecutor(Executor, Protocol):
@@ -36,3 +38,10 @@ def open_executor(
 
         return InProcessExecutor(plan, start_ms=start_ms)
     raise ValueError(f"there is no executor {executor!r}: use 'reference', 'columnar' or 'spark'")
+
+
+def open_fleet(executor: str, fleet: FleetPlan, start_ms: int) -> ObservedExecutor:
+    """The same for an app in several partitions."""
+    from lockstep.testing.observed_fleet import ObservedFleet
+
+    return ObservedFleet(fleet, partial(open_executor, executor, start_ms=start_ms, inner=True))

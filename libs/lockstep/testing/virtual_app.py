@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Protocol
 
 from lockstep.events import (
@@ -27,8 +26,7 @@ from lockstep.operators.errors import EventError
 from lockstep.plan import AppPlan, plan_of
 from lockstep.plan.fleet import FleetPlan, fleet_of
 from lockstep.siddhiql import SiddhiQLError, check_on_demand
-from lockstep.testing.observed import open_executor
-from lockstep.testing.observed_fleet import ObservedFleet
+from lockstep.testing.observed import open_executor, open_fleet
 from lockstep.testing.rows import coerce_row
 from lockstep.testing.transport import MemoryTransport
 
@@ -105,8 +103,7 @@ class VirtualApp:
         if self._fleet is None or self._fleet.is_single:
             self._executor = open_executor(executor, self._plan, start_ms)
         else:
-            made = partial(open_executor, executor, start_ms=start_ms, inner=True)
-            self._executor = ObservedFleet(self._fleet, made)
+            self._executor = open_fleet(executor, self._fleet, start_ms)
         self._clock_ms = start_ms
         # When a tick is due; at once, until the executor has said.
         self._due_ms: int | None = start_ms

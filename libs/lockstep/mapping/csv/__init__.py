@@ -15,7 +15,7 @@ def _one_character(arguments: Sequence[Argument]) -> None:
             raise SignatureError(f"the delimiter {text!r} is not one character", "delimiter=';'")
 
 
-_SOURCE = flags("header.present", "fail.on.unknown.attribute", "event.grouping.enabled")
+_SOURCE = flags("header", "header.present", "fail.on.unknown.attribute", "event.grouping.enabled")
 _SINK = flags("header", "event.grouping.enabled")
 
 EXTENSIONS = mappers(

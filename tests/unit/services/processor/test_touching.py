@@ -25,7 +25,7 @@ def fold_loop(clock: VirtualClock, engine: Engine, *, may_fold: bool = True) -> 
     """Of a replica that has nothing else."""
     nothing: Any = None
     site: Any = SimpleNamespace(settings=load_settings({}), clock=clock)
-    running: Any = SimpleNamespace(engine=engine)
+    running: Any = SimpleNamespace(engine=engine, wanted=SimpleNamespace(view=None))
     reach: Any = SimpleNamespace(may_fold=may_fold)
     return FoldLoop(site, running, nothing, reach, nothing)
 
