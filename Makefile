@@ -9,7 +9,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
 BROKER = $(if $(findstring kafka,$(BUS)),scripts/kafka $(VENV)/kafka)
 
-.PHONY: help demo unit test check format e2e observe chaos sim bench poison older-apps golden up down lock clean
+.PHONY: help demo unit test check format e2e observe chaos sim bench poison older-apps columns golden up down lock clean
 
 help:  ## what can be done here
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,12 +18,13 @@ demo: $(VENV)/runtime  ## the whole suite on real input, with its answers checke
 	$(BIN)/lockstep demo $(if $(KEEP),--keep)
 
 # pytest ends with 5 where ARGS choose no test of this part.
-unit: $(VENV)/dev  ## what needs no server, no JVM and no network, in a minute; WORKERS=n, ARGS='-k …'
+unit: $(VENV)/dev  ## what needs no server, no JVM and no network, in two minutes; WORKERS=n, ARGS='-k …'
 	$(PYTEST) tests/unit tests/golden -m unit -n $(WORKERS) --dist loadgroup $(ARGS) || test $$? = 5
 
 test: unit  ## these, then all others but e2e and bench, on real servers
 	scripts/browser
 	scripts/kafka $(VENV)/kafka
+	scripts/mariadb $(VENV)/mariadb
 	$(PYTEST) tests --ignore=tests/e2e --ignore=tests/bench -m 'not unit' -n $(WORKERS) --dist loadgroup $(ARGS) || test $$? = 5
 
 check: $(VENV)/dev  ## format, lint, strict types, layers, sizes
@@ -37,7 +38,7 @@ format: $(VENV)/dev  ## lays the source out and mends what can be mended mechani
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover, failover, fleet, console; BUS=kafka
+e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover, failover, fleet, history, console, rights; BUS=kafka
 	$(BROKER)
 	$(BIN)/python -m tests.e2e.$(or $(SCENARIO),run) $(if $(BUS),--bus $(BUS)) $(ARGS)
 
@@ -65,6 +66,9 @@ bench: $(VENV)/dev  ## throughput, latency and memory of engine and suite; BUS=n
 
 older-apps: $(VENV)/dev  ## which apps of the older products' collections are valid; DIRS='checkout other.git'
 	$(BIN)/python -m tests.older_apps.run $(DIRS)
+
+columns: $(VENV)/dev  ## which queries of many apps run in columns, by what they use; FILES='cases.jsonl apps/' ARGS='--reasons 3'
+	$(BIN)/python -m tests.columns.run $(FILES) $(ARGS)
 
 golden: $(VENV)/dev  ## the language's examples on both executors, whole and cut; REWRITE=1 accepts what comes out
 	$(PYTEST) tests/golden $(if $(REWRITE),--rewrite) $(ARGS)

@@ -18,8 +18,9 @@ from lockstep.events import (
     OutputRow,
     Position,
 )
+from lockstep.fleet.keys import key_group_of
 from lockstep.plan import AppPlan, build
-from lockstep.plan.fleet import Feed, FleetPlan, GroupPlan
+from lockstep.plan.fleet import Feed, FleetPlan, GroupPlan, key_groups_of
 from lockstep.siddhiql import check
 from lockstep.store import Deployment
 
@@ -29,6 +30,12 @@ TEXT = (
     " from In select v insert into One; from In select v insert into Two;"
 )
 """Its units write rows of a channel, too: `Mid`, which nobody outside sees."""
+
+
+def owner(key: object, count: int) -> int:
+    """Which of so many partitions has a key."""
+    group = key_group_of(str(key))
+    return next(p for p in range(count) if group in key_groups_of(p, count))
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lockstep.frame.web import OPEN_ROUTES
+from lockstep.rights import ROUTES, Scope
 from lockstep.settings import Settings, load_settings
 from lockstep.telemetry.names import METRICS
 from tests.architecture.manifests import (
@@ -162,7 +162,7 @@ def test_probes(workload: Document) -> None:
             for how in ("httpGet", "tcpSocket"):
                 assert how not in probe or probe[how]["port"] in ports
             if named(workload) in OURS:
-                assert probe["httpGet"]["path"] in OPEN_ROUTES
+                assert ROUTES["GET", probe["httpGet"]["path"]].scope is Scope.OPEN
     if named(workload) in OURS:
         (service,) = pod_of(workload)["containers"]
         assert service["livenessProbe"]["httpGet"]["path"] == "/healthz"

@@ -116,18 +116,27 @@ class Used:
         self._before = self._now()
         self._began_s = time.monotonic()
 
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Of each process."""
+        now = self._now()
+        return {name: now[name] - self._before[name] for name in now}
+
     def core_share(self) -> dict[str, float]:
         """Of one core."""
-        seconds, now = time.monotonic() - self._began_s, self._now()
-        return {name: round((now[name] - self._before[name]) / seconds, 3) for name in now}
+        passed = time.monotonic() - self._began_s
+        return {name: round(used / passed, 3) for name, used in self.seconds.items()}
 
     def _now(self) -> dict[str, float]:
         return {name: memory.cpu_seconds(pid) for name, pid in self.pids.items()}
 
 
-async def deployed(client: Client, leaders: Leaders, before: int, apps: int) -> float:
-    """Seconds until the apps from `before` on are deployed and lead."""
-    began_s = time.monotonic()
+async def deployed(
+    suite: ProcessSuite, client: Client, leaders: Leaders, before: int, apps: int
+) -> Row:
+    """Seconds until the apps from `before` on are deployed and lead, and milliseconds of each
+    process for each of them."""
+    began_s, used = time.monotonic(), Used(suite)
     abreast = asyncio.Semaphore(DEPLOY_ABREAST)
 
     async def one(number: int) -> None:
@@ -136,10 +145,16 @@ async def deployed(client: Client, leaders: Leaders, before: int, apps: int) -> 
 
     await asyncio.gather(*(one(number) for number in range(before, apps)))
     await leaders.all_of(apps)
-    return time.monotonic() - began_s
+    took_s, new = time.monotonic() - began_s, max(1, apps - before)
+    cpu_ms = {name: round(1000 * each / new, 1) for name, each in used.seconds.items()}
+    return {
+        "deploy_s": round(took_s, 1),
+        "deploy_cpu_ms": round(sum(cpu_ms.values()), 1),
+        "of_which": cpu_ms,
+    }
 
 
-async def idle_cost(suite: ProcessSuite, world: World, apps: int, deploy_s: float) -> Row:
+async def idle_cost(suite: ProcessSuite, world: World, apps: int, deploying: Row) -> Row:
     """What the suite takes while nothing comes."""
     await asyncio.sleep(SETTLE_S)
     used = Used(suite)
@@ -149,7 +164,7 @@ async def idle_cost(suite: ProcessSuite, world: World, apps: int, deploy_s: floa
     mib = {name: memory.proportional_mib(pid) for name, pid in pids.items()}
     return {
         "name": f"{apps} idle apps",
-        "deploy_s": round(deploy_s, 1),
+        **deploying,
         "core_share": share,
         "mib": mib,
         "threads": {name: memory.threads(pid) for name, pid in pids.items()},
@@ -251,8 +266,8 @@ async def measured(
         try:
             before = 0
             for apps in counts:
-                deploy_s = await deployed(client, leaders, before, apps)
-                found.append(await idle_cost(suite, world, apps, deploy_s))
+                deploying = await deployed(suite, client, leaders, before, apps)
+                found.append(await idle_cost(suite, world, apps, deploying))
                 show(found[-1])
                 before = apps
             if seconds:
@@ -287,6 +302,7 @@ def last_line(apps: int, found: Sequence[Row]) -> str:
     """Each figure that has a bar."""
     shown = {
         "deploy_s": "deploy_s",
+        "deploy_cpu_ms": "deploy_cpu_ms",
         "processor_core": "idle_core",
         "processor_mib": "idle_mib",
         "p50_ms": "p50_ms",

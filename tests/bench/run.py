@@ -1,4 +1,4 @@
-"""Measures: `python -m tests.bench.run [--part engine|suite|volume|many|fleet] [--only TEXT] …`.
+"""Measures: `python -m tests.bench.run [--part engine|suite|…] [--only TEXT] …`.
 
 The engine from log slices in memory to output columns, the suite end to end in processes of its
 own, and how much memory many events take. Prints tables and writes results.json beside this file
@@ -25,16 +25,22 @@ from lockstep.execute.spark import SparkExecutor, close_slices
 from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check
 from tests.bench import memory
+from tests.bench.archive import archive_figures
+from tests.bench.external import external_figures
 from tests.bench.fleet import fleet_figures
 from tests.bench.many import many_figures
+from tests.bench.nexmark.run import nexmark_figures
 from tests.bench.queries import BENCHES, CHAIN, GROWTH, Bench, summed_over
 from tests.bench.suite import suite_figures, volume_figures
 from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, slices_of
 
 EVENTS = 1_000_000
+VOLUME_EVENTS = 10_000_000
+NEXMARK_EVENTS = 3_000_000
 SLICE_RECORDS = 25
 REFERENCE_EVENTS = 100_000
 LATENCY_EVENTS = 1_000
+ARCHIVED_EVENTS = 2_000_000
 RESULTS = Path(__file__).with_name("results.json")
 
 Row = dict[str, Any]
@@ -191,7 +197,11 @@ def suite_part(options: argparse.Namespace) -> Results:
 
 def volume_part(options: argparse.Namespace) -> Results:
     """Many events, and where memory goes."""
-    return {"volume": volume_figures(options.only, options.events, options.rate, keep=options.keep)}
+    return {
+        "volume": volume_figures(
+            options.only, options.events or VOLUME_EVENTS, options.rate, keep=options.keep
+        )
+    }
 
 
 def many_part(options: argparse.Namespace) -> Results:
@@ -205,12 +215,35 @@ def fleet_part(options: argparse.Namespace) -> Results:
     return {"fleet": fleet_figures(options.runs)}
 
 
+def external_part(options: argparse.Namespace) -> Results:
+    """Tables of a database that others write."""
+    return {"external": external_figures(options.rows, options.runs)}
+
+
+def nexmark_part(options: argparse.Namespace) -> Results:
+    """NEXMark's queries, with their answers checked."""
+    return {
+        "nexmark": nexmark_figures(options.only, options.events or NEXMARK_EVENTS, options.runs)
+    }
+
+
+def archive_part(options: argparse.Namespace) -> Results:
+    """The archive, back-tests, and DuckDB beside them."""
+    prepare_spark_environment()
+    rows = archive_figures(options.events or ARCHIVED_EVENTS, options.runs)
+    close_slices()
+    return {"archive": rows}
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "engine": engine_part,
     "suite": suite_part,
     "volume": volume_part,
     "many": many_part,
     "fleet": fleet_part,
+    "external": external_part,
+    "nexmark": nexmark_part,
+    "archive": archive_part,
 }
 
 
@@ -236,8 +269,9 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=float, default=60.0, help="of sustained load on the suite"
     )
-    parser.add_argument("--events", type=events_of, default="10m", help="of the volume part")
+    parser.add_argument("--events", type=events_of, help="volume: 10m; nexmark: 3m")
     parser.add_argument("--rate", type=events_of, default="100k", help="of the volume part, per s")
+    parser.add_argument("--rows", type=events_of, default="1m", help="of the external part")
     parser.add_argument("--apps", type=int, default=1_000, help="of the many part")
     parser.add_argument(
         "--spare", action="store_true", help="many: two processors, one of which is killed"

@@ -1,4 +1,4 @@
-"""Both logs of the app, copied to disk as they grow, before anybody forgets their beginning.
+"""Both logs of an app, copied to disk as they grow, before anybody forgets their beginning.
 
 Reads over connections of its own that no fault cuts. Notes when each output arrived: failover is
 measured there.
@@ -51,10 +51,17 @@ class Archive:
     epoch: int = 0
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def __post_init__(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def came(self) -> int:
+        """How many records with rows have arrived."""
+        return len(self.arrivals)
+
     async def copy(self, bus: Bus, name: LogName) -> None:
-        """Until cancelled."""
-        self.directory.mkdir(exist_ok=True)
-        await asyncio.gather(self._copy_inputs(bus, name), self._copy_outputs(bus, name))
+        """Both logs, until cancelled."""
+        await asyncio.gather(self.copy_inputs(bus, name), self.copy_outputs(bus, name))
 
     def inputs(self) -> Iterator[EncodedEntry]:
         """The input log from its first record."""
@@ -91,11 +98,12 @@ class Archive:
                 before = arrival.at_ms
         return max(longest, until_ms - max(before, since_ms))
 
-    async def _copy_inputs(self, bus: Bus, name: LogName) -> None:
-        log = await _patiently(lambda: bus.input_log(name))
+    async def copy_inputs(self, bus: Bus, name: LogName) -> None:
+        """The input log alone, until cancelled."""
+        log = await patiently(lambda: bus.input_log(name))
         with (self.directory / "input").open("ab") as file:
             while True:
-                entries = await _patiently(lambda: log.read_encoded(self.input_position, **READ))
+                entries = await patiently(lambda: log.read_encoded(self.input_position, **READ))
                 for entry in entries:
                     if not self.has_gaps and entry.position != self.input_position + 1:
                         raise GapError(f"from {self.input_position} to {entry.position}")
@@ -103,11 +111,12 @@ class Archive:
                     self.input_position = entry.position
                 file.flush()
 
-    async def _copy_outputs(self, bus: Bus, name: LogName) -> None:
-        log = await _patiently(lambda: bus.output_log(name))
+    async def copy_outputs(self, bus: Bus, name: LogName) -> None:
+        """The output log alone, until cancelled."""
+        log = await patiently(lambda: bus.output_log(name))
         with (self.directory / "output").open("ab") as file:
             while True:
-                entries = await _patiently(lambda: log.read(self.output_sequence, **READ))
+                entries = await patiently(lambda: log.read(self.output_sequence, **READ))
                 now_ms = CLOCK.monotonic_ms()
                 for entry in entries:
                     if entry.sequence != self.output_sequence + 1:
@@ -122,7 +131,8 @@ class Archive:
                 self._arrived.set()
 
 
-async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
+async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """The answer, once the bus gives one."""
     while True:
         try:
             return await ask()

@@ -22,6 +22,7 @@ class Ending(Enum):
 def missed_bars(story: Story) -> list[str]:
     """A line for each bar that was missed; what was not measured misses none."""
     figures = (
+        ("unit's failover p99", quantile(story.unit_failovers_ms, 0.99), FAILOVER_BAR_MS),
         ("failover p99", quantile(story.failovers_ms, 0.99), FAILOVER_BAR_MS),
         ("handover max", max(story.handovers_ms, default=0), HANDOVER_BAR_MS),
     )
@@ -39,7 +40,7 @@ def last_line(ending: Ending, story: Story, verdict: Verdict) -> str:
     """What scripts look for."""
     wrong = ""
     if ending is Ending.FAILED:
-        wrong = f" wrong={verdict.wrong} usurped={verdict.usurped}"
+        wrong = f" wrong={verdict.wrong} usurped={verdict.usurped} misplaced={verdict.misplaced}"
     return (
         f"chaos: {ending.value} faults={len(story.happened)} sent={verdict.sent} "
         f"lost={verdict.lost} duplicated={verdict.duplicated}{wrong} "

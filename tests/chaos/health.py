@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from lockstep.clock import SystemClock
-from tests.chaos.archive import Archive
 from tests.chaos.load import Load
 from tests.chaos.site import Site
 
@@ -19,20 +20,50 @@ class NotHealedError(Exception):
     """The suite did not become whole in time: the fault has found something."""
 
 
-async def until_whole(site: Site, load: Load, archive: Archive, limit_ms: int) -> int:
-    """How long it took from now: everybody ready, one leads, a standby is ready, everything that
-    was acknowledged before is settled and folded by both, new events are taken and new rows
-    published, the sinks have no trouble."""
+class Arriving(Protocol):
+    """What an app puts out, as it is archived."""
+
+    @property
+    def came(self) -> int:
+        """How many records with rows have arrived."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """An app under chaos: what it is sent and what it puts out."""
+
+    app: str
+    load: Load
+    archive: Arriving
+
+
+async def until_ready(site: Site, limit_ms: int) -> None:
+    """Once every process says that it is."""
+    deadline_ms = CLOCK.monotonic_ms() + limit_ms
+    while missing := await _unready(site):
+        site.revive()
+        if CLOCK.monotonic_ms() > deadline_ms:
+            raise NotHealedError(f"after {limit_ms} ms: {'; '.join(missing)}")
+        await asyncio.sleep(POLL_S)
+
+
+async def until_whole(site: Site, courses: Sequence[Course], limit_ms: int) -> int:
+    """How long it took from now: everybody ready and, of each app, each unit led by one and stood
+    by for, everything that was acknowledged before settled and folded by both, new events taken
+    and new rows published, and the sinks without trouble."""
     began_ms = CLOCK.monotonic_ms()
-    events, position, arrivals = load.events, load.last_position, len(archive.arrivals)
+    before = [(one.load.events, one.load.last_position, one.archive.came) for one in courses]
     while True:
         site.revive()
         missing = await _unready(site)
-        if load.events <= events:
-            missing.append("no event was taken")
-        if len(archive.arrivals) <= arrivals:
-            missing.append("no row was published")
-        missing += _unwell(await site.status(), position)
+        for course, (events, position, came) in zip(courses, before, strict=True):
+            unwell = []
+            if course.load.events <= events:
+                unwell.append("no event was taken")
+            if course.archive.came <= came:
+                unwell.append("no row was published")
+            unwell += _unwell(await site.status(course.app), position)
+            missing += [f"{course.app}: {one}" for one in unwell]
         took_ms = CLOCK.monotonic_ms() - began_ms
         if not missing:
             return took_ms
@@ -41,19 +72,29 @@ async def until_whole(site: Site, load: Load, archive: Archive, limit_ms: int) -
         await asyncio.sleep(POLL_S)
 
 
-async def until_delivered(site: Site, position: int, sequence: int, limit_ms: int) -> int:
-    """The settled position, once it is at least `position` and all sinks are at `sequence`."""
+async def until_settled(site: Site, app: str, position: int, limit_ms: int) -> int:
+    """Up to where all units of the app have settled, once that is at least `position`."""
     deadline_ms = CLOCK.monotonic_ms() + limit_ms
     while True:
-        status = await site.status()
-        settled = max((r["settled"] for r in status.get("replicas", [])), default=0)
-        sinks = [sink["sequence"] for sink in status.get("sinks", [])]
-        if settled >= position and sinks and min(sinks) >= sequence:
+        status = await site.status(app)
+        settled = min((_settled(status, one["unit"]) for one in _units(status)), default=0)
+        if settled >= position:
             return settled
         if CLOCK.monotonic_ms() > deadline_ms:
-            raise NotHealedError(
-                f"settled {settled} of {position}, sinks {sinks} of {sequence}: {status}"
-            )
+            raise NotHealedError(f"settled {settled} of {position}: {status}")
+        await asyncio.sleep(POLL_S)
+
+
+async def until_delivered(site: Site, app: str, cursor: int, limit_ms: int) -> None:
+    """Once all sinks of the app are there: at a sequence of its output log, of a fleet at a
+    position of its input log."""
+    deadline_ms = CLOCK.monotonic_ms() + limit_ms
+    while True:
+        sinks = [one["sequence"] for one in (await site.status(app)).get("sinks", [])]
+        if sinks and min(sinks) >= cursor:
+            return
+        if CLOCK.monotonic_ms() > deadline_ms:
+            raise NotHealedError(f"sinks of {app} are at {sinks}, not at {cursor}")
         await asyncio.sleep(POLL_S)
 
 
@@ -67,10 +108,20 @@ async def _unready(site: Site) -> list[str]:
 
 
 def _unwell(status: dict[str, Any], position: int) -> list[str]:
-    replicas = status.get("replicas", [])
+    missing = []
+    for unit in _units(status):
+        missing += [f"{unit['unit']}: {one}" for one in _unit_unwell(status, unit, position)]
     sinks = status.get("sinks", [])
-    active = [r for r in replicas if r["role"] == "active"]
-    ready = [r for r in replicas if r["ready"]]
+    if not sinks:
+        missing.append("nobody delivers")
+    missing += [f"sink {s['sink']}: {s['trouble']}" for s in sinks if s.get("trouble")]
+    return missing if status else ["no coordinator answers"]
+
+
+def _unit_unwell(status: dict[str, Any], unit: dict[str, Any], position: int) -> list[str]:
+    replicas = [one for one in status["replicas"] if one["unit"] == unit["unit"]]
+    active = [one for one in replicas if one["role"] == "active"]
+    ready = [one for one in replicas if one["ready"]]
     missing = []
     if len(active) != 1:
         missing.append(f"{len(active)} active replicas")
@@ -78,8 +129,16 @@ def _unwell(status: dict[str, Any], position: int) -> list[str]:
         missing.append(f"{len(ready)} ready replicas")
     if active and active[0]["settled"] < position:
         missing.append(f"settled {active[0]['settled']} of {position}")
-    missing += [f"{r['node']} is at {r['position']}" for r in ready if r["position"] < position]
-    if not sinks:
-        missing.append("nobody delivers")
-    missing += [f"sink {s['sink']}: {s['trouble']}" for s in sinks if s.get("trouble")]
-    return missing
+    return missing + [
+        f"{r['node']} is at {r['position']}" for r in ready if r["position"] < position
+    ]
+
+
+def _units(status: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = status.get("units", [])
+    return found
+
+
+def _settled(status: dict[str, Any], unit: str) -> int:
+    said = (one["settled"] for one in status["replicas"] if one["unit"] == unit)
+    return max(said, default=0)

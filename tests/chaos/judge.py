@@ -41,12 +41,24 @@ class Verdict:
     duplicated: int = 0
     wrong: int = 0
     usurped: int = 0
+    misplaced: int = 0
     complaints: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
         """Nothing lost, nothing twice, nothing wrong, one publisher per epoch."""
-        return not (self.lost or self.duplicated or self.wrong or self.usurped)
+        return not self.faults
+
+    @property
+    def faults(self) -> int:
+        """All of them."""
+        return self.lost + self.duplicated + self.wrong + self.usurped + self.misplaced
+
+    def __add__(self, other: Verdict) -> Verdict:
+        """Of two apps."""
+        return Verdict(
+            *(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__)
+        )
 
     def complain(self, text: str) -> None:
         """Notes it; the first few are shown."""
@@ -62,11 +74,11 @@ def judge(
 ) -> Verdict:
     """Blocking. Up to `settled` every output must be there; behind it, none that is not right."""
     verdict = Verdict(sent=sum(count for _, count in acknowledged))
-    _events_once(archive, acknowledged, verdict)
-    _one_publisher(archive, verdict)
+    events_once(archive, acknowledged, verdict)
+    one_publisher(archive, verdict)
     reference = Reference(archive)
     _outputs_once(archive, reference, settled, verdict)
-    _table_equal(reference.executor.on_demand(TABLE_QUERY), table, verdict)
+    table_equal(reference.executor.on_demand(TABLE_QUERY), table, verdict)
     return verdict
 
 
@@ -82,7 +94,7 @@ class Reference:
 
     def rows(self) -> Iterator[OutputRow]:
         """In order; to be read once."""
-        inputs = _sends_once(self._archive)
+        inputs = sends_once(self._archive)
         while entries := list[EncodedEntry](islice(inputs, SLICE_RECORDS)):
             last = entries[-1].position
             while self._begun and self._begun[0].position <= last:
@@ -114,15 +126,16 @@ def _begun(archive: Archive) -> Iterator[Generation]:
             last = found
 
 
-def _events_once(
+def events_once(
     archive: Archive, acknowledged: Sequence[tuple[int, int]], verdict: Verdict
 ) -> None:
+    """What was acknowledged stands in the input log, and nothing counts twice."""
     top = max((first + count for first, count in acknowledged), default=0)
     wanted = np.zeros(top, dtype=np.int64)
     for first, count in acknowledged:
         wanted[first : first + count] += 1
     found = np.zeros(top, dtype=np.int64)
-    for entry in _sends_once(archive):
+    for entry in sends_once(archive):
         columns = entry.columns()
         if isinstance(columns, EventColumns):
             verdict.inputs += len(columns)
@@ -138,7 +151,7 @@ def _events_once(
         verdict.complain(f"twice in the input log: {twice[:5].tolist()} …")
 
 
-def _one_publisher(archive: Archive, verdict: Verdict) -> None:
+def one_publisher(archive: Archive, verdict: Verdict) -> None:
     """Every epoch begins with one claim, and only rows of the last claim's epoch follow it."""
     epoch, generation = 0, None
     for entry in archive.outputs():
@@ -158,10 +171,10 @@ def _one_publisher(archive: Archive, verdict: Verdict) -> None:
 def _outputs_once(
     archive: Archive, reference: Reference, settled: Position, verdict: Verdict
 ) -> None:
-    expected, published = reference.rows(), _published(archive)
+    expected = reference.rows()
     want = next(expected, None)
     last = None
-    for row in published:
+    for row in published(archive):
         verdict.outputs += 1
         if last is not None and row.id <= last:
             verdict.duplicated += 1
@@ -184,7 +197,7 @@ def _outputs_once(
         want = next(expected, None)
 
 
-def _sends_once(archive: Archive) -> Iterator[EncodedEntry]:
+def sends_once(archive: Archive) -> Iterator[EncodedEntry]:
     """The input log as it means itself: a send that was repeated so late that the bus had forgotten
     it stands there twice and counts once; its second record only moves the clock."""
     seen: set[bytes] = set()
@@ -199,15 +212,17 @@ def _sends_once(archive: Archive) -> Iterator[EncodedEntry]:
             yield entry
 
 
-def _published(archive: Archive) -> Iterator[OutputRow]:
+def published(archive: Archive) -> Iterator[OutputRow]:
+    """All rows of the output log, as they stand there."""
     for entry in archive.outputs():
         if not isinstance(entry.record, ClaimRecord):
             yield from entry.record.rows
 
 
-def _table_equal(
+def table_equal(
     expected: Sequence[tuple[Any, ...]], found: Sequence[tuple[Any, ...]], verdict: Verdict
 ) -> None:
+    """What the sink has kept is what the app's table holds."""
     wanted, there = sorted(expected), sorted(found)
     if wanted != there:
         different = set(wanted) ^ set(there)

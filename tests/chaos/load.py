@@ -21,11 +21,10 @@ from lockstep.bus import Bus
 from lockstep.bus.subjects import ID_HEADER
 from lockstep.clock import SystemClock
 from lockstep.events import UnavailableError
-from tests.chaos.app import APP, STREAM, SYMBOLS
+from tests.chaos.app import SYMBOLS
 
 CLOCK = SystemClock()
 LANES = 4
-REQUESTS_PER_SECOND = 8  # of each lane
 BUS_SHARE = 20  # one in so many events comes by the bus
 TIMEOUT_S = 5.0
 PAUSE_S = 0.1
@@ -46,8 +45,18 @@ class Load:
     stopping: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where events go, and how many requests a second each lane makes of them."""
+
+    app: str
+    stream: str
+    requests_per_second: int = 8
+
+
 @contextlib.asynccontextmanager
 async def under_load(
+    door: Door,
     receivers: Sequence[str],
     bus: Bus,
     rate: int,
@@ -63,10 +72,10 @@ async def under_load(
     connector = aiohttp.TCPConnector(socket_factory=opened)
     async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
         lanes: list[_Lane | _BusLane] = [
-            _Lane(load, session, receivers, rate, numbers, Random(f"{seed}/{lane}"), lane)
+            _Lane(load, door, session, receivers, rate, numbers, Random(f"{seed}/{lane}"), lane)
             for lane in range(LANES)
         ]
-        lanes.append(_BusLane(load, bus, rate // BUS_SHARE, numbers, Random(f"{seed}/bus")))
+        lanes.append(_BusLane(load, door, bus, rate // BUS_SHARE, numbers, Random(f"{seed}/bus")))
         sending = [asyncio.create_task(lane.run()) for lane in lanes]
         try:
             yield load
@@ -82,6 +91,7 @@ class _Lane:
     """One sender: a request at a time, on time where the receivers let it."""
 
     load: Load
+    door: Door
     session: aiohttp.ClientSession
     receivers: Sequence[str]
     rate: int
@@ -92,8 +102,9 @@ class _Lane:
 
     async def run(self) -> None:
         """Until the load stops."""
-        every_ms = 1_000 / REQUESTS_PER_SECOND
-        size = max(1, self.rate // (LANES * REQUESTS_PER_SECOND))
+        per_second = self.door.requests_per_second
+        every_ms = 1_000 / per_second
+        size = max(1, self.rate // (LANES * per_second))
         due_ms = CLOCK.monotonic_ms() + self.lane * every_ms / LANES
         self._at = self.lane
         while not self.load.stopping:
@@ -105,7 +116,7 @@ class _Lane:
         chosen = list(itertools.islice(self.numbers, size))
         body = "\n".join(_event(self.random, number) for number in chosen).encode()
         began_ms = CLOCK.monotonic_ms()
-        while not await self._accepted(body, f"chaos-{chosen[0]}", size):
+        while not await self._accepted(body, f"{self.door.app}-{chosen[0]}", size):
             self.load.retries += 1
             self._at += 1
             await asyncio.sleep(PAUSE_S)
@@ -116,7 +127,7 @@ class _Lane:
 
     async def _accepted(self, body: bytes, key: str, size: int) -> bool:
         receiver = self.receivers[self._at % len(self.receivers)]
-        url = f"{receiver}/v1/apps/{APP}/streams/{STREAM}/events"
+        url = f"{receiver}/v1/apps/{self.door.app}/streams/{self.door.stream}/events"
         headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": key}
         try:
             async with self.session.post(url, data=body, headers=headers) as response:
@@ -138,6 +149,7 @@ class _BusLane:
     them."""
 
     load: Load
+    door: Door
     bus: Bus
     rate: int
     numbers: itertools.count[int]
@@ -145,12 +157,13 @@ class _BusLane:
 
     async def run(self) -> None:
         """Until the load stops."""
-        size = max(1, self.rate // REQUESTS_PER_SECOND)
+        per_second = self.door.requests_per_second
+        size = max(1, self.rate // per_second)
         while not self.load.stopping:
-            await asyncio.sleep(1 / REQUESTS_PER_SECOND)
+            await asyncio.sleep(1 / per_second)
             chosen = list(itertools.islice(self.numbers, size))
             body = "[" + ",".join(_event(self.random, number) for number in chosen) + "]"
-            while not await self._stored(body.encode(), f"chaos-bus-{chosen[0]}"):
+            while not await self._stored(body.encode(), f"{self.door.app}-bus-{chosen[0]}"):
                 self.load.retries += 1
                 await asyncio.sleep(PAUSE_S)
             self.load.acknowledged.append((chosen[0], size))
@@ -158,7 +171,7 @@ class _BusLane:
     async def _stored(self, body: bytes, key: str) -> bool:
         headers = {ID_HEADER: key, "Content-Type": "application/json"}
         try:
-            await self.bus.ingress.publish(APP, STREAM, body, headers=headers)
+            await self.bus.ingress.publish(self.door.app, self.door.stream, body, headers=headers)
         except UnavailableError:
             return False
         return True

@@ -3,9 +3,10 @@ twice.
 
 `python -m tests.chaos.run --minutes 20` deals faults from a deck that a seed shuffles. After each
 the suite has to be whole again within a bound. At the end every acknowledged event is looked up in
-the input log, and the output log and the sink's table are compared with what the reference executor
-makes of that input log. `--only redis-lost,crash-everything` runs the named faults, once each
-unless there are minutes to fill; `--list` says which there are.
+the input logs. The output log of one app, all output logs of the units of another, and the tables
+of their sinks are compared with what the reference executor makes of the input logs.
+`--only redis-lost,crash-everything` runs the named faults, once each unless there are minutes to
+fill; `--list` says which there are.
 """
 
 from __future__ import annotations
@@ -17,27 +18,45 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from lockstep.bus import Bus
+from lockstep.bus import Bus, LogName
 from lockstep.bus.opening import open_bus
 from lockstep.cli.client import Client
 from lockstep.cli.replay import send_retrying
 from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.control import group_and_layout
 from lockstep.events import UnavailableError
 from lockstep.store.postgres import read_rows
 from lockstep.telemetry import configure_logging
-from tests.chaos import network_faults, server_faults, service_faults, upgrade_faults
-from tests.chaos.app import APP, TABLE, TABLE_COLUMNS, TEXT
+from tests.chaos import (
+    fleet_app,
+    fleet_faults,
+    network_faults,
+    server_faults,
+    service_faults,
+    upgrade_faults,
+)
+from tests.chaos.app import APP, STREAM, TABLE, TABLE_COLUMNS, TEXT
 from tests.chaos.archive import Archive, GapError
 from tests.chaos.ending import Ending, ending_of, last_line, missed_bars
-from tests.chaos.health import NotHealedError, until_delivered, until_whole
+from tests.chaos.fleet_app import FLEET
+from tests.chaos.fleet_archive import FleetArchive
+from tests.chaos.fleet_judge import judge_fleet
+from tests.chaos.health import (
+    Course,
+    NotHealedError,
+    until_delivered,
+    until_ready,
+    until_settled,
+    until_whole,
+)
 from tests.chaos.judge import Verdict, judge
-from tests.chaos.load import Load, under_load
+from tests.chaos.load import Door, Load, under_load
 from tests.chaos.namespaced import namespaced
 from tests.chaos.namespaces import why_not
 from tests.chaos.network import CLIENTS, Network
@@ -50,8 +69,14 @@ from tests.kafka.suite import BUSES
 T = TypeVar("T")
 
 CLOCK = SystemClock()
-FAULT_MODULES = (service_faults, upgrade_faults, server_faults, network_faults)
+FAULT_MODULES = (service_faults, upgrade_faults, fleet_faults, server_faults, network_faults)
 FAULTS_PER_MINUTE = 3
+FLEET_SHARE = 20
+"""The fleet is sent one event for so many of the other app."""
+
+FLEET_REQUESTS_PER_S = 2
+"""Of each lane: each of its units folds each record, and all of them share two cores here."""
+
 WARM_UP_S = 2.0
 OPEN_LIMIT_S = 60
 AUTOMATIC, NAMESPACES, PROXIES = "automatic", "namespaces", "proxies"
@@ -111,62 +136,145 @@ def _stop_in_good_order() -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """The two apps under chaos, archived: one that is a unit, and a fleet."""
+
+    single: Archive
+    fleet: FleetArchive
+    inputs: dict[str, LogName]
+
+    async def copy(self, bus: Bus) -> None:
+        """Until cancelled."""
+        await asyncio.gather(
+            self.single.copy(bus, self.inputs[APP]), self.fleet.copy(bus, self.inputs[FLEET])
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """What they are sent."""
+
+    single: Load
+    fleet: Load
+
+
 async def _run(wish: Wish, network: Network, directory: Path, story: Story) -> Verdict:
     overrides = {
         "LOCKSTEP_PROCESSOR__EXECUTOR": wish.executor,
         "LOCKSTEP_BUS__REPLICAS": "3",
+        # A processor that joins gets its share soon.
+        "LOCKSTEP_COORDINATOR__REBALANCE_AFTER_MS": "3000",
     }
     async with running_site(directory, overrides, network, wish.bus) as site:
         bus = await _opened(site)
-        archive = Archive(directory / "archive", has_gaps=wish.bus == "kafka")
-        async with Client(site.addresses) as client:
-            await send_retrying(lambda: client.deploy(TEXT))
-        site.log = max(await bus.logs(APP))
-        copying = asyncio.create_task(archive.copy(bus, site.log))
+        await until_ready(site, wish.whole_within_ms)
+        subjects = await _deployed(site, bus, directory, has_gaps=wish.bus == "kafka")
+        site.log = subjects.inputs[APP]
+        copying = asyncio.create_task(subjects.copy(bus))
         try:
-            receivers = [each.url for each in site.of("receiver")]
-            async with under_load(
-                receivers, bus, wish.rate, wish.seed, opened=lambda _: network.socket(CLIENTS)
-            ) as load:
-                await _unless_ended(copying, _make_trouble(wish, site, load, archive, story))
-            settled = await _unless_ended(copying, _settle(site, archive, bus))
+            async with _under_load(wish, site, bus, network) as loads:
+                trouble = _make_trouble(wish, site, loads, subjects, story)
+                await _unless_ended(copying, trouble)
+            settled = await _unless_ended(copying, _settle(site, subjects, bus))
         finally:
             copying.cancel()
             await asyncio.gather(copying, return_exceptions=True)
             with contextlib.suppress(UnavailableError):
                 await bus.close()
-        if site.ended:
-            story.say(f"ended by themselves and were started again: {', '.join(site.ended)}")
+        _tell(story, site, loads)
+        return await _judged(site, subjects, loads, settled)
+
+
+async def _deployed(site: Site, bus: Bus, directory: Path, *, has_gaps: bool) -> Subjects:
+    async with Client(site.addresses) as client:
+        await send_retrying(lambda: client.deploy(TEXT))
+        await send_retrying(lambda: client.deploy(fleet_app.TEXT, parallel=fleet_app.PARALLEL))
+    logs = [*await bus.logs(APP), *await bus.logs(FLEET)]
+    inputs = {one.app: one for one in logs if not group_and_layout(one.group)[1]}
+    single = Archive(directory / "archive", has_gaps=has_gaps)
+    return Subjects(single, FleetArchive(directory / "fleet", has_gaps=has_gaps), inputs)
+
+
+@contextlib.asynccontextmanager
+async def _under_load(wish: Wish, site: Site, bus: Bus, network: Network) -> AsyncIterator[Loads]:
+    receivers = [each.url for each in site.of("receiver")]
+    doors = (
+        (Door(APP, STREAM), wish.rate, wish.seed),
+        (
+            Door(FLEET, fleet_app.STREAM, FLEET_REQUESTS_PER_S),
+            wish.rate // FLEET_SHARE,
+            wish.seed + 1,
+        ),
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        single, fleet = [
+            await stack.enter_async_context(
+                under_load(
+                    door, receivers, bus, rate, seed, opened=lambda _: network.socket(CLIENTS)
+                )
+            )
+            for door, rate, seed in doors
+        ]
+        yield Loads(single, fleet)
+
+
+def _tell(story: Story, site: Site, loads: Loads) -> None:
+    if site.ended:
+        story.say(f"ended by themselves and were started again: {', '.join(site.ended)}")
+    seconds = (CLOCK.monotonic_ms() - story.began_ms) / 1_000
+    for app, load in ((APP, loads.single), (FLEET, loads.fleet)):
         for surprise in load.surprises[:5]:
             story.say(f"an answer that no client should get: {surprise}")
-        rows = await read_rows(site.servers.postgres_dsn, TABLE, TABLE_COLUMNS)
         sent = sum(count for _, count in load.acknowledged)
-        seconds = (CLOCK.monotonic_ms() - story.began_ms) / 1_000
         story.say(
-            f"judging {sent} events ({sent / seconds:.0f}/s over all, "
+            f"judging {sent} events of {app} ({sent / seconds:.0f}/s over all, "
             f"{load.retries} requests repeated, longest wait {load.longest_wait_ms} ms)"
         )
-        return await asyncio.to_thread(judge, archive, load.acknowledged, settled, rows)
 
 
-async def _make_trouble(wish: Wish, site: Site, load: Load, archive: Archive, story: Story) -> None:
+async def _judged(
+    site: Site, subjects: Subjects, loads: Loads, settled: Mapping[str, int]
+) -> Verdict:
+    dsn = site.servers.postgres_dsn
+    rows = await read_rows(dsn, TABLE, TABLE_COLUMNS)
+    verdict = await asyncio.to_thread(
+        judge, subjects.single, loads.single.acknowledged, settled[APP], rows
+    )
+    rows = await read_rows(dsn, fleet_app.TABLE, fleet_app.TABLE_COLUMNS)
+    return verdict + await asyncio.to_thread(
+        judge_fleet, subjects.fleet, loads.fleet.acknowledged, settled[FLEET], rows
+    )
+
+
+async def _make_trouble(
+    wish: Wish, site: Site, loads: Loads, subjects: Subjects, story: Story
+) -> None:
+    courses = (
+        Course(APP, loads.single, subjects.single),
+        Course(FLEET, loads.fleet, subjects.fleet),
+    )
+    archive = subjects.single
     # Compiled code may not be in its cache yet: faults begin once there are rows to miss.
     await archive.rows_after_epoch(0, wish.whole_within_ms)
-    took_ms = await until_whole(site, load, archive, wish.whole_within_ms)
+    took_ms = await until_whole(site, courses, wish.whole_within_ms)
     story.say(f"whole for the first time after {took_ms} ms")
     await asyncio.sleep(WARM_UP_S)
     deadline_ms = CLOCK.monotonic_ms() + wish.minutes * 60_000
     for number, fault in enumerate(_deck(wish)):
         if CLOCK.monotonic_ms() >= deadline_ms and number >= wish.faults:
             return
-        scene = Scene(site, load, archive, Random(f"{wish.seed}/{number}"))
+        random = Random(f"{wish.seed}/{number}")
+        limit_s = wish.whole_within_ms / 1_000
+        scene = Scene(site, loads.single, archive, subjects.fleet, random, limit_s)
         began_ms = CLOCK.monotonic_ms()
         try:
             await fault.happen(scene)
-            whole_ms = await until_whole(site, load, archive, wish.whole_within_ms)
+            whole_ms = await until_whole(site, courses, wish.whole_within_ms)
         except FOUND as error:
             raise NotHealedError(f"{fault.name} ({scene.note}): {error}") from error
         story.failovers_ms += scene.failovers_ms
+        story.unit_failovers_ms += scene.unit_failovers_ms
         story.handovers_ms += scene.handovers_ms
         if scene.skipped:
             story.say(f"skipped {'; '.join(scene.skipped)}")
@@ -186,34 +294,46 @@ def _deck(wish: Wish) -> Iterator[Fault]:
         yield from deck
 
 
-async def _settle(site: Site, archive: Archive, bus: Bus) -> int:
+async def _settle(site: Site, subjects: Subjects, bus: Bus) -> dict[str, int]:
     """Everything acknowledged is published and delivered, then the processors stop, so that the
-    logs end, and both are copied to their ends. Gives the settled position."""
-    inputs, outputs = await bus.input_log(site.log), await bus.output_log(site.log)
+    logs end, and all are copied to their ends. Gives the settled position of each app."""
     async with asyncio.timeout(END_LIMIT_MS / 1_000):
         while await site.bus.waiting_at_ingress() != 0:
             await asyncio.sleep(0.2)
-    _, settled = await inputs.bounds()
-    await until_delivered(site, settled, archive.output_sequence, END_LIMIT_MS)
+    ends = {app: await _end(bus, name) for app, name in subjects.inputs.items()}
+    settled = {app: await until_settled(site, app, end, END_LIMIT_MS) for app, end in ends.items()}
+    await until_delivered(site, APP, subjects.single.output_sequence, END_LIMIT_MS)
+    await until_delivered(site, FLEET, ends[FLEET], END_LIMIT_MS)
     processors = site.of("processor")
     site.down |= {each.node for each in processors}
     await asyncio.gather(*(each.stop() for each in processors))
-    _, last_input = await inputs.bounds()
-    last_output = (await outputs.tail()).sequence
     async with asyncio.timeout(END_LIMIT_MS / 1_000):
-        while archive.input_position < last_input or archive.output_sequence < last_output:
+        while not await _all_copied(subjects, bus):
             await asyncio.sleep(0.1)
-    await _delivered(site, last_output)
+    await until_delivered(site, APP, subjects.single.output_sequence, END_LIMIT_MS)
     return settled
 
 
-async def _delivered(site: Site, sequence: int) -> None:
-    async with asyncio.timeout(END_LIMIT_MS / 1_000):
-        while True:
-            sinks = (await site.status()).get("sinks", [])
-            if sinks and min(sink["sequence"] for sink in sinks) >= sequence:
-                return
-            await asyncio.sleep(0.2)
+async def _all_copied(subjects: Subjects, bus: Bus) -> bool:
+    """Up to where the logs end now."""
+    single, fleet = subjects.single, subjects.fleet
+    outputs = await bus.output_log(subjects.inputs[APP])
+    copied = [
+        single.input_position >= await _end(bus, subjects.inputs[APP]),
+        fleet.source.input_position >= await _end(bus, subjects.inputs[FLEET]),
+        single.output_sequence >= (await outputs.tail()).sequence,
+    ]
+    ends = await fleet.ends(bus)
+    return all(copied) and all(
+        name in fleet.units and fleet.units[name].output_sequence >= end
+        for name, end in ends.items()
+    )
+
+
+async def _end(bus: Bus, name: LogName) -> int:
+    """The last position of an input log."""
+    _, last = await (await bus.input_log(name)).bounds()
+    return last
 
 
 async def _unless_ended(copying: asyncio.Task[None], work: Coroutine[Any, Any, T]) -> T:

@@ -6,9 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
+
+import aiohttp
 
 from lockstep.clock import SystemClock
 from tests.chaos.archive import Archive
+from tests.chaos.fleet_archive import FleetArchive
 from tests.chaos.load import Load
 from tests.chaos.site import Site
 
@@ -26,8 +30,13 @@ class Scene:
     site: Site
     load: Load
     archive: Archive
+    fleet: FleetArchive
     random: Random
+    limit_s: float
+    """How long what is asked for may take."""
+
     failovers_ms: list[int] = field(default_factory=list)
+    unit_failovers_ms: list[int] = field(default_factory=list)
     handovers_ms: list[int] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     note: str = ""
@@ -68,6 +77,40 @@ class Scene:
     async def next_leader(self, epoch: int, since_ms: int) -> int:
         """How long after `since_ms` rows of a later epoch came."""
         return await self.archive.rows_after_epoch(epoch, LEADER_LIMIT_MS) - since_ms
+
+    async def until(self, app: str, reached: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The first status of the app that is like that; TimeoutError when none is."""
+        status: dict[str, Any] = {}
+        try:
+            async with asyncio.timeout(self.limit_s):
+                while True:
+                    self.site.revive()
+                    status = await self.site.status(app)
+                    if status and reached(status):
+                        return status
+                    await asyncio.sleep(POLL_S)
+        except TimeoutError:
+            raise TimeoutError(f"not in {self.limit_s:.0f} s: {status}") from None
+
+    async def ask(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        """What the coordinator answers once it does; asked again while it cannot."""
+        url = f"{self.site.of('coordinator')[0].url}{path}"
+        async with asyncio.timeout(self.limit_s):
+            while (answer := await self._asked(method, url, body)) is None:
+                await asyncio.sleep(POLL_S)
+        return answer
+
+    async def _asked(self, method: str, url: str, body: object) -> dict[str, Any] | None:
+        """None: to be asked again, which changes nothing where it was done."""
+        try:
+            async with self.site.session.request(method, url, json=body) as response:
+                if response.status in (400, 404, 409, 422):
+                    told = await response.text()
+                    raise AssertionError(f"{method} {url}: {response.status} {told}")
+                answer: dict[str, Any] | None = await response.json() if response.ok else None
+                return answer
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            return None
 
     async def _known(
         self, wanted: Callable[[str | None, list[str]], bool]

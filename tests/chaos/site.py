@@ -31,6 +31,7 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("coordinator-2", "coordinator"),
     ("processor-1", "processor"),
     ("processor-2", "processor"),
+    ("processor-3", "processor"),
     ("publisher-1", "publisher"),
     ("publisher-2", "publisher"),
     ("presenter-1", "presenter"),
@@ -90,10 +91,10 @@ class Site:
                 self.ended.append(node)
                 process.start()
 
-    async def status(self) -> dict[str, Any]:
-        """The app's replicas and sinks, from a coordinator that answers; {} when none does."""
+    async def status(self, app: str = APP) -> dict[str, Any]:
+        """An app's replicas and sinks, from a coordinator that answers; {} when none does."""
         for coordinator in self.of("coordinator"):
-            answer = await self.ask(f"{coordinator.url}/v1/apps/{APP}/status")
+            answer = await self.ask(f"{coordinator.url}/v1/apps/{app}/status")
             if answer is not None:
                 return answer
         return {}

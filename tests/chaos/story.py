@@ -27,6 +27,7 @@ class Story:
     began_ms: int = field(default_factory=CLOCK.monotonic_ms)
     happened: list[Happened] = field(default_factory=list)
     failovers_ms: list[int] = field(default_factory=list)
+    unit_failovers_ms: list[int] = field(default_factory=list)
     handovers_ms: list[int] = field(default_factory=list)
 
     def say(self, text: str) -> None:
@@ -54,9 +55,14 @@ class Story:
                 f"{name:<25}{len(ones):>6}{quantile(whole, 0.5):>12}{max(whole):>9}"
                 f"{max(one.silence_ms for one in ones):>13}"
             )
-        if self.handovers_ms:
-            p50, most = quantile(self.handovers_ms, 0.5), max(self.handovers_ms)
-            lines.append(f"handovers {len(self.handovers_ms)}, gap p50 {p50} ms, max {most} ms")
+        measured = (
+            ("handovers", "gap", self.handovers_ms),
+            ("failovers of units", "next row", self.unit_failovers_ms),
+        )
+        for what, until, found in measured:
+            if found:
+                p50, most = quantile(found, 0.5), max(found)
+                lines.append(f"{what} {len(found)}, {until} p50 {p50} ms, max {most} ms")
         return lines
 
 

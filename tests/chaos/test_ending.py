@@ -52,7 +52,7 @@ def test_nothing_forgives_what_is_wrong() -> None:
     assert ending_of(lost, story, [], lenient=True) is Ending.FAILED
     assert ending_of(Verdict(), Story(), [], lenient=True) is Ending.FAILED
     assert last_line(Ending.FAILED, story, lost) == (
-        "chaos: FAILED faults=1 sent=5 lost=1 duplicated=0 wrong=0 usurped=0 "
+        "chaos: FAILED faults=1 sent=5 lost=1 duplicated=0 wrong=0 usurped=0 misplaced=0 "
         "failover_ms p50=1 p99=1"
     )
 

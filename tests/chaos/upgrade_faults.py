@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
-import aiohttp
-
-from tests.chaos.app import text_of
+from tests.chaos.app import APP, text_of
 from tests.chaos.scene import Scene, fault
 
-LIMIT_S = 60
-POLL_S = 0.1
 REMOVED = "(not in this text)"
 
 
@@ -40,38 +35,22 @@ async def upgrade_killed(scene: Scene) -> None:
 
 async def _deployed(scene: Scene) -> str:
     """Deploys the text that is not there; gives its version."""
-    async with asyncio.timeout(LIMIT_S):
-        while not (generation := (await scene.site.status()).get("generation")):
-            await asyncio.sleep(POLL_S)
-    text = text_of(generation + 1)
-    async with asyncio.timeout(LIMIT_S):
-        while (version := await _put(scene, text)) is None:
-            await asyncio.sleep(POLL_S)
-    return version
-
-
-async def _put(scene: Scene, text: str) -> str | None:
-    """The version; None: to be asked again, which changes nothing where it was done."""
-    url = f"{scene.site.of('coordinator')[0].url}/v1/apps"
-    try:
-        async with scene.site.session.put(url, json={"text": text}) as response:
-            if response.status in (400, 409, 422):
-                raise AssertionError(f"no upgrade: {response.status} {await response.text()}")
-            return str((await response.json())["version"]) if response.ok else None
-    except (aiohttp.ClientError, TimeoutError, OSError):
-        return None
+    status = await scene.until(APP, lambda one: bool(one.get("generation")))
+    answer = await scene.ask("PUT", "/v1/apps", {"text": text_of(status["generation"] + 1)})
+    return str(answer["version"])
 
 
 async def _runs(scene: Scene, version: str) -> int:
     """Behind which position all replicas run it."""
-    async with asyncio.timeout(LIMIT_S):
-        while True:
-            replicas: list[dict[str, Any]] = (await scene.site.status()).get("replicas", [])
-            if len(replicas) > 1 and all(one["version"] == version for one in replicas):
-                _let_nothing_be_lost(replicas)
-                position: int = max(one["begins_behind"] for one in replicas)
-                return position
-            await asyncio.sleep(POLL_S)
+
+    def all_do(status: dict[str, Any]) -> bool:
+        replicas = status["replicas"]
+        return len(replicas) > 1 and all(one["version"] == version for one in replicas)
+
+    replicas = (await scene.until(APP, all_do))["replicas"]
+    _let_nothing_be_lost(replicas)
+    position: int = max(one["begins_behind"] for one in replicas)
+    return position
 
 
 def _let_nothing_be_lost(replicas: list[dict[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,11 @@ import pytest
 
 from lockstep.embedded import EmbeddedServers
 from lockstep.events import Life
+from lockstep.rights.accounts import Account
+from lockstep.rights.audit import AuditEntry
 from lockstep.store import (
     Deployment,
+    Exclusion,
     Origin,
     Removed,
     Restoration,
@@ -67,6 +71,8 @@ def deployment(app: str, generation: int = 1, text: str = "text") -> Deployment:
     life = Life(1_000, generation)
     restoration = Restoration("r", life) if generation > 1 else None
     origin = Origin(7, 900, restoration)
+    if generation > 1:
+        origin = origin.excluding(Exclusion("main", 0, 12, life))
     return Deployment(app, text, f"v{generation}", life, 2, 2_000, {"standby": "warm"}, origin)
 
 
@@ -317,3 +323,60 @@ async def _epoch(store: Store, app: str) -> int:
     """An epoch that is not stale in a store that other tests have written to."""
     outcome = await store.deployments.put_placement(app, [], epoch=0)
     return outcome.current if isinstance(outcome, Stale) else 0
+
+
+async def test_accounts_change_as_a_whole_or_not_at_all(store: Store) -> None:
+    """Whoever read an earlier revision has to look again; a change of several is one."""
+    before, _ = await store.accounts.read()
+    assert await store.accounts.revision() == before
+    ann, bob = Account("user", f"ann-{before}", "{}"), Account("user", f"bob-{before}", "{}")
+    assert await store.accounts.change([ann, bob], [], expected=before)
+    assert not await store.accounts.change([], [("user", ann.name)], expected=before)
+    revision, found = await store.accounts.read()
+    assert revision == before + 1 == await store.accounts.revision()
+    assert {ann, bob} <= set(found)
+    changed = Account("user", bob.name, '{"n": 1}')
+    removing = [("user", ann.name), ("group", "never")]
+    assert await store.accounts.change([changed], removing, expected=revision)
+    _, found = await store.accounts.read()
+    assert changed in found
+    assert not {ann, bob} & set(found)
+
+
+async def test_of_writers_at_the_same_time_one_wins(store: Store) -> None:
+    """The others are told."""
+    before = await store.accounts.revision()
+    done = await asyncio.gather(
+        *(
+            store.accounts.change([Account("group", f"g{n}", "{}")], [], expected=before)
+            for n in range(3)
+        )
+    )
+    assert sorted(done) == [False, False, True]
+    assert await store.accounts.revision() == before + 1
+
+
+def entry(at_ms: int, who: str, app: str = "") -> AuditEntry:
+    """Somebody did something."""
+    return AuditEntry(at_ms, who, "10.0.0.1", "", "POST", "/v1/x", "/v1/x", app, 200, "n1")
+
+
+async def test_the_audit_log_is_added_to_read_backwards_and_trimmed_by_time(
+    store: Store, app: str
+) -> None:
+    """Of an app, of somebody, before an entry; a line that was cut short hides no other one."""
+    now_ms = 1_795_000_000_000
+    await store.audit.append([entry(now_ms, "user ann", app), entry(now_ms + 1, "user bob", app)])
+    await store.audit.append([entry(now_ms + 2, "user ann", app), entry(5, "user old", app)])
+    found = await store.audit.read(before=None, limit=10, app=app)
+    assert sorted(one.at_ms for one in found) == [5, now_ms, now_ms + 1, now_ms + 2]
+    ids = [one.id for one in found]
+    assert ids == sorted(set(ids), reverse=True)
+    assert all(replace(one, id=0) == entry(one.at_ms, one.who, app) for one in found)
+    anns = await store.audit.read(before=None, limit=1, app=app, who="user ann")
+    assert [one.at_ms for one in anns] == [now_ms + 2]
+    older = await store.audit.read(before=anns[0].id, limit=10, app=app, who="user ann")
+    assert [one.at_ms for one in older] == [now_ms]
+    assert await store.audit.trim(now_ms - 86_400_000) >= 1
+    left = await store.audit.read(before=None, limit=10, app=app)
+    assert sorted(one.at_ms for one in left) == [now_ms, now_ms + 1, now_ms + 2]

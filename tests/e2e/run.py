@@ -57,21 +57,22 @@ async def main(limit: int | None, way: Way) -> int:
 
     async def trial(suite: ProcessSuite, world: World) -> bool:
         async with Client(suite.addresses) as client:
-            log = await _deployed(client, world)
-            story = await _fly(suite, client, log, flights)
+            log = await deployed(client, world)
+            story = await fly(suite, client, log, flights)
         return await _judge(suite, log, flights, story)
 
     return await tried("e2e", trial, way)
 
 
-async def _deployed(client: Client, world: World) -> OutputLog:
+async def deployed(client: Client, world: World) -> OutputLog:
     """The app on two ready replicas, and its log, which is there since one of them leads."""
     await send_retrying(lambda: client.deploy(app_text("flights")))
     await _until(client, lambda rs: len(rs) == 2 and _active(rs) and all(r["ready"] for r in rs))
     return await world.bus.output_log(max(await world.bus.logs(FLIGHTS)))
 
 
-async def _fly(suite: ProcessSuite, client: Client, log: OutputLog, flights: Flights) -> Story:
+async def fly(suite: ProcessSuite, client: Client, log: OutputLog, flights: Flights) -> Story:
+    """All of them, in legs; in each but the last one the leader is killed."""
     events = merged(flights)
     total = flights.departures.num_rows + flights.weather.num_rows
     story = Story()

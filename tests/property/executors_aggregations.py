@@ -136,8 +136,16 @@ def join(random: Random, granularities: tuple[str, ...]) -> str:
     per = random.choice([f"'{each}'" for each in granularities] * 2 + [_by_sign(granularities)])
     order = random.choice(("", "", " order by at desc, n limit 3"))
     select = "x.s as s, y.AGG_TIMESTAMP as at, y.key as key, y.n as n"
-    call = f"from {source} as x {kind} A as y{on} within {limits} per {per}"
-    return f"{call} select {select}{order} insert into Out;\n"
+    row = random.choice(("A", "A", "A[key != 'c']"))
+    call = f"from {source} as x {kind} {row} as y{on} within {limits} per {per}"
+    events = random.choice(("", "", "all events ", "expired events "))
+    out = "Out"
+    if random.random() < 0.4:
+        out = "Sums"
+        number = random.choice(("count()", "sum(x.i)", "max(y.AGG_TIMESTAMP)", "maxForever(x.t)"))
+        by = random.choice(("", " group by y.key", " group by x.s having n > 1"))
+        select, order = f"x.s as s, y.key as key, {number} as at, count() as n{by}", ""
+    return f"{call} select {select}{order} insert {events}into {out};\n"
 
 
 def _by_sign(granularities: tuple[str, ...]) -> str:

@@ -146,24 +146,6 @@ def _joined(apps: Apps) -> str:
     )
 
 
-def _absent(apps: Apps) -> str:
-    """Patterns that wait some time for what does not come."""
-    pattern = apps.pick(
-        "every e1=S[i > 2] -> not R[s == e1.s] for 200 milliseconds",
-        "every e1=S[i > 2] -> e2=S<1:2> -> not R for 100 milliseconds",
-        "e1=S[i > 2] and not R[i > 0] for 200 milliseconds",
-        "every e1=S, not R for 100 milliseconds, e2=S[i > e1.i]",
-        "every not S for 300 milliseconds -> e1=R",
-    )
-    first = "e1.s as s, e1.i as i"
-    out = apps.name()
-    return (
-        f"from {pattern} select {first} insert into {out};"
-        f" from {out}#window.timeBatch(100) select s, count() as c group by s"
-        f" insert into {apps.name()};"
-    )
-
-
 def _circle(apps: Apps) -> str:
     """A stream that feeds itself, read from outside."""
     name = f"C{apps.name()}"
@@ -179,8 +161,8 @@ def _circle(apps: Apps) -> str:
 
 
 def _partitioned(apps: Apps) -> str:
-    """Partitions with windows that only the reference has there, and by ranges."""
-    window = apps.pick("timeBatch(200)", "lengthBatch(2)", "session(200)", "sort(2, i)")
+    """Partitions, by values and by ranges, with windows that only the reference has there."""
+    window = apps.pick("delay(100)", "batch()", "frequent(2, s)", "sort(2, i)")
     key = apps.pick("s of S", "i < 3 as 'low' or i >= 3 as 'high' of S")
     kind = apps.pick("", "all events ")
     return (
@@ -191,17 +173,18 @@ def _partitioned(apps: Apps) -> str:
 
 
 def _table(apps: Apps) -> str:
-    """Tables without key, updates with set, memberships."""
+    """Tables that are read and written in a circle."""
     name = f"L{apps.name()}"
     write = apps.pick(
         f"insert into {name};",
         f"update or insert into {name} set {name}.i = i on {name}.s == s;",
     )
+    circle = f"from S[not (({name}.s == S.s) in {name})] select s, i insert into {name};"
     delete = apps.pick("", f"from S[i > 7] select s delete {name} on {name}.s == s;")
     return (
         f"define table {name} (s string, i int);\n"
         f"from R select s, i {write} {delete}"
-        f" from S[{name}.s == s in {name}] select s, i insert into {apps.name()};"
+        f" from S[{name}.s == s in {name}] select s, i insert into {apps.name()}; {circle}"
         f" from S join {name} as y on S.i >= y.i select S.s as s, y.i as i"
         f" insert into {apps.name()};"
     )
@@ -211,9 +194,9 @@ def _aggregation(apps: Apps) -> str:
     """An aggregation of what a stream function brings, or joined as columns do not."""
     name = f"G{apps.name()}"
     source = apps.pick("S", "S", "S[not (s is null)]#str:tokenize(s, 'b')")
-    joined = apps.pick(f"R#window.length(2) join {name}", f"R join {name}[n > 2L]")
+    joined = f"R#window.length(2) join {name}"
     if source != "S":
-        joined = apps.pick(joined, f"R join {name}")
+        joined = apps.pick(joined, f"R join {name}[n > 2L]")
     value = apps.pick("y.n", "sum(y.n)")
     return (
         f"define aggregation {name} from {source} select s, sum(i) as n, count() as c group by s"
@@ -233,7 +216,6 @@ EXOTIC: tuple[Callable[[Apps], str], ...] = (
     _triggered,
     _joined,
     _joined,
-    _absent,
     _circle,
     _partitioned,
     _table,

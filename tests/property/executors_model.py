@@ -10,6 +10,7 @@ from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import AppPlan
+from tests.property.executors_absences import waiting
 from tests.property.executors_patterns import pattern
 
 DEFINITIONS = """
@@ -283,6 +284,7 @@ APART: tuple[Callable[[Apps], str], ...] = (
     _partition,
     _pattern,
     pattern,
+    waiting,
     _join,
     _joined_with_its_origin,
 )

@@ -92,8 +92,10 @@ def inside(apps: Apps) -> str:
         f" from #{out} select s, i, count() as c insert into {out};",
         other,
     )
+    ranges = "i < 3 as 'low' or i >= 3 as 'high' or i == 5 as 'five' or s == 'a' as 'low'"
+    key = apps.pick("s", "i", "b", ranges)
     return (
-        f"partition with ({apps.pick('s', 'i', 'b')} of S) begin"
+        f"partition with ({key} of S) begin"
         f" {queries[int(order[0])]} {queries[int(order[1])]} end; {_behind(apps, out)}"
     )
 

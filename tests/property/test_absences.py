@@ -1,18 +1,26 @@
-"""Random chains that end with `-> not X for t`: columns bring what the reference brings, however
-the log is cut, and whoever's snapshot they go on from."""
+"""Random chains that end with `-> not X for t`, and absences in all other places: columns bring
+what the reference brings, however the log is cut, and whoever's snapshot they go on from."""
 
 from __future__ import annotations
 
 from random import Random
 
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import event, given, note, settings
 from hypothesis import strategies as st
 
 from lockstep.execute.columnar import lowering_of
 from lockstep.plan import build
 from lockstep.siddhiql import check
-from tests.property.executors_model import DEFINITIONS, compared, entries, fold
+from tests.property.executors_absences import waiting
+from tests.property.executors_model import (
+    DEFINITIONS,
+    Apps,
+    assembled,
+    compared,
+    entries,
+    fold,
+)
 
 pytestmark = pytest.mark.usefixtures("compiled")
 RULE = "pattern chain that ends with an absence"
@@ -75,6 +83,21 @@ def test_columns_bring_what_the_reference_brings(seed: int) -> None:
     log = entries(random, 60, in_event_time=plan.checked.is_playback)
     whole = fold(plan, [log], columnar=False)
     assert compared(plan, log, whole, random) == "columnar"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32))
+def test_absences_anywhere(seed: int) -> None:
+    """At the beginning, in the middle, beside `and` and `or`, with `within`, in sequences."""
+    random = Random(seed)
+    head = random.choice(("", "@app:playback\n"))
+    text = assembled(head, [waiting(Apps(random))])
+    note(text)
+    plan = build(check(text))
+    assert lowering_of(plan).is_columnar
+    log = entries(random, 40, in_event_time=plan.checked.is_playback)
+    whole = fold(plan, [log], columnar=False)
+    event(compared(plan, log, whole, random))
 
 
 def test_most_of_them_match() -> None:

@@ -17,6 +17,7 @@ from lockstep.events import ClaimRecord, OutputRecord, OutputRow, Position, Unav
 from lockstep.events.codec import EncodedEntry, decode_input
 from lockstep.execute.contract import EventFault, SliceResult
 from lockstep.execute.reference.writes import AppliedWrites, applied
+from lockstep.execute.undoing import whole, without
 from lockstep_services.processor.replica.standing import Standing
 from lockstep_services.processor.state.envelope import Contents, seal
 from lockstep_services.processor.state.outbox import Outbox
@@ -118,6 +119,19 @@ class _ClockFollowsRecords(SimExecutor):
         if entries and self.engine.wall:
             self.engine.wall = min(self.engine.wall, decode_input(entries[0].payload).clock_ms)
         return super().run_encoded(entries)
+
+
+class _DecidesAlone(SimExecutor):
+    """Sets aside what its own worker dies of."""
+
+    def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
+        result = super().run_encoded(entries)
+        if result.unfoldable is None:
+            return result
+        ahead = [one for one in entries if one.position > result.position]
+        rest, faults = without(ahead, (result.unfoldable,))
+        following = self.run_encoded(rest)
+        return whole([result, following], faults)
 
 
 class _ForgetsState(SimExecutor):
@@ -225,6 +239,11 @@ BREAKS: Final[dict[str, Break]] = {
         "the clock follows a record back",
         frozenset({"clock"}),
         executor=_ClockFollowsRecords,
+    ),
+    "memory": Break(
+        "who has less memory leaves out what it dies of, by itself",
+        frozenset({"fold", "missing", "other", "invented"}),
+        executor=_DecidesAlone,
     ),
     "revision": Break(
         "a restore brings the position back and no state",

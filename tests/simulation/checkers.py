@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from lockstep.bus.subjects import input_subject, output_subject
+from lockstep.bus.letters import decode_letter
+from lockstep.bus.subjects import DEAD_ALL, input_subject, output_subject
 from lockstep.control import log_of
 from lockstep.events import (
     ClaimRecord,
@@ -23,6 +24,7 @@ from lockstep.events import (
 )
 from lockstep.events.codec import decode_input
 from lockstep.events.since import since_in
+from lockstep.execute.undoing import without
 from lockstep.store import Revision
 from lockstep_services.processor.replica.origin import is_begun
 from lockstep_services.processor.state.envelope import unseal
@@ -85,7 +87,7 @@ def check_all(cluster: Cluster) -> list[Violation]:
     all_lives = [*cluster.afterlives, *lives]
     found = [
         *(violation for life in lives for violation in _of_a_life(life)),
-        *put_aside(cluster),
+        *put_aside(cluster, lives),
         *robbed(cluster),
         *clock(cluster, all_lives),
         *folding(cluster, all_lives),
@@ -156,10 +158,25 @@ def robbed(cluster: Cluster) -> Iterator[Violation]:
         yield Violation("lease", f"{resource} was taken from {holder}, which is connected")
 
 
-def put_aside(cluster: Cluster) -> Iterator[Violation]:
-    """Nothing is."""
-    if cluster.around.carrier.recorded("dead.>").history:
-        yield Violation("missing", "events were put aside as dead letters")
+def put_aside(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]:
+    """What was set aside because workers die of it, each event once; and nothing else."""
+    letters = cluster.around.carrier.recorded(DEAD_ALL).history
+    found = Counter(decode_letter(one.stored.payload).position for one in letters)
+    heavy = [_set_aside(life) for life in lives]
+    allowed = Counter({at: max(one[at] for one in heavy) for one in heavy for at in one})
+    if found - allowed:
+        yield Violation("missing", f"events were put aside as dead letters: {found - allowed}")
+    if heavy and not lives[-1].reference.is_over and heavy[-1] - found:
+        yield Violation("missing", f"set aside, and no dead letters: {heavy[-1] - found}")
+
+
+def _set_aside(life: Life) -> Counter[Position | None]:
+    """How many dead letters each position has to have."""
+    counts: Counter[Position | None] = Counter()
+    for one in life.reference.segments:
+        entries = [each for each in life.input.encoded(one.begin) if each.position in one.left_out]
+        counts |= Counter(fault.position for fault in without(entries, one.left_out)[1])
+    return counts
 
 
 def epochs(life: HasOutput) -> Iterator[Violation]:
@@ -271,7 +288,7 @@ def _replayed(cluster: Cluster, life: Life, taken: Taken) -> Iterator[str]:
             return
     executor = Folds(kind=cluster.around.folds.kind).executor("checker", contents.text)
     executor.restore(contents.snapshot)
-    entries = life.input.encoded(position, end)
+    entries, _ = without(life.input.encoded(position, end), contents.left_out)
     rows = list(executor.run_encoded(entries).rows) if entries else []
     if rows != segment.rows_between(position, end):
         yield f"replayed to {end} it gives other rows"

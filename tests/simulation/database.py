@@ -161,7 +161,7 @@ class Database:
 
 
 class SimConnections:
-    """Stands in for `…publisher.rdbms.connections.Connections`: a pool of one host."""
+    """Stands in for `lockstep.databases.postgres.connections.Connections`: a pool of one host."""
 
     def __init__(self, network: Network, host: Host, database: Database) -> None:
         self._network = network

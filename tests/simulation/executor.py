@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any, Final
 from unittest import mock
 
 from lockstep.events import InputRecord, OutputRow, Position
-from lockstep.events.codec import EncodedEntry, decode_input
+from lockstep.events.codec import EncodedEntry, EventsHeader, decode_input
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import AppPlan, plan_of
@@ -61,6 +62,13 @@ class Folds:
 
     folded: list[Fold] = field(default_factory=list)
     kind: type[SimExecutor] | None = None
+    heavy: dict[Position, frozenset[str]] = field(default_factory=dict)
+    """Positions whose events end the workers of some nodes."""
+
+    def ends(self, node: str, entry: EncodedEntry) -> bool:
+        """Whether a worker of the node dies of the entry."""
+        nodes = self.heavy.get(entry.position, frozenset())
+        return node in nodes and isinstance(entry.header, EventsHeader)
 
     def executor(self, node: str, text: str) -> SimExecutor:
         """An executor for a replica."""
@@ -104,7 +112,10 @@ class SimExecutor(ReferenceExecutor):
         if self._began is None:
             self._began = before
         clock_before_ms = self.engine.wall
-        result = super().run_encoded(entries)
+        light = list(takewhile(lambda one: not self._folds.ends(self._node, one), entries))
+        result = super().run_encoded(light)
+        if len(light) < len(entries):
+            result = replace(result, unfoldable=entries[len(light)].position)
         fold = Fold(
             self._node, self._text, self._began, before, result.position, clock_before_ms,
             self.engine.wall, tuple(result.rows),

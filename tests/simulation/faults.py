@@ -220,6 +220,14 @@ async def _redeploy(cluster: Cluster, fault: Fault) -> None:
     cluster.people.undeploying -= 1
 
 
+async def _heavy(cluster: Cluster, fault: Fault) -> None:
+    """Some of the next records end the worker of whoever folds them, on some nodes or on all."""
+    next_one = len(cluster.input.history) + 1
+    nodes = [name for name in cluster.names if name.startswith(fault.target)]
+    for ahead in map(int, fault.detail.split()):
+        cluster.around.folds.heavy[next_one + ahead] = frozenset(nodes)
+
+
 async def _write(cluster: Cluster, fault: Fault) -> None:
     await cluster.people.write(fault.detail)
 
@@ -258,5 +266,5 @@ _KINDS: Final[dict[str, Befall]] = {
     "redeliver": _redeliver, "crash_all": _crash_all, "handover": _handover,
     "snapshot": _snapshot, "deploy": _deploy, "restore": _restore, "write": _write,
     "hang_up": _hang_up, "redeploy": _redeploy, "purge": _redeploy,
-    "rescale": _rescale,
+    "rescale": _rescale, "heavy": _heavy,
 }  # fmt: skip

@@ -12,16 +12,15 @@ from lockstep.plan.fleet import KEY_GROUPS
 from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.replica.site import Surroundings
 from lockstep_services.processor.revise import inheriting
-from lockstep_services.processor.state.envelope import Contents
 from tests.simulation.breaks import Break, put
-
-Ended = tuple[Position, list[tuple[AppView, Contents]]]
 
 _ended = inheriting._ended
 _to_the_end = FoldLoop._to_the_end
 
 
-async def _all_but_one(around: Surroundings, former: Sequence[AppView]) -> Ended:
+async def _all_but_one(
+    around: Surroundings, former: Sequence[AppView]
+) -> tuple[Position, list[inheriting.Ended]]:
     position, found = await _ended(around, former)
     return position, found[1:] if len(found) > 1 else found
 

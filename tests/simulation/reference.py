@@ -18,6 +18,7 @@ from lockstep.events import (
 )
 from lockstep.events.codec import EncodedEntry
 from lockstep.execute.succession import succeed
+from lockstep.execute.undoing import without
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.state import Bytes
 from lockstep.store import Deployment
@@ -38,6 +39,7 @@ class Segment:
     begin: Position
     executor: SimExecutor
     end: Position
+    left_out: frozenset[Position] = frozenset()
     rows: list[OutputRow] = field(default_factory=list)
     clocks: dict[Position, int] = field(default_factory=dict)
     snapshots: dict[Position, bytes] = field(default_factory=dict)
@@ -50,7 +52,8 @@ class Segment:
             self.snapshots[self.end] = self.executor.snapshot()
 
     def _fold_one(self, entry: EncodedEntry) -> None:
-        self.rows += self.executor.run_encoded([entry]).rows
+        entries, _ = without([entry], self.left_out)
+        self.rows += self.executor.run_encoded(entries).rows
         self.end += 1
         self.clocks[self.end] = self.executor.engine.wall
 
@@ -158,7 +161,8 @@ class Reference:
         empty = SimExecutor(Folds(), "reference", wanted.text)
         fitting = [one for one in executors if one is not None] or [empty]
         same = [one for one in fitting if found is not None and one.snapshot() == found]
-        return Segment(generation, wanted.text, begin, (same or fitting)[0], begin)
+        left_out = frozenset(one.position for one in wanted.origin.exclusions)
+        return Segment(generation, wanted.text, begin, (same or fitting)[0], begin, left_out)
 
     def _executor(self, text: str, old: str, snapshot: Bytes) -> SimExecutor | None:
         executor = SimExecutor(Folds(), "reference", text)

@@ -15,6 +15,7 @@ STORM_SHARE: Final = 0.5
 STORM_MS: Final = 900
 WARM_SHARE: Final = 0.15
 FLEET_SHARE: Final = 0.2
+HEAVY_SHARE: Final = 0.2
 FLEET_STALLS: Final = 0.05
 """Many units share a connection, and a message that stalls holds up all behind it."""
 
@@ -104,6 +105,7 @@ def draw(seed: int) -> Scenario:
     rng = random.Random(f"actions {seed}")
     actions = _actions(rng, scenario)
     actions += _wrong_deaths(random.Random(f"connections {seed}"), scenario)
+    actions += _heavy(random.Random(f"heavy {seed}"), scenario)
     again = rng.choice(("", "", "", "", "redeploy", "purge"))
     clients = scenario.clients
     if again:
@@ -129,6 +131,20 @@ def _wrong_deaths(rng: random.Random, scenario: Scenario) -> list[Fault]:
         likely = [node for node in scenario.nodes if node.startswith("processor")]
         node = rng.choice(likely if rng.random() < 0.6 else scenario.nodes)
         found.append(Fault(at_ms, "hang_up", node, rng.choice((1, 60, 150, 800, 2_500))))
+    return found
+
+
+def _heavy(rng: random.Random, scenario: Scenario) -> list[Fault]:
+    """Records of which workers die, on one processor or on all."""
+    if rng.random() >= HEAVY_SHARE:
+        return []
+    found: list[Fault] = []
+    for _ in range(rng.choice((1, 1, 2))):
+        at_ms = rng.choice(scenario.faults).at_ms + rng.randrange(-STORM_MS, STORM_MS)
+        at_ms = min(max(at_ms, FIRST_FAULT_MS), LAST_FAULT_MS)
+        processors = [node for node in scenario.nodes if node.startswith("processor")]
+        ahead = " ".join(map(str, rng.sample(range(6), rng.choice((1, 2, 3)))))
+        found.append(Fault(at_ms, "heavy", rng.choice(("processor", *processors)), 0, ahead))
     return found
 
 

@@ -123,6 +123,8 @@ class SimStore:
         self.revisions = remote(server.revisions)
         self.cursors = remote(server.there.cursors)
         self.documents = remote(server.there.documents)
+        self.accounts = remote(server.there.accounts)
+        self.audit = remote(server.there.audit)
 
     async def healthy(self) -> bool:
         """See the contract."""

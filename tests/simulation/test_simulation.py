@@ -20,6 +20,7 @@ SMOKE_SEEDS = range(20)
 BREAK_SEEDS = range(200)
 SOON = {
     "purge": 0,
+    "memory": 5,
     "write": 6,
     "restore": 4,
     "fencing": 5,

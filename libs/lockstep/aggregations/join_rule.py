@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lockstep.aggregations.columns.join import AggregationJoin, Reach, Reading
 from lockstep.aggregations.columns.unit import AggregationUnit
 from lockstep.aggregations.meaning.aggregation import selected
 from lockstep.aggregations.meaning.columns import Columns
-from lockstep.columns.flow import CURRENT
 from lockstep.columns.frame import Evaluate
 from lockstep.columns.rule import NotLowerable, Rule, Site
 from lockstep.columns.units import Unit
@@ -15,7 +16,8 @@ from lockstep.plan import QueryNode
 from lockstep.selection.columns import SelectorOperator
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedAggregation, CheckedJoin, SourceKind
-from lockstep.streams.lowering import check_stream, check_target, filters_of
+from lockstep.streams.columns import Condition
+from lockstep.streams.lowering import check_stream, filters_of, target_of
 from lockstep.tables.meaning.conditions import equalities
 from lockstep.tables.rule import OUTER_LEFT, OUTER_RIGHT
 
@@ -32,32 +34,33 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     row_slot = kinds.index(SourceKind.AGGREGATION)
     stream, row = (join.left, join.right) if row_slot else (join.right, join.left)
     check_stream(stream)
-    check_target(node.query)
-    if row.handlers:
-        raise NotLowerable("a filter on the aggregation's side")
     if join.input.trigger is (ast.JoinTrigger.RIGHT if row_slot else ast.JoinTrigger.LEFT):
         raise NotLowerable("a join that nothing triggers")
-    selector = SelectorOperator(node.query, orders=True)
-    if selector.calls or selector.groups.is_grouped or selector.wanted != CURRENT:
-        raise NotLowerable("aggregates, groups or expired rows of a join with an aggregation")
+    old = site.is_siddhi_5_1
+    leaving = {"slides": False, "in_order": False, "resets": True}
+    selector = SelectorOperator(node.query, **leaving, orders=True, is_siddhi_5_1=old)
     unit = site.aggregation(row.input.source)
     assert isinstance(unit, AggregationUnit)
     outer = OUTER_LEFT if row_slot else OUTER_RIGHT
     made = AggregationJoin(
         node,
+        target_of(node, site),
         site.place,
         (site.stream(stream.input.source), 1 - row_slot),
         unit,
         filters_of(stream),
-        _reading(join, row_slot, unit),
+        _reading(join, row_slot, unit, filters_of(row)),
         selector,
+        site.realms,
         is_outer=join.input.type in outer,
     )
     unit.is_read = True
     return made
 
 
-def _reading(join: CheckedJoin, row_slot: int, unit: AggregationUnit) -> Reading:
+def _reading(
+    join: CheckedJoin, row_slot: int, unit: AggregationUnit, keeps: Sequence[Condition]
+) -> Reading:
     compiler = Compiler(join.scope)
 
     def compiled(expression: ast.Expression) -> Evaluate:
@@ -74,7 +77,7 @@ def _reading(join: CheckedJoin, row_slot: int, unit: AggregationUnit) -> Reading
         raise NotLowerable("a condition or range that calls functions")
     columns = Columns(selected(checked), checked.scope).columns
     places = [(), *(column.places for column in columns)]
-    return Reading(reach, keys, condition, places, checked.schema.types)
+    return Reading(reach, keys, condition, keeps, places, checked.schema.types)
 
 
 def _key(

@@ -20,6 +20,7 @@ from lockstep.bus.contract import (
     Topics,
 )
 from lockstep.bus.errors import LogFullError, LogGoneError, NoRoomError, RecordTooLargeError
+from lockstep.bus.gaps import begins_beyond
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.opening import open_bus
 from lockstep.bus.subjects import (
@@ -59,6 +60,7 @@ __all__ = [
     "StoredDeadLetter",
     "Subscription",
     "Topics",
+    "begins_beyond",
     "control_subject",
     "dead_subject",
     "ingress_subject",

@@ -12,12 +12,14 @@ class BusLimits:
     """Limits of one bus; reaching one is an error or slows the sender; nothing is dropped.
 
     A log at `max_log_bytes` refuses (LogFullError). Input logs and dead letters forget what is
-    older than `max_log_age_ms`; output logs never do, as their last record is the tail.
+    older than `max_log_age_ms`; output logs never do, as their last record is the tail. Where there
+    is an archive input logs do not either (`input_logs_age`): what it has not got stays.
     """
 
     max_message_bytes: int = 1_000_000
     max_log_bytes: int = 2_147_483_648
     max_log_age_ms: int = 604_800_000
+    input_logs_age: bool = True
     dead_letters_max_bytes: int = 268_435_456
     ingress_max_bytes: int = 268_435_456
     ingress_redelivery_ms: int = 30_000
@@ -43,6 +45,7 @@ class BusLimits:
             max_message_bytes=bus.max_message_bytes,
             max_log_bytes=bus.max_log_bytes,
             max_log_age_ms=bus.max_log_age_ms,
+            input_logs_age=not settings.archive.folder,
             dead_letters_max_bytes=bus.dead_letters_max_bytes,
             dedup_window_ms=settings.receiver.dedup_window_ms,
             max_pending_publishes=bus.max_pending_publishes,

@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 
 from lockstep.bus.contract import Mail
 from lockstep.bus.subjects import ID_HEADER
+from lockstep.clock import Clock, wait_set
 from lockstep.telemetry import get_logger
 
 
 class LiveMail:
     """At most `limit_messages`. Over it the newest is lost, and told."""
 
-    def __init__(self, limit_messages: int) -> None:
+    def __init__(self, limit_messages: int, clock: Clock) -> None:
+        self._clock = clock
         self._limit_messages = limit_messages
         self._waiting: deque[Mail] = deque()
         self._arrived = asyncio.Event()
@@ -33,11 +35,7 @@ class LiveMail:
         """What has come; waits for the first."""
         if not self._waiting:
             self._arrived.clear()
-            try:
-                async with asyncio.timeout(wait_ms / 1000):
-                    await self._arrived.wait()
-            except TimeoutError:
-                return ()
+            await wait_set(self._arrived, self._clock, wait_ms)
         return [self._waiting.popleft() for _ in range(min(max_messages, len(self._waiting)))]
 
     def rest(self) -> Sequence[Mail]:

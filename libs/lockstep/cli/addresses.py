@@ -12,6 +12,8 @@ from pathlib import Path
 from lockstep.events import UnavailableError
 
 ADDRESSES_FILE = "addresses.json"
+SESSION_FILE = "session.json"
+"""Who has logged in with `lockstep login`, at which suite."""
 DEFAULT_DIRECTORY = Path(".lockstep")
 DOORS = ("receiver", "presenter", "coordinator")
 
@@ -58,9 +60,33 @@ def find_addresses(directory: Path, *, url: str | None = None, **given: str | No
             "with --url or LOCKSTEP_CLIENT__URL (…__RECEIVER_URL, …__PRESENTER_URL and "
             "…__COORDINATOR_URL, where each has one of its own)",
         )
+    coordinator = str(known["coordinator"])
+    token = known.get("token") if given.get("token") else _session(directory, coordinator)
     return Addresses(
         receiver=str(known["receiver"]),
         presenter=str(known["presenter"]),
-        coordinator=str(known["coordinator"]),
-        token=known.get("token"),
+        coordinator=coordinator,
+        token=token or known.get("token"),
     )
+
+
+def keep_session(directory: Path, coordinator: str, token: str) -> None:
+    """For later commands; readable by the owner only."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / SESSION_FILE
+    path.touch(mode=0o600)
+    path.write_text(json.dumps({"coordinator": coordinator, "token": token}) + "\n")
+
+
+def forget_session(directory: Path) -> None:
+    """Of whoever logged in."""
+    (directory / SESSION_FILE).unlink(missing_ok=True)
+
+
+def _session(directory: Path, coordinator: str) -> str | None:
+    """Of the suite at that address; another one never sees it."""
+    path = directory / SESSION_FILE
+    if not path.exists():
+        return None
+    kept = json.loads(path.read_text())
+    return str(kept["token"]) if kept["coordinator"] == coordinator else None

@@ -17,6 +17,14 @@ from typer.core import TyperGroup
 from lockstep.cli.commands.options import connection_options
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "archive": (
+        "archive.commands",
+        "What apps took in and gave out, kept for good: list, status, query, erase.",
+    ),
+    "backtest": (
+        "backtest.run_backtest",
+        "Run an app over what was archived, and compare what it gives with what was published.",
+    ),
     "run": (
         "run.run",
         "Run the suite in one process, with servers of its own, and the console, until Ctrl-C.",
@@ -93,6 +101,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "nodes.rebalance",
         "Level the processors now; `--dry-run` shows which replicas and leads would move, and why.",
     ),
+    "sources": (
+        "sources.sources",
+        "List the datasources that apps can name, or try to connect to them.",
+    ),
     "snapshot": ("upkeep.snapshot", "Take a revision of an app's state now."),
     "revisions": (
         "upkeep.revisions",
@@ -103,6 +115,14 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "upkeep.restore",
         "Let an app go on with the state of a revision; what it has published stays.",
     ),
+    "users": ("people.users", "List users, add and remove them, give them passwords."),
+    "groups": ("people.groups", "List groups, add and remove them, and put users into them."),
+    "grant": ("people.grant", "Give a role to a user or a group, on one app or everywhere."),
+    "revoke": ("people.revoke", "Take a role back from a user or a group."),
+    "tokens": ("people.tokens", "List the tokens of services, create one, revoke one."),
+    "audit": ("people.audit", "Show who did what, and what was refused, the newest first."),
+    "login": ("people.login", "Log in: later commands in this folder are that user's."),
+    "logout": ("people.logout", "Log out: the session ends everywhere."),
 }
 """Of every command: its function below `lockstep.cli.commands`, and that function's docstring."""
 
@@ -124,8 +144,11 @@ def loaded(name: str) -> Any:
         imported = import_module(f"lockstep.cli.commands.{module}")
     finally:
         gc.enable()
+    found = getattr(imported, function)
+    if isinstance(found, typer.Typer):  # a command with commands of its own
+        return typer.main.get_command(found)
     alone = typer.Typer(add_completion=False)
-    alone.command(name)(getattr(imported, function))
+    alone.command(name)(found)
     return typer.main.get_command(alone)
 
 

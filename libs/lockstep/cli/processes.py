@@ -20,7 +20,7 @@ from pathlib import Path
 import aiohttp
 
 from lockstep.cli.addresses import Addresses
-from lockstep.cli.suite import GIVEN_BY
+from lockstep.cli.suite import ARCHIVE_VARIABLE, GIVEN_BY, archived_in
 from lockstep.clock import SystemClock
 from lockstep.embedded import (
     ALL_SERVERS,
@@ -181,14 +181,15 @@ async def running_processes(
     Servers whose URL the environment or `overrides` give are used. `ports` fixes the doors of
     nodes. `later`: further processors, which are not started yet.
     """
-    told = {**os.environ, **(overrides or {})}
+    overrides = {**archived_in(directory), **_archive_of_environment(), **(overrides or {})}
+    told = {**os.environ, **overrides}
     given = {name for name, key in GIVEN_BY.items() if key in told or f"{key}_FILE" in told}
     want = [name for name in ALL_SERVERS if name not in given]
     prepare_spark_environment()
     async with EmbeddedServers.start(
         directory / "servers", want=want, sync_interval=sync_interval
     ) as servers:
-        environment = {**servers.environment(), **(overrides or {})}
+        environment = {**servers.environment(), **overrides}
         (directory / "logs").mkdir(parents=True, exist_ok=True)
         joining = [(node, "processor") for node in later]
         processes = _planned(directory, [*plan, *joining], environment, ports or {})
@@ -203,6 +204,10 @@ async def running_processes(
             yield suite
         finally:
             await asyncio.gather(*(process.stop() for process in processes.values()))
+
+
+def _archive_of_environment() -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if key == ARCHIVE_VARIABLE}
 
 
 def _planned(

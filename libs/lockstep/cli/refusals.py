@@ -19,7 +19,9 @@ RETRYABLE: Final = frozenset(
         HTTPStatus.GATEWAY_TIMEOUT,
     }
 )
-HINT_TOKEN: Final = "give the suite's token with --token or LOCKSTEP_CLIENT__TOKEN"
+HINT_TOKEN: Final = (
+    "log in with `lockstep login <user>`, or give a token with --token or LOCKSTEP_CLIENT__TOKEN"
+)
 
 
 class RefusedError(LockstepError):

@@ -21,6 +21,7 @@ from lockstep.settings import Settings, load_settings
 
 SERVICE_ORDER = ("coordinator", "processor", "publisher", "presenter", "receiver")
 ENTRY_POINT_GROUP = "lockstep.services"
+ARCHIVE_VARIABLE = "LOCKSTEP_ARCHIVE__FOLDER"
 GIVEN_BY: Mapping[ServerName, str] = {
     "nats": "LOCKSTEP_BUS__URL",
     "redis": "LOCKSTEP_LEADER__URL",
@@ -48,7 +49,7 @@ async def running_suite(
     Servers whose URL the environment gives are used, the others are started in `directory`.
     `overrides` are LOCKSTEP_* variables that win over the environment. Raises LockstepError.
     """
-    environment = {**os.environ, **(overrides or {})}
+    environment = {**archived_in(directory), **os.environ, **(overrides or {})}
     given = {
         name for name, key in GIVEN_BY.items() if key in environment or f"{key}_FILE" in environment
     }
@@ -64,6 +65,16 @@ async def running_suite(
             addresses = Addresses(running.url, running.url, running.url, token)
             addresses.write(directory)
             yield Suite(addresses, settings)
+
+
+def archive_folder(directory: Path) -> str:
+    """Where a suite of one's own has its archive."""
+    return str((directory / "archive").absolute())
+
+
+def archived_in(directory: Path) -> dict[str, str]:
+    """What tells it so."""
+    return {ARCHIVE_VARIABLE: archive_folder(directory)}
 
 
 def service_wires() -> list[tuple[str, Wire]]:

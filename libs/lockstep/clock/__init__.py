@@ -6,6 +6,7 @@ Everything else is handed a `Clock` and a `Randomness`, so that a test can own b
 from lockstep.clock.contract import Clock, Randomness
 from lockstep.clock.system import SystemClock, SystemRandomness, stopwatch_ns
 from lockstep.clock.virtual import SeededRandomness, VirtualClock
+from lockstep.clock.waiting import wait_set
 
 __all__ = [
     "Clock",
@@ -15,4 +16,5 @@ __all__ = [
     "SystemRandomness",
     "VirtualClock",
     "stopwatch_ns",
+    "wait_set",
 ]

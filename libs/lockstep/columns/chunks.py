@@ -23,7 +23,8 @@ class Chunks:
 
     `starts` are the offsets of the chunks and the number of events behind them; no chunk is empty.
     `order` and `now` (the app clock) are per chunk, `columns` and `times` per event. `keys` tells
-    the partition instance of each chunk, inside a partition.
+    the partition instance of each chunk, inside a partition; `kinds` which of the events come and
+    which leave, where a named window brings them (None: all come).
     """
 
     columns: tuple[Column, ...]
@@ -32,6 +33,7 @@ class Chunks:
     order: Order
     now: Times
     keys: npt.NDArray[np.int64] | None = None
+    kinds: npt.NDArray[np.int8] | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -85,6 +87,7 @@ class Chunks:
             self.order.take(kept),
             self.now[kept],
             None if self.keys is None else self.keys[kept],
+            None if self.kinds is None else self.kinds[index],
         )
 
     def arranged(self, chunks: Index) -> Chunks:
@@ -100,6 +103,7 @@ class Chunks:
             self.order.take(chunks),
             self.now[chunks],
             None if self.keys is None else self.keys[chunks],
+            None if self.kinds is None else self.kinds[index],
         )
 
 

@@ -126,4 +126,6 @@ def _at(values: Any, index: Index | None) -> Any:
 
 def passing(source: Chunks) -> Flow:
     """The flow of a query without a window."""
-    return Flow(source, source.starts, source.order, source.now, keys=source.keys)
+    return Flow(
+        source, source.starts, source.order, source.now, kind=source.kinds, keys=source.keys
+    )

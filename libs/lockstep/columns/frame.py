@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.columns.column import Column, Index, Mask
+from lockstep.columns.order import Order
 
 Times = npt.NDArray[np.int64]
 
@@ -32,6 +33,9 @@ class Frame(Protocol):
 
     def absent(self, slot: int) -> Mask | None:
         """Where the slot holds no event (outer joins); None when nowhere."""
+
+    def order(self) -> Order:
+        """Where in the run each row is looked at; only where somebody asks a table."""
 
 
 Find = Callable[[int, int], Column]
@@ -57,6 +61,7 @@ class Rows:
         self._absent = absent
         self._columns: dict[tuple[int, int], Column] = {}
         self.results: list[Column] = []
+        self.where: Callable[[], Order] | None = None
 
     def __len__(self) -> int:
         return self._length
@@ -80,6 +85,10 @@ class Rows:
     def absent(self, slot: int) -> Mask | None:
         return None if self._absent is None else self._absent(slot)
 
+    def order(self) -> Order:
+        assert self.where is not None
+        return self.where()
+
     def put(self, slot: int, attribute: int, column: Column) -> None:
         """Sets a column (of the output slot)."""
         self._columns[(slot, attribute)] = column
@@ -94,6 +103,7 @@ class Rows:
             lambda slot: _picked(self.absent(slot), index),
         )
         rows.results = [result.take(index) for result in self.results]
+        rows.where = lambda: self.order().take(index)
         return rows
 
 

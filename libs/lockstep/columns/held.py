@@ -102,18 +102,27 @@ class HeldRows:
 
     def add(self, columns: Sequence[Column], times: Longs, extras: Sequence[Longs] = ()) -> Longs:
         """Writes rows; gives their places."""
-        places, capacity = self.places.take(len(times))
-        if capacity > len(self.times):
-            self._resize(capacity)
+        places = self.take(len(times))
         self.times[places] = times
         for own, new in zip(self._extras, extras, strict=True):
             own.values[places] = new
         for i, column in enumerate(columns):
-            if isinstance(column, Strings):
-                column = self.pool.adopt(column)
-            self._values[i].values[places] = column.values
-            self._write_nulls(i, places, column.nulls)
+            self.put(i, places, column)
         return places
+
+    def take(self, count: int) -> Longs:
+        """So many places, to be written."""
+        places, capacity = self.places.take(count)
+        if capacity > len(self.times):
+            self._resize(capacity)
+        return places
+
+    def put(self, i: int, places: Longs, column: Column) -> None:
+        """Writes an attribute of some places."""
+        if isinstance(column, Strings):
+            column = self.pool.adopt(column)
+        self._values[i].values[places] = column.values
+        self._write_nulls(i, places, column.nulls)
 
     def _write_nulls(self, i: int, places: Longs, nulls: Any) -> None:
         own = self._nulls[i]

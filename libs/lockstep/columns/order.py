@@ -17,6 +17,9 @@ import numpy.typing as npt
 from lockstep.columns.column import Index
 
 Level = npt.NDArray[np.int64] | int
+IN_FRONT = -1
+"""The level of what a query reads of a table, in front of all that comes of it."""
+
 BEHIND = np.iinfo(np.int64).max
 """The level of a chunk itself, behind everything that was made of it."""
 

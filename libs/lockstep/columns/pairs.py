@@ -12,6 +12,7 @@ import numpy as np
 
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Index, Mask
+from lockstep.columns.flow import CURRENT, EXPIRED, RESET
 from lockstep.columns.frame import Rows
 from lockstep.columns.played import Played
 
@@ -26,7 +27,7 @@ class Side:
     @classmethod
     def of_chunks(cls, chunks: Chunks, index: Index) -> Side:
         """Events of a slice."""
-        if len(index) == len(chunks):
+        if len(index) == len(chunks) and (index == np.arange(len(index))).all():
             return cls(lambda attribute: chunks.columns[attribute], index)
         return cls(lambda attribute: chunks.columns[attribute].take(index), index)
 
@@ -77,6 +78,38 @@ class PairFlow:
 
 def _kept(side: Side, kept: Index) -> Side:
     return Side(lambda attribute: side.find(attribute).take(kept), side.index[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Pairs that come, go (if somebody wants to see that) and are forgotten, for each event of a
+    side without a window: kind, event, what it meets (-1: nothing), and a number that those share
+    which one of its kinds brings."""
+
+    kind: Index
+    event: Index
+    met: Index
+    trigger: Index
+
+    @classmethod
+    def of(cls, events: Index, met: Index, count: int, *, leave: bool) -> Changes:
+        """Those of pairs of `count` events, which ascend; a RESET follows each event."""
+        kinds = (CURRENT, EXPIRED) if leave else (CURRENT,)
+        alone, width = np.arange(count, dtype=np.int64), len(kinds) + 1
+        each = [events * width + i for i in range(len(kinds))]
+        trigger = np.concatenate([*each, alone * width + len(kinds)])
+        arranged = np.argsort(trigger, kind="stable")
+        none = np.full(count, -1, np.int64)
+        every = np.concatenate([*[met] * len(kinds), none])[arranged]
+        event, step = np.divmod(trigger[arranged], width)
+        kind = np.array([*kinds, RESET], np.int64)[step]
+        return cls(kind, event, every, trigger[arranged])
+
+    def times(self, chunks: Chunks) -> Index:
+        """The timestamp of each: what goes does so now."""
+        now = chunks.per_event(chunks.now)
+        found: Index = np.where(self.kind == CURRENT, chunks.times[self.event], now[self.event])
+        return found
 
 
 def beside(chunks: Chunks, slot: int) -> Rows:

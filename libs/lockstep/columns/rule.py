@@ -6,10 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from lockstep.columns.column import Mask
+from lockstep.columns.frame import Frame
 from lockstep.columns.pool import StringPool
 from lockstep.columns.realms import Realms
 from lockstep.columns.units import Unit
 from lockstep.plan import AppPlan, QueryNode
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.scope import Scope
 
 _Unit = TypeVar("_Unit", bound=Unit)
 
@@ -24,6 +28,16 @@ class WrittenTable(Unit, Protocol):
     def add_writer(self, node: QueryNode) -> str:
         """Makes the query a writer of the table; gives the name under which it writes."""
 
+    def member(self, asked: ast.InTable, scope: Scope) -> Callable[[Frame], Mask]:
+        """`condition in Table` as a condition on events of the scope."""
+
+
+class WrittenWindow(Unit, Protocol):
+    """A named window."""
+
+    def add_writer(self, node: QueryNode) -> str:
+        """Makes the query a writer of the window; gives the name under which it writes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
@@ -37,6 +51,8 @@ class Site:
     """Each table's unit, or why it has none."""
     aggregations: Mapping[str, Unit | str] = field(default_factory=dict)
     """The same of each aggregation."""
+    windows: Mapping[str, WrittenWindow] = field(default_factory=dict)
+    """Each named window's unit."""
     partition: str | None = None
     partition_place: int = 0
     """The partition's own place among the receivers."""
@@ -58,6 +74,10 @@ class Site:
     def aggregation(self, name: str) -> Unit:
         """The same of an aggregation."""
         return _present(self.aggregations[name])
+
+    def member(self, asked: ast.InTable, scope: Scope) -> Callable[[Frame], Mask]:
+        """See WrittenTable."""
+        return self.table(asked.table).member(asked, scope)
 
     def stream(self, name: str) -> str:
         """The name under which units know a stream that is read here, or an inner one."""

@@ -9,32 +9,46 @@ from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, Signa
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension, option, without_meaning
 
 _POSTGRES: Final = "jdbc:postgresql://"
+_KNOWN: Final = (_POSTGRES, "jdbc:mysql://", "jdbc:mariadb://")
+_INSTEAD: Final = f"jdbc.url='{_POSTGRES}host:port/database', or datasource='NAME' of the settings"
 
 
 def _database(arguments: Sequence[Argument]) -> None:
-    for argument in arguments:
-        text = str(argument.value)
-        if argument.attribute_name == "jdbc.url" and not text.startswith(_POSTGRES):
-            raise SignatureError(
-                f"'jdbc.url' is {text!r}: of databases PostgreSQL alone is supported",
-                f"jdbc.url='{_POSTGRES}host:port/database', or leave it out for the suite's own",
-            )
+    given = {argument.attribute_name: str(argument.value) for argument in arguments}
+    url = given.get("jdbc.url")
+    if url is None:
+        return
+    if "datasource" in given:
+        raise SignatureError("it names a 'datasource' and a 'jdbc.url'", "keep one of them")
+    if not url.startswith(_KNOWN):
+        raise SignatureError(
+            f"'jdbc.url' is {url!r}: there is PostgreSQL, MySQL and MariaDB", _INSTEAD
+        )
+    mode = given.get("mode", "own").strip().lower()
+    if mode != "own" and not url.startswith(_POSTGRES):
+        raise SignatureError(f"with mode={mode!r} there is PostgreSQL alone", _INSTEAD)
 
 
 _RDBMS = (
     option("jdbc.url"),
     option("username"),
     option("password"),
+    option("datasource"),
     option("table.name"),
     *without_meaning(
-        "jdbc.driver.name pool.properties field.length table.check.query use.collation"
+        "jdbc.driver.name pool.properties field.length table.check.query use.collation isAutoCommit"
         " allow.null.values"
     ),
 )
-_SOURCE_OF_DATA: Final = dict.fromkeys(
-    ("datasource", "jndi.resource"),
-    "write the 'jdbc.url', or leave it out for the suite's own database",
+_READ = (
+    option("mode", choices=("own", "copy", "lookup")),
+    option("columns"),
+    option("publication"),
+    option("poll.interval"),
 )
+_RETIRED: Final = {
+    "jndi.resource": "name a datasource of the settings: datasource='NAME'",
+}
 
 
 EXTENSIONS = (
@@ -43,15 +57,15 @@ EXTENSIONS = (
         "rdbms",
         (Overload(_RDBMS, check=_database),),
         doc="A row per event.",
-        retired=_SOURCE_OF_DATA,
+        retired=_RETIRED,
         one_destination="write one @sink for each database,"
         " with filtered streams if each has its share",
     ),
     ConnectorExtension(
         ExtensionKind.STORE,
         "rdbms",
-        (Overload(_RDBMS, check=_database),),
-        doc="The table's changes in a database.",
-        retired=_SOURCE_OF_DATA,
+        (Overload((*_RDBMS, *_READ), check=_database),),
+        doc="A table in a database: the app's own, or a copy that follows it.",
+        retired=_RETIRED,
     ),
 )

@@ -1,5 +1,6 @@
 """The control plane: which apps are deployed, who lives, and what services ask of each other."""
 
+from lockstep.control.archived import archive_cursor, archived, archived_to
 from lockstep.control.catalogue import Catalogue
 from lockstep.control.gathering import Gathering, before_position
 from lockstep.control.heartbeats import Beating, HeartbeatWatch, send_heartbeat
@@ -10,6 +11,8 @@ from lockstep.control.messages import (
     DEPLOYMENTS_CHANGED,
     Command,
     CommandAnswer,
+    Erased,
+    Erasure,
     GroupStatus,
     Heartbeat,
     OnDemandAnswer,
@@ -18,6 +21,7 @@ from lockstep.control.messages import (
     Redelivery,
     SinkStatus,
     command_subject,
+    erasure_subject,
     log_of,
     presence_subject,
     question_subject,
@@ -42,6 +46,8 @@ __all__ = [
     "Catalogue",
     "Command",
     "CommandAnswer",
+    "Erased",
+    "Erasure",
     "Gathering",
     "GroupStatus",
     "Heartbeat",
@@ -56,8 +62,12 @@ __all__ = [
     "Redelivery",
     "SinkStatus",
     "UnitView",
+    "archive_cursor",
+    "archived",
+    "archived_to",
     "before_position",
     "command_subject",
+    "erasure_subject",
     "group_and_layout",
     "layouts_of",
     "log_of",

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from lockstep.bus import Bus, LogName, OutputEntry, OutputLog
+from lockstep.bus import Bus, LogGoneError, LogName, OutputEntry, OutputLog
 from lockstep.clock import Clock
 from lockstep.control.marks import Mark, MarkWatch
-from lockstep.events import OutputRecord, Position
+from lockstep.events import OutputRecord, Position, UnavailableError
 from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns, joined
 from lockstep.frame import run_side_by_side, wait_set
 
@@ -23,6 +23,7 @@ READ_MAX_RECORDS: Final = 256
 READ_MAX_BYTES: Final = 4_194_304
 READ_WAIT_MS: Final = 500
 FULL_WAIT_MS: Final = 100
+AWAY_PAUSE_MS: Final = 200
 
 
 @dataclass
@@ -30,7 +31,7 @@ class _Reading:
     """One log: what was read of it and nobody has taken."""
 
     name: LogName
-    sequence: int = 0
+    sequence: int | None = None
     last: Position = 0
     held: deque[tuple[Position, RowsOfColumns]] = field(default_factory=deque)
     held_rows: int = 0
@@ -39,8 +40,9 @@ class _Reading:
 class Gathering:
     """`run` in a task. Rows of positions behind `after`, of `streams` (None: of all of them).
 
-    `moved` (one may be given) rings when more is complete. At most `max_rows` of each log are held:
-    who does not take them slows the reading down.
+    A bus that is away is waited for up to `patience_ms`: what was read stays, so that whoever folds
+    it need not begin again. `moved` (one may be given) rings when more is complete. At most
+    `max_rows` of each log are held: who does not take them slows the reading down.
     """
 
     def __init__(
@@ -53,7 +55,10 @@ class Gathering:
         max_rows: int,
         streams: frozenset[str] | None = None,
         moved: asyncio.Event | None = None,
+        patience_ms: int = 0,
     ) -> None:
+        self._patience_ms = patience_ms
+        self._heard_ms = clock.monotonic_ms()
         self._bus = bus
         self._clock = clock
         self._streams = streams
@@ -65,9 +70,22 @@ class Gathering:
         self.moved = moved or asyncio.Event()
 
     async def run(self) -> None:
-        """Until cancelled; UnavailableError when the bus is away."""
-        readers = [partial(self._read, one) for one in self._readings]
-        await run_side_by_side(self._marks.run, self._hear, *readers)
+        """Until cancelled; UnavailableError when the bus is away for too long, or a log is gone."""
+        readers = [partial(self._patiently, partial(self._read, one)) for one in self._readings]
+        marks = partial(self._patiently, self._marks.run)
+        await run_side_by_side(marks, self._hear, *readers)
+
+    async def _patiently(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Again where it stopped, as long as the bus has answered lately."""
+        while True:
+            try:
+                return await work()
+            except LogGoneError:
+                raise
+            except UnavailableError:
+                if self._clock.monotonic_ms() - self._heard_ms >= self._patience_ms:
+                    raise
+            await self._clock.sleep_ms(AWAY_PAUSE_MS)
 
     @property
     def complete_to(self) -> Position:
@@ -77,7 +95,7 @@ class Gathering:
     def _settled(self, reading: _Reading) -> Position:
         """Marks tell of a log's end. Who is far behind it has all in front of the last row read,
         as the rows of a log ascend."""
-        marked = self._marks.settled(reading.name, reading.sequence)
+        marked = self._marks.settled(reading.name, reading.sequence or 0)
         return max(marked, reading.last - 1)
 
     @property
@@ -87,7 +105,7 @@ class Gathering:
 
     def sequences(self) -> dict[LogName, int]:
         """How far each log was read."""
-        return {one.name: one.sequence for one in self._readings}
+        return {one.name: one.sequence or 0 for one in self._readings}
 
     def know(self, name: LogName, position: Position, sequence: int) -> None:
         """Of a log that has ended: its records up to `sequence` hold all up to `position`."""
@@ -123,7 +141,8 @@ class Gathering:
 
     async def _read(self, reading: _Reading) -> None:
         log = await self._bus.output_log(reading.name)
-        reading.sequence = await before_position(log, self._after)
+        if reading.sequence is None:
+            reading.sequence = await before_position(log, self._after)
         while True:
             if self._is_full(reading):
                 self._space.clear()
@@ -135,6 +154,7 @@ class Gathering:
                 max_bytes=READ_MAX_BYTES,
                 wait_ms=READ_WAIT_MS,
             )
+            self._heard_ms = self._clock.monotonic_ms()
             if entries:
                 self._keep(reading, entries)
 

@@ -48,6 +48,11 @@ def redelivery_subject(app: str) -> str:
     return control_subject("redeliver", app)
 
 
+def erasure_subject(app: str) -> str:
+    """Where the publisher that writes an app's archive erases rows of it."""
+    return control_subject("erase", app)
+
+
 class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     """How one replica of one (app, group, partition) is doing.
 
@@ -59,6 +64,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     `began_empty`: what did not fit of the state before, as who cut over to it knows.
     `state_rows`: how much windows and tables hold; `state_full`: no more events until it is less.
     `events_per_s`, `busy_permille`: what it has folded lately, and its share of time in that.
+    `unfoldable`: the input position that its worker dies of; 0: there is none.
     """
 
     app: str
@@ -84,6 +90,12 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     began_empty: tuple[str, ...] = ()
     events_per_s: int = 0
     busy_permille: int = 0
+    unfoldable: int = 0
+
+    @property
+    def leads(self) -> bool:
+        """It publishes, as far as it knows."""
+        return self.role == "active"
 
     @property
     def state(self) -> Generation:
@@ -177,6 +189,21 @@ class Redelivered(msgspec.Struct, frozen=True):
 
     delivered: list[int]
     refused: dict[int, str] = {}
+
+
+class Erasure(msgspec.Struct, frozen=True):
+    """Rows of a stream that the archive shall forget: those of which `where` (SQL) is true."""
+
+    stream: str
+    where: str
+
+
+class Erased(msgspec.Struct, frozen=True):
+    """How many rows went, or what was wrong (`user_error`: with what was asked)."""
+
+    rows: int = 0
+    error: str | None = None
+    user_error: bool = False
 
 
 class CommandAnswer(msgspec.Struct, frozen=True):

@@ -109,7 +109,7 @@ class AppView:
     @property
     def streams(self) -> dict[str, StreamSchema]:
         """Streams that events can be sent to, by name."""
-        return {name: self.plan.schemas[name] for name in self.plan.inputs}
+        return {name: self.plan.schemas[name] for name in self.plan.doors}
 
     @property
     def exported(self) -> dict[str, StreamSchema]:
@@ -182,7 +182,9 @@ def view_of(deployment: Deployment, plans: Plans) -> AppView:
     """What a deployment means; blocking. SiddhiQLError for a text that is not valid here."""
     plan = plans.of(deployment.text)
     if not deployment.layout:
-        return AppView(deployment, plan)
+        name = log_of(deployment)
+        origin = deployment.origin.within(name.group, name.partition)
+        return AppView(replace(deployment, origin=origin), plan)
     fleet = fleet_of(plan, deployment.parallel or None)
     former = _former(deployment, plans)
     return AppView(deployment, plan, fleet, units_of(deployment, fleet, plans, former), former)
@@ -192,9 +194,12 @@ def _former(deployment: Deployment, plans: Plans) -> tuple[AppView, ...]:
     one = deployment.former
     if one is None:
         return ()
+    restoration, origin = deployment.origin.restoration, deployment.origin
+    if restoration is not None and restoration.life > one.life:
+        origin = replace(origin, restoration=None)  # it was not asked of this one
     before = replace(
         deployment, text=one.text, version=one.version, parallel=one.parallel, layout=one.layout,
-        life=one.life, former=None,
+        life=one.life, former=None, origin=origin,
     )  # fmt: skip
     plan = plans.of(one.text)
     if not one.layout:
@@ -206,10 +211,9 @@ def units_of(
     deployment: Deployment, fleet: FleetPlan, plans: Plans, former: tuple[AppView, ...] = ()
 ) -> tuple[UnitView, ...]:
     """The units of a layout, upstream first."""
-    life = replace(deployment.life, number=deployment.layout)
     return tuple(
         UnitView(
-            deployment=replace(deployment, text=fleet.group(group).text, life=life),
+            deployment=_of_unit(deployment, fleet.group(group).text, group, partition),
             plan=plans.of(fleet.group(group).text),
             former=former,
             whole=fleet,
@@ -218,3 +222,11 @@ def units_of(
         )
         for group, partition in places_of(fleet)
     )
+
+
+def _of_unit(deployment: Deployment, text: str, group: str, partition: int) -> Deployment:
+    """Its life is that of the layout, until something of it was excluded."""
+    origin = deployment.origin.within(group_in(deployment.layout, group), partition)
+    number = max([deployment.layout, *(one.life.number for one in origin.exclusions)])
+    life = replace(deployment.life, number=number)
+    return replace(deployment, text=text, life=life, origin=origin)

@@ -101,6 +101,8 @@ class PostgresServer(Server):
             "unix_socket_directories": "",
             "shared_buffers": "32MB",
             "max_connections": "200",
+            "max_replication_slots": "64",
+            "wal_level": "logical",  # tables in it can be followed
             "fsync": "on" if self._durable else "off",
             "full_page_writes": "on" if self._durable else "off",
         }

@@ -156,9 +156,11 @@ def encode_batch(
     return _indexed(header, body, index)
 
 
-def encode_columns(events: EventColumns) -> bytes:
+def encode_columns(events: EventColumns, *, send_id: bytes = b"") -> bytes:
     """An events record from its columns."""
     header, body = _encode_part(events)
+    if send_id:
+        header = msgspec.structs.replace(header, send_id=send_id)
     return assembled(Kind.EVENTS, header, (body,))
 
 

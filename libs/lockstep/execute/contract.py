@@ -58,6 +58,7 @@ class SliceResult:
     in columns; then `rows` are made when they are first looked at. writes: one outcome per
     WriteRecord; that of a request applied before is its first one. `stopped` says why the app
     cannot go on behind `position`, though there are more entries: a timer goes over a limit.
+    `unfoldable`: the next position, which ends whatever folds it; the owner decides about it.
     """
 
     position: Position
@@ -67,6 +68,12 @@ class SliceResult:
     columns: tuple[OutputColumns, ...] = ()
     writes: tuple[WriteOutcome, ...] = ()
     stopped: str | None = None
+    unfoldable: Position | None = None
+
+    @property
+    def has_rest(self) -> bool:
+        """There are more entries, and they were not folded."""
+        return self.stopped is not None or self.unfoldable is not None
 
 
 def joined_results(results: Sequence[SliceResult]) -> SliceResult:
@@ -87,10 +94,17 @@ def joined_results(results: Sequence[SliceResult]) -> SliceResult:
             found.columns,
             writes=writes,
             stopped=last.stopped,
+            unfoldable=last.unfoldable,
         )
     rows = tuple(chain.from_iterable(result.rows for result in results))
     return SliceResult(
-        last.position, rows, faults, last.next_due_ms, writes=writes, stopped=last.stopped
+        last.position,
+        rows,
+        faults,
+        last.next_due_ms,
+        writes=writes,
+        stopped=last.stopped,
+        unfoldable=last.unfoldable,
     )
 
 

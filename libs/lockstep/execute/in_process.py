@@ -1,4 +1,4 @@
-"""An app folded as a Spark worker folds it, but in this process and observed: for tests."""
+"""An app folded as a Spark worker folds it, but in this process: for tests, and in bulk."""
 
 from __future__ import annotations
 
@@ -22,12 +22,23 @@ class InProcessExecutor:
     """See execute.contract.Executor. It needs no JVM.
 
     Columns fold the app until a value comes, or something is asked, that has no columnar form. Then
-    the reference takes over: from the last snapshot it folds again what came since.
+    the reference takes over: from the last snapshot it folds again what came since. `base_bytes`:
+    when so much has come, and twice the last snapshot, a snapshot is taken.
     """
 
-    def __init__(self, plan: AppPlan, *, start_ms: int | None = None) -> None:
+    def __init__(
+        self,
+        plan: AppPlan,
+        *,
+        start_ms: int | None = None,
+        observe: bool = True,
+        base_bytes: int | None = None,
+    ) -> None:
         self._plan = plan
         self._start_ms = start_ms
+        self._observe = observe
+        self._base_bytes = base_bytes
+        self._folded_bytes = 0
         self._base: Bytes | None = None
         self._folded: list[EncodedEntry] = []
         self._seen: list[Observation] = []
@@ -35,12 +46,12 @@ class InProcessExecutor:
 
     def _fresh(self) -> ColumnarExecutor | ReferenceExecutor:
         try:
-            return ColumnarExecutor(self._plan, start_ms=self._start_ms, observe=True)
+            return ColumnarExecutor(self._plan, start_ms=self._start_ms, observe=self._observe)
         except NotColumnar:
             return self._reference()
 
     def _reference(self) -> ReferenceExecutor:
-        return ReferenceExecutor(self._plan, start_ms=self._start_ms, observe=True)
+        return ReferenceExecutor(self._plan, start_ms=self._start_ms, observe=self._observe)
 
     @property
     def is_columnar(self) -> bool:
@@ -62,14 +73,22 @@ class InProcessExecutor:
         except Suspected:
             return self._settled(entries)
         self._folded += entries
+        self._bound(sum(len(entry.payload) for entry in entries))
         return result
+
+    def _bound(self, more_bytes: int) -> None:
+        if self._base_bytes is None:
+            return
+        self._folded_bytes += more_bytes
+        if self._folded_bytes > max(self._base_bytes, 2 * len(self._base or b"")):
+            self._base, self._folded, self._folded_bytes = self.snapshot(), [], 0
 
     def _settled(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """The slice folded by the reference, which undoes what goes over a limit; columns go on
         from there."""
         reference = self._taken_over()
         result = reference.run_encoded(entries)
-        self._seen += reference.take_observations()
+        self._seen += reference.take_observations() if self._observe else []
         self.restore(reference.snapshot())
         return result
 
@@ -82,6 +101,7 @@ class InProcessExecutor:
     def restore(self, snapshot: Bytes) -> None:
         """See the contract."""
         self._executor, self._base, self._folded = self._fresh(), None, []
+        self._folded_bytes = 0
         self._ask(lambda executor: executor.restore(snapshot))
         self._base = snapshot
 
@@ -113,5 +133,6 @@ class InProcessExecutor:
             reference.restore(self._base)
         if self._folded:
             reference.run_encoded(self._folded)
-        reference.take_observations()
+        if self._observe:
+            reference.take_observations()
         return reference

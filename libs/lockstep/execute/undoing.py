@@ -3,10 +3,10 @@ them, from the state before them (semantics 18)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from lockstep.events.columns import EventColumns
 from lockstep.execute.contract import EventFault, SliceResult, joined_results
 
 Entry = TypeVar("Entry", bound=LogEntry | EncodedEntry)
+
+UNFOLDABLE: Final = (
+    "the worker died each time it folded this alone: most likely it takes more memory than "
+    "spark.worker_memory allows"
+)
 
 
 class Poisoned(Exception):
@@ -110,8 +115,24 @@ def _chunk(events: EventColumns, number: int) -> Sequence[InputEvent]:
     return events.to_record().chunks[number]
 
 
+def without(
+    entries: Sequence[EncodedEntry], positions: Collection[Position]
+) -> tuple[Sequence[EncodedEntry], list[EventFault]]:
+    """Entries with those of some positions emptied, since whatever folds them dies; and the faults
+    of what was in them."""
+    if not positions:
+        return entries, []
+    kept, faults = [], []
+    for entry in entries:
+        if entry.position in positions:
+            entry, found = all_left_out(entry, UNFOLDABLE)
+            faults += found
+        kept.append(entry)
+    return kept, faults
+
+
 def all_left_out(entry: EncodedEntry, reason: str) -> tuple[EncodedEntry, list[EventFault]]:
-    """The entry with all of its chunks empty."""
+    """The entry with all of its chunks empty; no fault: it has no events."""
     found, faults = entry.columns(), []
     chunks = len(found) if isinstance(found, Bundle) else 0
     if isinstance(found, EventColumns):

@@ -27,11 +27,19 @@ class Compiler:
     """Compiles expressions of one scope.
 
     `calls` are the aggregator calls of the query in the order in which the selector runs them; they
-    read the running values of the frame.
+    read the running values of the frame. `member` compiles what asks a table.
     """
 
-    def __init__(self, scope: Scope, calls: Sequence[ast.FunctionCall] = ()) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        calls: Sequence[ast.FunctionCall] = (),
+        member: Callable[[ast.InTable, Scope], Callable[[Frame], Mask]] | None = None,
+    ) -> None:
         self.scope = scope
+        self._member = member
+        self.asks: list[str] = []
+        """The tables that something compiled here asks."""
         self._calls = {id(call): index for index, call in enumerate(calls)}
         self.may_fail = False
         """Whether something compiled here may refuse a value (and so drop a chunk)."""
@@ -68,7 +76,7 @@ class Compiler:
             case ast.FunctionCall():
                 return self._call(expression)
             case ast.InTable():
-                raise NotLowerable("a condition that asks a table ('in')")
+                return self._in_table(expression)
         raise NotLowerable(f"{type(expression).__name__} has no columnar form")
 
     def condition(self, expression: ast.Expression) -> Callable[[Frame], Mask]:
@@ -107,6 +115,13 @@ class Compiler:
     def _both(self, combine: Any, left: ast.Expression, right: ast.Expression) -> Evaluate:
         first, second = self.condition(left), self.condition(right)
         return lambda frame: Column(BOOL, combine(first(frame), second(frame)))
+
+    def _in_table(self, expression: ast.InTable) -> Evaluate:
+        if self._member is None:
+            raise NotLowerable("a condition that asks a table ('in') here")
+        contains = self._member(expression, self.scope)
+        self.asks.append(expression.table)
+        return lambda frame: Column(BOOL, contains(frame))
 
     def _is_null(self, expression: ast.IsNull) -> Evaluate:
         operand = expression.operand

@@ -185,9 +185,13 @@ def _numbered(columns: Sequence[OutputColumns], units: Sequence[int]) -> tuple[O
     if not columns:
         return ()
     positions = np.concatenate([each.positions for each in columns])
-    ordinals = np.concatenate([each.ordinals for each in columns])
-    owners = np.repeat(units, [len(each) for each in columns])
-    order = np.lexsort((ordinals, owners, positions))
+    if len({*units}) == len(units):
+        # Unit by unit they are in order already: a stable sort merges what is sorted.
+        order = np.argsort(positions, kind="stable")
+    else:
+        owners = np.repeat(units, [len(each) for each in columns])
+        ordinals = np.concatenate([each.ordinals for each in columns])
+        order = np.lexsort((ordinals, owners, positions))
     together = np.empty(len(order), np.int64)
     together[order] = numbers_within(positions[order])
     ends = np.cumsum([len(each) for each in columns])[:-1]

@@ -1,5 +1,6 @@
 """The life of any service: load, build, run, drain, stop; health and supervised work."""
 
+from lockstep.clock import wait_set
 from lockstep.frame.context import Context, Service, Wire
 from lockstep.frame.holders import HolderWatch
 from lockstep.frame.host_cpu import HostCpu
@@ -8,7 +9,6 @@ from lockstep.frame.lifecycle import Process, Running, run_service, run_together
 from lockstep.frame.offload import InlineOffload, Offload, SharedThreads, ThreadOffload
 from lockstep.frame.problems import Problem, malformed_json
 from lockstep.frame.tasks import Tasks, run_side_by_side, run_until
-from lockstep.frame.waiting import wait_set
 from lockstep.frame.world import World, open_world
 
 __all__ = [

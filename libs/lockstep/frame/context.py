@@ -10,6 +10,8 @@ from aiohttp import web
 
 from lockstep.clock import Clock, Randomness
 from lockstep.events import LockstepError
+from lockstep.frame.accounts import AccountBook
+from lockstep.frame.callers import Callers
 from lockstep.frame.health import Readiness
 from lockstep.frame.holders import HolderWatch
 from lockstep.frame.offload import Offload
@@ -49,6 +51,8 @@ class Context:
     tasks: Tasks
     log: Logger
     offload: Offload
+    accounts: AccountBook
+    callers: Callers
     plans: Plans
     give_up: Callable[[LockstepError], None]
 

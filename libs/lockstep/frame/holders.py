@@ -10,10 +10,9 @@ import asyncio
 from collections.abc import Callable
 from typing import NoReturn
 
-from lockstep.clock import Clock
+from lockstep.clock import Clock, wait_set
 from lockstep.events import UnavailableError
 from lockstep.frame.tasks import run_side_by_side
-from lockstep.frame.waiting import wait_set
 from lockstep.leader import Held, Leases
 from lockstep.leader.vigil import Vigil
 from lockstep.settings import LeaderSettings

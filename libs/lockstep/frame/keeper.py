@@ -11,10 +11,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from lockstep.clock import Clock
+from lockstep.clock import Clock, wait_set
 from lockstep.events import UnavailableError
 from lockstep.frame.holders import HolderWatch
-from lockstep.frame.waiting import wait_set
 from lockstep.leader import Held, Lease
 from lockstep.leader.roll import LeaseRoll
 from lockstep.settings import LeaderSettings

@@ -20,6 +20,9 @@ import stamina
 
 from lockstep.clock import Clock, Randomness, SystemClock, SystemRandomness
 from lockstep.events import LockstepError, UnavailableError
+from lockstep.frame.accounts import AccountBook
+from lockstep.frame.audit import AuditTrail
+from lockstep.frame.callers import Callers, Passwords
 from lockstep.frame.context import Context, Service, Wire
 from lockstep.frame.health import Readiness, answering
 from lockstep.frame.holders import HolderWatch
@@ -140,10 +143,22 @@ class Process:
         self._metrics.look(lambda: usage.show(self._metrics))
         self.node = settings.server.node or f"{socket.gethostname()}-{randomness.uuid_hex()[:6]}"
         self._log = get_logger(node=self.node)
+        rights = settings.rights
+        self._accounts = AccountBook(world.store.accounts, clock, rights, self._log)
+        self._hashing = offload or ThreadOffload("passwords")
+        self._callers = Callers(
+            settings.server.token.get_secret_value(),
+            clock,
+            self._accounts,
+            Passwords(self._accounts, clock, randomness, rights, self._hashing),
+        )
+        self._trail = AuditTrail(world.store.audit, clock, rights, self._metrics, self._log)
         self._door = make_door(
             settings.server, self._readiness, self._metrics, clock, self._log,
-            max_body_bytes=settings.receiver.max_body_bytes,
+            max_body_bytes=settings.receiver.max_body_bytes, callers=self._callers,
+            trail=self._trail,
         )  # fmt: skip
+        self._accounts.looked.append(self._door.look_again)
         self._tasks = Tasks(clock, self._log)
         self._holders = HolderWatch(world.leases, clock, settings.leader, self._metrics, self._log)
         leader = settings.leader
@@ -191,6 +206,8 @@ class Process:
             tasks=Tasks(self._clock, log),
             log=log,
             offload=self._offload,
+            accounts=self._accounts,
+            callers=self._callers,
             plans=self._plans,
             give_up=self.give_up,
         )
@@ -209,8 +226,11 @@ class Process:
 
     async def start(self) -> None:
         """Opens the door and starts the services in order."""
+        await self._accounts.begin()
         await self._door.open()
         self._log.info("listening", url=self._door.url)
+        self._tasks.supervise("accounts", self._accounts.run)
+        self._tasks.supervise("audit", self._trail.run)
         self._tasks.supervise("holders", self._holders.run)
         self._tasks.supervise("leases", self._leases.run)
         try:
@@ -255,6 +275,7 @@ class Process:
             await self._offload.run(self._contexts[name].traces.close)
         await self.vanish()
         self._offload.close()
+        self._hashing.close()
 
     async def vanish(self) -> None:
         """Closes the door and what tells that this process lives: the end of `stop`, or all there

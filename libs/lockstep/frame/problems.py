@@ -10,6 +10,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from lockstep.events import Fault, InvalidEventError, LockstepError
+from lockstep.rights import ForbiddenError, StrangerError
 from lockstep.siddhiql.errors import SiddhiQLError
 
 CONTENT_TYPE: Final = "application/problem+json"
@@ -55,6 +56,12 @@ def respond(error: LockstepError) -> web.Response:
             errors=error.errors,
             retry_after_ms=error.retry_after_ms,
         )
+    if isinstance(error, StrangerError):
+        response = problem_response(HTTPStatus.UNAUTHORIZED, error.message, hint=error.hint)
+        response.headers["WWW-Authenticate"] = "Bearer"
+        return response
+    if isinstance(error, ForbiddenError):
+        return problem_response(HTTPStatus.FORBIDDEN, error.message, hint=error.hint)
     status = _STATUS[error.fault]
     if error.fault is Fault.INTERNAL:
         return problem_response(status, "something went wrong inside; the log has the details")

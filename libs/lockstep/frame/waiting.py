@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from lockstep.clock import Clock, SystemClock
+from lockstep.clock import Clock
 from lockstep.events import UnavailableError
 from lockstep.telemetry import get_logger
 
@@ -31,23 +29,3 @@ async def once_there(what: str, work: Callable[[], Awaitable[T]], clock: Clock) 
                 raise
             get_logger().warning("waiting for a server", server=what, error=str(error))
             await clock.sleep_ms(PAUSE_MS)
-
-
-async def wait_set(event: asyncio.Event, clock: Clock, limit_ms: int) -> bool:
-    """True when the event was set within `limit_ms`; does not clear it."""
-    if event.is_set():
-        return True
-    if isinstance(clock, SystemClock):
-        # The loop's own timer: the two tasks below would cost ten times as much.
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(limit_ms / 1000):
-                await event.wait()
-        return event.is_set()
-    waiting = asyncio.ensure_future(event.wait())
-    sleeping = asyncio.ensure_future(clock.sleep_ms(limit_ms))
-    try:
-        await asyncio.wait({waiting, sleeping}, return_when=asyncio.FIRST_COMPLETED)
-        return event.is_set()
-    finally:
-        waiting.cancel()
-        sleeping.cancel()

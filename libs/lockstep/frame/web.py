@@ -7,13 +7,9 @@ settings say that the network is private.
 from __future__ import annotations
 
 import asyncio
-import hmac
-import ipaddress
-import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import urlsplit
 
 import msgspec
 from aiohttp import web
@@ -21,15 +17,17 @@ from aiohttp.typedefs import Handler, Middleware
 
 from lockstep.clock import Clock
 from lockstep.events import Fault, LockstepError
+from lockstep.frame.addresses import is_loopback, is_wildcard, outward_address
+from lockstep.frame.audit import AuditTrail
+from lockstep.frame.callers import Callers
+from lockstep.frame.guard import Guard
 from lockstep.frame.health import Readiness
 from lockstep.frame.openapi import DOOR, JSON, PATH, Described, document
 from lockstep.frame.problems import Problem, problem_response, respond
+from lockstep.rights import ROUTES, Need
 from lockstep.settings import ServerSettings
 from lockstep.telemetry import CONTENT_TYPE, Logger, Metrics
 
-OPEN_ROUTES: Final = frozenset({"/healthz", "/readyz", "/health"})
-TOKEN_COOKIE: Final = "lockstep_token"
-SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 BODY_MARGIN_BYTES: Final = 1_024
 KEEPALIVE_S: Final = 75.0
 
@@ -38,40 +36,6 @@ class OpenDoorError(LockstepError):
     """The settings would open an unguarded door to a network."""
 
     fault = Fault.USER
-
-
-def is_loopback(host: str) -> bool:
-    """True for names and addresses that only this machine reaches."""
-    if host in ("localhost", ""):
-        return host == "localhost"
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def is_wildcard(host: str) -> bool:
-    """True for the addresses that mean every interface: nobody can be reached there."""
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
-
-
-def outward_address(host: str) -> str:
-    """The address with which this machine shows itself to others, in a pod the pod's own; the
-    loopback where there is no network. Nothing is sent."""
-    family, beyond, loopback = (
-        (socket.AF_INET6, "2001:db8::1", "::1")
-        if ":" in host
-        else (socket.AF_INET, "192.0.2.1", "127.0.0.1")
-    )
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((beyond, 9))
-        except OSError:
-            return loopback
-        return str(probe.getsockname()[0])
 
 
 def check_host(settings: ServerSettings) -> None:
@@ -108,6 +72,9 @@ class Door:
         log: Logger,
         *,
         max_body_bytes: int,
+        needs: Mapping[tuple[str, str], Need] = ROUTES,
+        callers: Callers | None = None,
+        trail: AuditTrail | None = None,
     ) -> None:
         check_host(settings)
         self._settings = settings
@@ -118,8 +85,11 @@ class Door:
         self._runner: web.AppRunner | None = None
         self._host = settings.host
         self._port = settings.port
+        callers = callers or Callers(settings.token.get_secret_value(), clock)
+        guard = Guard(settings, callers, needs, clock, trail)
+        self.look_again = guard.look_again
         self.application = web.Application(
-            middlewares=[self._observed(), self._answered(), self._guarded()],
+            middlewares=[self._observed(), self._answered(), guard.middleware],
             client_max_size=max_body_bytes + BODY_MARGIN_BYTES,
         )
         self.application.router.add_get("/healthz", self._health)
@@ -222,41 +192,6 @@ class Door:
 
         return answer
 
-    def _guarded(self) -> Middleware:
-        token = self._settings.token.get_secret_value()
-
-        @web.middleware
-        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            if request.path in OPEN_ROUTES:
-                return await handler(request)
-            self._refuse_strangers(request, bool(token))
-            if not token or _same(_given_token(request), token):
-                return await handler(request)
-            if request.method == "GET" and _same(request.query.get("token", ""), token):
-                return _with_cookie(request, token)
-            raise Problem(
-                HTTPStatus.UNAUTHORIZED,
-                "a bearer token is needed",
-                hint="send the header Authorization: Bearer <token>",
-            )
-
-        return guard
-
-    def _refuse_strangers(self, request: web.Request, has_token: bool) -> None:
-        """Pages of other sites may not use a browser on this machine to reach an open door."""
-        origin = request.headers.get("Origin")
-        if (
-            origin
-            and request.method not in SAFE_METHODS
-            and urlsplit(origin).netloc != request.host
-        ):
-            raise Problem(HTTPStatus.FORBIDDEN, f"requests from pages of {origin} are refused")
-        host = urlsplit(f"//{request.host}").hostname or ""
-        if not has_token and is_loopback(self._settings.host) and not is_loopback(host):
-            raise Problem(
-                HTTPStatus.FORBIDDEN, f"this door answers to loopback names only, not to '{host}'"
-            )
-
 
 def _http_detail(error: web.HTTPException, request: web.Request) -> str:
     if error.status == HTTPStatus.NOT_FOUND:
@@ -266,24 +201,3 @@ def _http_detail(error: web.HTTPException, request: web.Request) -> str:
     if error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         return "the body is larger than this door takes"
     return error.text or error.reason
-
-
-def _given_token(request: web.Request) -> str:
-    kind, _, given = request.headers.get("Authorization", "").partition(" ")
-    if kind.lower() == "bearer":
-        return given.strip()
-    return request.cookies.get(TOKEN_COOKIE, "")
-
-
-def _same(given: str, token: str) -> bool:
-    return hmac.compare_digest(given.encode(), token.encode())
-
-
-def _with_cookie(request: web.Request, token: str) -> web.Response:
-    # Browsers cannot send the header for a page: the token in the address becomes a cookie once.
-    query = {name: value for name, value in request.query.items() if name != "token"}
-    response = web.Response(
-        status=303, headers={"Location": str(request.rel_url.with_query(query))}
-    )
-    response.set_cookie(TOKEN_COOKIE, token, httponly=True, samesite="Strict")
-    return response

@@ -11,6 +11,17 @@ from lockstep.siddhiql.scope import Scope, Shape, Source
 from lockstep.windows.registry import build_window
 
 
+def kinds_of(output: ast.EventSelection | None) -> tuple[int, ...]:
+    """The kinds of events that readers get."""
+    match output:
+        case ast.EventSelection.CURRENT:
+            return (CURRENT,)
+        case ast.EventSelection.EXPIRED:
+            return (EXPIRED,)
+        case _:
+            return (CURRENT, EXPIRED)
+
+
 class NamedWindow:
     """Takes current events; readers get what the window emits, cut down to its `output` clause.
 
@@ -26,14 +37,7 @@ class NamedWindow:
         scope = Scope(Shape.STREAM, (Source(schema, (definition.name,)),))
         self.window = build_window(definition.window, scope, schema, context)
         self.window.emit = self._leave
-        self._kinds: tuple[int, ...]
-        match definition.output:
-            case ast.EventSelection.CURRENT:
-                self._kinds = (CURRENT,)
-            case ast.EventSelection.EXPIRED:
-                self._kinds = (EXPIRED,)
-            case _:
-                self._kinds = (CURRENT, EXPIRED)
+        self._kinds = kinds_of(definition.output)
 
     def process(self, chunk: list[StreamEvent]) -> None:
         self.window.process(chunk)

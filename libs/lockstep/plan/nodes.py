@@ -58,8 +58,8 @@ class Group:
 class AppPlan:
     """A whole app, ready to be set in motion.
 
-    `inputs` are the streams that events can be sent to; `exported` those whose events are outputs;
-    `stored` the tables whose changes are outputs (@store), those of aggregations among them.
+    `inputs` are the streams whose events stand in the input log; `exported` those whose events are
+    outputs; `stored` the tables whose changes are outputs (@store), also those of aggregations.
     `applied` names the rewrite rules that changed something, in order. `channels` are those of
     `exported` whose rows other units of the app read (@channel).
     """
@@ -72,6 +72,13 @@ class AppPlan:
     groups: tuple[Group, ...]
     applied: tuple[str, ...] = ()
     channels: tuple[str, ...] = ()
+
+    @property
+    def doors(self) -> tuple[str, ...]:
+        """The inputs that anybody may send to: all but those by which copied tables come."""
+        checked = self.checked
+        inner = {one.changes for one in checked.external} | {one.name for one in checked.asked}
+        return tuple(name for name in self.inputs if name not in inner)
 
     @property
     def name(self) -> str:

@@ -127,8 +127,8 @@ class SelectorOperator:
             call for e in (*expressions, *having) for call in aggregator_calls(e, functions)
         ]
         compiler = Compiler(query.scope, self.calls)
-        if resets and self.calls and self.wanted != CURRENT:
-            raise NotLowerable("expired rows of aggregates over batches")
+        # Where rows of a batch that leaves are wanted, its events leave one by one.
+        slides = slides or (resets and self.wanted != CURRENT)
         self.groups = Groups(selector.group_by, compiler, by_realm=by_realm)
         leaves = Leaves(slides, in_order, has_places)
         self.aggregates = Aggregates(
@@ -155,6 +155,13 @@ class SelectorOperator:
     def needs_leaving(self) -> bool:
         """Whether events that leave matter to what comes out."""
         return bool(self.calls) or self.wanted != CURRENT
+
+    def forget_groups(self) -> None:
+        """Forgets the groups that are empty, if there may be many; of queries whose windows hold no
+        groups."""
+        if self.groups.is_grouped and self.groups.is_due:
+            moved = self.groups.compact(self.aggregates.live(len(self.groups)))
+            self.aggregates.move(moved, len(self.groups))
 
     def run(self, flow: Flow, group: Ids | None) -> Output:
         """The query's rows for a flow; `group` is the group of each of its events."""
@@ -197,11 +204,12 @@ class SelectorOperator:
         return Output(chunks, silent=silent)
 
     def run_changes(
-        self, frame: Rows, kinds: Index, trigger: Index, steps: Index, played: Played
+        self, frame: Rows, changes: Index, trigger: Index, steps: Index, played: Played
     ) -> Output:
-        """The query's rows for pairs that come and go. Each trigger is a chunk for aggregates and
-        groups; what the triggers of one step (a chunk of `played`) bring leaves together."""
-        kind, realm = plain(kinds, np.int8), np.zeros(len(frame), np.int64)
+        """The query's rows for pairs that come and go, as `changes` says. Each trigger is a chunk
+        for aggregates and groups; what the triggers of one step (a chunk of `played`) bring leaves
+        together."""
+        kind, realm = plain(changes, np.int8), np.zeros(len(frame), np.int64)
         group = self.groups.assign(frame, None) if self.groups.is_grouped else realm
         results: list[Column] = []
         if self.calls:
@@ -209,27 +217,35 @@ class SelectorOperator:
             count = max(len(self.groups), 1)
             results = self.aggregates.run(feed, frame, count, self.groups.realms, 0)
         whole = self._output_frame(frame, results)
-        wanted = kind == CURRENT
+        wanted = kind <= EXPIRED if self.wanted == ALL_KINDS else kind == self.wanted
         for column in self._select if self._may_fail else ():
             column(whole)
         if self._having is not None:
             wanted = wanted & self._having(whole)
         count = int(trigger[-1]) + 1 if len(trigger) else 0
         starts = np.searchsorted(trigger, np.arange(count + 1)).astype(np.int64)
-        if self.groups.is_grouped:
+        if not (self.calls or self.groups.is_grouped):
+            index = np.flatnonzero(wanted)
+        elif self.groups.is_grouped:
             own = plain(group, np.int64)
             index, _ = selecting.last_of_groups(starts, wanted, own, len(self.groups))
         else:
             index = selecting.last_of_chunks(starts, wanted)
             index = index[index >= 0]
+        own_kinds = None if self.wanted == CURRENT else kind
         if self._ordering.is_active:
-            index = index[self._ordering.arrange(whole.picked(index), trigger[index], None)]
+            kinds = None if own_kinds is None else own_kinds[index]
+            index = index[self._ordering.arrange(whole.picked(index), trigger[index], kinds)]
         rows = self._output_frame(whole.picked(index), [each.take(index) for each in results])
         columns = tuple(select(rows) for select in self._select)
         kept, lengths = np.unique(steps[index], return_counts=True)
         offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
         order, now = played.order.take(kept), played.now[kept]
-        return Output(Chunks(columns, rows.times(), offsets, order, now))
+        silent = None
+        if not (self.calls or self.groups.is_grouped):
+            silent = played.order.take(np.setdiff1d(steps, kept))
+        chunks = Chunks(columns, rows.times(), offsets, order, now)
+        return Output(chunks, None if own_kinds is None else own_kinds[index], None, silent)
 
     def run_each(self, frame: Rows, shell: Chunks, realm: Ids | None) -> Output:
         """The query's rows for matches, each reduced by itself; `shell` tells their chunks."""

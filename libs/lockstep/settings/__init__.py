@@ -6,6 +6,7 @@ All mistakes are reported together.
 from lockstep.settings.errors import SettingsError
 from lockstep.settings.load import environment_name, load_settings
 from lockstep.settings.models import (
+    ArchiveSettings,
     ConsoleSettings,
     CoordinatorSettings,
     LeaderSettings,
@@ -14,11 +15,13 @@ from lockstep.settings.models import (
     ProcessorSettings,
     PublisherSettings,
     ReceiverSettings,
+    RightsSettings,
     ServerSettings,
     Settings,
 )
 
 __all__ = [
+    "ArchiveSettings",
     "ConsoleSettings",
     "CoordinatorSettings",
     "LeaderSettings",
@@ -27,6 +30,7 @@ __all__ = [
     "ProcessorSettings",
     "PublisherSettings",
     "ReceiverSettings",
+    "RightsSettings",
     "ServerSettings",
     "Settings",
     "SettingsError",

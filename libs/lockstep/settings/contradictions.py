@@ -76,6 +76,12 @@ RULES: Final = (
         applies=lambda settings: not settings.spark.master.startswith("local"),
     ),
     Rule(
+        ("rights", "refresh_ms"),
+        ("rights", "stale_max_ms"),
+        "users would count as unknown between two looks",
+        strictly=True,
+    ),
+    Rule(
         ("publisher", "retry_backoff_ms"),
         ("publisher", "retry_backoff_max_ms"),
         "the first pause is the shortest",

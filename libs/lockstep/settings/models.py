@@ -33,6 +33,7 @@ class ServerSettings(Section):
     token: SecretStr
     drain_timeout_ms: Milliseconds
     allow_open_host: bool
+    open_metrics: bool
     advertised_url: str
     node: Label
     catalogue_poll_ms: Milliseconds
@@ -93,6 +94,12 @@ class ReceiverSettings(Section):
     append_max_wait_ms: Milliseconds
     max_appends_abreast: Count
     sources_host: str
+
+
+class DatasourcesSettings(Section):
+    """Databases of others that apps read and write by name."""
+
+    file: str
 
 
 class ProcessorSettings(Section):
@@ -162,6 +169,22 @@ class PublisherSettings(Section):
     trim_interval_ms: Milliseconds
 
 
+class ArchiveSettings(Section):
+    """Where what apps take in and give out is kept for good."""
+
+    folder: str
+    by_default: bool
+    batch_bytes: Bytes
+    interval_ms: Milliseconds
+    upkeep_interval_ms: Milliseconds
+    file_bytes: Bytes
+    keep_replaced_ms: Milliseconds
+    s3_endpoint: str
+    s3_region: str
+    s3_access_key: SecretStr
+    s3_secret_key: SecretStr
+
+
 class PresenterSettings(Section):
     """How much a page can look back on, and how far a listener may lag."""
 
@@ -183,6 +206,22 @@ class CoordinatorSettings(Section):
     rebalance_gap_percent: Annotated[int, Field(ge=1, le=1_000)]
     rebalance_cpu_max_percent: Annotated[int, Field(ge=1, le=100)]
     sweep_interval_ms: Milliseconds
+
+
+class RightsSettings(Section):
+    """Users, tokens and log-ins."""
+
+    refresh_ms: Milliseconds
+    stale_max_ms: Milliseconds
+    max_accounts: Count
+    session_ms: Milliseconds
+    invitation_ms: Milliseconds
+    token_max_ms: Milliseconds
+    login_attempts: Count
+    login_within_ms: Milliseconds
+    audit_keep_ms: Milliseconds
+    audit_max_waiting: Count
+    password_kept_ms: Milliseconds
 
 
 class ConsoleSettings(Section):
@@ -222,12 +261,15 @@ class Settings(Section):
     leader: LeaderSettings
     store: StoreSettings
     receiver: ReceiverSettings
+    datasources: DatasourcesSettings
     processor: ProcessorSettings
     limits: LimitsSettings
     spark: SparkSettings
     publisher: PublisherSettings
+    archive: ArchiveSettings
     presenter: PresenterSettings
     coordinator: CoordinatorSettings
+    rights: RightsSettings
     console: ConsoleSettings
     telemetry: TelemetrySettings
     client: ClientSettings

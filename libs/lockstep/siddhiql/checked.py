@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, IntEnum
+from typing import ClassVar
 
 from lockstep.events import StreamSchema
 from lockstep.siddhiql import ast
@@ -186,9 +187,78 @@ class CheckedAggregation:
     time_zone: str = UTC
 
 
+class Change(IntEnum):
+    """What an event of a copied table's stream of changes does to the table."""
+
+    ROW = 1
+    GONE = 2
+    ALL_GONE = 3
+
+
+@dataclass(frozen=True)
+class ExternalTable:
+    """A table that follows one of a database. `definition`: as written; `columns`: of each
+    attribute the database's column."""
+
+    definition: ast.TableDefinition
+    store: ast.Annotation
+    key: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+
+    @property
+    def name(self) -> str:
+        """The table's."""
+        return self.definition.name
+
+    @property
+    def changes(self) -> str:
+        """The stream by which its rows come: an input of the app that no sender may use."""
+        return f"{self.name}__changes"
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """What rows of a table are asked for: of each attribute named, the value that it must have: an
+    attribute of the event, or a constant."""
+
+    table: ExternalTable
+    equal: tuple[tuple[str, str | ast.Constant], ...]
+
+
+@dataclass(frozen=True)
+class AskedStream:
+    """A stream whose events bring with them what a database answered when they came.
+
+    In a record the rows come first, then the events, then the keys of the rows, which go again.
+    """
+
+    stream: ast.StreamDefinition
+    tables: tuple[ExternalTable, ...]
+    lookups: tuple[Lookup, ...]
+
+    EVENT: ClassVar = 0
+
+    @property
+    def name(self) -> str:
+        """Of the stream by which all of it comes."""
+        return f"{self.stream.name}__asked"
+
+    def comes(self, table: int) -> int:
+        """The change that says that a row of the table is there."""
+        return 1 + 2 * table
+
+    def goes(self, table: int) -> int:
+        """And that it is not."""
+        return 2 + 2 * table
+
+
 @dataclass(frozen=True)
 class CheckedApp:
-    """The whole app. `streams` holds defined and inferred streams (faults as `!S`), by name."""
+    """The whole app. `streams` holds defined and inferred streams (faults as `!S`), by name.
+
+    `external`: tables that follow a database; `answers`: those that hold what it answered to an
+    event of an `asked` stream.
+    """
 
     text: str
     app: ast.App
@@ -203,6 +273,9 @@ class CheckedApp:
     aggregations: dict[str, CheckedAggregation]
     schemas: dict[str, StreamSchema]
     execution: tuple[CheckedQuery | CheckedPartition, ...]
+    external: tuple[ExternalTable, ...] = ()
+    asked: tuple[AskedStream, ...] = ()
+    answers: frozenset[str] = frozenset()
 
     @property
     def bucket_tables(self) -> dict[str, ast.TableDefinition]:

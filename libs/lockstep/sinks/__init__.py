@@ -5,5 +5,6 @@ what stands under its name in `SINKS` of the same module; see EXTENDING.md.
 """
 
 from lockstep.sinks.contract import Message, MessageRefusedError, Sink, SinkMaker
+from lockstep.sinks.headers import headers_of
 
-__all__ = ["Message", "MessageRefusedError", "Sink", "SinkMaker"]
+__all__ = ["Message", "MessageRefusedError", "Sink", "SinkMaker", "headers_of"]

@@ -6,5 +6,6 @@ by what stands under its name in `SOURCES` of the same module; see EXTENDING.md.
 
 from lockstep.sources.contract import Place, Received, Source, SourceMaker
 from lockstep.sources.inbox import Inbox
+from lockstep.sources.listening import Listening
 
-__all__ = ["Inbox", "Place", "Received", "Source", "SourceMaker"]
+__all__ = ["Inbox", "Listening", "Place", "Received", "Source", "SourceMaker"]

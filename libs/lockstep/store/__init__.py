@@ -1,10 +1,13 @@
 """What outlives processes: desired state, state revisions and sink cursors."""
 
 from lockstep.store.contract import (
+    Accounts,
+    Audit,
     Cursors,
     Deployment,
     Deployments,
     Documents,
+    Exclusion,
     Former,
     Origin,
     Removed,
@@ -21,10 +24,13 @@ from lockstep.store.stored import OWN_SETTINGS, StoredDeployment
 
 __all__ = [
     "OWN_SETTINGS",
+    "Accounts",
+    "Audit",
     "Cursors",
     "Deployment",
     "Deployments",
     "Documents",
+    "Exclusion",
     "Former",
     "Origin",
     "Removed",

@@ -5,10 +5,12 @@ system and Postgres adapters. Writes that carry an epoch are refused when a newe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from lockstep.events import Life, Position
+from lockstep.rights.accounts import Account
+from lockstep.rights.audit import AuditEntry
 
 NEVER: Final = Life(0, 0)
 """Before all others."""
@@ -23,9 +25,20 @@ class Restoration:
 
 
 @dataclass(frozen=True, slots=True)
+class Exclusion:
+    """No worker can fold what stands at an input position: from `life` on a unit goes on without
+    its events. `group` and `partition` are those of the unit's log."""
+
+    group: str
+    partition: int
+    position: Position
+    life: Life
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
-    """What an app goes on from: which logs, an empty state behind which position of them, and what
-    was last asked to be restored.
+    """What an app goes on from: which logs, an empty state behind which position of them, what was
+    last asked to be restored, and what was last excluded of each unit.
 
     `logs_since_ms`: when its logs began, which is part of their name: what belongs to logs that
     were removed (a purge) does not belong to these. 0: it was not noted.
@@ -34,6 +47,18 @@ class Origin:
     position: Position = 0
     logs_since_ms: int = 0
     restoration: Restoration | None = None
+    exclusions: tuple[Exclusion, ...] = ()
+
+    def excluding(self, one: Exclusion) -> Origin:
+        """With another exclusion; of each unit only the last one is to be known."""
+        place = (one.group, one.partition)
+        others = (each for each in self.exclusions if (each.group, each.partition) != place)
+        return replace(self, exclusions=(*others, one))
+
+    def within(self, group: str, partition: int) -> Origin:
+        """As it concerns one unit."""
+        own = (one for one in self.exclusions if (one.group, one.partition) == (group, partition))
+        return replace(self, exclusions=tuple(own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +253,37 @@ class Documents(Protocol):
         """False when there was none."""
 
 
+class Accounts(Protocol):
+    """Users, groups and tokens (`lockstep.rights`): all of them at one revision, which grows with
+    each change."""
+
+    async def revision(self) -> int:
+        """0 before the first change."""
+
+    async def read(self) -> tuple[int, Sequence[Account]]:
+        """All, as they are at that revision."""
+
+    async def change(
+        self, put: Sequence[Account], remove: Sequence[tuple[str, str]], *, expected: int
+    ) -> bool:
+        """All of it or nothing; False when the revision is not the expected one any more."""
+
+
+class Audit(Protocol):
+    """Who did what: entries are added, and go by time alone."""
+
+    async def append(self, entries: Sequence[AuditEntry]) -> None:
+        """Durable when it returns; their ids are given here."""
+
+    async def read(
+        self, *, before: int | None, limit: int, app: str | None = None, who: str | None = None
+    ) -> Sequence[AuditEntry]:
+        """The newest first; `before`: with a smaller id."""
+
+    async def trim(self, before_ms: int) -> int:
+        """Takes away what is older, by whole days at least; gives how many went."""
+
+
 class Store(Protocol):
     """An open store."""
 
@@ -246,6 +302,14 @@ class Store(Protocol):
     @property
     def documents(self) -> Documents:
         """What people made for pages."""
+
+    @property
+    def accounts(self) -> Accounts:
+        """Who may come in."""
+
+    @property
+    def audit(self) -> Audit:
+        """Who did what."""
 
     async def healthy(self) -> bool:
         """True when the store answers now."""

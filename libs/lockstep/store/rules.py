@@ -3,9 +3,11 @@ and which have to stay. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 
+from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import Deployment, Origin, Removed, Revision
 
 
@@ -27,6 +29,23 @@ def as_removed(last: Deployment, *, purged: bool) -> Removed:
         return Removed(last, purged=False)
     gone = replace(last, text="", settings={}, origin=Origin(), parallel=0, layout=0, former=None)
     return Removed(gone, purged=True)
+
+
+def chosen(
+    newest_first: Iterable[AuditEntry],
+    *,
+    before: int | None,
+    limit: int,
+    app: str | None,
+    who: str | None,
+) -> list[AuditEntry]:
+    """Entries of the audit log as somebody asks for them."""
+    fitting = (
+        one
+        for one in newest_first
+        if (before is None or one.id < before) and app in (None, one.app) and who in (None, one.who)
+    )
+    return list(islice(fitting, limit))
 
 
 def newest_first(revisions: Sequence[Revision]) -> list[Revision]:

@@ -9,17 +9,18 @@ from typing import Final
 import msgspec
 
 from lockstep.events import Life
-from lockstep.store.contract import Deployment, Former, Origin, Removed, Restoration
+from lockstep.store.contract import Deployment, Exclusion, Former, Origin, Removed, Restoration
 
 _POSITION: Final = "origin_position"
 _LOGS_SINCE: Final = "logs_since_ms"
 _REVISION: Final = "restore_revision"
 _NUMBER: Final = "restore_generation"
+_EXCLUSIONS: Final = "exclusions"
 _PARALLEL: Final = "parallel"
 _LAYOUT: Final = "layout"
 _FORMER: Final = "former_layout"
 OWN_SETTINGS: Final = frozenset(
-    {_POSITION, _LOGS_SINCE, _REVISION, _NUMBER, _PARALLEL, _LAYOUT, _FORMER}
+    {_POSITION, _LOGS_SINCE, _REVISION, _NUMBER, _EXCLUSIONS, _PARALLEL, _LAYOUT, _FORMER}
 )
 """Stored among an app's settings: nobody else may give them."""
 
@@ -99,6 +100,8 @@ def _own(origin: Origin) -> dict[str, str]:
     if origin.restoration is not None:
         own[_REVISION] = origin.restoration.revision
         own[_NUMBER] = str(origin.restoration.life.number)
+    if origin.exclusions:
+        own[_EXCLUSIONS] = msgspec.json.encode(origin.exclusions).decode()
     return own
 
 
@@ -108,4 +111,5 @@ def _origin(settings: Mapping[str, str], deployed_ms: int) -> Origin:
     if revision is not None and number.isdigit():
         restoration = Restoration(revision, Life(deployed_ms, int(number)))
     position, since_ms = settings.get(_POSITION, "0"), settings.get(_LOGS_SINCE, "0")
-    return Origin(int(position), int(since_ms), restoration)
+    excluded = msgspec.json.decode(settings.get(_EXCLUSIONS, "[]"), type=tuple[Exclusion, ...])
+    return Origin(int(position), int(since_ms), restoration, excluded)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from lockstep.columns.flow import RESET, Flow, passing
 from lockstep.columns.frame import Frame, Rows
 from lockstep.columns.keys import Ids
 from lockstep.columns.moves import Moves
+from lockstep.columns.order import IN_FRONT
 from lockstep.columns.output import Output
 from lockstep.columns.realms import Realms
 from lockstep.columns.units import States, Timer
@@ -30,7 +32,7 @@ Condition = Callable[[Frame], Mask]
 
 class StreamQuery:
     """See Unit. `before` and `behind` are the conditions in front of the window and behind it, with
-    stream functions in front."""
+    stream functions in front; `asks` are the tables that they ask."""
 
     def __init__(
         self,
@@ -45,10 +47,11 @@ class StreamQuery:
         behind: Sequence[Condition],
         selector: SelectorOperator,
         limiter: Limiter | None = None,
+        asks: tuple[str, ...] = (),
     ) -> None:
         self.name = node.name
         self.place = place
-        self.reads = (reads,)
+        self.reads = (reads, *asks)
         self.writes = writes
         self._realms = realms
         self._types = types
@@ -87,10 +90,10 @@ class StreamQuery:
             if isinstance(each, HostedFunction):
                 chunks = each.run(chunks)
             else:
-                chunks = chunks.keep(each(chunks.rows()))
+                chunks = chunks.keep(each(asking(chunks, self.place)))
         flow, group = self._flow(chunks, moves)
         for condition in self._behind:
-            mask = condition(flow.frame())
+            mask = condition(_asking_behind(flow))
             if flow.kind is not None:
                 mask = mask | (flow.kind == RESET)
             if group is not None:
@@ -113,9 +116,7 @@ class StreamQuery:
             groups.realms = max(groups.realms, int(chunks.keys.max()) + 1)
         if self._window is None:
             flow = passing(chunks)
-            below = Flow(
-                flow.source, flow.offsets, flow.order.below(self.place, 0), flow.now, keys=flow.keys
-            )
+            below = replace(flow, order=flow.order.below(self.place, 0))
             return below, ids if self._grouped else None
         flow = self._window.flow(Step(chunks, ids, moves, self.place))
         if not self._grouped:
@@ -241,6 +242,20 @@ class StreamQuery:
         aggregates.reserve(max(len(groups), 1), groups.realms, len(held.times))
         kinds, realms = np.zeros(len(places), np.int8), np.full(len(places), realm, np.int64)
         aggregates.refeed(Feed(kinds, group, realms, places), frame_of(held, places))
+
+
+def asking(chunks: Chunks, place: int) -> Rows:
+    """The events where they reach a query's conditions, which may ask tables."""
+    rows = chunks.rows()
+    rows.where = lambda: chunks.order.below(place, IN_FRONT).take(chunks.chunk_of)
+    return rows
+
+
+def _asking_behind(flow: Flow) -> Rows:
+    """The same behind a window."""
+    rows = flow.frame()
+    rows.where = lambda: flow.order.below(IN_FRONT).take(flow.chunk_of())
+    return rows
 
 
 def _pending(states: States, path: str) -> list[tuple[int, int]]:

@@ -58,6 +58,16 @@ def filters_of(stream: CheckedStream) -> list[Condition]:
     return conditions
 
 
+def target_of(node: QueryNode, site: Site) -> str:
+    """The name under which the query writes; NotLowerable for what has no columns."""
+    if node.query.target_kind is SourceKind.TABLE:
+        return site.table(node.query.output.name).add_writer(node)
+    if node.query.target_kind is SourceKind.WINDOW and node.writes in site.windows:
+        return site.windows[node.writes].add_writer(node)
+    check_target(node.query)
+    return site.target(node.writes)
+
+
 def window_of(stream: CheckedStream) -> ast.FunctionCall | None:
     """The stream's window, if it has one."""
     for checked in stream.handlers:
@@ -98,6 +108,7 @@ class Parts:
     behind: Sequence[Condition]
     selector: SelectorOperator
     limiter: Limiter | None
+    asks: tuple[str, ...]
 
     def positional(self) -> tuple[Any, ...]:
         """Them all."""
@@ -110,7 +121,6 @@ def parts_of(
     """The parts of a query on one stream. Where the window is the caller's, it says how events are
     `leaving` it."""
     query = node.query
-    writes = _target(node, site)
     handlers = _Handlers(query, stream, site, hosted=leaving is not None)
     own = None if handlers.window is None else handlers.window[1]
     left = leaving or Leaving.of(own)
@@ -128,9 +138,10 @@ def parts_of(
     if handlers.changes and selector.aggregates.needs_places:
         raise NotLowerable("an extreme behind a filter that reads the time")
     shows_timers = leaving is not None or (own is not None and own.shows_timers)
+    limiter = _limiter(query, site, shows_timers=shows_timers)
     return Parts(
         node,
-        writes,
+        target_of(node, site),
         site.place,
         site.stream(node.reads[0]),
         site.realms,
@@ -139,7 +150,8 @@ def parts_of(
         handlers.window,
         handlers.behind,
         selector,
-        _limiter(query, site, shows_timers=shows_timers),
+        limiter,
+        tuple(dict.fromkeys(handlers.asks)),
     )
 
 
@@ -153,13 +165,15 @@ class _Handlers:
         self.before: list[Condition | HostedFunction] = []
         self.behind: list[Condition] = []
         self.changes = False
+        self.asks: list[str] = []
         self.window: tuple[str, ColumnarWindow] | None = None
         passed = False
         for index, checked in enumerate(stream.handlers):
             before = stream.handlers[index - 1].schema if index else stream.source_schema
             match checked.handler:
                 case ast.Filter(condition=condition):
-                    compiler, compiled = condition_of(checked, condition)
+                    compiler, compiled = condition_of(checked, condition, site)
+                    self.asks += compiler.asks
                     (self.behind if passed else self.before).append(compiled)
                     self.changes |= passed and compiler.reads_time
                 case ast.WindowHandler(call=call):
@@ -178,13 +192,6 @@ class _Handlers:
                     self.before.append(made)
 
 
-def _target(node: QueryNode, site: Site) -> str:
-    if node.query.target_kind is SourceKind.TABLE:
-        return site.table(node.query.output.name).add_writer(node)
-    check_target(node.query)
-    return site.target(node.writes)
-
-
 def _limiter(query: CheckedQuery, site: Site, *, shows_timers: bool) -> Limiter | None:
     by_realm = site.realms.is_partition
     old = site.is_siddhi_5_1
@@ -194,11 +201,14 @@ def _limiter(query: CheckedQuery, site: Site, *, shows_timers: bool) -> Limiter 
     return limiter
 
 
-def condition_of(checked: CheckedHandler, expression: ast.Expression) -> tuple[Compiler, Condition]:
-    """A filter's condition with its compiler; NotLowerable when it aggregates."""
+def condition_of(
+    checked: CheckedHandler, expression: ast.Expression, site: Site | None = None
+) -> tuple[Compiler, Condition]:
+    """A filter's condition with its compiler; NotLowerable when it aggregates. With a site it may
+    ask tables."""
     if any(True for _ in aggregator_calls(expression, checked.scope.functions)):
         raise NotLowerable("an aggregator in a filter")
-    compiler = Compiler(checked.scope)
+    compiler = Compiler(checked.scope, (), None if site is None else site.member)
     return compiler, compiler.condition(expression)
 
 

@@ -2,42 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lockstep.columns.chunks import Chunks, joined_orders, spread
-from lockstep.columns.keys import Ids
+from lockstep.columns.column import Column, Mask, from_values
+from lockstep.columns.frame import Frame
 from lockstep.columns.moves import Moves
 from lockstep.columns.order import Order, merged
 from lockstep.columns.output import Output
+from lockstep.columns.pool import StringPool
+from lockstep.columns.rule import NotLowerable
 from lockstep.columns.units import States
-from lockstep.events import Operation
+from lockstep.events import Operation, StreamSchema
 from lockstep.plan import QueryNode
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.scope import Scope, row_scope
 from lockstep.tables import kernel as tables
-from lockstep.tables.store import TableStore, Writer, key_ids
-from lockstep.tables.writers import writer_of
+from lockstep.tables.lookup import Lookup
+from lockstep.tables.one_by_one import OneByOne, take_over
+from lockstep.tables.store import TableStore
+from lockstep.tables.values import Rows, brought, fill, sought
+from lockstep.tables.writers import Writer, action_of, keeps_up, writer_of
+from lockstep.telemetry import get_logger
 
 Longs = npt.NDArray[np.int64]
-_NONE = np.zeros(0, np.int64)
+_log = get_logger(part="tables")
+
+
+@dataclass(frozen=True, eq=False)
+class Arrived:
+    """The rows that writers brought, one writer's behind the other's. `arranged` brings them in
+    order; then `order` and `now` tell where and when each is written."""
+
+    parts: Sequence[tuple[str, Chunks]]
+    arranged: Longs
+    order: Order
+    now: Longs
+
+    @classmethod
+    def of(cls, inputs: Mapping[str, Chunks]) -> Arrived:
+        """What came under the writers' names."""
+        parts = list(inputs.items())
+        chunks = [each for _, each in parts]
+        arranged = merged([each.order for each in chunks])
+        lengths = np.concatenate([np.diff(each.starts) for each in chunks])
+        index, _ = spread(np.append(0, np.cumsum(lengths)).astype(np.int64), arranged)
+        order = joined_orders([each.order.take(each.chunk_of) for each in chunks])
+        now = np.concatenate([each.per_event(each.now) for each in chunks])
+        return cls(parts, index, order.take(index), now[index])
 
 
 class TableUnit:
     """A table as a unit: it takes what the writing queries put out (under a name for each) and
-    gives its changes."""
+    gives its changes. Writes that look at no more than indexes are made on columns, and all others
+    one by one."""
 
     shows_timers = False
     is_observed = False
     place = 0
 
-    def __init__(self, name: str, store: TableStore, *, is_stored: bool) -> None:
+    def __init__(
+        self,
+        definition: ast.TableDefinition,
+        schema: StreamSchema,
+        pool: StringPool,
+        *,
+        is_stored: bool,
+    ) -> None:
+        name = definition.name
         self.name = f"table {name}"
         self.table = name
         self.writes = name
-        self.state = store
-        self.writers: dict[str, Writer] = {}
+        self._rows = OneByOne(definition, schema)
+        primary, indexed = self._rows.table.rows.primary, self._rows.table.indexed
+        self.state = TableStore(schema, primary, indexed, pool)
+        self.writers: dict[str, Writer | None] = {}
         self._is_stored = is_stored
 
     @property
@@ -47,54 +92,98 @@ class TableUnit:
 
     def add_writer(self, node: QueryNode) -> str:
         name = f"{self.table}<-{node.name}"
-        self.writers[name] = writer_of(node.query, self.state)
+        self._rows.actions[name] = action_of(node.query, self._rows)
+        try:
+            self.writers[name] = writer_of(node.query, self.state)
+        except NotLowerable:
+            self.writers[name] = None
         return name
+
+    def member(self, asked: ast.InTable, scope: Scope) -> Callable[[Frame], Mask]:
+        slot = len(scope.sources)
+        found = Lookup(asked.condition, row_scope(scope, self.state.schema), slot, self.state)
+        return lambda frame: found.contains(frame, self.state.writes_before(frame.order()))
+
+    @cached_property
+    def is_one_by_one(self) -> bool:
+        """Whether the reference's actions make the writes. Asked when all queries are lowered."""
+        writers = [each for each in self.writers.values() if each is not None]
+        several = any(not self._finds_one(each) for each in writers)
+        if len(writers) < len(self.writers) or (self._is_stored and several):
+            return True
+        return not all(keeps_up(each, self.state) for each in writers)
+
+    def _finds_one(self, writer: Writer) -> bool:
+        by_key = bool(self.state.primary) and writer.index.attributes == self.state.primary
+        return by_key or writer.kind == tables.INSERT
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
         """Applies the writes of the slice."""
-        parts = [(self.writers[name], chunks) for name, chunks in inputs.items()]
-        arranged = merged([chunks.order for _, chunks in parts])
-        lengths = np.concatenate([np.diff(chunks.starts) for _, chunks in parts])
-        starts = np.append(0, np.cumsum(lengths))
-        index, _ = spread(starts, arranged)
-        kind = np.concatenate([np.full(len(c), writer.kind, np.int64) for writer, c in parts])
-        key = np.concatenate([self._keys(writer, chunks) for writer, chunks in parts])
-        place = np.concatenate([self._places(writer, chunks) for writer, chunks in parts])
-        order = joined_orders([chunks.order.take(chunks.chunk_of) for _, chunks in parts])
-        now = np.concatenate([chunks.per_event(chunks.now) for _, chunks in parts])
-        kind, place, order = kind[index], place[index], order.take(index)
-        previous = self.state.write(kind, key[index], place, order)
-        for attribute in range(len(self.state.schema.names)):
-            keeps = [np.full(len(c), w.keeps_attribute(attribute)) for w, c in parts]
-            self.state.keep(attribute, np.concatenate(keeps)[index], place, previous)
-        return self._changes(kind, place, previous, order, now[index])
+        arrived = Arrived.of({name: inputs[name] for name in self.writers if name in inputs})
+        return self._one_by_one(arrived) if self.is_one_by_one else self._on_columns(arrived)
 
-    def _keys(self, writer: Writer, chunks: Chunks) -> Ids:
-        columns = [chunks.columns[i] for i in writer.key]
-        return key_ids(self.state.keys, columns, create=True)
+    # --- on columns ------------------------------------------------------------------------------
 
-    def _places(self, writer: Writer, chunks: Chunks) -> Longs:
-        if writer.kind == tables.DELETE:
-            return np.full(len(chunks), -1, np.int64)
-        nowhere = np.full(len(chunks), -1, np.int64)
-        columns = [
-            self.state.held.column(i, nowhere) if place is None else chunks.columns[place]
-            for i, place in enumerate(writer.places)
-        ]
-        return self.state.held.add(columns, chunks.times)
+    def _on_columns(self, arrived: Arrived) -> Output:
+        index, parts = arrived.arranged, arrived.parts
+        keys = [brought(self._writer(name), chunks, self.state) for name, chunks in parts]
+        # What one writer brings another one may look for, so this comes second.
+        looked = [sought(self._writer(name), chunks) for name, chunks in parts]
+        writes = tables.Writes(
+            *(np.concatenate(each)[index] for each in zip(*looked, strict=True)),
+            *(
+                np.ascontiguousarray(np.concatenate(each, axis=1)[:, index])
+                for each in zip(*keys, strict=True)
+            ),
+        )
+        refused = self.state.write(writes, arrived.order)
+        if refused:
+            _log.error(
+                "rows were dropped: their primary key is taken", table=self.table, rows=refused
+            )
+        journal = self.state.journal
+        assert journal is not None
+        writers = [(self._writer(name), chunks) for name, chunks in parts]
+        actions = [self._rows.actions[name] for name, _ in parts]
+        fill(self.state, journal.entries, Rows(writers, actions, index))
+        return self._told(journal.entries, arrived) if self._is_stored else self._nothing()
 
-    def _changes(
-        self, kind: Longs, place: Longs, previous: Longs, order: Order, now: Longs
-    ) -> Output:
+    def _writer(self, name: str) -> Writer:
+        writer = self.writers[name]
+        assert writer is not None
+        return writer
+
+    def _told(self, entries: Longs, arrived: Arrived) -> Output:
         """What a destination of the table has to be told, a chunk per row."""
-        index = np.flatnonzero(previous != tables.NOTHING) if self._is_stored else _NONE
-        gone = kind[index] == tables.DELETE
-        shown = np.where(gone, previous[index], place[index])
-        starts = np.arange(len(index) + 1, dtype=np.int64)
-        columns = self.state.held.columns(shown)
-        chunks = Chunks(columns, now[index], starts, order.take(index), now[index])
-        operations = np.where(gone, Operation.DELETE, Operation.UPSERT).astype(np.int8)
-        return Output(chunks, None, operations)
+        went, came = entries[:, 1], entries[:, 2]
+        gone = came < 0
+        both = (went >= 0) & (came >= 0) & (not self.state.primary)
+        lines = np.repeat(np.arange(len(entries)), 1 + both)
+        first = np.append(True, lines[1:] != lines[:-1])[: len(lines)]
+        deletes = gone[lines] | (both[lines] & first)
+        shown = np.where(deletes, went[lines], came[lines])
+        columns = tuple(self.state.held.columns(shown))
+        return _changes(columns, entries[lines, 0], deletes, arrived)
+
+    # --- one by one ------------------------------------------------------------------------------
+
+    def _one_by_one(self, arrived: Arrived) -> Output:
+        done = self._rows.run(arrived.parts, arrived.arranged, arrived.now, self.state)
+        take_over(done, self.state, arrived.order)
+        if not self._is_stored:
+            return self._nothing()
+        columns = tuple(
+            from_values(type_, [data[i] for _, _, data in done.told])
+            for i, type_ in enumerate(self.state.schema.types)
+        )
+        writes = np.array([write for write, _, _ in done.told], np.int64)
+        deletes = np.array([each is Operation.DELETE for _, each, _ in done.told], np.bool_)
+        return _changes(columns, writes, deletes, arrived)
+
+    def _nothing(self) -> Output:
+        return Output.nothing(self.state.schema.types)
+
+    # --- state -----------------------------------------------------------------------------------
 
     def settle(self) -> None:
         self.state.settle()
@@ -106,10 +195,28 @@ class TableUnit:
         states.operators[f"table/{self.table}/rows"] = self.state.store()
 
     def load(self, states: States) -> None:
-        self.state.load(states.operators[f"table/{self.table}/rows"])
+        state = states.operators[f"table/{self.table}/rows"]
+        self.state.load(state)
+        if self.is_one_by_one:
+            self._rows.load(state, self.state)
 
     def text_columns(self) -> list[Any]:
         return self.state.held.text_columns()
+
+
+def _changes(
+    columns: tuple[Column, ...],
+    writes: Longs,
+    deletes: npt.NDArray[np.bool_],
+    arrived: Arrived,
+) -> Output:
+    """Changes of the rows of some writes, a chunk each; those of one write in their order."""
+    starts = np.arange(len(writes) + 1, dtype=np.int64)
+    now = arrived.now[writes]
+    order = arrived.order.take(writes).below(starts[:-1])
+    chunks = Chunks(columns, now, starts, order, now)
+    operations = np.where(deletes, Operation.DELETE, Operation.UPSERT).astype(np.int8)
+    return Output(chunks, None, operations)
 
 
 class PassiveTable(TableUnit):

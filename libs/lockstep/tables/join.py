@@ -1,4 +1,4 @@
-"""A stream joined with a keyed table by its key, on columns (semantics 9, 10)."""
+"""A stream joined with a table, on columns (semantics 9, 10)."""
 
 from __future__ import annotations
 
@@ -6,21 +6,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from lockstep.columns.chunks import Chunks
-from lockstep.columns.frame import Evaluate
+from lockstep.columns.column import Longs, Suspected
+from lockstep.columns.flow import CURRENT
+from lockstep.columns.frame import Rows
 from lockstep.columns.moves import Moves
+from lockstep.columns.order import IN_FRONT
 from lockstep.columns.output import Output
-from lockstep.columns.pairs import PairFlow, Side, beside
+from lockstep.columns.pairs import Changes, PairFlow, Side, beside
+from lockstep.columns.played import play
+from lockstep.columns.realms import Realms
 from lockstep.columns.units import States
+from lockstep.operators.limits import limits
 from lockstep.plan import QueryNode
+from lockstep.plan.paths import query_path
 from lockstep.selection.columns import SelectorOperator
-from lockstep.streams.columns import Condition
+from lockstep.selection.state import SelectorState
+from lockstep.streams.columns import Condition, asking
+from lockstep.tables.lookup import Lookup
 from lockstep.tables.store import TableStore
 
 
 class TableJoin:
-    """See Unit. Each event of the stream meets the row that has its key, if `condition` holds."""
+    """See Unit. Each event of the stream meets the rows that `lookup` finds."""
 
     shows_timers = False
     is_observed = True
@@ -28,64 +38,102 @@ class TableJoin:
     def __init__(
         self,
         node: QueryNode,
+        writes: str,
         place: int,
         stream: str,
         stream_slot: int,
         table: TableStore,
         before: Sequence[Condition],
-        key: Sequence[Evaluate],
-        condition: Condition | None,
+        lookup: Lookup,
         selector: SelectorOperator,
+        realms: Realms,
         *,
         is_outer: bool,
     ) -> None:
         self.name = node.name
         self.place = place
-        self.writes = node.writes
+        self.writes = writes
         self.reads = (stream, table.schema.name)
         self._slot = stream_slot
         self._table = table
         self._before = before
-        self._key = key
-        self._condition = condition
+        self._lookup = lookup
         self._selector = selector
+        self._selecting = SelectorState(node.name, realms, selector)
         self._is_outer = is_outer
+        self._changes = selector.needs_leaving or selector.groups.is_grouped
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
         chunks = inputs.get(self.reads[0])
         if chunks is None:
             return Output.nothing(self._selector.types)
         for condition in self._before:
-            chunks = chunks.keep(condition(chunks.rows()))
-        columns = [key(beside(chunks, self._slot)) for key in self._key]
-        place = self._table.read(columns, chunks, chunks.order.below(self.place))
-        index = np.arange(len(chunks), dtype=np.int64)
-        own = Side.of_chunks(chunks, index)
-        if self._condition is not None:
-            pairs = self._pairs(chunks, own, place)
-            place = np.where(self._condition(pairs.frame()), place, -1)
-        if not self._is_outer:
-            index = np.flatnonzero(place >= 0)
-        own = Side.of_chunks(chunks, index)
-        flow = self._pairs(chunks, own, place[index])
+            chunks = chunks.keep(condition(asking(chunks, self.place)))
+        when = chunks.order.below(self.place, 0, IN_FRONT)
+        before = chunks.per_event(self._table.writes_before(when))
+        events, places = self._lookup.find(beside(chunks, self._slot), before)
+        _refuse_many(events, chunks, moves)
+        if self._is_outer:
+            events, places = with_lonely(events, places, len(chunks))
+        if self._changes:
+            return self._changing(chunks, events, places)
+        own, row = Side.of_chunks(chunks, events), self._row(places)
+        sides = (own, row) if self._slot == 0 else (row, own)
+        flow = PairFlow(sides, chunks, events)
         return self._selector.run_pairs(flow, chunks, chunks.order.below(self.place, 0))
 
-    def _pairs(self, chunks: Chunks, own: Side, place: Any) -> PairFlow:
-        row = Side(lambda attribute: self._table.held.column(attribute, place), place)
-        sides = (own, row) if self._slot == 0 else (row, own)
-        return PairFlow(sides, chunks, own.index)
+    def _row(self, places: Longs) -> Side:
+        return Side(lambda attribute: self._table.held.column(attribute, places), places)
+
+    def _changing(self, chunks: Chunks, events: Longs, places: Longs) -> Output:
+        """Each event comes, goes if somebody wants to see that, and is forgotten."""
+        leave = self._selector.wanted != CURRENT
+        made = Changes.of(events, places, len(chunks), leave=leave)
+        frame = self._lookup.pairs(beside(chunks, self._slot), made.event, made.met)
+        played, times = play([chunks], self.place), made.times(chunks)
+        whole = Rows(len(frame), frame.column, lambda: times, frame.now, frame.absent)
+        return self._selector.run_changes(
+            whole, made.kind, made.trigger, chunks.chunk_of[made.event], played
+        )
 
     def settle(self) -> None:
-        """See Unit."""
+        self._selector.forget_groups()
 
     def due_ms(self) -> int | None:
         return None
 
+    # --- state -----------------------------------------------------------------------------------
+
     def store(self, states: States) -> None:
-        """See Unit: there is no state of its own."""
+        self._selecting.prepare()
+        states.operators[f"{query_path(self.name)}/selector"] = self._selecting.stored(0)
 
     def load(self, states: States) -> None:
-        """See Unit."""
+        self._selecting.load(0, states.operators[f"{query_path(self.name)}/selector"])
+        self._selecting.reserve()
 
     def text_columns(self) -> list[Any]:
         return []
+
+
+def with_lonely(events: Longs, places: Longs, count: int) -> tuple[Longs, Longs]:
+    """The same, and events that found nothing, beside no row."""
+    lonely = np.ones(count, np.bool_)
+    lonely[events] = False
+    alone = np.flatnonzero(lonely)
+    if not len(alone):
+        return events, places
+    every = np.concatenate([events, alone])
+    arranged = np.argsort(every, kind="stable")
+    none: npt.NDArray[np.int64] = np.full(len(alone), -1, np.int64)
+    return every[arranged], np.concatenate([places, none])[arranged]
+
+
+def _refuse_many(events: Longs, chunks: Chunks, moves: Moves) -> None:
+    """Suspected, if what one moment brings finds more rows than it may."""
+    if len(events) <= limits().event_rows:
+        return
+    moments = chunks.order.moments[chunks.chunk_of[events]]
+    each, counts = np.unique(moments, return_counts=True)
+    if (counts > moves.most_rows(each)).any():
+        raise Suspected("a join of an event with too many rows")

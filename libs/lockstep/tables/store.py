@@ -1,14 +1,14 @@
-"""Tables with a primary key, on columns: all writes of a slice in order, reads at their moments.
+"""Tables on columns: one store of rows with hash indexes; all writes of a slice in order, reads at
+their moments (semantics 10).
 
-Within a slice old versions of rows stay readable, so queries that read a table look at what it was
-when their event came, although the writes of the whole slice are done first. That is exact as long
-as no query that writes depends on one that reads; then the units have no order and the app stays on
-the reference.
+Within a slice old versions of rows stay, so queries that read a table look at what it was when
+their event came, although the writes of the whole slice are done first. That is exact as long as no
+query that writes depends on one that reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.aggregators.accumulators import grown
-from lockstep.columns.chunks import Chunks
-from lockstep.columns.column import Column, Unfit
+from lockstep.columns.column import Column, Suspected, Unfit
 from lockstep.columns.compiled import plain
 from lockstep.columns.held import HeldRows
 from lockstep.columns.keys import Ids, KeySpace, combined, value_names
@@ -26,159 +25,356 @@ from lockstep.columns.pool import StringPool
 from lockstep.columns.stored import columns_of, events_of
 from lockstep.events import StreamSchema
 from lockstep.operators.contract import StreamEvent
+from lockstep.operators.limits import allowed
 from lockstep.tables import kernel as tables
+from lockstep.tables.meaning.order import bucket_mask, key_hash
 
 Longs = npt.NDArray[np.int64]
-_NONE = np.zeros(0, np.int64)
+Found = tuple[Longs, Longs]
+"""(events, places of the rows that they found), events ascending, rows in the table's order."""
 
+Keep = Callable[[Longs, Longs], npt.NDArray[np.bool_]]
+"""Which of (events, places of the rows) belong together indeed."""
 
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """A query that writes: what it does, and where its output has what.
-
-    `key`: the places of the primary key's attributes. `places`: those of the table's attributes,
-    None for a null; nothing for deletions. `keeps`: which attributes a row that is there already
-    keeps.
-    """
-
-    kind: int
-    key: tuple[int, ...]
-    places: tuple[int | None, ...] = ()
-    keeps: tuple[bool, ...] = ()
-
-    def keeps_attribute(self, attribute: int) -> bool:
-        """Whether a row that is there keeps its value."""
-        return bool(self.keeps) and self.keeps[attribute]
+BLOCK_ROWS = 1 << 20
+"""Rows that are looked at before a condition is asked about them."""
+_FORGET_MIN = 4096
+EVERY = 0
+"""The index that has all rows under one key."""
 
 
 @dataclass(frozen=True, eq=False)
-class Writes:
-    """The writes of a slice in order: key, new place (-1: none), place before, moment."""
+class Journal:
+    """What a slice changed (see kernel), where its writes stand, and the most rows there ever were
+    at each change."""
 
-    key: Ids
-    place: Longs
-    previous: Longs
+    entries: Longs
     order: Order
+    peaks: Longs
 
 
-def key_ids(space: KeySpace, columns: Sequence[Column], *, create: bool) -> Ids:
-    """Ids of primary keys; -1 for keys that are not known and shall not be. Unfit for nulls and NaN
-    among keys that are written."""
-    for column in columns if create else ():
-        has_null = column.nulls is not None and bool(column.nulls.any())
-        values = column.values
-        if has_null or (values.dtype.kind == "f" and np.isnan(values).any()):
-            raise Unfit("a null in a primary key")
-    names = [value_names(column) for column in columns]
-    codes, keys = names[0] if len(names) == 1 else combined(names)
-    if create:
-        return space.assign(codes, keys)
-    table = np.array([space.find(key) for key in keys], np.int64)
-    return table[codes] if len(table) else _NONE
+class Index:
+    """A hash index over some attributes. `number` is its place among those of its table."""
+
+    def __init__(self, number: int, attributes: tuple[int, ...]) -> None:
+        self.number = number
+        self.attributes = attributes
+        self.keys = KeySpace()
+
+    def ids(self, columns: Sequence[Column], *, create: bool) -> Ids:
+        """The keys of rows with these values; -1 for those that are not known and shall not be, and
+        for reads of null and NaN, which are equal to nothing."""
+        length = len(columns[0]) if columns else 0
+        if not length:
+            return np.zeros(length, np.int64)
+        names = [value_names(column) for column in columns]
+        codes, keys = names[0] if len(names) == 1 else combined(names)
+        if create:
+            return self.keys.assign(codes, keys)
+        table = np.array([self.keys.find(key) for key in keys], np.int64)
+        found = table[codes]
+        for column in columns:
+            found[missing(column)] = -1
+        return found
+
+
+def missing(column: Column) -> npt.NDArray[np.bool_]:
+    """Where a column has a null or NaN."""
+    gone = np.zeros(len(column), np.bool_) if column.nulls is None else column.nulls
+    if column.values.dtype.kind == "f":
+        gone = gone | np.isnan(column.values)
+    return gone
 
 
 class TableStore:
-    """The rows of a table by primary key."""
+    """The rows of a table. `primary` are the attributes of its key, `indexed` those of @Index; a
+    null in `not_null` has no columnar form."""
 
-    def __init__(self, schema: StreamSchema, primary: tuple[int, ...], pool: StringPool) -> None:
+    def __init__(
+        self,
+        schema: StreamSchema,
+        primary: tuple[int, ...],
+        indexed: tuple[int, ...],
+        pool: StringPool,
+    ) -> None:
         self.schema = schema
         self.primary = primary
-        self.held = HeldRows(schema.types, pool)
-        self.keys = KeySpace()
-        self.latest = np.full(0, -1, np.int64)
-        self.writes: Writes | None = None
-        self._number = np.zeros(0, np.int64)
-        self._next_number = 0
-        self._rows = 0
-        self._peak_rows = 0
+        self.is_sorted = len(primary) == 1 and schema.types[primary[0]].is_numeric
+        self.not_null = tuple(dict.fromkeys((*indexed, *primary)))
+        self.held = HeldRows(schema.types, pool, extras=1)
+        self.indexes = [Index(EVERY, ())]
+        self.journal: Journal | None = None
+        self.links = _links(1)
+        self._spare = np.zeros(0, np.int64)
+        self.peak_before = 0
+        self._order = RowOrder()
+        # The next number, the rows, the most there ever were.
+        self._counts = np.zeros(3, np.int64)
+        if primary:
+            self.index(primary)
 
     def __len__(self) -> int:
-        return self._rows
+        return int(self._counts[1])
 
-    def write(self, kind: Longs, key: Ids, place: Longs, order: Order) -> Longs:
-        """Applies writes in order; gives the place of each key's row before, or NOTHING."""
-        self.latest = grown(self.latest, len(self.keys), -1)
-        self._number = grown(self._number, len(self.keys))
-        previous, self._next_number = tables.write(
-            kind, key, place, self.latest, self._number, self._next_number
-        )
-        self.writes = Writes(key, np.where(kind == tables.DELETE, -1, place), previous, order)
-        self._count(kind, previous)
-        return previous  # type: ignore[no-any-return]
+    @property
+    def numbers(self) -> Longs:
+        """The rows' numbers by place: the order of arrival."""
+        return self.held.extra(0)
 
-    def keep(
-        self, attribute: int, keeps: npt.NDArray[np.bool_], place: Longs, previous: Longs
-    ) -> None:
-        """Rows that were there keep an attribute, write by write; `previous` is what `write`
-        gave."""
-        if not keeps.any():
-            return
-        origin = np.arange(len(self.held.times), dtype=np.int64)
-        tables.find_origins(keeps, place, previous, origin)
-        changed = place[keeps & (previous >= 0)]
-        self.held.copy(attribute, origin[changed], changed)
+    def index(self, attributes: tuple[int, ...]) -> Index:
+        """The index over these attributes, which is made if there is none; before rows come."""
+        if not attributes:
+            return self.indexes[EVERY]
+        for each in self.indexes:
+            if each.attributes == attributes:
+                return each
+        self.indexes.append(Index(len(self.indexes), attributes))
+        self.links = _links(len(self.indexes))
+        return self.indexes[-1]
 
-    def _count(self, kind: Longs, previous: Longs) -> None:
-        steps = np.where(previous == -1, 1, 0) - ((kind == tables.DELETE) & (previous >= 0))
-        counts = self._rows + np.cumsum(steps)
-        if len(counts):
-            self._peak_rows = max(self._peak_rows, int(counts.max()))
-            self._rows = int(counts[-1])
+    @property
+    def primary_index(self) -> int:
+        """The number of the primary key's index, -1 without a key."""
+        return self.index(self.primary).number if self.primary else -1
 
-    def read(self, columns: Sequence[Column], chunks: Chunks, order: Order) -> Longs:
-        """The place of the row with each event's key when the event came, or -1; `order` tells when
-        the chunks are looked at."""
-        key = key_ids(self.keys, columns, create=False)
-        for column in columns:
-            if column.nulls is not None:
-                key = np.where(column.nulls, -1, key)
-            if column.values.dtype.kind == "f":
-                key = np.where(np.isnan(column.values), -1, key)
-        self.latest = grown(self.latest, len(self.keys), -1)
-        writes = self.writes
-        if writes is None or not len(writes.key):
-            found = np.full(len(key), -1, np.int64)
-            known = key >= 0
-            found[known] = self.latest[key[known]]
-            return found
-        before = chunks.per_event(counts_before(writes.order, order))
-        place = tables.read(
-            plain(key, np.int64), before, writes.key, writes.place, writes.previous, self.latest
-        )
-        return place  # type: ignore[no-any-return]
+    def check(self, columns: Sequence[Column | None]) -> None:
+        """Unfit for nulls and NaN where the reference refuses them, or takes them for a text; None
+        for what stays."""
+        for attribute in self.not_null:
+            column = columns[attribute]
+            if column is not None and missing(column).any():
+                raise Unfit(f"a null in {self.schema.names[attribute]}, a key or index of a table")
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def write(self, writes: tables.Writes, order: Order) -> int:
+        """Makes writes in order, as far as the rows' values do not matter: `journal` tells what
+        they are. Gives how many were refused."""
+        self._make_room()
+        entries, counts = np.zeros((len(order) + 64, 3), np.int64), np.zeros(3, np.int64)
+        spare, done = np.zeros(0, np.int64), 0
+        while True:
+            wanted = len(entries) - len(spare)
+            spare = np.concatenate([spare, self.new_places(wanted)])
+            done = tables.write(
+                writes, self.links, self.primary_index, done, spare, entries, counts
+            )
+            if done == len(order):
+                break
+            entries = np.concatenate([entries, np.zeros((len(entries) + len(self), 3), np.int64)])
+        self._spare = spare[counts[1] :]
+        self._keep(entries[: counts[0]].copy(), order)
+        return int(counts[2])
+
+    def follow(self, entries: Longs, keys: Longs, order: Order) -> None:
+        """Takes over what was changed elsewhere; `keys` are those of new rows by index."""
+        self._make_room()
+        tables.follow(entries, plain(keys, np.int64), self.links)
+        self._keep(entries, order)
+
+    def _keep(self, entries: Longs, order: Order) -> None:
+        peaks = np.zeros(len(entries), np.int64)
+        tables.number_rows(entries, self.numbers, self._counts, peaks)
+        self.journal = Journal(entries, order, peaks)
+
+    def new_places(self, count: int) -> Longs:
+        """Places for rows that come."""
+        places = self.held.take(count)
+        self._make_room()
+        return places
+
+    def _make_room(self) -> None:
+        keys = max(1, *(len(index.keys) for index in self.indexes))
+        places = len(self.held.times)
+        links = self.links
+        if links.head.shape[1] < keys or links.after.shape[1] < places:
+            self.links = tables.Links(
+                *(_wider(each, keys) for each in links[:2]),
+                *(_wider(each, places) for each in links[2:]),
+            )
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def writes_before(self, order: Order) -> Longs:
+        """How many of the slice's writes are done at places of the run."""
+        if self.journal is None:
+            return np.zeros(len(order), np.int64)
+        return counts_before(self.journal.order, order)
+
+    def read(self, index: Index, wanted: Ids, before: Longs, keep: Keep | None) -> Found:
+        """The rows that each of some reads finds: those with the wanted key of the index when so
+        many writes were done."""
+        if self.journal is None and index.number == self.primary_index:
+            self._make_room()
+            return _one_each(self.links.head[index.number], wanted, keep)
+        if (np.diff(before) < 0).any():
+            arranged = np.argsort(before, kind="stable")
+            own, places = self.read(
+                index, wanted[arranged], before[arranged], _moved(keep, arranged)
+            )
+            reads = arranged[own]
+            back = np.argsort(reads, kind="stable")
+            return reads[back], places[back]
+        journal = self.journal
+        entries = np.zeros((0, 3), np.int64) if journal is None else journal.entries
+        self._make_room()
+        parts: list[Found] = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+        asked, when = plain(wanted, np.int64), plain(before, np.int64)
+        end = len(wanted)
+        while end:
+            reads, places, end, over = tables.read(
+                index.number, asked, when, end, entries, self.links, allowed(1), BLOCK_ROWS
+            )
+            if over:
+                raise Suspected("an event finds too many rows of a table")
+            reads, places = reads[::-1].copy(), places[::-1].copy()
+            if keep is not None and len(reads):
+                kept = keep(reads, places)
+                reads, places = reads[kept], places[kept]
+            parts.append((reads, places))
+        reads, places = (np.concatenate(each[::-1]) for each in zip(*parts, strict=True))
+        return self._order.arranged(self, reads, places, when)
 
     def settle(self) -> None:
         """The slice is done: old versions of rows may be forgotten."""
-        writes, self.writes = self.writes, None
-        if writes is None:
+        journal, self.journal = self.journal, None
+        self.peak_before = int(self._counts[2])
+        if journal is None:
             return
-        gone = writes.previous[writes.previous >= 0]
-        refused = writes.place[(writes.previous == tables.NOTHING) & (writes.place >= 0)]
-        self.held.places.give_back(np.concatenate([gone, refused]))
-        live = self.latest[: len(self.keys)] != -1
-        if len(self.keys) > 4096 and 2 * int(live.sum()) < len(self.keys):
-            kept = np.flatnonzero(live)
-            self.keys.compact(live)
-            self.latest, self._number = self.latest[kept].copy(), self._number[kept].copy()
+        old = journal.entries[:, 1]
+        self.held.places.give_back(np.concatenate([old[old >= 0], self._spare]))
+        self._spare = np.zeros(0, np.int64)
+        for index in self.indexes[1:]:
+            self._forget_keys(index)
+
+    def _forget_keys(self, index: Index) -> None:
+        count = len(index.keys)
+        heads = self.links.head[index.number]
+        live = heads[:count] != -1
+        if count <= _FORGET_MIN or 2 * int(live.sum()) >= count:
+            return
+        moved = index.keys.compact(live)
+        kept = np.flatnonzero(live)
+        for ends in (heads, self.links.tail[index.number]):
+            ends[: len(kept)] = ends[kept]
+            ends[len(kept) :] = -1
+        keys = self.links.key[index.number]
+        places = tables.chain(EVERY, 0, self.links)
+        keys[places] = moved[keys[places]]
+        if index.attributes == self.primary:
+            self._order.forget(kept)
 
     # --- state -----------------------------------------------------------------------------------
 
+    def places(self) -> Longs:
+        """The rows in order of arrival."""
+        found: Longs = tables.chain(EVERY, 0, self.links)
+        return found
+
     def store(self) -> Any:
         """As the reference's table has it: the most rows there ever were, rows in order."""
-        live = np.flatnonzero(self.latest[: len(self.keys)] != -1)
-        ordered = live[np.argsort(self._number[live], kind="stable")]
-        events = events_of(self.held, self.latest[ordered]).events()
-        return (self._peak_rows, [(event.timestamp_ms, event.data) for event in events])
+        events = events_of(self.held, self.places()).events()
+        return (int(self._counts[2]), [(event.timestamp_ms, event.data) for event in events])
 
     def load(self, state: Any) -> None:
-        self._peak_rows, rows = state
+        peak, rows = state
         events = [StreamEvent(time, tuple(data)) for time, data in rows]
         times, columns = columns_of(events, self.schema.types)
-        if not len(times):
-            return
-        places = self.held.add(columns, times)
-        key = key_ids(self.keys, [columns[i] for i in self.primary], create=True)
-        kind = np.full(len(key), tables.INSERT, np.int64)
-        peak = self._peak_rows
-        self.write(kind, key, places, Order(np.zeros(len(key), np.int64)))
-        self.writes, self._peak_rows = None, peak
+        places = self.held.add(columns, times, [np.zeros(len(times), np.int64)])
+        if len(times):
+            writes = np.arange(len(times), dtype=np.int64)
+            entries = np.stack([writes, np.full(len(times), -1, np.int64), places], axis=1)
+            keys = self.keys_of(columns, len(times))
+            self.follow(entries, keys, Order(writes))
+        self._counts[2] = self.peak_before = peak
+        self.journal = None
+
+    def keys_of(self, columns: Sequence[Column], count: int) -> Longs:
+        """The keys of rows, by index."""
+        keys = np.zeros((len(self.indexes), count), np.int64)
+        for index in self.indexes[1:]:
+            keys[index.number] = index.ids([columns[i] for i in index.attributes], create=True)
+        return keys
+
+
+class RowOrder:
+    """The order of a table's rows: a list's by number, a keyed table's by value or as Java's maps
+    have it."""
+
+    def __init__(self) -> None:
+        self._hashes = np.zeros(0, np.int64)
+
+    def arranged(self, table: TableStore, reads: Longs, places: Longs, before: Longs) -> Found:
+        """The rows of each read in the order that they had when so many writes were done."""
+        if len(reads) < 2 or not (np.diff(reads) == 0).any():
+            return reads, places
+        numbers = table.numbers[places]
+        if not table.primary:
+            if not ((np.diff(numbers) < 0) & (np.diff(reads) == 0)).any():
+                return reads, places
+            keys: list[Any] = [numbers]
+        elif table.is_sorted:
+            keys = [table.held.column(table.primary[0], places).values]
+        else:
+            keys = [numbers, self._buckets(table, places, before[reads])]
+        arranged = np.lexsort([*keys, reads])
+        return reads[arranged], places[arranged]
+
+    def _buckets(self, table: TableStore, places: Longs, before: Longs) -> Longs:
+        """Where Java's map has rows, when it was as large as when the read took place."""
+        index = table.index(table.primary)
+        known = len(self._hashes)
+        if known < len(index.keys):
+            new: list[Any] = index.keys.keys[known:]
+            hashes = [key_hash(key if isinstance(key, tuple) else (key,)) for key in new]
+            self._hashes = np.concatenate([self._hashes, np.array(hashes, np.int64)])
+        peaks, number = np.unique(_peaks(table, before), return_inverse=True)
+        masks = np.array([bucket_mask(peak) for peak in peaks.tolist()], np.int64)[number]
+        buckets: Longs = self._hashes[table.links.key[index.number, places]] & masks
+        return buckets
+
+    def forget(self, kept: Longs) -> None:
+        """Only these keys of the primary index are left."""
+        self._hashes = self._hashes[kept[kept < len(self._hashes)]]
+
+
+def _peaks(table: TableStore, before: Longs) -> Longs:
+    """The most rows there ever were when so many writes were done."""
+    journal = table.journal
+    if journal is None:
+        return np.full(len(before), table.peak_before, np.int64)
+    at = np.searchsorted(journal.entries[:, 0], before)
+    peaks: Longs = np.append(table.peak_before, journal.peaks)[at]
+    return peaks
+
+
+def _moved(keep: Keep | None, events: Longs) -> Keep | None:
+    """The same of reads that were put in another order."""
+    return None if keep is None else lambda reads, places: keep(events[reads], places)
+
+
+def _links(indexes: int) -> tables.Links:
+    ends = (np.full((indexes, 1), -1, np.int64) for _ in range(2))
+    rows = (np.full((indexes, 0), -1, np.int64) for _ in range(3))
+    return tables.Links(*ends, *rows)
+
+
+def _wider(values: Any, width: int) -> Any:
+    """Rows of at least that width; what is new is -1."""
+    if values.shape[1] >= width:
+        return values
+    wider = len(grown(values[0], width))
+    found = np.full((len(values), wider), -1, np.int64)
+    found[:, : values.shape[1]] = values
+    return found
+
+
+def _one_each(heads: Longs, wanted: Ids, keep: Keep | None) -> Found:
+    """What reads find under a key that no two rows share, while nobody writes."""
+    places = np.where(wanted < 0, -1, heads[wanted])
+    reads = np.flatnonzero(places >= 0)
+    places = places[reads]
+    if keep is None or not len(reads):
+        return reads, places
+    kept = keep(reads, places)
+    return reads[kept], places[kept]

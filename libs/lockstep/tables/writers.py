@@ -1,92 +1,179 @@
-"""Queries that write a table by its primary key."""
+"""Queries that write a table: what each does, on columns or by the reference's action."""
 
 from __future__ import annotations
 
-from lockstep.columns.flow import CURRENT
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lockstep.columns.frame import Evaluate
 from lockstep.columns.rule import NotLowerable
-from lockstep.selection.columns import wanted_kind
+from lockstep.expressions.columns import Compiler
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedQuery
 from lockstep.tables import kernel as operations
-from lockstep.tables.meaning.conditions import equalities
-from lockstep.tables.store import TableStore, Writer
+from lockstep.tables.meaning.actions import Delete, Insert, Update, make_action
+from lockstep.tables.meaning.conditions import Equality, equalities
+from lockstep.tables.one_by_one import OneByOne
+from lockstep.tables.store import Index, TableStore
+
+
+@dataclass(frozen=True, eq=False)
+class Writer:
+    """A query that writes: what it does, and where its output has what.
+
+    It looks in `index` for the values `wanted`. `inserted`: where the output has each attribute of
+    a new row, None for a null. `changed`: the same of a row that is there, None for what it keeps,
+    unless it is `computed` of the output (slot 0) and the row as it was (slot 1).
+    """
+
+    kind: int
+    index: Index
+    wanted: Sequence[Evaluate] = ()
+    inserted: Sequence[int | None] = ()
+    changed: Sequence[int | None] = ()
+    computed: Mapping[int, Evaluate] = field(default_factory=dict)
+
+
+def _is_always(on: ast.Expression | None) -> bool:
+    return isinstance(on, ast.Constant) and on.value is True
+
+
+def action_of(query: CheckedQuery, rows: OneByOne) -> Insert | Delete | Update:
+    """What a query does to the reference's rows; NotLowerable where that needs more than rows."""
+    _check_types(query, rows.table.schema)
+    action, scope = query.query.action, query.action_scope
+    context: Any = rows.context
+    return make_action(action, query.output, scope, rows.table, context)
 
 
 def writer_of(query: CheckedQuery, table: TableStore) -> Writer:
-    """What a query does to the table; NotLowerable where it does not go by the primary key."""
-    if wanted_kind(query.query.action) != CURRENT:
-        raise NotLowerable("expired rows written into a table")
+    """What a query does to the columns; NotLowerable where the rows' values decide what happens
+    beside those of an index."""
+    _check_types(query, table.schema)
     action = query.query.action
+    places = tuple(range(len(table.schema.names)))
     if isinstance(action, ast.InsertInto):
-        return Writer(operations.INSERT, table.primary, tuple(range(len(table.schema.names))))
+        return Writer(operations.INSERT, table.index(()), (), places)
     assert isinstance(action, ast.UpdateTable | ast.UpdateOrInsert | ast.DeleteFrom)
-    key = _key_places(query, table, action.on)
-    if isinstance(action, ast.DeleteFrom):
-        return Writer(operations.DELETE, key)
-    values = _set_places(query, table)
-    inserted = _insert_places(query, table)
-    for attribute, type_ in enumerate(table.schema.types):
-        for place in (values[attribute], inserted[attribute]):
-            if place is not None and query.output.types[place] is not type_:
-                raise NotLowerable("an update with values of another type")
-    for attribute, place in zip(table.primary, key, strict=True):
-        if values[attribute] not in (None, place):
-            raise NotLowerable("an update that may change the primary key")
-    keeps = tuple(value is None for value in values)
-    if isinstance(action, ast.UpdateTable):
-        return Writer(operations.UPDATE, key, tuple(values), keeps)
-    if tuple(inserted[attribute] for attribute in table.primary) != key:
-        raise NotLowerable("an insert of another primary key than was looked for")
-    if any(value not in (None, new) for value, new in zip(values, inserted, strict=True)):
-        raise NotLowerable("an update that sets other values than it inserts")
-    return Writer(operations.UPSERT, key, tuple(inserted), keeps)
-
-
-def _set_places(query: CheckedQuery, table: TableStore) -> list[int | None]:
-    """For each attribute of the table, where the output has what an update gives it; None: it
-    stays (tables.meaning.actions)."""
-    action = query.query.action
-    assert isinstance(action, ast.UpdateTable | ast.UpdateOrInsert)
-    if action.set is None:
-        return [query.output.index_of(name) for name in table.schema.names]
-    places: list[int | None] = [None] * len(table.schema.names)
     assert query.action_scope is not None
-    for item in action.set:
-        attribute = table.schema.index_of(item.attribute.name)
+    found, exact = equalities(action.on, query.action_scope, 1)
+    if not exact and not _is_always(action.on):
+        raise NotLowerable("a condition that is not equalities alone")
+    compiler = Compiler(query.action_scope)
+    index = table.index(looked_in(found, table))
+    if set(index.attributes) != {equality.attribute for equality in found}:
+        raise NotLowerable("a condition on more than the primary key")
+    values = {equality.attribute: equality.value for equality in found}
+    wanted = [compiler.compile(values[attribute]) for attribute in index.attributes]
+    if isinstance(action, ast.DeleteFrom):
+        return Writer(operations.DELETE, index, wanted)
+    changed, computed = _changes(query, table, compiler)
+    for attribute in table.primary:
+        if not _stays(query, table, attribute, changed[attribute], values.get(attribute)):
+            raise NotLowerable("an update that may change the primary key")
+    if isinstance(action, ast.UpdateTable):
+        return Writer(operations.UPDATE, index, wanted, (), changed, computed)
+    return Writer(operations.UPSERT, index, wanted, inserted(query, table), changed, computed)
+
+
+def keeps_up(writer: Writer, table: TableStore) -> bool:
+    """Whether every index is known of a changed row before the row is."""
+    if not writer.computed.keys().isdisjoint(table.not_null):
+        return False
+    for index in table.indexes[1:] if writer.changed else ():
+        if not writer.computed.keys().isdisjoint(index.attributes):
+            return False
+        given = [writer.changed[attribute] is not None for attribute in index.attributes]
+        if any(given) and not all(given):
+            return False
+    return True
+
+
+def looked_in(found: Sequence[Equality], table: TableStore) -> tuple[int, ...]:
+    """The attributes of the index that serves a condition: the primary key if it is fixed, else all
+    that are (tables.meaning.find)."""
+    fixed = {equality.attribute for equality in found}
+    if table.primary and fixed.issuperset(table.primary):
+        return table.primary
+    return tuple(sorted(fixed))
+
+
+def _check_types(query: CheckedQuery, schema: Any) -> None:
+    """NotLowerable where values of other types would stand in the table."""
+    action = query.query.action
+    compiler = None if query.action_scope is None else Compiler(query.action_scope)
+    if isinstance(action, ast.DeleteFrom):
+        return
+    items = getattr(action, "set", None)
+    for item in items or ():
+        attribute = schema.index_of(item.attribute.name)
         assert attribute is not None
-        if not isinstance(item.value, ast.Variable):
-            raise NotLowerable("a set that is computed")
-        ref = query.action_scope.resolve(item.value)
-        if ref.slot != 0 or ref.type is not table.schema.types[attribute]:
-            raise NotLowerable("a set of the table's own values, or of another type")
-        places[attribute] = ref.attribute
-    return places
+        assert compiler is not None
+        if compiler.type_of(item.value) is not schema.types[attribute]:
+            raise NotLowerable("a set with a value of another type")
+    if items is not None and isinstance(action, ast.UpdateTable):
+        return
+    for attribute, place in enumerate(_by_name(query, schema)):
+        if place is not None and query.output.types[place] is not schema.types[attribute]:
+            raise NotLowerable("a row with values of another type")
 
 
-def _insert_places(query: CheckedQuery, table: TableStore) -> list[int | None]:
-    """For each attribute of a row that is inserted, where the output has it; None: null."""
-    places = [query.output.index_of(name) for name in table.schema.names]
-    if len(query.output.names) == len(places) and None in places:
+def _by_name(query: CheckedQuery, schema: Any) -> list[int | None]:
+    """Where the output has each attribute: by name, in new rows by place if the names differ."""
+    places = [query.output.index_of(name) for name in schema.names]
+    if isinstance(query.query.action, ast.UpdateTable):
+        return places
+    if isinstance(query.query.action, ast.InsertInto) or (
+        len(query.output.names) == len(places) and None in places
+    ):
         return list(range(len(places)))
     return places
 
 
-def _key_places(
-    query: CheckedQuery, table: TableStore, on: ast.Expression | None
-) -> tuple[int, ...]:
-    """Which outputs are compared with the primary key, if that is the whole condition."""
+def inserted(query: CheckedQuery, table: TableStore) -> list[int | None]:
+    """For each attribute of a row that is inserted, where the output has it; None: null."""
+    return _by_name(query, table.schema)
+
+
+def _changes(
+    query: CheckedQuery, table: TableStore, compiler: Compiler
+) -> tuple[list[int | None], dict[int, Evaluate]]:
+    """For each attribute, where the output has what an update gives it (None: it stays), and what
+    is computed."""
+    action = query.query.action
+    assert isinstance(action, ast.UpdateTable | ast.UpdateOrInsert)
+    if action.set is None:
+        return [query.output.index_of(name) for name in table.schema.names], {}
+    places: list[int | None] = [None] * len(table.schema.names)
+    computed: dict[int, Evaluate] = {}
     assert query.action_scope is not None
-    found, exact = equalities(on, query.action_scope, 1)
-    values = {equality.attribute: equality.value for equality in found}
-    if not exact or set(values) != set(table.primary):
-        raise NotLowerable("a condition that is not exactly the primary key")
-    places = []
-    for attribute in table.primary:
-        value = values[attribute]
-        if not isinstance(value, ast.Variable):
-            raise NotLowerable("a key that is computed")
-        ref = query.action_scope.resolve(value)
-        if ref.type is not table.schema.types[attribute]:
-            raise NotLowerable("a key of another type")
-        places.append(ref.attribute)
-    return tuple(places)
+    for item in action.set:
+        attribute = table.schema.index_of(item.attribute.name)
+        assert attribute is not None
+        places[attribute] = None
+        computed.pop(attribute, None)
+        if isinstance(item.value, ast.Variable):
+            ref = query.action_scope.resolve(item.value)
+            if ref.slot == 0:
+                places[attribute] = ref.attribute
+                continue
+        computed[attribute] = compiler.compile(item.value)
+    return places, computed
+
+
+def _stays(
+    query: CheckedQuery,
+    table: TableStore,
+    attribute: int,
+    place: int | None,
+    value: ast.Expression | None,
+) -> bool:
+    """Whether an update leaves an attribute as the condition found it."""
+    if place is None:
+        return True
+    assert query.action_scope is not None
+    if not isinstance(value, ast.Variable):
+        return False
+    ref = query.action_scope.resolve(value)
+    return ref.attribute == place and ref.type is table.schema.types[attribute]

@@ -4,7 +4,8 @@ from lockstep.telemetry.levels import Level
 from lockstep.telemetry.logs import Logger, configure_logging, get_logger
 from lockstep.telemetry.metrics import CONTENT_TYPE, Metrics
 from lockstep.telemetry.names import METRICS, MetricKind, MetricName
-from lockstep.telemetry.traces import NO_TRACES, Traces, open_traces
+from lockstep.telemetry.traces import NO_TRACES, Traces
+from lockstep.telemetry.tracing import open_traces
 
 __all__ = [
     "CONTENT_TYPE",

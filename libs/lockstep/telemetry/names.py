@@ -20,10 +20,14 @@ MetricName = Literal[
     "lockstep_latency_ms",
     "lockstep_http_requests_total",
     "lockstep_http_request_ms",
+    "lockstep_audit_lost_total",
     # receiver
     "lockstep_receiver_events_accepted_total",
     "lockstep_receiver_events_refused_total",
     "lockstep_receiver_duplicates_total",
+    "lockstep_copied_rows_total",
+    "lockstep_lookups_total",
+    "lockstep_lookups_asked_total",
     "lockstep_receiver_pushed_back_total",
     "lockstep_receiver_inflight_bytes",
     "lockstep_receiver_append_ms",
@@ -134,6 +138,9 @@ METRICS: dict[MetricName, Metric] = {
         "app",
         "stage",
     ),
+    "lockstep_audit_lost_total": _counter(
+        "Entries of the audit log that the store could not take and that stand in the log alone."
+    ),
     "lockstep_http_requests_total": _counter("HTTP requests answered.", "route", "status"),
     "lockstep_http_request_ms": _histogram("Time to answer.", MS_BUCKETS, "route"),
     "lockstep_receiver_events_accepted_total": _counter(
@@ -145,6 +152,13 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_receiver_duplicates_total": _counter(
         "Events dropped because their id was seen before.", "app", "stream"
     ),
+    "lockstep_copied_rows_total": _counter(
+        "Rows and changes of tables that follow a database, durable in an input log.",
+        "app",
+        "table",
+    ),
+    "lockstep_lookups_total": _counter("Keys that events looked up in a database.", "app", "table"),
+    "lockstep_lookups_asked_total": _counter("Those of them that no cache knew.", "app", "table"),
     "lockstep_receiver_pushed_back_total": _counter("Requests answered 429 or 503.", "reason"),
     "lockstep_receiver_inflight_bytes": _gauge("Bytes taken and not yet durable."),
     "lockstep_receiver_append_ms": _histogram("Append until acknowledged.", MS_BUCKETS, "app"),

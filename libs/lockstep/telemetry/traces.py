@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Final, Protocol, Self
 
-from lockstep.clock import Clock, Randomness
-
 CARRIED: Final = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}\Z")
 Attribute = str | int | float | bool
 
@@ -80,20 +78,6 @@ class NoTraces:
 
 
 NO_TRACES: Final = NoTraces()
-
-
-def open_traces(
-    *, ratio: float, url: str, service: str, node: str, clock: Clock, randomness: Randomness
-) -> Traces:
-    """As the settings ask; `ratio` 0: none are recorded."""
-    if ratio <= 0:
-        return NO_TRACES
-    # Whoever does not trace does without its modules.
-    from lockstep.telemetry.otel import OtelTraces
-
-    return OtelTraces(
-        ratio=ratio, url=url, service=service, node=node, clock=clock, randomness=randomness
-    )
 
 
 def ids_of(carried: str) -> tuple[str, str] | None:

@@ -80,7 +80,7 @@ class Workbench:
         return {
             **self._news(),
             "app": plan.name,
-            "inputs": list(plan.inputs),
+            "inputs": list(plan.doors),
             "tables": [*plan.checked.tables, *plan.checked.windows],
             "schemas": schemas,
         }
@@ -133,7 +133,7 @@ def _explained(text: str, parallel: int | None) -> Answer:
 
     plan = plan_of(text)
     shown = explain_execution(plan).as_json()
-    return {**shown, "inputs": list(plan.inputs), "fleet": fleet_as_json(fleet_of(plan, parallel))}
+    return {**shown, "inputs": list(plan.doors), "fleet": fleet_as_json(fleet_of(plan, parallel))}
 
 
 def _tested(text: str, calls: str) -> Answer:

@@ -26,7 +26,7 @@ from lockstep.operators.errors import EventError
 from lockstep.plan import AppPlan, plan_of
 from lockstep.plan.fleet import FleetPlan, fleet_of
 from lockstep.siddhiql import SiddhiQLError, check_on_demand
-from lockstep.testing.observed import open_executor, open_fleet
+from lockstep.testing.opening import open_executor, open_fleet
 from lockstep.testing.rows import coerce_row
 from lockstep.testing.transport import MemoryTransport
 

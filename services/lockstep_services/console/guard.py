@@ -11,7 +11,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lockstep.clock import Clock
-from lockstep.frame.web import SAFE_METHODS, is_loopback
+from lockstep.frame.addresses import is_loopback
+from lockstep.frame.guard import SAFE_METHODS
 from lockstep.settings import ServerSettings
 from lockstep.telemetry import Metrics
 
@@ -80,7 +81,7 @@ class Guard:
 
 _ROUTES: Final = frozenset(
     {"/", "/apps", "/write", "/try", "/watch", "/errors", "/nodes", "/history", "/login",
-     "/logout", "/assets", "/_nicegui", "/healthz", "/readyz", "/metrics"}
+     "/logout", "/invitation", "/assets", "/_nicegui", "/healthz", "/readyz", "/metrics"}
 )  # fmt: skip
 
 

@@ -1,7 +1,10 @@
-"""Logging in: the suite's token, given once, kept in a cookie that no script can read."""
+"""Logging in, as a user or with a token: what comes of it is kept in a cookie that no script can
+read. The services judge it."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from html import escape
 from http import HTTPStatus
 from typing import Annotated, Final
@@ -12,10 +15,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from lockstep.cli.refusals import RefusedError
 from lockstep.events import LockstepError
-from lockstep_services.console.suite import Suite
+from lockstep_services.console.suite import Doors, Suite
 
 TOKEN_COOKIE: Final = "lockstep_console"
 MAX_TOKEN_CHARACTERS: Final = 4_096
+MAX_NAME_CHARACTERS: Final = 256
 
 
 def token_of(request: Request) -> str | None:
@@ -35,50 +39,128 @@ def add_to(application: FastAPI) -> None:
 
     @application.get("/login")
     async def ask(to: str = "/") -> Response:
-        return HTMLResponse(_page(path_within(to)))
+        return HTMLResponse(_login_page(path_within(to)))
 
     @application.post("/login")
     async def log_in(
         request: Request,
-        token: Annotated[str, Form(max_length=MAX_TOKEN_CHARACTERS)],
+        user: Annotated[str, Form(max_length=MAX_NAME_CHARACTERS)] = "",
+        password: Annotated[str, Form(max_length=MAX_NAME_CHARACTERS)] = "",
+        token: Annotated[str, Form(max_length=MAX_TOKEN_CHARACTERS)] = "",
         to: Annotated[str, Form()] = "/",
     ) -> Response:
-        given, target = token.strip(), path_within(to)
-        if not given.isascii() or not given.isprintable():
-            return HTMLResponse(_page(target, "a token holds plain characters only"), 401)
+        target, given = path_within(to), token.strip()
+        doors = request.app.state.doors
         try:
-            await Suite(request.app.state.doors, given).apps()
-        except RefusedError as error:
-            if error.status == HTTPStatus.UNAUTHORIZED:
-                return HTMLResponse(_page(target, "the suite does not know this token"), 401)
-            return HTMLResponse(_page(target, str(error)), 502)
+            if not given:
+                given = await _session(doors, "/v1/login", user=user.strip(), password=password)
+            elif not given.isascii() or not given.isprintable():
+                return HTMLResponse(_login_page(target, "a token holds plain characters only"), 401)
+            else:
+                await Suite(doors, given).ask("/v1/me")
         except LockstepError as error:
-            return HTMLResponse(_page(target, str(error)), 503)
-        response = RedirectResponse(target, status_code=303)
-        response.set_cookie(
-            TOKEN_COOKIE, given, httponly=True, samesite="strict",
-            secure=request.url.scheme == "https",
-        )  # fmt: skip
-        return response
+            return _refused(error, lambda says: _login_page(target, says))
+        return _entered(request, target, given)
+
+    @application.get("/invitation")
+    async def invite() -> Response:
+        return HTMLResponse(_invitation_page())
+
+    @application.post("/invitation")
+    async def accept(
+        request: Request,
+        invitation: Annotated[str, Form(max_length=MAX_TOKEN_CHARACTERS)],
+        password: Annotated[str, Form(max_length=MAX_NAME_CHARACTERS)],
+        again: Annotated[str, Form(max_length=MAX_NAME_CHARACTERS)],
+    ) -> Response:
+        if password != again:
+            return HTMLResponse(_invitation_page("the two passwords differ", invitation), 400)
+        try:
+            given = await _session(
+                request.app.state.doors, "/v1/invitation", invitation=invitation.strip(),
+                password=password,
+            )  # fmt: skip
+        except LockstepError as error:
+            return _refused(error, lambda says: _invitation_page(says, invitation))
+        return _entered(request, "/", given)
 
     @application.post("/logout")
-    async def log_out() -> Response:
+    async def log_out(request: Request) -> Response:
+        given = token_of(request)
+        if given is not None:
+            with contextlib.suppress(LockstepError):  # a session that is gone is out already
+                await Suite(request.app.state.doors, given).tell("POST", "/v1/logout")
         response = RedirectResponse("/login", status_code=303)
         response.delete_cookie(TOKEN_COOKIE)
         return response
 
 
-def _page(target: str, error: str = "") -> str:
-    trouble = f'<p class="login-error" role="alert">{escape(error)}</p>' if error else ""
+async def _session(doors: Doors, path: str, **body: str) -> str:
+    """The token of a session that begins now. RefusedError, UnavailableError."""
+    answer = await Suite(doors, None).tell("POST", path, body)
+    return str(answer["token"])
+
+
+def _entered(request: Request, target: str, token: str) -> Response:
+    response = RedirectResponse(target, status_code=303)
+    response.set_cookie(
+        TOKEN_COOKIE, token, httponly=True, samesite="strict",
+        secure=request.url.scheme == "https",
+    )  # fmt: skip
+    return response
+
+
+def _refused(error: LockstepError, page: Callable[[str], str]) -> Response:
+    """The page again, with what is wrong; in the suite's words where it answered."""
+    status = error.status if isinstance(error, RefusedError) else HTTPStatus.SERVICE_UNAVAILABLE
+    if status == HTTPStatus.UNAUTHORIZED and isinstance(error, RefusedError):
+        return HTMLResponse(page(str(error.problem.get("detail") or error.message)), status)
+    return HTMLResponse(page(str(error)), status)
+
+
+def _login_page(target: str, error: str = "") -> str:
+    return _page(
+        "Log in to Lockstep",
+        f"""<form method="post" action="/login">
+<input type="hidden" name="to" value="{escape(target)}">
+<label for="user">User</label>
+<input id="user" name="user" autocomplete="username" autofocus>
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password">
+{_trouble(error)}<button class="btn primary" type="submit">Log in</button>
+<details><summary>I have a token</summary><label for="token">Token</label>
+<input id="token" name="token" type="password" autocomplete="off"></details></form>""",
+    )
+
+
+def _invitation_page(error: str = "", invitation: str = "") -> str:
+    """The invitation stands behind the address's `#`: so no server and no log ever sees it before
+    it is used."""
+    return _page(
+        "Choose a password",
+        f"""<p>You were invited to Lockstep. A password has 12 characters at least.</p>
+<form method="post" action="/invitation">
+<label for="invitation">Invitation</label>
+<input id="invitation" name="invitation" type="password" autocomplete="off" required
+ value="{escape(invitation)}">
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="new-password" required>
+<label for="again">The same again</label>
+<input id="again" name="again" type="password" autocomplete="new-password" required>
+{_trouble(error)}<button class="btn primary" type="submit">Log in</button></form>
+<script src="/assets/invitation.js"></script>""",
+    )
+
+
+def _trouble(error: str) -> str:
+    return f'<p class="login-error" role="alert">{escape(error)}</p>' if error else ""
+
+
+def _page(title: str, body: str) -> str:
     return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Log in · Lockstep</title>
+<html lang="en"><head><meta charset="utf-8"><title>{title} · Lockstep</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="/assets/icon.svg"><link rel="stylesheet" href="/assets/console.css">
 <script src="/assets/theme.js"></script></head>
 <body class="login"><main><img src="/assets/icon.svg" alt="" width="40" height="40">
-<h1>Log in to Lockstep</h1>
-<p>Give the token of your suite. It stays in this browser until you close it.</p>
-<form method="post" action="/login"><input type="hidden" name="to" value="{escape(target)}">
-<label for="token">Token</label>
-<input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
-{trouble}<button class="btn primary" type="submit">Log in</button></form></main></body></html>"""
+<h1>{title}</h1>{body}</main></body></html>"""

@@ -188,7 +188,10 @@ def _navigation(path: str, title: str) -> str:
         '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="M12 3a9 9 0 1 0 9 9 7 7 0 0 1-9-9z"/>'
         "</svg><span>Theme</span></button>"
         '<button type="button" id="keys" aria-label="Keyboard shortcuts"><kbd>?</kbd>'
-        "<span>Keys</span></button></div></nav>"
+        "<span>Keys</span></button>"
+        '<form method="post" action="/logout"><button type="submit" aria-label="Log out">'
+        '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="M10 4H5v16h5M14 8l4 4-4 4M18 12H9"/>'
+        "</svg><span>Log out</span></button></form></div></nav>"
         f'<div class="waiting" aria-hidden="true"><h1>{title}</h1><i></i><i></i><i></i></div>'
         '<dialog id="keys-help"><h2>Keys</h2><dl>'
         + "".join(

@@ -13,7 +13,10 @@ from lockstep.bus import Bus
 from lockstep.control import Command, CommandAnswer, HeartbeatWatch, command_subject, unit_label
 from lockstep.events import Fault, UnavailableError
 from lockstep.frame import Problem
+from lockstep.frame.callers import may, require
+from lockstep.plan import AppPlan
 from lockstep.plan.fleet import KEY_GROUPS
+from lockstep.rights import Permission
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import StoredDeployment
 from lockstep_services.coordinator.desired import DesiredState
@@ -67,14 +70,15 @@ class Api:
         router.add_delete("/v1/apps/{app}", write(self._undeploy))
         router.add_get("/v1/apps/{app}/status", self._status)
         router.add_post("/v1/apps/{app}/handover", self._hand_over)
-        router.add_post("/v1/apps/{app}/snapshot", self._snapshot)
         router.add_post("/v1/validate", self._validate)
         router.add_post("/v1/preview", self._preview)
 
-    async def _list(self, _request: web.Request) -> web.Response:
+    async def _list(self, request: web.Request) -> web.Response:
         placements = await self._desired.placements()
         apps = []
         for one in await self._desired.list():
+            if not may(request, Permission.VIEW, one.app):
+                continue
             units = await self._desired.layouts.units(one)
             apps.append(
                 {
@@ -92,6 +96,7 @@ class Api:
 
     async def _deploy(self, request: web.Request) -> web.Response:
         body = await read_body(request, _Deploy)
+        may_deploy(request, await self._desired.plan(body.text))
         found = await self._desired.deploy(body.text, body.settings, body.parallel)
         one = found.deployment
         units = await self._desired.layouts.units(one)
@@ -139,6 +144,7 @@ class Api:
 
     async def _preview(self, request: web.Request) -> web.Response:
         body = await read_body(request, _Text)
+        require(request, Permission.DEPLOY, (await self._desired.plan(body.text)).name)
         found = await preview(self._desired, body.text)
         return web.json_response({**asdict(found), "begins_empty": list(found.begins_empty)})
 
@@ -162,7 +168,7 @@ class Api:
             "valid": True,
             "errors": [],
             "app": plan.name,
-            "inputs": list(plan.inputs),
+            "inputs": list(plan.doors),
             "outputs": list(plan.exported),
             "tables": list(plan.stored),
         }
@@ -173,15 +179,19 @@ class Api:
             node = (await read_body(request, _HandOver)).node
         return await self._command(request, Command("hand_over", node))
 
-    async def _snapshot(self, request: web.Request) -> web.Response:
-        return await self._command(request, Command("snapshot"))
-
     async def _command(self, request: web.Request, command: Command) -> web.Response:
         one = await self._desired.get(request.match_info["app"])
         units = await self._desired.layouts.units(one)
         answers = [await ask_leader(self._bus, unit, command) for unit in units]
         told = "; ".join(dict.fromkeys(answer.message for answer in answers))
         return web.json_response({"app": one.app, "message": told})
+
+
+def may_deploy(request: web.Request, plan: AppPlan) -> None:
+    """Raises ForbiddenError: a text with code of its author takes a right of its own."""
+    require(request, Permission.DEPLOY, plan.name)
+    if plan.checked.functions:
+        require(request, Permission.CODE, plan.name)
 
 
 async def ask_leader(bus: Bus, unit: str, command: Command) -> CommandAnswer:

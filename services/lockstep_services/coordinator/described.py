@@ -85,6 +85,20 @@ class AppStatus(TypedDict):
     sinks: list[dict[str, Any]]
 
 
+class Erasing(TypedDict):
+    """Which rows of an app's archive shall be forgotten: as SQL has it."""
+
+    stream: str
+    where: str
+
+
+class ErasedRows(TypedDict):
+    """How many went."""
+
+    app: str
+    rows: int
+
+
 class HandOver(TypedDict):
     """To which node; nothing: to any ready standby."""
 
@@ -92,7 +106,7 @@ class HandOver(TypedDict):
 
 
 class Commanded(TypedDict):
-    """What the leader of each unit said."""
+    """What was done."""
 
     message: str
 
@@ -215,6 +229,7 @@ OWN: Final = (
     Described("GET", f"{_APP}/status", "Who leads, who stands by, how far each is.", AppStatus),
     Described("POST", f"{_APP}/handover", "Lets a ready standby lead.", Commanded, HandOver),
     Described("POST", f"{_APP}/snapshot", "Takes a revision now.", Commanded),
+    Described("POST", f"{_APP}/archive/erase", "Erases rows of its archive.", ErasedRows, Erasing),
     Described("GET", f"{_APP}/revisions", "Its revisions.", Revisions),
     Described(
         "POST", f"{_APP}/restore", "Goes on with a revision.", Restored, Restore, others=(202,)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
@@ -15,12 +15,20 @@ from weakref import WeakValueDictionary
 from lockstep.bus import Bus
 from lockstep.clock import Clock
 from lockstep.control import DEPLOYMENTS_CHANGED
+from lockstep.events import Life
 from lockstep.execute.reference.rehearsal import rehearse
 from lockstep.frame import Offload, Problem
 from lockstep.plan import AppPlan, Plans
 from lockstep.plan.fleet import fleet_of
 from lockstep.settings import CoordinatorSettings
-from lockstep.store import OWN_SETTINGS, Deployment, Restoration, Stale, Store, Written
+from lockstep.store import (
+    OWN_SETTINGS,
+    Deployment,
+    Origin,
+    Stale,
+    Store,
+    Written,
+)
 from lockstep.telemetry import Logger
 from lockstep_services.coordinator.app_logs import AppLogs
 from lockstep_services.coordinator.layouts import Layouts
@@ -141,21 +149,29 @@ class DesiredState:
             self._pass_over(outcome)
         raise raced(plan.name)
 
-    async def restore(self, app: str, revision: str) -> Deployment:
-        """Wants the app to go on with a revision's state, as a next generation; Problem."""
+    async def renew(
+        self,
+        app: str,
+        origin_of: Callable[[Deployment, Life], Origin],
+        why: str,
+        *,
+        relaid: bool = False,
+        **told: object,
+    ) -> Deployment:
+        """The same app as a next generation that goes on from something else, `why` the log says;
+        Problem. `relaid`: a fleet does so in a next layout, which is cut like the present one."""
         for _ in range(MAX_ATTEMPTS):
             before = await self.get(app)
-            if before.layout:
-                raise Problem(
-                    HTTPStatus.CONFLICT, f"'{app}' runs in several units, which cannot be restored",
-                    hint="deploy the text that you want to go on with",
-                )  # fmt: skip
             life = before.life.next
-            origin = replace(before.origin, restoration=Restoration(revision, life))
+            origin = origin_of(before, life)
             deployment = replace(before, life=life, updated_ms=self._clock.now_ms(), origin=origin)
+            if relaid and before.layout:
+                deployment = await self.layouts.next(before, deployment)
             outcome = await self._store.deployments.put(deployment, epoch=self._epoch.number)
             if isinstance(outcome, Written):
-                self._log.info("restore", app=app, revision=revision)
+                self._log.warning(why, app=app, **told)
+                if deployment.layout:
+                    await self.layouts.announce(deployment)
                 await self.nudge()
                 return deployment
             self._pass_over(outcome)

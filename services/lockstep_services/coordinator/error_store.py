@@ -81,12 +81,12 @@ class ErrorStore:
         router.add_post("/v1/apps/{app}/errors/purge", self._purge)
 
     async def _letters(self, request: web.Request) -> web.Response:
-        app, limit = request.match_info["app"], _number(request, "limit") or DEFAULT_LETTERS
+        app, limit = request.match_info["app"], number(request, "limit") or DEFAULT_LETTERS
         selection = Selection(
-            first=(_number(request, "after") or 0) + 1,
-            last=_number(request, "last"),
-            since_ms=_number(request, "since_ms"),
-            until_ms=_number(request, "until_ms"),
+            first=(number(request, "after") or 0) + 1,
+            last=number(request, "last"),
+            since_ms=number(request, "since_ms"),
+            until_ms=number(request, "until_ms"),
             stream=request.query.get("stream"),
         )
         found = await self._find(app, selection, min(limit, MAX_LETTERS))
@@ -182,7 +182,8 @@ class ErrorStore:
         return msgspec.json.decode(raw, type=Redelivered)
 
 
-def _number(request: web.Request, name: str) -> int | None:
+def number(request: web.Request, name: str) -> int | None:
+    """Of the query; Problem 400."""
     text = request.query.get(name)
     if text is None:
         return None

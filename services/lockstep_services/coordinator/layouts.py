@@ -62,15 +62,18 @@ class Layouts:
         same = before.version == wanted.version and before.parallel == wanted.parallel
         if same and before.layout:
             return replace(wanted, layout=before.layout, former=before.former)
-        if before.former is not None:
-            view = await self.view(before)
-            if not await self.has_begun(view):
-                raise Problem(
-                    HTTPStatus.SERVICE_UNAVAILABLE,
-                    f"'{plan.name}' is still going over to its layout {before.layout}",
-                    hint="`lockstep status` shows how far it is; try again in a moment",
-                    retry_after_ms=RETRY_AFTER_MS,
-                )  # fmt: skip
+        return await self.next(before, wanted)
+
+    async def next(self, before: Deployment, wanted: Deployment) -> Deployment:
+        """What is wanted, in a layout of its own behind that of before. Problem 503 while that has
+        not begun."""
+        if before.former is not None and not await self.has_begun(await self.view(before)):
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                f"'{before.app}' is still going over to its layout {before.layout}",
+                hint="`lockstep status` shows how far it is; try again in a moment",
+                retry_after_ms=RETRY_AFTER_MS,
+            )  # fmt: skip
         former = Former(before.text, before.version, before.parallel, before.layout, before.life)
         return replace(wanted, layout=wanted.life.number, former=former)
 

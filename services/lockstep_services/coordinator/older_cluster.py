@@ -20,6 +20,8 @@ from lockstep.control import (
     place_of,
 )
 from lockstep.frame import LeaseKeeper, Problem
+from lockstep.frame.callers import may
+from lockstep.rights import Permission
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.elements import elements_of
 
@@ -78,12 +80,15 @@ class OlderCluster:
             raise Problem(HTTPStatus.NOT_FOUND, "another coordinator leads")
         return web.Response(text="Active")
 
-    async def _roles(self, _request: web.Request) -> web.Response:
-        """Whoever has come this far has the token, which may do all."""
-        return web.json_response({"isAuthorized": True})
+    async def _roles(self, request: web.Request) -> web.Response:
+        """Of the older products' two: a manager changes apps, a viewer looks at them."""
+        is_viewer = request.query.get("permissionSuffix", "").endswith("viewer")
+        wanted = Permission.VIEW if is_viewer else Permission.DEPLOY
+        return web.json_response({"isAuthorized": may(request, wanted)})
 
-    async def _parts(self, _request: web.Request) -> web.Response:
+    async def _parts(self, request: web.Request) -> web.Response:
         apps = await self._desired.list()
+        apps = [one for one in apps if may(request, Permission.VIEW, one.app)]
         return web.json_response([part for one in apps for part in await self._units(one.app)])
 
     async def _parts_of(self, request: web.Request) -> web.Response:
@@ -140,7 +145,7 @@ class OlderCluster:
 def _part(
     app: str, group: str, partition: int, text: str, replicas: list[tuple[Heartbeat, GroupStatus]]
 ) -> dict[str, Any]:
-    led = next((beat for beat, one in replicas if one.role == "active"), None)
+    led = next((beat for beat, one in replicas if one.leads), None)
     host, port = ("", 0) if led is None else _address(led)
     return {
         "parentAppName": app,

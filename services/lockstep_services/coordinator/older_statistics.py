@@ -13,6 +13,8 @@ from aiohttp import web
 from lockstep.clock import Clock
 from lockstep.control import HeartbeatWatch
 from lockstep.frame import HostCpu, Problem
+from lockstep.frame.callers import may
+from lockstep.rights import Permission
 from lockstep.telemetry import Level
 from lockstep_services.coordinator.api import read_body
 from lockstep_services.coordinator.desired import DesiredState
@@ -98,15 +100,17 @@ class OlderStatistics:
 
     async def _of_apps(self, request: web.Request) -> web.Response:
         now_ms, levels = self._clock.now_ms(), await self._levels.all()
+        apps = [one for one in await self._desired.list() if may(request, Permission.VIEW, one.app)]
+        units = [await self._desired.layouts.units(one) for one in apps]
         found = [
             {
                 "appName": one.app,
-                "status": summary(self._watch.groups(one.app)),
+                "status": summary(one, of_one, self._watch.groups(one.app)),
                 "age": now_ms - one.life.deployed_ms,
                 "isStatEnabled": levels.get(one.app) is not Level.OFF,
                 "enabledSiddhiStatLevel": levels.get(one.app, Level.BASIC),
             }
-            for one in await self._desired.list()
+            for one, of_one in zip(apps, units, strict=True)
         ]
         wanted = request.query.get("isActive")
         if wanted is not None:

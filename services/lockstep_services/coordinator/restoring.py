@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
+from lockstep.bus import Bus
 from lockstep.clock import Clock
-from lockstep.control import HeartbeatWatch
+from lockstep.control import Command, HeartbeatWatch, log_of
+from lockstep.control.endings import ending_id, endings_of
+from lockstep.events import Life
 from lockstep.frame import Problem
-from lockstep.store import Revision, Store, needed
+from lockstep.store import Deployment, Origin, Restoration, Revision, Store, needed
+from lockstep_services.coordinator.api import ask_leader
 from lockstep_services.coordinator.desired import DesiredState, unknown
+from lockstep_services.coordinator.status import summary
 
 DONE_LIMIT_MS: Final = 15_000
 DONE_POLL_MS: Final = 50
@@ -44,38 +50,57 @@ class Restoring:
     """Over the store's revisions."""
 
     def __init__(
-        self, desired: DesiredState, watch: HeartbeatWatch, store: Store, clock: Clock
+        self, desired: DesiredState, watch: HeartbeatWatch, store: Store, bus: Bus, clock: Clock
     ) -> None:
         self._desired = desired
         self._watch = watch
         self._revisions = store.revisions
+        self._bus = bus
         self._clock = clock
         self._deciding = asyncio.Lock()  # what shall be restored is not deleted meanwhile
 
     async def revisions(self, app: str) -> Sequence[Revision]:
-        """Newest first, of each unit, also of an app that was undeployed. Problem 404 when there is
-        none."""
-        known = await self._desired.known(app)
-        if known is None:
-            raise unknown(app)
-        logs = await self._desired.layouts.logs(known)
-        return [one for log in logs for one in await self._revisions.list(*log.key)]
+        """Newest first: the ends of a fleet's layouts, then those of each unit. Also of an app that
+        was undeployed. Problem 404 when there is none."""
+        known = await self._known(app)
+        return [*await self._endings(known), *await self._of_units(known)]
+
+    async def snapshot(self, app: str) -> str:
+        """The id of a revision of the present state, that can be gone back to. A fleet goes over to
+        a next layout for it: all its units end at one position. Problem 404, 503."""
+        one = await self._desired.get(app)
+        if not one.layout:
+            return (await ask_leader(self._bus, app, Command("snapshot"))).message
+        following = await self._desired.renew(app, _as_it_is, "relaid", relaid=True)
+        if not await self._is_done(following):
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                f"'{app}' is still going over to its layout {following.layout}",
+                hint=f"then `lockstep revisions` has '{ending_id(one.layout)}'",
+                retry_after_ms=DONE_LIMIT_MS,
+            )
+        return ending_id(one.layout)
 
     async def restore(self, app: str, revision: str | None) -> Restored:
         """Goes on with a verified revision of the deployed version, by default the newest. Returns
-        when the leader has, or after a while. Problem 404, 409.
+        when the leader has, or after a while. Problem 404, 409, 503.
         """
         async with self._deciding:
             wanted = await self._wanted(app, revision)
-            generation = (await self._desired.restore(app, wanted.id)).life.number
-        return Restored(wanted.id, generation, await self._is_done(app, generation))
+            following = await self._desired.renew(
+                app, partial(_restoring, wanted.id), "restore", relaid=True, revision=wanted.id
+            )
+        return Restored(wanted.id, following.life.number, await self._is_done(following))
 
     async def _wanted(self, app: str, revision: str | None) -> Revision:
         deployment = await self._desired.get(app)
-        verified = [one for one in await self.revisions(app) if one.verified]
+        there = self._endings if deployment.layout else self._of_units
+        verified = [one for one in await there(deployment) if one.verified]
         wanted = next((one for one in verified if revision in (None, one.id)), None)
         if wanted is None:
             what = "no verified revision" if revision is None else f"no revision '{revision}'"
+            if deployment.layout:
+                what += " of all its units together"
             raise Problem(
                 HTTPStatus.NOT_FOUND, f"'{app}' has {what}",
                 hint="`lockstep revisions` lists them, `lockstep snapshot` takes one",
@@ -89,10 +114,35 @@ class Restoring:
             )
         return wanted
 
+    async def _known(self, app: str) -> Deployment:
+        known = await self._desired.known(app)
+        if known is None:
+            raise unknown(app)
+        return known
+
+    async def _of_units(self, deployment: Deployment) -> Sequence[Revision]:
+        logs = await self._desired.layouts.logs(deployment)
+        return [one for log in logs for one in await self._revisions.list(*log.key)]
+
+    async def _endings(self, deployment: Deployment) -> Sequence[Revision]:
+        """Of the layouts before the present one, as one revision each."""
+        if not deployment.layout:
+            return []
+        found = await endings_of(self._revisions, log_of(deployment))
+        return [one.revision for one in found if one.layout < deployment.layout]
+
     async def delete(self, app: str, revision: str) -> None:
         """Deletes one. Problem 404 when it is not there, 409 when recovery needs it."""
         async with self._deciding:
-            found = await self.revisions(app)
+            known = await self._known(app)
+            if revision in [one.id for one in await self._endings(known)]:
+                raise Problem(
+                    HTTPStatus.CONFLICT,
+                    f"'{revision}' is the end of a layout, which goes by itself",
+                    hint="when `processor.revisions_to_keep` later ones have ended;"
+                    " undeploying with purge removes all",
+                )
+            found = await self._of_units(known)
             if revision not in [one.id for one in found]:
                 raise Problem(
                     HTTPStatus.NOT_FOUND,
@@ -111,9 +161,7 @@ class Restoring:
     async def delete_all(self, app: str) -> Deleted:
         """Deletes all that recovery does not need. Problem 404 when there is no such app."""
         async with self._deciding:
-            found = await self.revisions(app)
-            if not found:
-                await self._desired.get(app)
+            found = await self._of_units(await self._known(app))
             kept = await self._needed(app, found)
             going = [one.id for one in found if one.id not in kept]
             await self._revisions.delete(going)
@@ -131,11 +179,24 @@ class Restoring:
                 ids |= set() if restoration is None else {restoration.revision}
         return ids
 
-    async def _is_done(self, app: str, generation: int) -> bool:
+    async def _is_done(self, wanted: Deployment) -> bool:
+        """All its units are led, in the state that is wanted."""
+        units = await self._desired.layouts.units(wanted)
         deadline_ms = self._clock.monotonic_ms() + DONE_LIMIT_MS
         while self._clock.monotonic_ms() < deadline_ms:
-            active = [one for _, one in self._watch.groups(app) if one.role == "active"]
-            if active and all(one.generation >= generation for one in active):
+            said = self._watch.groups(wanted.app)
+            active = [one for _, one in said if one.leads]
+            is_new = all(one.generation >= wanted.life.number for one in active)
+            if is_new and summary(wanted, units, said) == "active":
                 return True
             await self._clock.sleep_ms(DONE_POLL_MS)
         return False
+
+
+def _restoring(revision: str, before: Deployment, life: Life) -> Origin:
+    """From which state the app goes on."""
+    return replace(before.origin, restoration=Restoration(revision, life))
+
+
+def _as_it_is(before: Deployment, _life: Life) -> Origin:
+    return before.origin

@@ -27,9 +27,14 @@ class RevisionRoutes:
         """The paths."""
         router.add_get("/v1/apps/{app}/revisions", self._list)
         write = self._forwarder.by_leader
+        router.add_post("/v1/apps/{app}/snapshot", write(self._snapshot))
         router.add_post("/v1/apps/{app}/restore", write(self._restore))
         router.add_delete("/v1/apps/{app}/revisions", write(self._delete_all))
         router.add_delete("/v1/apps/{app}/revisions/{revision}", write(self._delete))
+
+    async def _snapshot(self, request: web.Request) -> web.Response:
+        app = request.match_info["app"]
+        return web.json_response({"app": app, "message": await self._restoring.snapshot(app)})
 
     async def _list(self, request: web.Request) -> web.Response:
         app = request.match_info["app"]

@@ -6,11 +6,13 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from lockstep.bus import Bus
-from lockstep.control import Command, HeartbeatWatch
+from lockstep.control import HeartbeatWatch
 from lockstep.frame import Problem
+from lockstep.frame.callers import may
+from lockstep.rights import Permission
 from lockstep.siddhiql import SiddhiQLError
-from lockstep_services.coordinator.api import ask_leader
+from lockstep.store import Deployment
+from lockstep_services.coordinator.api import may_deploy
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.restoring import Restoring
@@ -27,13 +29,11 @@ class SiddhiApps:
         desired: DesiredState,
         watch: HeartbeatWatch,
         forwarder: Forwarder,
-        bus: Bus,
         restoring: Restoring,
     ) -> None:
         self._desired = desired
         self._watch = watch
         self._forwarder = forwarder
-        self._bus = bus
         self._restoring = restoring
 
     def add_to(self, router: web.UrlDispatcher) -> None:
@@ -53,9 +53,11 @@ class SiddhiApps:
     async def _create(self, request: web.Request) -> web.Response:
         text = await _text(request)
         try:
-            name = (await self._desired.plan(text)).name
+            plan = await self._desired.plan(text)
         except SiddhiQLError as error:
             return _invalid(error)
+        may_deploy(request, plan)
+        name = plan.name
         known = {one.app for one in await self._desired.list()}
         if name in known:
             message = f"There is a Siddhi App already exists with same name: {name}"
@@ -64,19 +66,21 @@ class SiddhiApps:
         return _stored(name, created=True)
 
     async def _replace(self, request: web.Request) -> web.Response:
+        text = await _text(request)
         try:
-            found = await self._desired.deploy(await _text(request), {})
+            may_deploy(request, await self._desired.plan(text))
+            found = await self._desired.deploy(text, {})
         except SiddhiQLError as error:
             return _invalid(error)
         return _stored(found.deployment.app, created=found.created)
 
     async def _list(self, request: web.Request) -> web.Response:
         wanted = request.query.get("isActive")
-        names = [one.app for one in await self._desired.list()]
+        apps = [one for one in await self._desired.list() if may(request, Permission.VIEW, one.app)]
         if wanted is not None:
             active = wanted.lower() == "true"
-            names = [name for name in names if (self._state(name) == "active") == active]
-        return web.json_response(names)
+            apps = [one for one in apps if (await self._state(one) == "active") == active]
+        return web.json_response([one.app for one in apps])
 
     async def _get(self, request: web.Request) -> web.Response:
         one = await self._desired.get(request.match_info["app"])
@@ -91,14 +95,11 @@ class SiddhiApps:
 
     async def _status(self, request: web.Request) -> web.Response:
         one = await self._desired.get(request.match_info["app"])
-        return web.json_response({"status": self._state(one.app)})
+        return web.json_response({"status": await self._state(one)})
 
     async def _backup(self, request: web.Request) -> web.Response:
-        one = await self._desired.get(request.match_info["app"])
-        units = await self._desired.layouts.units(one)
-        taken = [await ask_leader(self._bus, unit, Command("snapshot")) for unit in units]
-        revisions = ", ".join(answer.message for answer in taken)
-        return web.json_response({"revision": revisions}, status=201)
+        taken = await self._restoring.snapshot(request.match_info["app"])
+        return web.json_response({"revision": taken}, status=201)
 
     async def _restore(self, request: web.Request) -> web.Response:
         app = (await self._desired.get(request.match_info["app"])).app
@@ -123,8 +124,9 @@ class SiddhiApps:
         message = f"{sum(gone)} revisions of {len(apps)} Siddhi Apps are deleted"
         return web.json_response({"type": "success", "message": message})
 
-    def _state(self, app: str) -> str:
-        return summary(self._watch.groups(app))
+    async def _state(self, one: Deployment) -> str:
+        units = await self._desired.layouts.units(one)
+        return summary(one, units, self._watch.groups(one.app))
 
 
 def _refuse_redeployment(request: web.Request) -> None:

@@ -34,11 +34,7 @@ def app_status(
     waiting: str | None,
 ) -> dict[str, Any]:
     """Roles, positions and lag of every replica, and the sinks."""
-    replicas = [
-        (beat, one)
-        for beat, one in watch.groups(deployment.app)
-        if group_and_layout(one.group)[1] == deployment.layout
-    ]
+    replicas = _of_layout(deployment, watch.groups(deployment.app))
     return {
         "parallel": deployment.parallel,
         "layout": deployment.layout,
@@ -49,7 +45,7 @@ def app_status(
         "replicas_wanted": deployment.replicas,
         "nodes": nodes_of(units, placements),
         "waiting": waiting,
-        "status": summary(replicas, len(units)),
+        "status": summary(deployment, units, replicas),
         "replicas": [replica_json(beat, group) for beat, group in replicas],
         "sinks": [
             {
@@ -107,13 +103,20 @@ def replica_json(beat: Heartbeat, group: GroupStatus) -> dict[str, Any]:
     }
 
 
-def summary(replicas: Sequence[Replica], units: int = 1) -> str:
+def summary(deployment: Deployment, units: Sequence[str], said: Sequence[Replica]) -> str:
     """active (somebody leads each unit), passive (nobody leads some yet) or inactive (nobody
-    carries it)."""
+    carries it). `said`: by living processors about the app."""
+    replicas = _of_layout(deployment, said)
     if not replicas:
         return "inactive"
-    led = {(one.group, one.partition) for _, one in replicas if one.role == "active"}
-    return "active" if len(led) >= units else "passive"
+    led = {(one.group, one.partition) for _, one in replicas if one.leads}
+    return "active" if len(led) >= len(units) else "passive"
+
+
+def _of_layout(deployment: Deployment, said: Sequence[Replica]) -> list[Replica]:
+    """Of the units of the present layout."""
+    layout = deployment.layout
+    return [(beat, one) for beat, one in said if group_and_layout(one.group)[1] == layout]
 
 
 def nodes_json(watch: HeartbeatWatch, drained: Collection[str]) -> list[dict[str, Any]]:

@@ -123,7 +123,7 @@ def facts_of(
             loads[unit] = max(load_of(group), loads.get(unit, 0))
             if group.ready:
                 ready.setdefault(unit, set()).add(beat.node)
-            if group.role == "active":  # of two who say so the later epoch's does
+            if group.leads:  # of two who say so the later epoch's does
                 leaders[unit] = max((group.epoch, beat.node), leaders.get(unit, (-1, "")))
     return Facts(
         nodes, wanted, placements,

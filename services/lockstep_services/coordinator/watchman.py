@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from lockstep.clock import Clock
 from lockstep.control import unit_label
-from lockstep.frame import LeaseKeeper
+from lockstep.frame import LeaseKeeper, Problem
 from lockstep.settings import CoordinatorSettings
 from lockstep.telemetry import Logger, Metrics
 from lockstep_services.coordinator.board import Facts, Reason
 from lockstep_services.coordinator.desired import DesiredState, Epoch
+from lockstep_services.coordinator.excluding import Blocked, undecided
 from lockstep_services.coordinator.handing import HandOvers
 from lockstep_services.coordinator.placement import Decision, Placed, decide, unready
 from lockstep_services.coordinator.surveying import Survey
@@ -76,6 +77,9 @@ class Watchman:
         for one in deployments:
             if one.layout:  # whoever wanted it may have gone before it could say so
                 await self._desired.layouts.announce(one)
+        groups = (group for beat in self._survey.beats for group in beat.groups)
+        for blocked in undecided(deployments, groups):
+            await self._exclude(blocked)
         placed = (await self._desired.placements()).values()
         self._metrics.set("lockstep_coordinator_processors_alive", len(self._survey.beats))
         self._metrics.set("lockstep_coordinator_apps", len(deployments), state="desired")
@@ -89,6 +93,15 @@ class Watchman:
         if decision.placed:
             await self._desired.nudge()
         self._hand_overs.begin(decision.hand_overs)
+
+    async def _exclude(self, blocked: Blocked) -> None:
+        try:
+            await self._desired.renew(
+                blocked.app, blocked.excluding, "a position is set aside: workers die of it",
+                group=blocked.group, partition=blocked.partition, position=blocked.position,
+            )  # fmt: skip
+        except Problem as problem:  # undeployed meanwhile, or changed: looked at again
+            self._log.warning("not set aside", app=blocked.app, why=problem.message)
 
     def _decided(self, facts: Facts, knows_silence: bool) -> Decision:
         """Levelling waits until processors have been uneven for a while: what just joined or was

@@ -9,19 +9,25 @@ from lockstep.control import Beating, HeartbeatWatch
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.coordinator.api import Api, ask_leader
 from lockstep_services.coordinator.app_logs import AppLogs
+from lockstep_services.coordinator.archive_routes import ArchiveRoutes
+from lockstep_services.coordinator.audit import AuditRoutes
 from lockstep_services.coordinator.dashboards import Dashboards
 from lockstep_services.coordinator.described import OWN
 from lockstep_services.coordinator.desired import DesiredState, Epoch
 from lockstep_services.coordinator.draining import Drains
 from lockstep_services.coordinator.error_store import ErrorStore
 from lockstep_services.coordinator.forward import Forwarder
+from lockstep_services.coordinator.granting import Granting
 from lockstep_services.coordinator.handing import HandOvers
 from lockstep_services.coordinator.layouts import Layouts
 from lockstep_services.coordinator.levels import Levels
+from lockstep_services.coordinator.logins import Logins
 from lockstep_services.coordinator.node_routes import NodeRoutes
 from lockstep_services.coordinator.older_cluster import OlderCluster
 from lockstep_services.coordinator.older_described import OLDER
 from lockstep_services.coordinator.older_statistics import OlderStatistics
+from lockstep_services.coordinator.people import People
+from lockstep_services.coordinator.people_described import PEOPLE
 from lockstep_services.coordinator.restoring import Restoring
 from lockstep_services.coordinator.revisions import RevisionRoutes
 from lockstep_services.coordinator.siddhi_apps import SiddhiApps
@@ -82,19 +88,28 @@ class Coordinator:
         NodeRoutes(desired, drains, self._watch, survey, self._watchman, self._forwarder).add_to(
             context.router
         )
-        restoring = Restoring(desired, self._watch, world.store, clock)
+        restoring = Restoring(desired, self._watch, world.store, world.bus, clock)
         RevisionRoutes(restoring, self._forwarder).add_to(context.router)
         Dashboards(world.store.documents).add_to(context.router)
         ErrorStore(world.bus, desired).add_to(context.router)
-        context.describe((*OWN, *OLDER))
+        ArchiveRoutes(world.bus, desired).add_to(context.router)
+        logins = Logins(
+            context.accounts, context.callers, clock, context.randomness,
+            context.settings.rights, context.offload,
+        )  # fmt: skip
+        logins.add_to(context.router)
+        rights = context.settings.rights
+        self._audit = AuditRoutes(world.store.audit, clock, rights, log)
+        self._audit.add_to(context.router)
+        People(context.accounts, logins, rights).add_to(context.router)
+        Granting(context.accounts, logins, rights).add_to(context.router)
+        context.describe((*OWN, *PEOPLE, *OLDER))
         # In front of those with a name in their place.
         levels = Levels(world.store, desired, epoch, log)
         statistics = OlderStatistics(desired, levels, self._watch, self._forwarder, clock)
         statistics.add_to(context.router)
         OlderCluster(desired, self._watch, self._keeper, context.node).add_to(context.router)
-        SiddhiApps(desired, self._watch, self._forwarder, world.bus, restoring).add_to(
-            context.router
-        )
+        SiddhiApps(desired, self._watch, self._forwarder, restoring).add_to(context.router)
 
     async def start(self) -> None:
         """Listens, and leads when nobody else does."""
@@ -102,6 +117,7 @@ class Coordinator:
         tasks.supervise("heartbeats", self._watch.run)
         tasks.supervise("lease", self._keeper.run)
         tasks.supervise("watchman", self._watchman.run)
+        tasks.supervise("audit", self._audit.run)
         tasks.supervise("sweep", self._sweeper.run)
         tasks.supervise("heartbeat", self._beating.run)
         await self._somebody_leads()

@@ -9,6 +9,8 @@ from aiohttp import web
 
 from lockstep.clock import Clock
 from lockstep.control import Catalogue, HeartbeatWatch
+from lockstep.frame.callers import may
+from lockstep.rights import Permission
 from lockstep_services.presenter.api import Lookup, answer
 from lockstep_services.presenter.feed import Feed, primary_key
 
@@ -72,10 +74,12 @@ class Page:
             body=self._files[name], content_type=FILES[name], charset="utf-8", headers=HEADERS
         )
 
-    async def _overview(self, _request: web.Request) -> web.Response:
+    async def _overview(self, request: web.Request) -> web.Response:
         now_ms = self._clock.monotonic_ms()
         apps = []
         for view in self._catalogue.views:
+            if not may(request, Permission.VIEW, view.name):
+                continue
             models = self._feed.models(view.name)
             streams = [] if models is None else list(models.streams.values())
             replicas = self._watch.groups(view.name)
@@ -88,7 +92,7 @@ class Page:
                     "total": sum(stream.total for stream in streams),
                     "rate": round(sum(stream.rate_per_s(now_ms) for stream in streams), 2),
                     "replicas": len(replicas),
-                    "active": [beat.node for beat, group in replicas if group.role == "active"],
+                    "active": [beat.node for beat, group in replicas if group.leads],
                     "lag": max((group.lag for _, group in replicas), default=0),
                 }
             )
@@ -96,6 +100,7 @@ class Page:
             {"node": beat.node, "service": service, "leading": beat.leading, "url": beat.url}
             for service in ("coordinator", "processor", "receiver", "publisher", "presenter")
             for beat in self._watch.alive(service)
+            if may(request, Permission.VIEW)
         ]
         return answer({"apps": apps, "nodes": nodes})
 

@@ -19,7 +19,9 @@ from lockstep.control import OnDemandAnswer, OnDemandQuestion, UnitView, questio
 from lockstep.events import UnavailableError
 from lockstep.fleet.units import Answering
 from lockstep.frame import Problem, malformed_json
-from lockstep.siddhiql import SiddhiQLError, check_on_demand
+from lockstep.frame.callers import require
+from lockstep.rights import Permission
+from lockstep.siddhiql import SiddhiQLError, ast, check_on_demand, parse_on_demand
 from lockstep_services.presenter.api import Lookup, answer
 
 KEY_HEADER: Final = "Idempotency-Key"
@@ -69,6 +71,7 @@ class Questions:
         query = body.get("query")
         if not isinstance(query, str) or not query.strip():
             raise Problem(HTTPStatus.BAD_REQUEST, "query: expected an on-demand query")
+        require(request, Permission.OPERATE if _changes(query) else Permission.VIEW, app)
         key = request.headers.get(KEY_HEADER)
         if key is not None and not 0 < len(key) <= MAX_KEY_CHARACTERS:
             message = f"{KEY_HEADER}: 1 to {MAX_KEY_CHARACTERS} characters"
@@ -136,6 +139,15 @@ def asked_units(units: Sequence[UnitView], query: str) -> Sequence[str]:
                 hint="read the rows alone, without aggregates, order and limit",
             )
     return found
+
+
+def _changes(query: str) -> bool:
+    """Whether it changes what the app holds; what cannot be read changes nothing."""
+    try:
+        tree = parse_on_demand(query)
+    except SiddhiQLError:
+        return False
+    return not isinstance(tree.action, ast.ReturnEvents | None)
 
 
 def together(found: Sequence[OnDemandAnswer]) -> OnDemandAnswer:

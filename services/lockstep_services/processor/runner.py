@@ -182,6 +182,7 @@ class GroupRunner:
             after=replica.running.engine.position,
             max_rows=site.settings.processor.hold_back_max_outputs,
             streams=frozenset(feed.stream for feed in view.group.feeds),
+            patience_ms=site.settings.processor.isolation_timeout_ms,
         )
 
     async def _prepare(self) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 
 from lockstep.bus import Topics
 from lockstep.control import AppView
+from lockstep.databases import Datasource, DatasourceError, Datasources, datasource_for
+from lockstep.databases.postgres.connections import Connections
 from lockstep.mapping import MessageWriter, build_distribution, destinations
 from lockstep.siddhiql import SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind
@@ -19,8 +21,9 @@ from lockstep.store import Cursors
 from lockstep.telemetry import Logger
 from lockstep_services.publisher.contract import OnError, Sink, SinkBinding, SinkSetupError
 from lockstep_services.publisher.installed import installed_sinks
-from lockstep_services.publisher.rdbms.connections import Connections, dsn_of
-from lockstep_services.publisher.rdbms.sink import RdbmsSink
+from lockstep_services.publisher.mysql.table import MysqlConnections, MysqlTable
+from lockstep_services.publisher.rdbms.postgres import PostgresTable
+from lockstep_services.publisher.rdbms.table_sink import TableSink
 from lockstep_services.publisher.sinks.cursor import StoredCursorSink
 from lockstep_services.publisher.sinks.file import FileLane
 from lockstep_services.publisher.sinks.http import HttpSink
@@ -47,6 +50,7 @@ class SinkFactory:
         topics: Topics,
         log: Logger,
         *,
+        datasources: Datasources,
         default_dsn: str,
         max_connections: int,
         statement_timeout_ms: int,
@@ -57,9 +61,10 @@ class SinkFactory:
         self._topics = topics
         self._log = log
         self._default_dsn = default_dsn
-        self._max_connections = max_connections
-        self._statement_timeout_ms = statement_timeout_ms
+        self._datasources = datasources
+        self._limits = max_connections, statement_timeout_ms
         self._connections: dict[str, Connections] = {}
+        self._mysql: dict[str, MysqlConnections] = {}
         self._makers = installed_sinks()
 
     def sinks_of(self, view: AppView) -> Iterator[Sink | Refused]:
@@ -86,6 +91,8 @@ class SinkFactory:
         """Ends all database connections."""
         for connections in self._connections.values():
             await connections.close()
+        for pool in self._mysql.values():
+            await pool.close()
 
     def _build(
         self,
@@ -160,23 +167,45 @@ class SinkFactory:
             ) from error
         return found
 
+    def _datasource(self, binding: SinkBinding, annotation: ast.Annotation) -> Datasource:
+        """The database that an annotation names, within the limits that hold for it."""
+        try:
+            found = datasource_for(annotation.get, self._datasources, self._default_dsn)
+        except DatasourceError as error:
+            raise SinkSetupError(error.message, where=binding.key, hint=error.hint) from error
+        if annotation.get("datasource") is not None:
+            return found
+        most, timeout_ms = self._limits
+        return replace(found, max_connections=most, statement_timeout_ms=timeout_ms)
+
+    def _connections_of(self, datasource: Datasource) -> Connections:
+        dsn = datasource.dsn
+        if dsn not in self._connections:
+            self._connections[dsn] = self._connect(
+                dsn,
+                max_connections=datasource.max_connections,
+                statement_timeout_ms=datasource.statement_timeout_ms,
+            )
+        return self._connections[dsn]
+
+    def _mysql_of(self, datasource: Datasource) -> MysqlConnections:
+        if datasource.dsn not in self._mysql:
+            self._mysql[datasource.dsn] = MysqlConnections(datasource)
+        return self._mysql[datasource.dsn]
+
     def _rdbms(
         self,
         binding: SinkBinding,
         annotation: ast.Annotation,
         definition: ast.StreamDefinition | ast.TableDefinition,
     ) -> Sink:
-        dsn = dsn_of(annotation, self._default_dsn)
-        connections = self._connections.get(dsn)
-        if connections is None:
-            connections = self._connections[dsn] = self._connect(
-                dsn,
-                max_connections=self._max_connections,
-                statement_timeout_ms=self._statement_timeout_ms,
-            )
+        datasource = self._datasource(binding, annotation)
         keys: Mapping[str, tuple[str, ...]] = {
             one.name.lower(): one.positional for one in definition.annotations
         }
         key = keys.get("primarykey", ()) if isinstance(definition, ast.TableDefinition) else ()
         table = annotation.get("table.name") or binding.schema.name
-        return RdbmsSink(binding, table, key, connections)
+        if datasource.kind == "mysql":
+            return TableSink(binding, MysqlTable(binding, table, key, self._mysql_of(datasource)))
+        connections = self._connections_of(datasource)
+        return TableSink(binding, PostgresTable(binding, table, key, connections))

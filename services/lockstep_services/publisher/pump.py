@@ -26,6 +26,7 @@ from lockstep_services.publisher.aside import Aside
 from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, Sink
 from lockstep_services.publisher.fleet_log import FleetLog, position_of
 from lockstep_services.publisher.pacing import FIRST_ROWS, Pace
+from lockstep_services.publisher.retrying import retry_pause_ms
 
 READ_MAX_BYTES: Final = 4_194_304
 READ_WAIT_MS: Final = 10_000
@@ -226,8 +227,7 @@ class Pump:
 
     async def _pause(self, attempt: int, error: UnavailableError) -> None:
         self.trouble = str(error)
-        first, limit = self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms
-        pause_ms = min(first * 2 ** min(attempt - 1, 20), limit)
+        pause_ms = retry_pause_ms(self._settings, attempt)
         self._metrics.count(
             "lockstep_publisher_retries_total",
             app=self.sink.binding.app,

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from lockstep.control import AppView, Beating, Catalogue, HeartbeatWatch, SinkStatus
-from lockstep.frame import Context, LeaseKeeper, Service
+from lockstep.archive.place import place_of_settings
+from lockstep.control import AppView, Beating, Catalogue, HeartbeatWatch, SinkStatus, archived
+from lockstep.databases import read_datasources
+from lockstep.databases.postgres.connections import Connections
+from lockstep.frame import Context, LeaseKeeper, Service, SharedThreads
 from lockstep_services.publisher.again import Again
+from lockstep_services.publisher.archive.archiver import Archiver
+from lockstep_services.publisher.archive.following import Following
 from lockstep_services.publisher.build import Refused, SinkFactory
 from lockstep_services.publisher.fleet_trimming import FleetTrimmer
 from lockstep_services.publisher.pump import Pump
-from lockstep_services.publisher.rdbms.connections import Connections
 from lockstep_services.publisher.trimming import Trimmer
+
+ARCHIVE_THREADS: Final = 4
+"""That write the archives of all apps; each app has one of them at a time."""
 
 
 @dataclass
@@ -23,6 +30,7 @@ class _AppDelivery:
     pumps: list[Pump] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     trimmer: Trimmer | FleetTrimmer = field(init=False)
+    archiver: Archiver | None = None
 
     @property
     def log_end(self) -> int:
@@ -35,15 +43,21 @@ class _AppDelivery:
 
         What a sink that cannot be set up shall get is kept until somebody has mended it.
         """
-        if not self.keeper.held or self.refused or not all(pump.is_open for pump in self.pumps):
+        if not self.keeper.held or self.refused or not all(one.is_open for one in self._followers):
             return None
-        return [pump.cursor for pump in self.pumps]
+        return [one.cursor for one in self._followers]
+
+    @property
+    def _followers(self) -> list[Pump | Following]:
+        """Who reads the output log."""
+        return [*self.pumps, *(() if self.archiver is None else (self.archiver.output,))]
 
     @property
     def task_names(self) -> list[str]:
         app = self.view.name
         pumps = [f"pump-{pump.sink.binding.key}" for pump in self.pumps]
-        return [*pumps, f"trim-{app}", f"again-{app}", f"lease-{app}"]
+        archiving = () if self.archiver is None else self.archiver.tasks
+        return [*pumps, *archiving, f"trim-{app}", f"again-{app}", f"lease-{app}"]
 
 
 class Publisher:
@@ -59,12 +73,15 @@ class Publisher:
             context.world.store.cursors,
             context.world.bus.topics,
             context.log,
+            datasources=read_datasources(settings.datasources.file),
             default_dsn=settings.store.postgres_dsn.get_secret_value(),
             max_connections=settings.store.pool_max_connections,
             statement_timeout_ms=settings.store.statement_timeout_ms,
             connect=connect,
         )
         self._deliveries: dict[str, _AppDelivery] = {}
+        self._place = place_of_settings(settings.archive)
+        self._threads = SharedThreads(ARCHIVE_THREADS)
         context.metrics.look(self._show)
         self._beating = Beating(context, sinks=self.statuses)
         self._watch = HeartbeatWatch(
@@ -99,6 +116,8 @@ class Publisher:
             if not delivery.keeper.held:
                 continue
             found += [pump.status(delivery.log_end) for pump in delivery.pumps]
+            if delivery.archiver is not None:
+                found += delivery.archiver.statuses
             found += [
                 SinkStatus(one.binding.app, one.binding.name, 0, delivery.log_end, str(one.error))
                 for one in delivery.refused
@@ -161,9 +180,21 @@ class Publisher:
         context.tasks.supervise(f"lease-{view.name}", keeper.run)
         again = Again(view.name, context.world.bus, keeper, delivery.pumps)
         context.tasks.supervise(f"again-{view.name}", again.run)
+        delivery.archiver = self._archiver(view, keeper)
+        if delivery.archiver is not None:
+            for name, work in delivery.archiver.tasks.items():
+                context.tasks.supervise(name, work)
         delivery.trimmer = self._trimmer(view, delivery)
         context.tasks.supervise(f"trim-{view.name}", delivery.trimmer.run)
         return delivery
+
+    def _archiver(self, view: AppView, keeper: LeaseKeeper) -> Archiver | None:
+        context = self._context
+        archiving = archived(view, context.settings.archive)
+        if self._place is None or not archiving.is_on:
+            return None
+        offload = self._threads.offload("archive")
+        return Archiver(view, archiving, self._place, context, keeper, offload)
 
     def _trimmer(self, view: AppView, delivery: _AppDelivery) -> Trimmer | FleetTrimmer:
         context = self._context

@@ -7,6 +7,7 @@ Used by the HTTP door and by the bus's ingress alike.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
@@ -29,6 +30,7 @@ from lockstep_services.receiver.decode import (
     media_type,
 )
 from lockstep_services.receiver.intakes import Intakes
+from lockstep_services.receiver.lookups import Lookups
 from lockstep_services.receiver.mapped import MessageReader
 from lockstep_services.receiver.mixed import decode_mixed
 from lockstep_services.receiver.runs import AnyRun, BatchRun, Run, own_ids, stamped
@@ -92,6 +94,7 @@ class Acceptor:
         bus: Bus,
         catalogue: Catalogue,
         intakes: Intakes,
+        lookups: Lookups,
         clock: Clock,
         randomness: Randomness,
         settings: Settings,
@@ -108,6 +111,7 @@ class Acceptor:
         self._metrics = metrics
         self._node = node
         self._intakes = intakes
+        self._lookups = lookups
         self._readers: dict[tuple[str, str, str], _Readers] = {}
         self.sources = SourceBook(catalogue)
 
@@ -220,9 +224,7 @@ class Acceptor:
             key = sending.key or own_ids(runs)
             started_ms = self._clock.monotonic_ms()
             with self._traces.root("receive", sending.trace, app=app, stream=stream) as span:
-                receipt = await self._intakes.of(view).submit(
-                    runs, key, in_order=sending.in_order, trace=span.carried
-                )
+                receipt = await self._submitted(view, runs, key, sending, span.carried)
             took_ms = self._clock.monotonic_ms() - started_ms
             self._metrics.observe("lockstep_receiver_append_ms", took_ms, app=app)
             self._count(app, runs, receipt)
@@ -233,6 +235,18 @@ class Acceptor:
                 app=app, stream=stream, reason="invalid",
             )  # fmt: skip
         return Accepted(events, sum(run.chunk_count for run in runs), receipt, refused)
+
+    async def _submitted(
+        self, view: AppView, runs: Sequence[AnyRun], key: str | None, sending: Sending, trace: str
+    ) -> Receipt:
+        """Durable, with what a database was asked for them; what has an order keeps it."""
+        order = sending.in_order
+        if not view.checked.asked:
+            return await self._intakes.of(view).submit(runs, key, in_order=order, trace=trace)
+        async with self._lookups.turn(view.name) if order else nullcontext():
+            whole = await self._lookups.answered(view, runs)
+            done = self._intakes.of(view).submit(whole, key, in_order=order, trace=trace)
+        return await done
 
     def _count(self, app: str, runs: Sequence[AnyRun], receipt: Receipt) -> None:
         name = "accepted" if not receipt.duplicate else "duplicates"

@@ -31,6 +31,25 @@ class Draft(Protocol):
         """Two drafts with the same chunks; None when there is one chunk only."""
 
 
+class ColumnsDraft(Draft, Protocol):
+    """Events in columns, which may be too many for one record."""
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        """The events."""
+
+    @property
+    def chunk_lengths(self) -> Sequence[int] | ChunkLengths:
+        """How they were sent together."""
+
+    @property
+    def event_ids(self) -> pa.Array | None:
+        """Those that their senders gave."""
+
+    def cut(self, max_bytes: int, max_events: int) -> Iterator[Draft]:
+        """In halves until each is within the limits; a chunk stays whole."""
+
+
 @dataclass(frozen=True, slots=True)
 class RowsDraft:
     """Chunks of decoded events."""

@@ -18,8 +18,7 @@ from lockstep.bus import Appended, InputLog, RecordTooLargeError
 from lockstep.clock import Clock
 from lockstep.events import LockstepError, Position, UnavailableError
 from lockstep.events.codec import Index, send_id_of
-from lockstep.frame import run_side_by_side
-from lockstep.frame.waiting import wait_set
+from lockstep.frame import run_side_by_side, wait_set
 from lockstep.telemetry import NO_TRACES, Traces
 from lockstep_services.receiver.drafts import Draft
 from lockstep_services.receiver.runs import AnyRun

@@ -33,6 +33,11 @@ class LagWatch:
         """A replica's state is over its limit (`processor.state_max_rows`)."""
         return any(group.state_full for _, group in self._watch.groups(app))
 
+    def led_life(self, app: str) -> int | None:
+        """In which life the state of the app's leaders began, the earliest; None: nobody leads."""
+        led = [one.generation for _, one in self._watch.groups(app) if one.role == "active"]
+        return min(led, default=None)
+
     def forget(self, app: str) -> None:
         """The app is gone."""
         self._positions.pop(app, None)

@@ -12,8 +12,11 @@ from typing import Any
 
 from aiohttp import web, web_urldispatcher
 
+from lockstep.control import AppView
+from lockstep.frame.callers import may, require
 from lockstep.frame.problems import Problem, problem_response
-from lockstep_services.receiver.accept import Accepted, Acceptor, Sending
+from lockstep.rights import Permission
+from lockstep_services.receiver.accept import Accepted, Acceptor, Sending, UnknownNameError
 from lockstep_services.receiver.decode import JSON, NDJSON, UnknownFormatError
 from lockstep_services.receiver.gate import Gate
 
@@ -67,14 +70,25 @@ class Routes:
         source = self._acceptor.sources.at_path(request.path)
         if source is None:
             raise web.HTTPNotFound
+        if not may(request, Permission.SEND, source.app):
+            raise _nobodys(request)
         take = self._into(source.stream, source.number)
         return await self._take(request, source.app, take, JSON)
 
     async def _by_name(self, request: web.Request) -> web.Response:
         app, stream = request.match_info["app"], request.match_info["stream"]
-        source = self._acceptor.sources.http(await self._acceptor.view(app), stream)
+        source = self._acceptor.sources.http(await self._deployed(request, app), stream)
         take = self._into(stream, None if source is None else source.number)
         return await self._take(request, app, take, JSON)
+
+    async def _deployed(self, request: web.Request, app: str) -> AppView:
+        """UnknownNameError with the nearest name, for those who may see all names."""
+        try:
+            return await self._acceptor.view(app)
+        except UnknownNameError:
+            if may(request, Permission.VIEW):
+                raise
+            raise UnknownNameError(f"no app named '{app}' is deployed") from None
 
     def _into(self, stream: str, source: int | None = None) -> Take:
         async def take(app: str, body: bytes, sending: Sending) -> Accepted:
@@ -89,7 +103,7 @@ class Routes:
     async def _take(
         self, request: web.Request, app: str, take: Take, default_type: str
     ) -> web.Response:
-        await self._acceptor.view(app)
+        await self._deployed(request, app)
         announced = request.content_length or 0
         if announced > self._max_body_bytes:
             raise _too_large(self._max_body_bytes)
@@ -103,6 +117,14 @@ class Routes:
                     HTTPStatus.UNSUPPORTED_MEDIA_TYPE, error.message, hint=error.hint
                 )
         return _answer(accepted)
+
+
+def _nobodys(request: web.Request) -> Exception:
+    """What would be said of this path if no source had claimed it."""
+    names = request.path.strip("/").split("/")
+    if len(names) == 2:
+        require(request, Permission.SEND, names[0])
+    return web.HTTPNotFound()
 
 
 def _sending(request: web.Request, default_type: str) -> Sending:

@@ -11,7 +11,7 @@ import msgspec
 
 from lockstep.events import StreamSchema
 from lockstep_services.receiver.decode import Chunk
-from lockstep_services.receiver.drafts import BatchDraft
+from lockstep_services.receiver.drafts import ColumnsDraft
 from lockstep_services.receiver.values import RawEvent
 
 
@@ -49,7 +49,7 @@ class BatchRun:
     """Arrow batches of one stream; each is a record of its own."""
 
     schema: StreamSchema
-    batches: Sequence[BatchDraft]
+    batches: Sequence[ColumnsDraft]
 
     @property
     def stream(self) -> str:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import ClassVar
 
 from lockstep.control import Beating, Catalogue, HeartbeatWatch
+from lockstep.databases import Datasource, datasource_for, read_datasources
 from lockstep.events.columns import load_arrow
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep.frame.web import check_sources_host
+from lockstep.siddhiql import ast
 from lockstep_services.receiver.accept import Acceptor
+from lockstep_services.receiver.copies import CopyFeeds
 from lockstep_services.receiver.described import ROUTES
 from lockstep_services.receiver.feeds import SourceFeeds
 from lockstep_services.receiver.gate import Gate
 from lockstep_services.receiver.ingress import IngressReader
 from lockstep_services.receiver.intakes import Intakes
 from lockstep_services.receiver.lag import LagWatch
+from lockstep_services.receiver.lookups import Lookups
 from lockstep_services.receiver.messages import Transfer
 from lockstep_services.receiver.routes import Routes
 
@@ -39,9 +43,16 @@ class Receiver:
         self._intakes = Intakes(
             bus, context.tasks, context.clock, context.randomness, settings, context.traces
         )
+        known = read_datasources(settings.datasources.file)
+        default_dsn = settings.store.postgres_dsn.get_secret_value()
+
+        def datasource_of(store: ast.Annotation) -> Datasource:
+            return datasource_for(store.get, known, default_dsn)
+
+        self._lookups = Lookups(context.clock, datasource_of, context.metrics)
         self._acceptor = Acceptor(
-            bus, self._catalogue, self._intakes, context.clock, context.randomness, settings,
-            context.metrics, context.node, context.traces,
+            bus, self._catalogue, self._intakes, self._lookups, context.clock,
+            context.randomness, settings, context.metrics, context.node, context.traces,
         )  # fmt: skip
         check_sources_host(settings.receiver.sources_host, settings.server)
         processors = LagWatch(self._watch, self._intakes.last_position)
@@ -51,6 +62,12 @@ class Receiver:
         self._feeds = SourceFeeds(
             bus, self._catalogue, self._acceptor.sources, take, gate, context.tasks, context.clock,
             self._keeper_of, settings.receiver.sources_host,
+        )  # fmt: skip
+        self._copies = CopyFeeds(
+            self._catalogue, self._intakes, gate, context.tasks, context.clock,
+            context.world.store.cursors, self._keeper_of,
+            datasource_of, processors.led_life,
+            context.metrics, context.log,
         )  # fmt: skip
         context.describe(ROUTES)
         Routes(self._acceptor, gate, max_body_bytes=settings.receiver.max_body_bytes).add_to(
@@ -75,10 +92,13 @@ class Receiver:
         tasks.supervise("ingress", self._ingress.run)
         await self._feeds.follow_catalogue()
         tasks.supervise("sources", self._feeds.run)
+        await self._copies.follow_catalogue()
+        tasks.supervise("copies", self._copies.run)
 
     async def drain(self) -> None:
         """What was taken becomes durable."""
         await self._feeds.stop()
+        await self._copies.stop()
         await self._ingress.drain()
         while not self._intakes.is_idle:
             await self._context.clock.sleep_ms(DRAIN_POLL_MS)
@@ -86,6 +106,7 @@ class Receiver:
     async def stop(self) -> None:
         """Refuses the rest."""
         self._intakes.close()
+        await self._lookups.close()
         await self._beating.farewell()
 
 

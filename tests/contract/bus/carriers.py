@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from lockstep.bus import Bus, BusLimits, LogName
 from lockstep.bus.kafka import KafkaBus
@@ -118,6 +118,6 @@ def rows(epoch: int, first: int, count: int = 1, value: object = 1.5) -> OutputR
     return OutputRecord(epoch, tuple(made))
 
 
-def with_limits(**changes: int) -> BusLimits:
+def with_limits(**changes: Any) -> BusLimits:
     """The suite's limits with some changed."""
     return replace(LIMITS, **changes)

@@ -14,8 +14,17 @@ from lockstep.events import InvalidEventError, LockstepError, UnavailableError
 from lockstep.frame.health import Readiness
 from lockstep.frame.problems import Problem
 from lockstep.frame.web import Door, OpenDoorError, check_host, check_sources_host
+from lockstep.rights import ROUTES
+from lockstep.rights.needs import KNOWN
 from lockstep.settings import ServerSettings, load_settings
 from lockstep.telemetry import Metrics, get_logger
+
+NEEDS = {
+    **ROUTES,
+    ("GET", "/raise/{kind}"): KNOWN,
+    ("GET", "/hello"): KNOWN,
+    ("POST", "/hello"): KNOWN,
+}
 
 
 def server_settings(**given: str) -> ServerSettings:
@@ -43,7 +52,7 @@ async def open_door(**given: str) -> AsyncIterator[tuple[str, aiohttp.ClientSess
     readiness.open()
     door = Door(
         server_settings(**given), readiness, Metrics(), SystemClock(), get_logger(),
-        max_body_bytes=1_000,
+        max_body_bytes=1_000, needs=NEEDS,
     )  # fmt: skip
 
     async def hello(_: web.Request) -> web.Response:
@@ -106,6 +115,21 @@ async def test_a_token_is_asked_for_everywhere_but_for_health() -> None:
         kept = {"Cookie": f"lockstep_token={cookie.value}"}
         async with session.get(f"{url}/hello", headers=kept) as response:
             assert response.status == 200
+
+
+async def test_a_route_without_a_row_is_shut() -> None:
+    """Also for those who may everything."""
+    async with open_door() as (url, session), session.put(f"{url}/hello") as response:
+        assert response.status == 403
+        assert "who may use" in (await response.json())["detail"]
+
+
+async def test_metrics_are_open_where_the_settings_say_so() -> None:
+    """And nothing else is."""
+    async with open_door(token="s3cret", open_metrics="true") as (url, session):
+        for path, status in (("/metrics", 200), ("/openapi.json", 401), ("/nowhere", 401)):
+            async with session.get(url + path) as response:
+                assert response.status == status, path
 
 
 async def test_pages_of_other_sites_cannot_use_an_open_door() -> None:

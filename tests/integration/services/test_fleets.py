@@ -172,6 +172,67 @@ async def test_another_number_of_partitions_under_load(cluster_of: Start) -> Non
         await judged(cluster, "Scale", 300)
 
 
+async def of_layout(cluster: Cluster, app: str, layout: int) -> dict[str, list[tuple[Any, ...]]]:
+    """What the units of a layout have put out, in order."""
+    logs = await rows_of(cluster, app)
+    own = [rows for name, rows in logs.items() if group_and_layout(name.group)[1] == layout]
+    found: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for row in sorted((row for rows in own for row in rows), key=lambda row: row.id):
+        found[row.stream].append(row.data)
+    return found
+
+
+async def test_a_fleet_goes_back_to_where_a_layout_ended(cluster_of: Start) -> None:
+    """All units go on with the state of one position, in another number of partitions, also when
+    they crash meanwhile; what was published stays."""
+    async with cluster_of(*NODES) as cluster:
+        await deployed(cluster, "Back", parallel=2, replicas=2)
+        await feed(cluster, "Back", 0, 60)
+        await judged(cluster, "Back", 60)
+        taken = await cluster.snapshot("Back")
+        await feed(cluster, "Back", 60, 40)
+        await judged(cluster, "Back", 100)
+        await deployed(cluster, "Back", parallel=3, replicas=2)
+        asked = asyncio.create_task(
+            cluster.asked("POST", "/v1/apps/Back/restore", json={"revision": taken})
+        )
+        await cluster.crash("processor-1")
+        await cluster.start("processor-1")
+        status, answer = await asked
+        assert (status, answer["revision"]) in [(200, taken), (202, taken)], answer
+        found = await ready(cluster, "Back", 7, 2)
+        assert {one["layout"] for one in found["replicas"]} == {answer["generation"]}
+        await feed(cluster, "Back", 60, 60)
+        wanted = {stream: rows[60:] for stream, rows in expected(120).items()}
+        seen: dict[str, list[tuple[Any, ...]]] = {}
+
+        async def there() -> bool:
+            nonlocal seen
+            seen = await of_layout(cluster, "Back", answer["generation"])
+            return sum(map(len, seen.values())) >= 180
+
+        await until(there, "the rows behind the restore", seen=lambda: seen)
+        assert seen == wanted
+
+
+async def test_what_a_fleet_cannot_go_back_to(cluster_of: Start) -> None:
+    """The state of one unit; and a layout's end cannot be deleted by hand."""
+    async with cluster_of(*NODES) as cluster:
+        await deployed(cluster, "Whole", parallel=2, replicas=1)
+        path = "/v1/apps/Whole"
+        status, answer = await cluster.asked("POST", f"{path}/restore", json={})
+        assert status == 404, answer
+        assert "of all its units together" in str(answer)
+        taken = await cluster.snapshot("Whole")
+        _, listed = await cluster.asked("GET", f"{path}/revisions")
+        ids = [one["revision"] for one in listed["revisions"]]
+        assert ids[0] == taken
+        status, _ = await cluster.asked("POST", f"{path}/restore", json={"revision": ids[-1]})
+        assert status == 404
+        status, answer = await cluster.asked("DELETE", f"{path}/revisions/{taken}")
+        assert status == 409, answer
+
+
 UNNAMED = """
 @app:name('{name}')
 define stream In (k string, v long);

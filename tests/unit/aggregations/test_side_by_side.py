@@ -71,7 +71,9 @@ def test_which_aggregations_have_columns() -> None:
     assert "its buckets go to a store" in str(found["B"])
 
 
-def test_a_filter_on_the_aggregation_stays_on_the_reference() -> None:
-    """With the reason."""
-    text = STREAMS + AGGREGATION + JOIN.format("").replace("join A", "join A[n > 1L]")
-    assert "a filter on the aggregation's side" in reasons(text)[0]
+def test_a_window_beside_the_aggregation_stays_on_the_reference() -> None:
+    """With the reason; a filter on the aggregation's side has columns."""
+    text = STREAMS + AGGREGATION + JOIN.format("")
+    assert not reasons(text.replace("join A", "join A[n > 1L]"))
+    windowed = text.replace("from Ask ", "from Ask#window.length(2) ")
+    assert "a window or function on a side of a join" in reasons(windowed)[0]

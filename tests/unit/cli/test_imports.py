@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import typer
 
 from lockstep.cli.command import COMMANDS
 
@@ -76,4 +77,4 @@ def test_the_list_of_commands_says_what_each_says_of_itself(name: str) -> None:
     place, said = COMMANDS[name]
     module, _, function = place.partition(".")
     found = getattr(import_module(f"lockstep.cli.commands.{module}"), function)
-    assert inspect.getdoc(found) == said
+    assert (found.info.help if isinstance(found, typer.Typer) else inspect.getdoc(found)) == said

@@ -125,15 +125,16 @@ def test_explain_shows_groups_and_queries(lockstep: Lockstep, app: Path) -> None
 
 def test_explain_shows_what_runs_a_query(lockstep: Lockstep, app: Path) -> None:
     """By a rule in columns, or on the reference and why; the same for programs."""
-    app.write_text(GOOD + "from e=S -> not S for 1 sec select e.room insert into Coldest;\n")
+    behind = "#window.length(2)#str:tokenize(room, ' ')"
+    app.write_text(GOOD + f"from S{behind} select token insert into Coldest;\n")
     done = lockstep("explain", app)
     assert "      in columns: filter, project, running aggregates" in done.stdout
-    assert "      on the reference: an absence for some time" in done.stdout
+    assert "      on the reference: a stream function behind a window" in done.stdout
     assert "one job per slice, 1 of 2 queries in columns" in done.stdout
     told = json.loads(lockstep("explain", "--json", app).stdout)
     engines = [(query["query"], query["engine"], query["writes"]) for query in told["queries"]]
     assert engines == [("query_1", "columns", "Hot"), ("query_2", "reference", "Coldest")]
-    assert told["queries"][1]["reason"].startswith("an absence for some time")
+    assert told["queries"][1]["reason"].startswith("a stream function behind a window")
     assert told["spark_plan"] is None
 
 

@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
+import pytest
+
 from lockstep.bus import BusLimits, LogName, OutputEntry, OutputLog
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import SystemClock
 from lockstep.control import Gathering, Mark, MarkWatch, send_mark
 from lockstep.control.gathering import before_position, complete_behind
-from lockstep.events import ClaimRecord, OutputId, OutputRecord, OutputRow
+from lockstep.events import ClaimRecord, OutputId, OutputRecord, OutputRow, UnavailableError
 
 ONE, TWO = LogName("A", "g~1", 0), LogName("A", "g~1", 1)
 
@@ -187,3 +189,57 @@ async def test_a_row_that_comes_meanwhile_is_not_taken_for_forgotten() -> None:
     await log.trim(2)
     assert await complete_behind(GrowingLog(log)) == 5  # type: ignore[arg-type]
     assert await complete_behind(log) == 8
+
+
+class Cut(MemoryBus):
+    """Its connection is lost when it is asked to lose it."""
+
+    def __init__(self) -> None:
+        super().__init__(MemoryCarrier(SystemClock(), BusLimits()))
+        self.is_away = False
+        self.refused = 0
+
+    async def output_log(self, name: LogName) -> OutputLog:
+        """With reads that fail while the bus is away."""
+        log = await super().output_log(name)
+        read = log.read
+
+        async def cut(after: int, **limits: int) -> Sequence[OutputEntry]:
+            if self.is_away:
+                self.refused += 1
+                raise UnavailableError("the connection to the bus was lost")
+            return await read(after, **{**limits, "wait_ms": 10})
+
+        log.read = cut  # type: ignore[method-assign]
+        return log
+
+
+async def test_a_bus_that_is_away_for_a_while_is_waited_for() -> None:
+    """What was read stays, and it goes on behind that."""
+    on = Cut()
+    one, two = await written(on, ONE, [row(1)]), await written(on, TWO, [row(2)])
+    found = Gathering(on, [ONE, TWO], SystemClock(), after=0, max_rows=100, patience_ms=60_000)
+    task = asyncio.create_task(found.run())
+    await complete(found, on, 2, mark(ONE, 2, one), mark(TWO, 2, two))
+    on.is_away = True
+    async with asyncio.timeout(10):
+        while on.refused < 2:
+            await asyncio.sleep(0.01)
+    on.is_away = False
+    one, two = await written(on, ONE, [row(3)]), await written(on, TWO, [row(4)])
+    await complete(found, on, 4, mark(ONE, 4, one), mark(TWO, 4, two))
+    assert positions(found, 4) == [[1, 3], [2, 4]]
+    assert not task.done()
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def test_a_bus_that_stays_away_ends_it() -> None:
+    """After its patience, which is none by default."""
+    on = Cut()
+    on.is_away = True
+    await written(on, ONE, [row(1)])
+    with pytest.raises(UnavailableError):
+        await asyncio.wait_for(
+            Gathering(on, [ONE], SystemClock(), after=0, max_rows=100).run(), timeout=10
+        )

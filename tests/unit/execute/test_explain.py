@@ -42,7 +42,7 @@ def test_who_shares_a_table_goes_along() -> None:
     found = explained(
         "@PrimaryKey('s') define table T (s string, i int);"
         "@info(name='a') from R select s, i insert into T;"
-        "@info(name='b') from S[T.i > i in T] select s insert into O;"
+        "@info(name='b') from S[math:rand() > 0.5 and T.i > i in T] select s insert into O;"
         "@info(name='c') from S select s insert into P;"
     )
     assert engines(found) == {"a": "reference", "b": "reference", "c": "columns"}
@@ -128,8 +128,8 @@ def test_an_aggregation_goes_where_its_reader_goes() -> None:
     """Who reads the buckets on the reference takes them along."""
     found = explained(
         "define aggregation A from S select s, sum(i) as n group by s aggregate every sec ... hour;"
-        "@info(name='a') from R join A as y on R.s == y.s within 0L, 9L per 'hours'"
-        " select sum(y.n) as n insert into O;"
+        "@info(name='a') from R#window.length(2) join A as y on R.s == y.s within 0L, 9L"
+        " per 'hours' select sum(y.n) as n insert into O;"
         "@info(name='b') from S select s insert into P;"
     )
     assert engines(found) == {"a": "reference", "b": "columns"}

@@ -14,8 +14,8 @@ import pytest_asyncio
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.events import UnavailableError
 from lockstep.frame import Context
+from lockstep.frame.addresses import outward_address
 from lockstep.frame.lifecycle import Process
-from lockstep.frame.web import outward_address
 from lockstep.frame.world import World, open_world
 from lockstep.settings import Settings, load_settings
 
@@ -52,6 +52,24 @@ class Away:
     """A server of the world that never answers."""
 
     process = "away"
+
+    @property
+    def accounts(self) -> Away:
+        """See Store."""
+        return self
+
+    @property
+    def audit(self) -> Away:
+        """See Store."""
+        return self
+
+    async def revision(self) -> int:
+        """See Accounts."""
+        raise UnavailableError("the store is away")
+
+    async def read(self) -> object:
+        """See Accounts."""
+        raise UnavailableError("the store is away")
 
     async def healthy(self) -> bool:
         """See Leases."""

@@ -1,9 +1,10 @@
-"""Value partitions in columns: chunks are cut where the key changes."""
+"""Partitions in columns: chunks are cut where the key changes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from lockstep.columns.column import from_values
@@ -12,7 +13,7 @@ from lockstep.columns.realms import Defaults, Realms
 from lockstep.columns.rule import routed
 from lockstep.columns.shards import Shard
 from lockstep.columns.units import States
-from lockstep.partitions.columns import Router
+from lockstep.partitions.columns import Condition, Ranges, Router
 from lockstep.streams.rule import RUNNING
 from tests.unit.columns.flows import STRING, chunks, moves
 from tests.unit.side_by_side import Step, played, reasons
@@ -44,6 +45,27 @@ def test_parts_of_chunks() -> None:
     assert places_of(made.order) == [(4, 0), (4, 1), (4, 2)]
     assert made.now.tolist() == [100, 100, 200]
     assert unit.writes == routed("p", "S") == "p/S"
+
+
+def test_ranges() -> None:
+    """An event goes to each range that it is in, one after the other, or to none; instances are
+    numbered as they appear."""
+    stream = chunks([0, 0, 0], [0])
+    texts = from_values(STRING, ["b", None, "a", "c"])
+    realms = Realms(Defaults({}, {"p": {}}), "p")
+
+    def among(*words: str) -> Condition:
+        return lambda frame: np.isin(np.array(frame.column(0, 0).to_pylist(), object), words)
+
+    ranges = Ranges([among("a"), among("a", "b"), among("c", "b")], ["one", "two", "three"])
+    unit = Router("p", 4, "S", ranges, realms)
+    made = unit.run({"S": replace(stream, columns=(texts,))}, moves(stream)).chunks
+    assert made.columns[0].to_pylist() == ["b", "b", "a", "a", "c"]
+    assert made.starts.tolist() == [0, 1, 2, 3, 4, 5]
+    assert realms.keys.keys == ["two", "three", "one"]
+    assert made.keys is not None
+    assert made.keys.tolist() == [0, 1, 2, 0, 1]
+    assert made.now.tolist() == [100, 100, 100, 100, 200]
 
 
 def test_all_keys_null() -> None:
@@ -103,7 +125,6 @@ def test_instances_count_for_themselves(key: str) -> None:
 @pytest.mark.parametrize(
     ("head", "reason"),
     [
-        ("partition with (d > 1.0 as 'high' or d <= 1.0 as 'low' of S)", "a range partition"),
         (
             "@purge(enable='true', interval='1 sec', idle.period='1 sec') partition with (s of S)",
             "purged",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from lockstep.columns.rule import NotLowerable
+from lockstep.columns.moves import Moves
 from lockstep.patterns.columns import token_kernel as machine
 from lockstep.patterns.columns.comparing import _ordered
 from lockstep.patterns.columns.kernel import waiting
@@ -15,6 +14,8 @@ from lockstep.patterns.columns.shape import Shape
 from lockstep.plan import QueryNode, plan_of
 from lockstep.siddhiql.checked import CheckedPattern
 
+NONE = np.zeros(0, np.int64)
+STANDING = Moves(NONE, NONE, leaps=False, before=0)
 STREAMS = "define stream S (s string, i int); define stream R (s string, i int); "
 
 
@@ -36,8 +37,8 @@ def fed(tokens: PatternMachine, *events: tuple[int, int]) -> list[tuple[int, int
     the conditions of all states."""
     slice_ = tokens.slice_of(len(events))
     for i, (time, stream) in enumerate(events):
-        slice_.events[:, i] = 0, time, stream, (1 << len(tokens.stream_of)) - 1
-    found = tokens.play(slice_)
+        slice_.events[:4, i] = 0, time, stream, (1 << len(tokens.stream_of)) - 1
+    found = tokens.play(slice_, STANDING)
     return list(zip(found.completing.tolist(), found.refs[0].tolist(), strict=True))
 
 
@@ -60,11 +61,15 @@ def test_states_of_a_stream() -> None:
     assert starts.tolist() == [0, 3, 4]
 
 
-@pytest.mark.parametrize("pattern", ["e1=S -> not R for 1 sec", "every (e1=S and not R for 1 sec)"])
-def test_absences_for_some_time_have_no_kernel(pattern: str) -> None:
-    """They match when time has passed, not when an event comes."""
-    with pytest.raises(NotLowerable, match="an absence for some time"):
-        shape(pattern)
+def test_waits_of_nodes() -> None:
+    """For how long what must not come, and whether one waits before anything has come."""
+    made = shape("e1=S -> not R for 1 sec and not S for 2 sec")
+    table = made.node_table(is_siddhi_5_1=False)
+    assert table[:, machine.WAIT : machine.WAIT + 2].tolist() == [[-1, -1], [1000, 2000]]
+    assert made.is_timed
+    assert not made.waits_from_start
+    assert shape("not R for 1 sec -> e1=S").waits_from_start
+    assert shape("e1=S<0:2> -> not R for 1 sec").waits_from_start
 
 
 def test_matches_of_one_slice() -> None:
@@ -112,17 +117,18 @@ def test_memory_grows_in_place() -> None:
 def test_a_slice_keeps_its_events_when_it_needs_room() -> None:
     """And the matches that it has found so far."""
     slice_ = Slice(3, 1, 2, 1)
-    slice_.events[:] = np.arange(12).reshape(4, 3)
+    slice_.events[:] = np.arange(18).reshape(6, 3)
     slice_.own[0, :, 0] = 5
     slice_.found[:, 0] = 7
     slice_.gone(1)[:] = 8
     slice_.log(1)[:] = 9
-    slice_.reserve(10_000, 10_000, (1, 1, 1))
-    assert slice_.x[machine.EVENTS : machine.EVENTS + 12].tolist() == list(range(12))
-    assert slice_.found[:, 0].tolist() == [7] * 4
+    slice_.reserve(10_000, 10_000, 10_000, (1, 1, 1))
+    assert slice_.x[machine.EVENTS : machine.EVENTS + 18].tolist() == list(range(18))
+    assert slice_.found[:, 0].tolist() == [7] * 5
     assert slice_.gone(1).tolist() == [[8], [8]]
     assert slice_.log(1).tolist() == [9]
     assert slice_.found.shape[1] >= 10_000
+    assert slice_.x[machine.ASKED_ROOM] >= 10_000
 
 
 def test_tokens_from_a_snapshot() -> None:

@@ -19,6 +19,7 @@ from lockstep.frame.web import Door
 from lockstep.settings import load_settings
 from lockstep_services.coordinator.described import OWN
 from lockstep_services.coordinator.older_described import OLDER
+from lockstep_services.coordinator.people_described import PEOPLE
 from lockstep_services.coordinator.wiring import wire as coordinator
 from lockstep_services.presenter.described import ROUTES as PRESENTER
 from lockstep_services.presenter.wiring import wire as presenter
@@ -31,7 +32,7 @@ WIRES = {
     "coordinator": coordinator, "processor": processor, "publisher": publisher,
     "presenter": presenter, "receiver": receiver,
 }  # fmt: skip
-ROUTES = (*DOOR, *OWN, *OLDER, *PRESENTER, *RECEIVER)
+ROUTES = (*DOOR, *OWN, *PEOPLE, *OLDER, *PRESENTER, *RECEIVER)
 SETTINGS = {
     "LOCKSTEP_BUS__KIND": "memory",
     "LOCKSTEP_LEADER__KIND": "memory",
@@ -96,7 +97,7 @@ async def _running(*services: str) -> AsyncIterator[tuple[Process, Door]]:
 async def test_every_route_is_described_and_nothing_else(service: str) -> None:
     """Of each service, with those that every door has."""
     described = {
-        "coordinator": (*OWN, *OLDER), "presenter": PRESENTER, "receiver": RECEIVER,
+        "coordinator": (*OWN, *PEOPLE, *OLDER), "presenter": PRESENTER, "receiver": RECEIVER,
     }.get(service, ())  # fmt: skip
     async with _running(service) as (_, door):
         routes = door.application.router.routes()

@@ -90,8 +90,32 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
         (f"@sink(type='file', file.uri='x', append='false') {S}", ("there is true",)),
         (f"@sink(type='log', priority='LOUD') {S}", ("'LOUD'", "INFO")),
         (f"@sink(type='log', 'x') {S}", ("'x' has no name",)),
-        (f"@store(type='rdbms', jdbc.url='jdbc:mysql://x/y') {T}", ("PostgreSQL alone",)),
-        (f"@store(type='rdbms', datasource='D') {T}", ("no 'datasource' here", "jdbc.url")),
+        (f"@store(type='rdbms', jdbc.url='jdbc:h2:mem:y') {T}", ("PostgreSQL, MySQL and MariaDB",)),
+        (
+            f"@store(type='rdbms', mode='copy', jdbc.url='jdbc:mysql://x/y') @PrimaryKey('a') {T}",
+            ("mode='copy'", "PostgreSQL alone"),
+        ),
+        (
+            f"@store(type='rdbms', datasource='D', jdbc.url='jdbc:postgresql://x/y') {T}",
+            ("'datasource' and a 'jdbc.url'", "keep one"),
+        ),
+        (f"@store(type='rdbms', jndi.resource='D') {T}", ("'jndi.resource'", "datasource='NAME'")),
+        (f"@store(type='rdbms', mode='cache') {T}", ("'cache'", "own, copy")),
+        (f"@store(type='rdbms', poll.interval='1 sec') {T}", ("'poll.interval'", "mode='copy'")),
+        (f"@store(type='rdbms', mode='copy') {T}", ("no primary key", "@PrimaryKey")),
+        (
+            f"@store(type='rdbms', mode='copy', columns='c=x') @PrimaryKey('a') {T}",
+            ("no attribute 'c'", "there is a, b"),
+        ),
+        (
+            f"@store(type='rdbms', mode='copy', columns='a') @PrimaryKey('a') {T}",
+            ("'columns' says a", "attribute=column"),
+        ),
+        (
+            f"@store(type='rdbms', mode='copy') @PrimaryKey('a') {T}"
+            " define stream In (a int, b string); from In insert into T;",
+            ("is read from a database", "mode='own'"),
+        ),
         (f"@store(type='rdbms', tabel.name='x') {T}", ("'tabel.name'", "'table.name'")),
         (
             f"@sink(type='log', @map(type='json', enclosing='$')) {S}",

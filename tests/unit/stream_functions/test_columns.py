@@ -80,7 +80,7 @@ def test_objects_that_are_added_may_be_cast() -> None:
     """They have no columns behind the query, nor in a window."""
     text = "from S#list:tokenize(list:create(k, t)){} select {} as e insert into O;"
     assert len(brought(text.format("", "cast(value, 'string')"))) == 12
-    assert refusal(text.format("", "value")) == "an attribute of type object"
+    assert refusal(text.format("", "value")) == "a value of type object"
     window = text.format("#window.length(2)", "cast(value, 'string')")
     assert refusal(window) == "an attribute of type object in a window"
 

@@ -64,8 +64,12 @@ def test_filters_and_windows(query: str, rule: object, expected: list[object]) -
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("from S select createSet(s) as o insert into O;", "an attribute of type object"),
-        ("define window N (s string) length(1); from N select s insert into O;", "reads a window"),
+        ("from S select createSet(s) as o insert into O;", "a value of type object"),
+        (
+            "define window N (s string) length(1); from S join N on S.s == N.s"
+            " select N.s as s insert into O;",
+            "reads a window",
+        ),
     ],
 )
 def test_what_has_no_columnar_form_says_why(query: str, reason: str) -> None:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
+from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Unfit, from_values
-from lockstep.columns.keys import KeySpace
+from lockstep.columns.moves import Moves
 from lockstep.columns.order import Order
 from lockstep.columns.pool import StringPool
 from lockstep.columns.units import States
-from lockstep.events import Attribute, StreamSchema
-from lockstep.tables import kernel
-from lockstep.tables.columns import PassiveTable
-from lockstep.tables.join import TableJoin
+from lockstep.execute.columnar import lowering_of
+from lockstep.plan import plan_of
+from lockstep.tables.columns import PassiveTable, TableUnit
+from lockstep.tables.join import TableJoin, with_lonely
 from lockstep.tables.rule import TABLE_JOIN
-from lockstep.tables.store import TableStore, key_ids
-from tests.unit.columns.flows import DOUBLE, INT, STRING, chunks, longs
-from tests.unit.side_by_side import Step, played, reasons, unit_of
+from lockstep.tables.store import TableStore
+from tests.unit.columns.flows import DOUBLE, INT, STRING, longs
+from tests.unit.side_by_side import Step, played, unit_of
 
 S = (
     "define stream S (s string, i int); define stream R (s string, i int);"
@@ -29,63 +28,56 @@ S = (
 JOIN = "from S {} join T on T.s == S.s {} select S.s as s, T.i as i, T.n as n insert into O;"
 
 
-def schema(*types: Any) -> StreamSchema:
-    """A table `T` of attributes a, b, …"""
-    return StreamSchema("T", tuple(Attribute("abc"[i], type_) for i, type_ in enumerate(types)))
+def unit(text: str) -> TableUnit:
+    """The table of an app."""
+    return unit_of(S + text, TableUnit)
 
 
-def insert(table: TableStore, *keys: int, kind: int = kernel.INSERT) -> list[int]:
-    """Writes rows (key, 10 times the key); what `write` gives."""
-    columns = [from_values(INT, keys), from_values(INT, [10 * key for key in keys])]
-    places = table.held.add(columns, longs(*keys))
-    ids = key_ids(table.keys, columns[:1], create=True)
-    order = Order(np.arange(len(keys), dtype=np.int64) * 2 + 1)
-    return table.write(np.full(len(keys), kind, np.int64), ids, places, order).tolist()  # type: ignore[no-any-return]
-
-
-def test_refused_rows_give_their_places_back() -> None:
-    """When the slice is over; as those that are replaced do."""
-    table = TableStore(schema(INT, INT), (0,), StringPool())
-    assert insert(table, 1, 2, 1) == [-1, -1, kernel.NOTHING]
-    assert (len(table), len(table.held)) == (2, 3)
-    table.settle()
-    assert len(table.held) == 2
-    insert(table, 2, kind=kernel.UPSERT)
-    assert len(table.held) == 3
-    table.settle()
-    assert (len(table), len(table.held)) == (2, 2)
+def test_each_write_is_made_on_columns_if_it_can() -> None:
+    """Else all of the table are made one by one."""
+    upsert = "from R select s, i, i as n update or insert into T {} on T.s == s {};"
+    assert not unit(upsert.format("", "")).is_one_by_one
+    assert not unit(upsert.format("set T.n = T.n + 1", "")).is_one_by_one
+    assert unit(upsert.format("set T.s = s", "and T.i > 3")).is_one_by_one
 
 
 def test_rows_are_stored_in_the_order_in_which_they_came() -> None:
     """With the most there ever were; and loaded the same."""
-    table = TableStore(schema(INT, INT), (0,), StringPool())
-    insert(table, 3, 1, 2)
-    insert(table, 1, kind=kernel.DELETE)
+    table = unit("from R select s, i, i as n insert into T;")
+    state = (7, [(3, ("c", 30, 1)), (2, ("b", None, 2)), (5, ("a", 1, 1))])
+    table.load(States({"table/T/rows": state}))
+    stored = States({})
+    table.store(stored)
+    assert stored.operators == {"table/T/rows": state}
+    assert len(table.state) == 3
+
+
+def test_places_of_rows_that_went_are_given_again() -> None:
+    """When the slice is over, with those that were not needed."""
+    table = unit("from R select s, i, i as n update or insert into T on T.s == s;")
+    (name,) = table.reads
+    columns = [from_values(STRING, ["a", "b", "a"])] + [from_values(INT, [1, 2, 3])] * 2
+    order = Order(longs(1, 3, 5), (0, 0))
+    came = Chunks(tuple(columns), longs(0, 0, 0), longs(0, 1, 2, 3), order, longs(0, 0, 0))
+    table.run({name: came}, Moves(longs(), longs(), leaps=False, before=0))
+    assert len(table.state) == 2
+    assert len(table.state.held) > 3
     table.settle()
-    assert table.store() == (3, [(3, (3, 30)), (2, (2, 20))])
-    other = TableStore(schema(INT, INT), (0,), StringPool())
-    other.load(table.store())
-    assert other.store() == table.store()
-    empty = TableStore(schema(INT, INT), (0,), StringPool())
-    empty.load((7, []))
-    assert empty.store() == (7, [])
+    assert len(table.state.held) == 2
 
 
-def test_reads_of_null_and_nan_find_nothing() -> None:
-    """They are equal to no key; written they have no columnar form."""
+def test_nulls_in_keys_have_no_columnar_form() -> None:
+    """Reads of null and NaN find nothing."""
+    store = TableStore(
+        unit("from R select s, i, i as n insert into T;").state.schema, (0,), (), StringPool()
+    )
+    with pytest.raises(Unfit, match="a null in s"):
+        store.check([from_values(STRING, ["a", None]), None, None])
+    index = store.index((1, 2))
     nan = Column(DOUBLE, np.array([np.nan, 1.0]))
-    with pytest.raises(Unfit, match="null in a primary key"):
-        key_ids(KeySpace(), [nan], create=True)
-    with pytest.raises(Unfit, match="null in a primary key"):
-        key_ids(KeySpace(), [from_values(STRING, ["a", None])], create=True)
-    table = TableStore(schema(DOUBLE), (0,), StringPool())
-    columns = [from_values(DOUBLE, [1.0])]
-    ids = key_ids(table.keys, columns, create=True)
-    places = table.held.add(columns, longs(1))
-    table.write(longs(kernel.INSERT), ids, places, Order(longs(1)))
-    asked = chunks([1], [2])
-    assert table.read([nan], asked, Order(longs(0, 0))).tolist() == [-1, -1]
-    assert table.read([nan], asked, Order(longs(3, 3))).tolist() == [-1, int(places[0])]
+    one = Column(DOUBLE, np.array([1.0, 1.0]))
+    assert index.ids([one, one], create=True).tolist() == [0, 0]
+    assert index.ids([nan, one], create=False).tolist() == [-1, 0]
 
 
 def test_a_table_that_no_query_touches_keeps_what_it_was_loaded_with() -> None:
@@ -140,14 +132,53 @@ def test_a_condition_beside_the_key() -> None:
     ]
 
 
+ANY = {
+    "a filter on the table's side": JOIN.format("", "").replace("join T", "join T[i > 2]"),
+    "no equality": JOIN.format("", "").replace("T.s == S.s", "T.i > S.i"),
+    "aggregates": "from S join T on T.i >= S.i select S.s as s, count() as n, sum(T.n) as t"
+    " insert into O;",
+    "groups": "from S join T select T.s as s, max(T.i) as m group by T.s insert all events into O;",
+    "expired rows": JOIN.format("left outer", "").replace("insert", "insert all events"),
+    "a table of its own": JOIN.format("", "").replace("into O", "into U")
+    + "from S join U on U.s == S.s select S.s as s, U.n as n insert into O;",
+    "membership": "from S[(T.s == S.s and T.i > 1) in T] select s, i insert into O;",
+    "membership behind a window": "from S#window.length(1)[not ((T.s == S.s) in T)]"
+    " select s, count() as n insert into O;",
+}
+
+
+@pytest.mark.parametrize("query", ANY)
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("from S join T on T.i == S.i select T.s as s insert into O;", "fix the primary key"),
-        ("from S join T[i > 1] on T.s == S.s select T.s as s insert into O;", "table's side"),
-        ("from S select s, i, i as n update T set T.n = T.n + n on T.s == s;", "computed"),
-    ],
+    "key", ["@PrimaryKey('s')", "@PrimaryKey('i')", "@PrimaryKey('i', 's')", ""]
 )
-def test_what_has_no_columnar_form_says_why(text: str, reason: str) -> None:
-    """The rest of the app runs in columns beside it."""
-    assert reason in reasons(S + text)[0]
+def test_what_a_query_may_ask_of_a_table(query: str, key: str) -> None:
+    """Whatever its key is."""
+    text = S.replace("@PrimaryKey('s')", key) + "define table U (s string, i int, n int); "
+    found = lowering_of(plan_of(text + WRITES["insert"] + ANY[query]))
+    assert None not in [choice.rule for choice in found.choices]
+    played(text + WRITES["insert"] + ANY[query], *STEPS, rule=found.choices[-1].rule or "")
+
+
+CHANGES = {
+    "computed": "update T set T.n = T.n + n on T.s == s;",
+    "computed again and again": "update or insert into T set T.n = T.n + n, T.i = T.n on T.s == s;",
+    "not by equality": "update T set T.n = n on T.i < i;",
+    "of the key": "update T set T.s = s on T.i == i;",
+    "deletions": "delete T on T.i < i;",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("key", ["@PrimaryKey('s')", "@store(type='rdbms')", "@Index('i')"])
+def test_changes_of_any_kind(change: str, key: str) -> None:
+    """On columns or one by one; the rows of a hot key are computed one by one, too."""
+    text = S.replace("@PrimaryKey('s')", key) + WRITES["insert"]
+    text += f"from R select s, i, i as n {CHANGES[change]}" + JOIN.format("", "")
+    hot: list[Step] = [(500, "R", [["a", i]]) for i in range(60)]
+    assert played(text, *STEPS, *hot, *STEPS[1:2], rule=TABLE_JOIN.name)
+
+
+def test_who_meets_nobody_stands_alone() -> None:
+    """In the order of the events."""
+    events, places = with_lonely(longs(1, 1), longs(7, 8), 3)
+    assert (events.tolist(), places.tolist()) == ([0, 1, 1, 2], [-1, 7, 8, -1])

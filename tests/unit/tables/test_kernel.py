@@ -1,53 +1,134 @@
-"""Writes of keyed tables in order, and reads at any moment between them."""
+"""Chains of a table's rows: writes in order, and reads at any moment between them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from lockstep.tables.kernel import (
-    DELETE,
-    INSERT,
-    NOTHING,
-    UPDATE,
-    UPSERT,
-    find_origins,
-    read,
-    write,
-)
+from lockstep.tables import kernel as tables
 from tests.unit.columns.flows import longs
 
-KINDS = longs(INSERT, INSERT, UPDATE, UPSERT, DELETE, DELETE, UPDATE, INSERT)
-KEYS = longs(0, 0, 1, 1, 0, 0, 0, 0)
-PLACES = longs(10, 11, 12, 13, -1, -1, 14, 15)
+ALL, BY_KEY = 0, 1
+
+
+def links() -> tables.Links:
+    """Two indexes, of two keys, and room for twelve rows."""
+    ends = (np.full((2, 2), -1, np.int64) for _ in range(2))
+    return tables.Links(*ends, *(np.full((2, 12), -1, np.int64) for _ in range(3)))
+
+
+def writes(*each: tuple[int, int]) -> tables.Writes:
+    """(kind, key) of each; changes leave the key."""
+    kinds, keys = longs(*(kind for kind, _ in each)), longs(*(key for _, key in each))
+    new = np.stack([np.zeros(len(each), np.int64), keys])
+    changed = np.full((2, len(each)), -1, np.int64)
+    return tables.Writes(kinds, np.full(len(each), BY_KEY, np.int64), keys, new, changed)
+
+
+STEPS = (
+    (tables.INSERT, 0),
+    (tables.INSERT, 0),
+    (tables.UPDATE, 1),
+    (tables.UPSERT, 1),
+    (tables.UPDATE, 0),
+    (tables.DELETE, 0),
+)
+
+
+def made(
+    primary: int, steps: tuple[tuple[int, int], ...] = STEPS
+) -> tuple[tables.Links, list[list[int]], int]:
+    """(the links behind the steps, the entries, how many writes were refused)."""
+    own, entries, counts = links(), np.zeros((20, 3), np.int64), longs(0, 0, 0)
+    done = tables.write(writes(*steps), own, primary, 0, np.arange(12), entries, counts)
+    assert done == len(steps)
+    return own, entries[: counts[0]].tolist(), int(counts[2])
 
 
 def test_what_each_write_changes() -> None:
-    """Insertions of keys that are there, and updates and deletions of others, change nothing."""
-    latest, number = longs(-1, -1), longs(0, 0)
-    previous, next_number = write(KINDS, KEYS, PLACES, latest, number, 3)
-    assert previous.tolist() == [-1, NOTHING, NOTHING, -1, 10, NOTHING, NOTHING, -1]
-    assert latest.tolist() == [15, 13]
-    # A row that went and came again stands behind all others.
-    assert number.tolist() == [5, 4]
-    assert next_number == 6
+    """In a list an update changes all rows of a key; a primary key has one."""
+    own, entries, refused = made(-1)
+    assert entries == [
+        [0, -1, 0],
+        [1, -1, 1],
+        [3, -1, 2],
+        [4, 0, 3],
+        [4, 1, 4],
+        [5, 3, -1],
+        [5, 4, -1],
+    ]
+    assert (tables.chain(ALL, 0, own).tolist(), refused) == ([2], 0)
+    _, entries, refused = made(BY_KEY)
+    assert entries == [[0, -1, 0], [3, -1, 1], [4, 0, 2], [5, 2, -1]]
+    assert refused == 1
+
+
+def test_without_room_it_stops_in_front_of_a_write() -> None:
+    """And goes on there when there is more."""
+    own, entries, counts = links(), np.zeros((20, 3), np.int64), longs(0, 0, 0)
+    spare = np.arange(12)
+    assert tables.write(writes(*STEPS), own, -1, 0, spare[:4], entries, counts) == 4
+    assert tables.write(writes(*STEPS), own, -1, 4, spare, entries, counts) == 6
+    assert entries[: counts[0]].tolist() == made(-1)[1]
 
 
 def test_reads_see_what_was_written_before() -> None:
     """Each its own moment; afterwards the table is as after all writes."""
-    latest = longs(-1, -1)
-    previous, _ = write(KINDS, KEYS, PLACES, latest, longs(0, 0), 0)
-    before = longs(0, 1, 2, 4, 5, 7, 8, 8)
-    key = longs(0, 0, 1, 1, 0, 0, 0, -1)
-    found = read(key, before, KEYS, PLACES, previous, latest)
-    assert found.tolist() == [-1, 10, -1, 13, -1, -1, 15, -1]
-    assert latest.tolist() == [15, 13]
+    own, entries, _ = made(-1)
+    before = [each.copy() for each in own]
+    wanted, when = longs(0, 0, 0, 1, 0, 0, -1), longs(0, 1, 2, 4, 5, 6, 6)
+    found = tables.read(BY_KEY, wanted, when, 7, np.array(entries), own, 9, 99)
+    reads, places, first, over = found
+    pairs = sorted(zip(reads.tolist(), places.tolist(), strict=True))
+    assert pairs == [(1, 0), (2, 0), (2, 1), (3, 2), (4, 3), (4, 4)]
+    assert (first, over) == (0, False)
+    for one, other in zip(own, before, strict=True):
+        np.testing.assert_array_equal(one[:, :2], other[:, :2])
+    assert tables.chain(ALL, 0, own).tolist() == [2]
+
+
+def test_reads_stop_at_their_limits() -> None:
+    """Of all together behind the read that reaches it; of one at once."""
+    own, entries, _ = made(-1)
+    wanted, when = longs(0, 0, 0), longs(2, 2, 2)
+    reads, _, first, over = tables.read(BY_KEY, wanted, when, 3, np.array(entries), own, 9, 3)
+    assert (reads.tolist(), first, over) == ([2, 2, 1, 1], 1, False)
+    assert tables.read(BY_KEY, wanted, when, 3, np.array(entries), own, 1, 99)[3]
+
+
+def test_a_row_that_changes_its_key_goes_to_the_other_chain() -> None:
+    """And back for those that read before."""
+    own, entries, counts = links(), np.zeros((20, 3), np.int64), longs(0, 0, 0)
+    both = writes((tables.INSERT, 0), (tables.UPDATE, 0))
+    both.changed[BY_KEY, 1] = 1
+    tables.write(both, own, -1, 0, np.arange(12), entries, counts)
+    assert tables.chain(BY_KEY, 1, own).tolist() == [1]
+    found = tables.read(BY_KEY, longs(0, 1), longs(1, 2), 2, entries[:2].copy(), own, 9, 99)
+    assert found[1].tolist() == [1, 0]
+
+
+def test_what_was_changed_elsewhere_is_followed() -> None:
+    """To the same links."""
+    own, entries, _ = made(-1)
+    other = links()
+    keys = np.array([[0] * 7, [0, 0, 1, 0, 0, 0, 0]])
+    tables.follow(np.array(entries), keys, other)
+    np.testing.assert_array_equal(own.head, other.head)
+    np.testing.assert_array_equal(own.tail, other.tail)
+
+
+def test_numbers_and_the_most_rows_there_ever_were() -> None:
+    """A changed row keeps its number."""
+    _, entries, _ = made(-1)
+    number, counts, peaks = np.zeros(12, np.int64), longs(5, 0, 0), np.zeros(7, np.int64)
+    tables.number_rows(np.array(entries), number, counts, peaks)
+    assert number[:5].tolist() == [5, 6, 7, 5, 6]
+    assert (counts.tolist(), peaks.tolist()) == ([8, 1, 3], [1, 2, 3, 3, 3, 3, 3])
 
 
 def test_values_that_rows_keep() -> None:
-    """From write to write, as far back as the row goes; not over a deletion."""
-    place = longs(5, 6, -1, 7, 8)
-    previous = longs(2, 5, 6, -1, 7)
-    keeps = np.array([True, True, False, True, True])
+    """From change to change, as far back as the row goes; and how often it was changed."""
+    entries = np.array([[0, 2, 5], [1, 5, 6], [2, 6, -1], [3, -1, 7], [4, 7, 8]])
     origin = np.arange(9, dtype=np.int64)
-    find_origins(keeps, place, previous, origin)
-    assert origin[place[[0, 1, 3, 4]]].tolist() == [2, 2, 7, 7]
+    tables.find_origins(np.array([True, True, False, True, True]), entries, origin)
+    assert origin[[5, 6, 7, 8]].tolist() == [2, 2, 7, 7]
+    assert tables.depths(entries, np.zeros(9, np.int64)).tolist() == [1, 2, 0, 0, 1]

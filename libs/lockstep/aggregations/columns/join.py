@@ -16,15 +16,20 @@ from lockstep.aggregations.meaning.ranges import RangeReader
 from lockstep.columns.arithmetic import as_type, compute
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Unfit, concat
-from lockstep.columns.frame import Evaluate, Frame
+from lockstep.columns.flow import CURRENT
+from lockstep.columns.frame import Evaluate, Frame, Rows
 from lockstep.columns.moves import Moves
 from lockstep.columns.output import Output
-from lockstep.columns.pairs import PairFlow, Side, beside
+from lockstep.columns.pairs import Changes, PairFlow, Side, beside
+from lockstep.columns.played import play
+from lockstep.columns.realms import Realms
 from lockstep.columns.units import States
 from lockstep.events import AttributeType
 from lockstep.operators.errors import EventError
 from lockstep.plan import QueryNode
+from lockstep.plan.paths import query_path
 from lockstep.selection.columns import SelectorOperator
+from lockstep.selection.state import SelectorState
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.ast import Granularity
 from lockstep.streams.columns import Condition
@@ -93,11 +98,13 @@ class Reach:
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How rows are found and shown: the range, the group's key if the condition fixes it, what else
-    has to hold, and for each attribute the places of its base values and its type."""
+    has to hold of a pair and of a row, and for each attribute the places of its base values and its
+    type."""
 
     reach: Reach
     key: Sequence[Evaluate] | None
     condition: Condition | None
+    keeps: Sequence[Condition]
     places: Sequence[Sequence[int]]
     types: Sequence[AttributeType]
 
@@ -111,24 +118,28 @@ class AggregationJoin:
     def __init__(
         self,
         node: QueryNode,
+        writes: str,
         place: int,
         stream: tuple[str, int],
         aggregation: AggregationUnit,
         before: Sequence[Condition],
         reading: Reading,
         selector: SelectorOperator,
+        realms: Realms,
         *,
         is_outer: bool,
     ) -> None:
         self.name = node.name
         self.place = place
-        self.writes = node.writes
+        self.writes = writes
         name, self._slot = stream
         self.reads = (name, aggregation.writes)
         self._aggregation = aggregation
         self._before = before
         self._reading = reading
         self._selector = selector
+        self._selecting = SelectorState(node.name, realms, selector)
+        self._changes = selector.needs_leaving or selector.groups.is_grouped
         self._is_outer = is_outer
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
@@ -143,8 +154,12 @@ class AggregationJoin:
         condition = self._reading.condition
         if condition is not None and len(flow):
             flow = flow.keep(condition(flow.frame()))
+        for keeps in self._reading.keeps:
+            flow = flow.keep(keeps(self._rows(flow)))
         if self._is_outer:
             flow = self._with_alone(chunks, flow)
+        if self._changes:
+            return self._changing(chunks, flow)
         return self._selector.run_pairs(flow, chunks, chunks.order.below(self.place, 0))
 
     def _found(self, chunks: Chunks) -> list[Found]:
@@ -180,6 +195,11 @@ class AggregationJoin:
         own = Side(lambda attribute: chunks.columns[attribute].take(trigger), trigger)
         return PairFlow((own, row) if self._slot == 0 else (row, own), chunks, trigger)
 
+    def _rows(self, flow: PairFlow) -> Rows:
+        """The aggregation's rows of pairs, as conditions on its side see them."""
+        row, frame = flow.sides[1 - self._slot], flow.frame()
+        return Rows(len(flow), lambda _, attribute: row.find(attribute), frame.times, frame.now)
+
     def _with_alone(self, chunks: Chunks, flow: PairFlow) -> PairFlow:
         """The pairs, and the events that found none."""
         alone = np.setdiff1d(np.arange(len(chunks)), flow.trigger)
@@ -190,17 +210,32 @@ class AggregationJoin:
         side = Side(lambda attribute: row.find(attribute).take(index), index)
         return self._flow(chunks, trigger[order], side)
 
+    def _changing(self, chunks: Chunks, flow: PairFlow) -> Output:
+        """Each event comes, goes if somebody wants to see that, and is forgotten."""
+        row = flow.sides[1 - self._slot]
+        met = np.where(row.index < 0, -1, np.arange(len(flow)))
+        leave = self._selector.wanted != CURRENT
+        made = Changes.of(flow.trigger, met, len(chunks), leave=leave)
+        found = Side(lambda attribute: row.find(attribute).take(made.met), made.met)
+        frame = self._flow(chunks, made.event, found).frame()
+        times = made.times(chunks)
+        whole = Rows(len(times), frame.column, lambda: times, frame.now, frame.absent)
+        steps, played = chunks.chunk_of[made.event], play([chunks], self.place)
+        return self._selector.run_changes(whole, made.kind, made.trigger, steps, played)
+
     def settle(self) -> None:
-        """See Unit."""
+        self._selector.forget_groups()
 
     def due_ms(self) -> int | None:
         return None
 
     def store(self, states: States) -> None:
-        """See Unit: there is no state of its own."""
+        self._selecting.prepare()
+        states.operators[f"{query_path(self.name)}/selector"] = self._selecting.stored(0)
 
     def load(self, states: States) -> None:
-        """See Unit."""
+        self._selecting.load(0, states.operators[f"{query_path(self.name)}/selector"])
+        self._selecting.reserve()
 
     def text_columns(self) -> list[Any]:
         return []

@@ -70,7 +70,8 @@ class KafkaBus:
         topic = topic_of(self._prefix, subject)
         if make:
             limits = self._connection.limits
-            config = log_config(limits, max_age_ms=limits.max_log_age_ms)
+            age_ms = limits.max_log_age_ms if limits.input_logs_age else None
+            config = log_config(limits, max_age_ms=age_ms)
             await self._broker.ensure(topic, config)
         elif await self._broker.is_gone(topic):
             raise LogGoneError(subject)

@@ -8,13 +8,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from lockstep.bus.contract import Mail
 from lockstep.bus.kafka.live import Message
 from lockstep.bus.live_mail import LiveMail
+from lockstep.clock import Clock
 
 
 class KafkaMailbox:
     """One reader. Over its limit the newest message is lost and told."""
 
-    def __init__(self, limit_messages: int) -> None:
-        self._mail = LiveMail(limit_messages)
+    def __init__(self, limit_messages: int, clock: Clock) -> None:
+        self._mail = LiveMail(limit_messages, clock)
         self.leave: list[Callable[[], Awaitable[None]]] = []
         self.read = self._mail.read
 

@@ -25,6 +25,7 @@ class KafkaTopics:
 
     def __init__(self, world: World, ingress: KafkaIngress) -> None:
         self._limits = world.broker.connection.limits
+        self._clock = world.clock
         self._ingress = ingress
         self._live = {kind: Live(world, f"live.{kind}") for kind in (*_KINDS, _REST)}
         self._requests = Requests(world)
@@ -69,7 +70,7 @@ class KafkaTopics:
 
     async def open_mailbox(self, pattern: str, name: str) -> Mailbox:
         """See Bus.mailbox; on Kafka no mailbox is kept."""
-        mailbox = KafkaMailbox(self._limits.subscription_queue_messages)
+        mailbox = KafkaMailbox(self._limits.subscription_queue_messages, self._clock)
         for live in self._of(pattern):
             mailbox.leave.append(await live.share(pattern, name, mailbox.take))
         return mailbox

@@ -14,7 +14,7 @@ from lockstep.bus.contract import Appended, OutputTail
 from lockstep.bus.errors import LogFullError, LogGoneError
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.subjects import matches
-from lockstep.clock import Clock
+from lockstep.clock import Clock, wait_set
 from lockstep.events import Position
 
 
@@ -39,13 +39,7 @@ class Signal:
 
     async def wait(self, clock: Clock, limit_ms: int) -> None:
         """Until `set` or until the time is up on the given clock."""
-        waiting = asyncio.ensure_future(self._event.wait())
-        sleeping = asyncio.ensure_future(clock.sleep_ms(limit_ms))
-        try:
-            await asyncio.wait({waiting, sleeping}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            waiting.cancel()
-            sleeping.cancel()
+        await wait_set(self._event, clock, limit_ms)
 
 
 class StoredLog:

@@ -73,7 +73,7 @@ class NatsBus:
         subject = input_subject(name)
         stream = stream_name(subject)
         if make:
-            await self._ensure_log(stream, subject, forgets=True)
+            await self._ensure_log(stream, subject, forgets=self._connection.limits.input_logs_age)
         elif await self._jetstream.is_gone(stream):
             raise LogGoneError(subject)
         return NatsInputLog(

@@ -15,6 +15,7 @@ from lockstep.bus.nats.connection import Connection
 from lockstep.bus.nats.consumer import SharedConsumer, acknowledge, message_id
 from lockstep.bus.nats.jetstream import JetStream, persistently
 from lockstep.bus.subjects import covers
+from lockstep.clock import SystemClock
 
 _NS_PER_MS: Final = 1_000_000
 
@@ -79,7 +80,7 @@ class LiveMailbox:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._mail = LiveMail(connection.limits.subscription_queue_messages)
+        self._mail = LiveMail(connection.limits.subscription_queue_messages, SystemClock())
         self._key: int | None = None
         self.read = self._mail.read
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from lockstep.sinks import Message, MessageRefusedError, Sink
-from lockstep.sources import Inbox, Place, Received, Source
+from lockstep.sources import Inbox, Listening, Place, Received, Source
 
 BEGIN: Final = b"\x0b"
 END: Final = b"\x1c\r"
@@ -76,31 +76,19 @@ class Hl7Source(Source):
     def __init__(self, options: Mapping[str, str], place: Place) -> None:
         self._address = (place.host, int(options["port"]))
         self._inbox = Inbox()
-        self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.Task[None]] = set()
+        self._listening = Listening(self._talk, line_max_bytes=MAX_MESSAGE_BYTES)
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
-        if self._server is None:
-            self._server = await asyncio.start_server(
-                self._accept, *self._address, limit=MAX_MESSAGE_BYTES
-            )
+        await self._listening.start(*self._address)
         return await self._inbox.take(max_messages, wait_ms)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is not None:
-            self._connections.add(task)
-            task.add_done_callback(self._connections.discard)
-        with contextlib.suppress(
-            asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError, OSError
-        ):
-            while True:
-                message = await read_block(reader)
-                header = Header.of(message)
-                if header is None:
-                    break
-                await self._inbox.put(self._received(message, header, writer))
-        writer.close()
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            message = await read_block(reader)
+            header = Header.of(message)
+            if header is None:
+                break
+            await self._inbox.put(self._received(message, header, writer))
 
     def _received(self, message: bytes, header: Header, writer: asyncio.StreamWriter) -> Received:
         async def acknowledge() -> None:
@@ -111,11 +99,7 @@ class Hl7Source(Source):
         return Received(message, {"control.id": header.field(10)}, header.id, acknowledge)
 
     async def close(self) -> Sequence[Received]:
-        server, self._server = self._server, None
-        if server is not None:
-            server.close()
-            for task in list(self._connections):
-                task.cancel()
+        await self._listening.stop()
         self._inbox.left()  # unacknowledged, they come again
         return ()
 

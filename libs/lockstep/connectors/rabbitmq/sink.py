@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 import aio_pika
 from aio_pika.exceptions import AMQPError, DeliveryError
 
-from lockstep.sinks import Message, MessageRefusedError, Sink
+from lockstep.sinks import Message, MessageRefusedError, Sink, headers_of
 
 TIMEOUT_S: Final = 10.0
 
@@ -33,7 +33,7 @@ class RabbitSink(Sink):
         filled = {name: message.fill(text) for name, text in self._options.items()}
         made = aio_pika.Message(
             message.payload,
-            headers=_headers(filled.get("headers", "")),
+            headers=headers_of(filled.get("headers", "")),
             content_type=filled.get("content.type", message.content_type),
             content_encoding=filled.get("content.encoding"),
             delivery_mode=int(filled.get("delivery.mode", "2")),
@@ -74,12 +74,3 @@ class RabbitSink(Sink):
         connection, self._connection, self._channel = self._connection, None, None
         if connection is not None and not connection.is_closed:
             await connection.close()
-
-
-def _headers(text: str) -> dict[str, Any]:
-    found = {}
-    for part in text.split(","):
-        name, colon, value = part.strip().strip("'\"").partition(":")
-        if colon:
-            found[name.strip()] = value.strip()
-    return found

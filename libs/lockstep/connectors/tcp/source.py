@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from lockstep.connectors.tcp.frames import HEAD_BYTES, FrameError, body_bytes, parsed
-from lockstep.sources import Inbox, Place, Received, Source
+from lockstep.sources import Inbox, Listening, Place, Received, Source
 
 PORT: Final = 9892
 MAX_FRAME_BYTES: Final = 64 * 1024 * 1024
@@ -23,30 +23,10 @@ class _Server:
 
     def __init__(self) -> None:
         self.inboxes: dict[str, Inbox] = {}
-        self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.Task[None]] = set()
-        self._starting = asyncio.Lock()
+        self.listening = Listening(self._talk)
 
-    async def start(self, host: str, port: int) -> None:
-        async with self._starting:
-            if self._server is None:
-                self._server = await asyncio.start_server(self._accept, host, port)
-
-    async def stop(self) -> None:
-        server, self._server = self._server, None
-        if server is not None:
-            server.close()
-        for task in list(self._connections):
-            task.cancel()
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is not None:
-            self._connections.add(task)
-            task.add_done_callback(self._connections.discard)
-        with contextlib.suppress(
-            asyncio.IncompleteReadError, asyncio.CancelledError, FrameError, OSError
-        ):
+    async def _talk(self, reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(FrameError):
             while True:
                 length = body_bytes(await reader.readexactly(HEAD_BYTES), MAX_FRAME_BYTES)
                 context, message = parsed(await reader.readexactly(length))
@@ -54,7 +34,6 @@ class _Server:
                 if inbox is None:
                     break  # the sender learns that nobody is there
                 await inbox.put(Received(message))
-        writer.close()
 
 
 _SERVERS: Final[dict[tuple[str, int], _Server]] = {}
@@ -74,7 +53,7 @@ class TcpSource(Source):
         server = _SERVERS.setdefault(self._address, _Server())
         if server.inboxes.setdefault(self._context, self._inbox) is not self._inbox:
             raise OSError(f"the context {self._context!r} belongs to another source")
-        await server.start(*self._address)
+        await server.listening.start(*self._address)
         return await self._inbox.take(max_messages, wait_ms)
 
     async def close(self) -> Sequence[Received]:
@@ -83,5 +62,5 @@ class TcpSource(Source):
             del server.inboxes[self._context]
             if not server.inboxes:
                 del _SERVERS[self._address]
-                await server.stop()
+                await server.listening.stop()
         return self._inbox.left()

@@ -11,7 +11,7 @@ from typing import Final
 
 import aiohttp
 
-from lockstep.sinks import Message, MessageRefusedError, Sink
+from lockstep.sinks import Message, MessageRefusedError, Sink, headers_of
 from lockstep.sources import Place, Received, Source
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
@@ -24,7 +24,7 @@ class _Connection:
     def __init__(self, options: Mapping[str, str]) -> None:
         protocols = options.get("sub.protocol", "")
         self._protocols = [one.strip() for one in protocols.split(",") if one.strip()]
-        self._headers = dict(_headers(options.get("headers", "")))
+        self._headers = headers_of(options.get("headers", ""))
         self._session: aiohttp.ClientSession | None = None
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self._url = ""
@@ -111,8 +111,3 @@ class WebSocketSink(Sink):
 
     async def close(self) -> None:
         await self._connection.close()
-
-
-def _headers(text: str) -> Sequence[tuple[str, str]]:
-    parts = (part.strip().strip("'\"").partition(":") for part in text.split(","))
-    return [(name.strip(), value.strip()) for name, colon, value in parts if colon]

@@ -91,7 +91,9 @@ class Folding:
 
     def _observe(self, observer: Observer, found: Slice, outputs: Mapping[str, Output]) -> None:
         observed = [seen for hosted in self._hosted for seen in hosted.take_observed()]
-        observer.slice(found.streams, self._units, outputs, observed, self._plan.checked.streams)
+        checked = self._plan.checked
+        known = {*checked.streams, *checked.windows}
+        observer.slice(found.streams, self._units, outputs, observed, known)
 
     def _exported(
         self, streams: dict[str, Chunks], operations: Mapping[str, Any], found: Slice

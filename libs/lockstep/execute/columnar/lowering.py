@@ -8,18 +8,20 @@ from dataclasses import dataclass, replace
 
 from lockstep.aggregations.columns.unit import AggregationUnit
 from lockstep.aggregations.rule import aggregation_units
+from lockstep.columns.frame import Evaluate
 from lockstep.columns.pool import StringPool
 from lockstep.columns.realms import Defaults, Realms
 from lockstep.columns.rule import NotLowerable
 from lockstep.columns.units import Unit
 from lockstep.events import AttributeType
+from lockstep.execute.columnar.hosted.named_window import NamedWindowUnit
 from lockstep.execute.columnar.hosted.queries import HostedQueries
 from lockstep.execute.columnar.hosted.window_rule import HOSTED_WINDOWS
 from lockstep.execute.columnar.hosting import Hosting, Parts
 from lockstep.execute.columnar.rules import RULES, Site
 from lockstep.execute.columnar.sharing import Item, definitions_of, touched
 from lockstep.expressions.columns import Compiler
-from lockstep.partitions.columns import Router
+from lockstep.partitions.columns import Ranges, Router
 from lockstep.plan import AppPlan, PartitionNode, QueryNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedStream
@@ -68,14 +70,16 @@ def lower(
     outside = Realms(defaults)
     tables = table_units(plan, Site(plan, 0, outside, pool))
     aggregations = aggregation_units(plan, pool)
+    windows = _named_windows(plan, pool)
+    seconds.update({f"window/{name}": unit.second for name, unit in windows.items()})
     for place, node in enumerate(plan.nodes):
         units: list[Unit] = []
         if isinstance(node, PartitionNode):
             realms = Realms(defaults, node.name)
-            site = Site(plan, place, realms, pool, tables, aggregations, node.name)
+            site = Site(plan, place, realms, pool, tables, aggregations, windows, node.name)
             own = _lower_partition(node, site, units)
         else:
-            site = Site(plan, place, outside, pool, tables, aggregations)
+            site = Site(plan, place, outside, pool, tables, aggregations, windows)
             own = [_lower_query(node, site, units)]
             seconds[node.path] = _second(node, site)
         choices += own
@@ -84,7 +88,7 @@ def lower(
             parts[node.path] = units
         else:
             refused[node.path] = why
-    _lower_definitions(plan, tables, parts, refused)
+    _lower_definitions(plan, {**tables, **windows}, parts, refused)
     _lower_aggregations(aggregations, parts, refused)
     reasons = app_reasons(plan)
     if reasons or not any(item in parts for item in _working(plan)):
@@ -100,13 +104,26 @@ def lower(
     return Lowering(tuple(in_order), tuple(choices), (), (), chosen)
 
 
+def _named_windows(plan: AppPlan, pool: StringPool) -> dict[str, NamedWindowUnit]:
+    """The units of named windows."""
+    schemas = plan.checked.schemas
+    return {
+        name: NamedWindowUnit(plan, definition, pool)
+        for name, definition in plan.checked.windows.items()
+        if AttributeType.OBJECT not in schemas[name].types
+    }
+
+
 def _lower_definitions(
-    plan: AppPlan, tables: Mapping[str, TableUnit | str], parts: Parts, refused: dict[Item, str]
+    plan: AppPlan,
+    made: Mapping[str, TableUnit | NamedWindowUnit | str],
+    parts: Parts,
+    refused: dict[Item, str],
 ) -> None:
     used = {item for node in plan.nodes for item in touched(node, definitions_of(plan))}
     for name, item in definitions_of(plan).items():
-        unit = tables.get(name)
-        if isinstance(unit, TableUnit):
+        unit = made.get(name)
+        if isinstance(unit, TableUnit | NamedWindowUnit):
             parts[item] = [unit]
         elif unit is not None and item not in used:
             parts[item] = [PassiveTable(name)]
@@ -207,17 +224,23 @@ def _routers(node: PartitionNode, site: Site) -> list[Unit]:
         key = keys.get(source)
         if key is None:
             raise NotLowerable(f"the partition's {source} is broadcast")
-        if not isinstance(key, ast.ValueKey):
-            raise NotLowerable("a range partition")
         compiler = Compiler(node.partition.key_scopes[source])
-        compiler.type_of(key.expression)
-        value = compiler.compile(key.expression)
+        value = _key(key, compiler)
         if compiler.may_fail:
             raise NotLowerable("a partition key that calls functions")
         if source not in site.plan.checked.streams:
             raise NotLowerable(f"the partition reads {source}, which is no stream")
         routers.append(Router(node.name, site.place, source, value, site.realms))
     return routers
+
+
+def _key(key: ast.ValueKey | ast.RangeKey, compiler: Compiler) -> Evaluate | Ranges:
+    """What tells the instances of an event."""
+    if isinstance(key, ast.RangeKey):
+        cases = [compiler.condition(case.condition) for case in key.cases]
+        return Ranges(cases, [case.label for case in key.cases])
+    compiler.type_of(key.expression)
+    return compiler.compile(key.expression)
 
 
 def app_reasons(plan: AppPlan) -> list[str]:

@@ -42,8 +42,10 @@ class Observer:
                 found += _stream_chunks(unit.writes, output.chunks)
             if not unit.is_observed:
                 continue
-            for place, events, expired in _cut(output.chunks, output.kinds):
-                seen = QueryChunk(unit.name, tuple(events), tuple(expired))
+            for place, events in _cut(output.chunks, output.kinds):
+                current = tuple(each for each in events if not each.expired)
+                expired = tuple(each for each in events if each.expired)
+                seen = QueryChunk(unit.name, current, expired)
                 found.append(((*place, IN_FRONT), seen))
             silent = QueryChunk(unit.name, (), ())
             found += [((*place, IN_FRONT), silent) for place in _places(output.silent)]
@@ -63,12 +65,12 @@ class Observer:
 def _stream_chunks(name: str, chunks: Chunks) -> list[Observed]:
     return [
         ((*place, BEHIND), StreamChunk(name, tuple(events)))
-        for place, events, _ in _cut(chunks, None)
+        for place, events in _cut(chunks, chunks.kinds)
     ]
 
 
-def _cut(chunks: Chunks, kinds: Any) -> list[tuple[tuple[int, ...], list[Event], list[Event]]]:
-    """(place, current events, expired events) of each chunk."""
+def _cut(chunks: Chunks, kinds: Any) -> list[tuple[tuple[int, ...], list[Event]]]:
+    """(place, events) of each chunk."""
     if not chunks.count:
         return []
     columns = [column.to_pylist() for column in chunks.columns]
@@ -76,12 +78,11 @@ def _cut(chunks: Chunks, kinds: Any) -> list[tuple[tuple[int, ...], list[Event],
     times = chunks.times.tolist()
     found = []
     for chunk, place in enumerate(_places(chunks.order)):
-        current: list[Event] = []
-        expired: list[Event] = []
-        for i in range(int(chunks.starts[chunk]), int(chunks.starts[chunk + 1])):
-            gone = kinds is not None and kinds[i] == EXPIRED
-            (expired if gone else current).append(Event(times[i], rows[i], bool(gone)))
-        found.append((place, current, expired))
+        events = [
+            Event(times[i], rows[i], kinds is not None and bool(kinds[i] == EXPIRED))
+            for i in range(int(chunks.starts[chunk]), int(chunks.starts[chunk + 1]))
+        ]
+        found.append((place, events))
     return found
 
 

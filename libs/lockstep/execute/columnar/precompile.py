@@ -19,6 +19,7 @@ define stream S (k string, d double, l long, i int, f float, t long);
 define stream R (k string, d double, l long);
 @PrimaryKey('k') define table T (k string, d double, l long);
 @PrimaryKey('k') define table U (k string, d double, l long);
+define table V (k string, d double, l long);
 define aggregation A from S select k, sum(d) as s, avg(l) as v, min(d) as lo, max(i) as hi,
 count() as n, distinctCount(i) as u group by k aggregate every sec...hour;
 """
@@ -42,6 +43,9 @@ _RATES: Final = (
 _ALONE: Final = (
     "from R select k, d, l update or insert into T on T.k == k;",
     "from R select k, d, l update or insert into U set U.l = l on U.k == k;",
+    "from R select k, d, l update or insert into V set V.d = V.d + d on V.k == k and V.l < l;",
+    "from R select k, d, l update T set T.d = T.d + d on T.k == k;",
+    "from S join V on S.k == V.k select S.k as k, sum(V.d) as d insert into J3;",
     "from S join U on S.k == U.k select S.k as k, U.l as l insert into J2;",
     "from S join T on S.k == T.k select S.k as k, T.d as d insert into J1;",
 )

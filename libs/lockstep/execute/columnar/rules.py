@@ -8,6 +8,7 @@ from lockstep.aggregations.join_rule import AGGREGATION_JOIN
 from lockstep.columns.rule import Rule, Site
 from lockstep.execute.columnar.hosted.window_rule import HOSTED_WINDOWS
 from lockstep.joins.rule import WINDOW_JOINS
+from lockstep.named_windows.rule import NAMED_WINDOWS
 from lockstep.patterns.absences.rule import PATTERN_ABSENCES
 from lockstep.patterns.chains.rule import PATTERN_CHAINS
 from lockstep.patterns.columns.rule import PATTERNS, SEQUENCES
@@ -15,6 +16,7 @@ from lockstep.streams.rule import RUNNING, SLIDING_WINDOWS, TUMBLING_WINDOWS
 from lockstep.tables.rule import TABLE_JOIN
 
 RULES: Sequence[Rule] = (
+    NAMED_WINDOWS,
     RUNNING,
     SLIDING_WINDOWS,
     TUMBLING_WINDOWS,

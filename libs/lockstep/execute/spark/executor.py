@@ -97,7 +97,9 @@ class SparkExecutor:
             on_rebuilt,
             on_unfit,
         )
-        self._settling = Settling(self._workers, on_suspected, careful)
+        self._settling = Settling(
+            self._workers, on_suspected, careful, has_owner=base_max_bytes is not None
+        )
         try:
             self._workers.open(shards)
         except BaseException:
@@ -135,7 +137,7 @@ class SparkExecutor:
         results: list[SliceResult] = []
         for run in runs or [[]]:
             results.append(self._fold(run))
-            if results[-1].stopped is not None:
+            if results[-1].has_rest:
                 break
         return results[0] if len(results) == 1 else joined_results(results)
 

@@ -1,11 +1,14 @@
 """A slice that a worker cannot fold as it is: an event goes over a limit, or the worker dies of it.
 
-The event is found, set aside as a fault, and the rest of the slice is folded without it.
+What goes over a limit is found, set aside as a fault, and the rest of the slice is folded without
+it: every replica finds the same. What a worker dies of hangs on the memory that it has. So the
+owner is told, who decides for all replicas; an executor without one sets it aside by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from lockstep.columns.column import Suspected
@@ -15,15 +18,10 @@ from lockstep.execute.contract import EventFault, SliceResult
 from lockstep.execute.spark import wire
 from lockstep.execute.spark.asking import Workers
 from lockstep.execute.spark.company import WorkerDiedError
-from lockstep.execute.undoing import all_left_out, fold_undoing, whole
+from lockstep.execute.undoing import UNFOLDABLE, all_left_out, fold_undoing, whole
 
 FALSE_ALARMS_MAX: Final = 3
 """After so many in a row an app stays on the reference: going back and forth costs more."""
-
-DIED: Final = (
-    "the worker died each time it folded this alone: most likely it takes more memory than "
-    "spark.worker_memory allows"
-)
 
 
 class Settling:
@@ -36,8 +34,11 @@ class Settling:
         workers: Workers,
         on_suspected: Callable[[Position, Position], None],
         careful: tuple[Position, Position] | None,
+        *,
+        has_owner: bool,
     ) -> None:
         self._workers = workers
+        self._has_owner = has_owner
         self._on_suspected = on_suspected
         self._careful = careful
         self._false_alarms = 0
@@ -105,13 +106,23 @@ class Settling:
                     middle = len(part) // 2
                     waiting += [part[middle:], part[:middle]]
                     continue
-                entry, found = all_left_out(part[0], DIED)
-                results.append(self._fold([entry]))
-                faults += found
+                entry, found = all_left_out(part[0], UNFOLDABLE)
+                if found and not self._has_owner:
+                    results.append(self._fold([entry]))
+                    faults += found
+                else:
+                    results.append(self._blocked(entry.position, has_events=bool(found)))
                 self.mark()
-            if results[-1].stopped is not None:
+            if results[-1].has_rest:
                 break
         return whole(results, faults)
+
+    def _blocked(self, position: Position, *, has_events: bool) -> SliceResult:
+        """The end in front of a position that a worker dies of."""
+        result = self._fold([])
+        if has_events:
+            return replace(result, unfoldable=position)
+        return replace(result, stopped=f"time passes to position {position}: {UNFOLDABLE}")
 
     # --- see FoldsBack ---------------------------------------------------------------------------
 

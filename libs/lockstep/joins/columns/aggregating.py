@@ -178,10 +178,7 @@ class AggregatingJoin:
 
     def settle(self) -> None:
         self._windows.settle()
-        groups, aggregates = self._selector.groups, self._selector.aggregates
-        if groups.is_grouped and groups.is_due:
-            moved = groups.compact(aggregates.live(len(groups)))
-            aggregates.move(moved, len(groups))
+        self._selector.forget_groups()
 
     def due_ms(self) -> int | None:
         due = [due_ms for number in range(2) for due_ms, _ in self._windows.timers(number)]

@@ -11,18 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.columns.compiled import kernel, part
+from lockstep.columns.compiled import kernel, lent, part
+from lockstep.patterns.columns.firing_kernel import (
+    NEVER,
+    NEXT_EVENT,
+    SPARE,
+    fire_until,
+    prune_all,
+    put_requests,
+)
 from lockstep.patterns.columns.node_kernel import (
     abandon,
     begin,
     collect_adjacent,
+    take_absent,
     take_counted,
+    take_leading,
     take_logical,
     take_one,
 )
 from lockstep.patterns.columns.token_kernel import (
+    ABSENCE,
     ALIVE,
     ARRIVING,
+    ASKED_ROOM,
     BEGUN,
     COPIES,
     COUNT,
@@ -39,6 +51,7 @@ from lockstep.patterns.columns.token_kernel import (
     FREE_TOKENS,
     GROUP,
     IS_SEQUENCE,
+    IS_TIMED,
     KEPT,
     KIND,
     LATE,
@@ -50,12 +63,14 @@ from lockstep.patterns.columns.token_kernel import (
     LOG_ROOM,
     LOGGED,
     LOGICAL,
+    NEED_ASKED,
     NEED_CELLS,
     NEED_FOUND,
     NEED_TOKENS,
     NEWEST,
     NODES,
     NONE,
+    NOW,
     OLDEST,
     OPENS,
     OWING,
@@ -64,6 +79,7 @@ from lockstep.patterns.columns.token_kernel import (
     SLOT,
     STAGE,
     STREAM,
+    WAIT,
     WHERE,
     WITHIN,
     YOUNGEST,
@@ -80,9 +96,8 @@ from lockstep.patterns.columns.token_kernel import (
     token_at,
     unlink,
 )
+from lockstep.patterns.columns.waits_kernel import wait_until
 
-SPARE = 8
-"""Tokens, cells and matches that an event may take beside those of the tokens that wait for it."""
 SWEEP_MIN = 64
 """Tokens of a key that may come before its lists are looked through for those that are over."""
 
@@ -155,6 +170,16 @@ def start(m: Any, x: Any, k: int, e: int) -> None:
 
 
 @part
+def open_key(m: Any, x: Any, k: int, e: int) -> None:
+    """The first of a key: its waits begin, and an empty token stands at the beginning."""
+    for side in range(2):
+        span = m[node_at(m, 0) + WAIT + side]
+        if m[node_at(m, 0) + LEADS] and span >= 0:
+            wait_until(m, x, k, side, m[NOW] + span)
+    start(m, x, k, e)
+
+
+@part
 def renew(m: Any, x: Any, k: int, e: int) -> None:
     """Sequences under `every`: an empty token stands at the beginning for the next event."""
     if m[node_at(m, 0) + OPENS] == -1:
@@ -171,13 +196,15 @@ def renew(m: Any, x: Any, k: int, e: int) -> None:
 def close(m: Any, x: Any, k: int, node: int) -> None:
     """Sequences: the event is over; who did not advance is gone."""
     at, link = list_of(m, node, PENDING), link_of(m, node, PENDING)
-    if m[node_at(m, node) + KIND] == LOGICAL:
+    kind = m[node_at(m, node) + KIND]
+    if kind in (LOGICAL, ABSENCE):
         rests = m[node_at(m, node) + LEADS] and m[node_at(m, node) + OPENS] != -1
         t = m[key_at(m, k) + at]
         while t != -1:
             if not stands_in(m, k, t, node, KEPT):
                 # Under `every` who waits for anything to come is not disturbed.
-                if rests and m[token_at(m, t) + ALIVE] and m[token_at(m, t) + FIRST] == NONE:
+                alone = m[token_at(m, t) + ALIVE] and m[token_at(m, t) + FIRST] == NONE
+                if rests and (alone or kind == ABSENCE):
                     append(m, k, t, node, KEPT)
                 elif m[token_at(m, t) + WHERE] == node and not stands_in(m, k, t, node, ARRIVING):
                     m[token_at(m, t) + WHERE] = -1
@@ -202,6 +229,11 @@ def take(m: Any, x: Any, k: int, node: int, side: int, e: int) -> None:
         take_one(m, x, k, node, e)
     elif m[node_at(m, node) + KIND] == LOGICAL:
         take_logical(m, x, k, node, side, e)
+    elif m[node_at(m, node) + KIND] == ABSENCE:
+        if m[node_at(m, node) + LEADS]:
+            take_leading(m, x, k, node, e)
+        else:
+            take_absent(m, x, k, node, e)
     elif m[IS_SEQUENCE]:
         collect_adjacent(m, x, k, node, e)
     else:
@@ -234,8 +266,9 @@ def take_all(m: Any, x: Any, k: int, e: int) -> None:
 
 
 @part
-def has_room(m: Any, x: Any, k: int, e: int) -> bool:
-    """Whether there is room for whatever the event may do; else `counts` tells what it needs."""
+def has_room(m: Any, x: Any, k: int, e: int, spare: int) -> bool:
+    """Whether there is room for whatever the event may do, `spare` being that for timers; else the
+    head of the memory tells what it needs."""
     waiting = binding = 0
     for leaf in range(
         m[m[LEAVES_OF] + x[EVENTS + (2) * x[COUNT_OF] + e]],
@@ -252,49 +285,76 @@ def has_room(m: Any, x: Any, k: int, e: int) -> bool:
     m[NEED_TOKENS] = SPARE + (waiting if m[COPIES] else 0)
     m[NEED_CELLS] = SPARE + binding
     m[NEED_FOUND] = SPARE + waiting
+    m[NEED_ASKED] = 4 * (SPARE + waiting) if m[IS_TIMED] else 0
     return bool(
         m[FREE_TOKENS] >= m[NEED_TOKENS]
         and m[FREE_CELLS] >= m[NEED_CELLS]
         and x[LOG_ROOM] - m[LOGGED] >= m[NEED_CELLS]
         and x[ROOM] - m[FOUND] >= m[NEED_FOUND]
+        and x[ASKED_ROOM] >= m[NEED_ASKED]
+        and spare >= m[NEED_ASKED]
     )
 
 
-@kernel
-def play(m: Any, x: Any, begin_at: int) -> int:
-    """Plays events from one on; gives the first for which there was no room."""
-    for e in range(begin_at, x[COUNT_OF]):
-        k, now = x[EVENTS + (0) * x[COUNT_OF] + e], x[EVENTS + (1) * x[COUNT_OF] + e]
-        if not has_room(m, x, k, e):
-            return e
-        if not m[key_at(m, k) + BEGUN]:
-            start(m, x, k, e)
-        if m[WITHIN] >= 0:
-            expire(m, x, k, now, e)
-        if m[IS_SEQUENCE]:
-            renew(m, x, k, e)
-            take_all(m, x, k, e)
-            for node in range(m[NODES]):
-                close(m, x, k, node)
-            renew(m, x, k, e)
-        elif x[EVENTS + (3) * x[COUNT_OF] + e]:
-            for leaf in range(
-                m[m[LEAVES_OF] + x[EVENTS + (2) * x[COUNT_OF] + e]],
-                m[m[LEAVES_OF] + x[EVENTS + (2) * x[COUNT_OF] + e] + 1],
-            ):
-                settle(m, k, m[m[LEAVES] + 2 * (leaf) + 0], ARRIVING)
-            take_all(m, x, k, e)
-    return int(x[COUNT_OF])
+@part
+def play_one(m: Any, x: Any, k: int, e: int) -> None:
+    """Plays an event for which there is room."""
+    if not m[key_at(m, k) + BEGUN]:
+        open_key(m, x, k, e)
+    if m[WITHIN] >= 0:
+        expire(m, x, k, x[EVENTS + (1) * x[COUNT_OF] + e], e)
+    if m[IS_SEQUENCE]:
+        renew(m, x, k, e)
+        take_all(m, x, k, e)
+        for node in range(m[NODES]):
+            close(m, x, k, node)
+        renew(m, x, k, e)
+    elif x[EVENTS + (3) * x[COUNT_OF] + e]:
+        for leaf in range(
+            m[m[LEAVES_OF] + x[EVENTS + (2) * x[COUNT_OF] + e]],
+            m[m[LEAVES_OF] + x[EVENTS + (2) * x[COUNT_OF] + e] + 1],
+        ):
+            settle(m, k, m[m[LEAVES] + 2 * (leaf) + 0], ARRIVING)
+        take_all(m, x, k, e)
+
+
+@lent
+def play(
+    m: Any, x: Any, clock: Any, state: Any, heap: Any, counts: Any, queue: Any, fired: Any
+) -> bool:
+    """Plays a slice on from where it is (`state`); False when there is no room for what is next.
+    `clock` are the moves of the clock; `heap`, `counts`, `queue` and `fired` those of the timers
+    (see `firing_kernel`)."""
+    for e in range(state[NEXT_EVENT], x[COUNT_OF]):
+        k = x[EVENTS + (0) * x[COUNT_OF] + e]
+        if m[IS_TIMED]:
+            moment = x[EVENTS + (5) * x[COUNT_OF] + e]
+            if not fire_until(m, x, clock, state, moment, heap, counts, queue, fired):
+                return False
+            m[NOW] = x[EVENTS + (4) * x[COUNT_OF] + e]
+        if not has_room(m, x, k, e, len(heap) - counts[0]):
+            return False
+        play_one(m, x, k, e)
+        if m[IS_TIMED]:
+            put_requests(m, x, heap, counts)
+        state[NEXT_EVENT] = e + 1
+    if m[IS_TIMED]:
+        return bool(fire_until(m, x, clock, state, NEVER, heap, counts, queue, fired))
+    return True
 
 
 @kernel
-def tidy(m: Any, x: Any, keys: int) -> None:
-    """All keys have begun, and nobody stands in a list who is over (before a snapshot)."""
+def tidy(m: Any, x: Any, keys: int, opens: bool, heap: Any, counts: Any) -> None:
+    """Nobody stands in a list who is over, and all keys have begun if it `opens` them (before a
+    snapshot, and when the app starts)."""
     for k in range(keys):
         if m[key_at(m, k) + BEGUN]:
             sweep(m, x, k, NONE, 0)
-        else:
-            start(m, x, k, 0)
+            if m[IS_TIMED]:
+                prune_all(m, x, k)
+        elif opens:
+            open_key(m, x, k, 0)
+        put_requests(m, x, heap, counts)
 
 
 @kernel

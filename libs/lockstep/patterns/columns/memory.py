@@ -72,6 +72,7 @@ class PatternMemory:
             (machine.KEY_WIDTH, machine.LISTS + 3 * self.lists * self._nodes),
             (machine.FREE_TOKEN, -1),
             (machine.FREE_CELL, -1),
+            (machine.IS_TIMED, shape.is_timed),
         ):
             head[field] = value
         at = len(head)
@@ -175,7 +176,8 @@ class PatternMemory:
     def _key_begins(self) -> Longs:
         row = np.full(int(self.m[machine.KEY_WIDTH]), -1, np.int64)
         row[machine.LISTS + 2 :: 3] = 0
-        row[machine.BEGUN] = row[machine.CREATED] = row[machine.LIVED] = 0
+        row[machine.BEGUN] = row[machine.CREATED] = row[machine.LIVED] = row[machine.PASSED] = 0
+        row[machine.DUE : machine.DUE + 2] = machine.NONE
         row[machine.OLDEST] = row[machine.LATE] = machine.FAR
         row[machine.NEWEST] = row[machine.YOUNGEST] = -machine.FAR
         return row

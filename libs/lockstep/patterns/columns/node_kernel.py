@@ -7,6 +7,7 @@ from typing import Any
 
 from lockstep.columns.compiled import part
 from lockstep.patterns.columns.token_kernel import (
+    ABSENCE,
     ABSENT,
     ALIVE,
     ARRIVING,
@@ -46,6 +47,7 @@ from lockstep.patterns.columns.token_kernel import (
     SPANS,
     STAGE,
     STREAM,
+    WAIT,
     WHERE,
     WITHIN,
     YOUNGEST,
@@ -64,6 +66,7 @@ from lockstep.patterns.columns.token_kernel import (
     token_at,
     unlink,
 )
+from lockstep.patterns.columns.waits_kernel import following, wait, wait_anew, wait_until
 
 # --- moving along the chain -----------------------------------------------------------------------
 
@@ -128,17 +131,32 @@ def enter(m: Any, x: Any, k: int, t: int, node: int, e: int, in_event: bool) -> 
             return int(copy)
         end += 1
     for at in range(end, node - 1, -1):
-        taken = is_taken(m, k, at, in_event)
-        if m[node_at(m, at) + KIND] == LOGICAL:
-            if m[token_at(m, t) + WHERE] != at:
-                if taken:
-                    continue
-                m[token_at(m, t) + SIDES] = 0
-                m[token_at(m, t) + WHERE] = at
-        elif taken:
-            continue
-        append(m, k, t, at, ARRIVING)
+        arrive(m, x, k, t, at, in_event)
     return int(copy)
+
+
+@part
+def arrive(m: Any, x: Any, k: int, t: int, node: int, in_event: bool) -> None:
+    """The token comes to wait at a node, if no older one keeps it out there."""
+    taken = is_taken(m, k, node, in_event)
+    kind, leads = m[node_at(m, node) + KIND], m[node_at(m, node) + LEADS]
+    stays = not leads and kind in (LOGICAL, ABSENCE)
+    if kind == LOGICAL or stays:
+        is_new = m[token_at(m, t) + WHERE] != node
+        if is_new and taken:
+            return
+        if is_new and kind == LOGICAL:
+            m[token_at(m, t) + SIDES] = 0
+    elif not taken:
+        append(m, k, t, node, ARRIVING)
+    if leads and kind == ABSENCE and m[token_at(m, t) + LAST] != -1:
+        span = m[node_at(m, node) + WAIT]
+        wait_until(m, x, k, 0, following(m, m[token_at(m, t) + LAST], span))
+    if stays:
+        wait(m, x, k, t, node)
+    if kind == LOGICAL or stays:
+        m[token_at(m, t) + WHERE] = node
+        append(m, k, t, node, ARRIVING)
 
 
 @part
@@ -153,8 +171,6 @@ def begin(m: Any, x: Any, k: int, t: int, node: int, e: int, in_event: bool) -> 
 def bound(m: Any, x: Any, k: int, t: int, node: int, e: int) -> None:
     """The node has bound the event."""
     now = x[EVENTS + (1) * x[COUNT_OF] + e]
-    m[token_at(m, t) + STAGE] = node
-    m[token_at(m, t) + LAST] = now
     if m[token_at(m, t) + FIRST] == NONE:
         m[token_at(m, t) + FIRST] = now
         if m[WITHIN] >= 0:
@@ -164,11 +180,19 @@ def bound(m: Any, x: Any, k: int, t: int, node: int, e: int) -> None:
                 m[key_at(m, k) + LATE] = min(m[key_at(m, k) + LATE], now)
             else:
                 m[token_at(m, t) + EXPIRES] = now + m[WITHIN]
+    passed(m, x, k, t, node, now, e)
+
+
+@part
+def passed(m: Any, x: Any, k: int, t: int, node: int, now: int, e: int) -> None:
+    """The token is past the node: what it waited for has come, or has not come until now."""
+    m[token_at(m, t) + STAGE] = node
+    m[token_at(m, t) + LAST] = now
     span = m[token_at(m, t) + OWES]
     if span != -1 and m[m[SPANS] + 2 * (span) + 1] < node:
         copy = restarted(m, k, t, span)
         if copy != -1:
-            begin(m, x, k, copy, m[m[SPANS] + 2 * (span) + 0], e, True)
+            begin(m, x, k, copy, m[m[SPANS] + 2 * (span) + 0], e, e >= 0)
 
 
 @part
@@ -178,11 +202,11 @@ def complete(m: Any, x: Any, k: int, t: int, node: int, e: int, silently: bool) 
     if span != -1 and m[token_at(m, t) + OWES] != -1:
         copy = restarted(m, k, t, span)
         if copy != -1:
-            begin(m, x, k, copy, m[m[SPANS] + 2 * (span) + 0], e, True)
+            begin(m, x, k, copy, m[m[SPANS] + 2 * (span) + 0], e, e >= 0)
     if node + 1 < m[NODES]:
-        copy = enter(m, x, k, t, node + 1, e, True)
+        copy = enter(m, x, k, t, node + 1, e, e >= 0)
         if copy != -1:
-            begin(m, x, k, copy, m[token_at(m, copy) + STAGE] + 1, e, True)
+            begin(m, x, k, copy, m[token_at(m, copy) + STAGE] + 1, e, e >= 0)
     elif silently:
         kill(m, x, k, t)
     else:
@@ -251,6 +275,8 @@ def collect(m: Any, x: Any, k: int, t: int, node: int, e: int) -> bool:
     minimum = m[node_at(m, node) + MINIMUM]
     if length == minimum or (m[IS_SEQUENCE] and length > minimum):
         complete(m, x, k, t, node, e, False)
+    elif length > minimum and m[token_at(m, t) + WHERE] == node + 1:
+        wait(m, x, k, t, node + 1)
     return True
 
 
@@ -322,7 +348,7 @@ def collect_adjacent(m: Any, x: Any, k: int, node: int, e: int) -> None:
 @part
 def is_done(m: Any, t: int, node: int, side: int) -> bool:
     """Whether a side of a logical state is satisfied."""
-    if m[node_at(m, node) + ABSENT + side]:
+    if m[node_at(m, node) + ABSENT + side] and m[node_at(m, node) + WAIT + side] < 0:
         return not m[token_at(m, t) + SIDES] >> (2 + side) & 1
     return bool(m[token_at(m, t) + SIDES] >> side & 1)
 
@@ -351,11 +377,15 @@ def came(m: Any, x: Any, k: int, t: int, node: int, side: int, e: int) -> bool:
 
 
 @part
-def absent_came(m: Any, x: Any, k: int, t: int, node: int, side: int) -> bool:
+def absent_came(m: Any, x: Any, k: int, t: int, node: int, side: int, e: int) -> bool:
     """An event that should not come; whether the token stays."""
-    m[token_at(m, t) + SIDES] |= 4 << side
     if m[node_at(m, node) + LEADS]:
+        if m[node_at(m, node) + WAIT + side] < 0:
+            m[token_at(m, t) + SIDES] |= 4 << side
+        else:
+            wait_anew(m, x, k, node, side, x[EVENTS + (1) * x[COUNT_OF] + e])
         return True
+    m[token_at(m, t) + SIDES] |= 4 << side
     both = m[node_at(m, node) + ABSENT + 1 - side] and m[token_at(m, t) + SIDES] >> (3 - side) & 1
     if m[IS_SEQUENCE] or m[node_at(m, node) + IS_AND] or both:
         kill(m, x, k, t)
@@ -381,7 +411,7 @@ def take_logical(m: Any, x: Any, k: int, node: int, side: int, e: int) -> None:
             if done or not fits(m, x, t, slot, e):
                 stays = bool(is_absent) or not m[IS_SEQUENCE]
             elif is_absent:
-                stays = absent_came(m, x, k, t, node, side)
+                stays = absent_came(m, x, k, t, node, side, e)
             else:
                 stays = came(m, x, k, t, node, side, e)
         if m[IS_SEQUENCE]:
@@ -408,3 +438,44 @@ def keep_waiting(m: Any, k: int, node: int) -> None:
         else:
             unlink(m, k, t, before, node, KEPT)
         t = after
+
+
+@part
+def take_absent(m: Any, x: Any, k: int, node: int, e: int) -> None:
+    """An event that should not come: whom it fits is over. In a sequence it disturbs nobody else
+    who waits here."""
+    slot, link = m[node_at(m, node) + SLOT], link_of(m, node, PENDING)
+    before = -1
+    t = m[key_at(m, k) + list_of(m, node, PENDING)]
+    while t != -1:
+        after = m[token_at(m, t) + link]
+        stays = not is_over(m, x, k, t) and m[token_at(m, t) + WHERE] == node
+        if stays and fits(m, x, t, slot, e):
+            kill(m, x, k, t)
+            stays = False
+        if m[IS_SEQUENCE]:
+            if stays:
+                append(m, k, t, node, KEPT)
+        elif not stays:
+            unlink(m, k, t, before, node, PENDING)
+            t = before
+        before = t
+        t = after
+
+
+@part
+def take_leading(m: Any, x: Any, k: int, node: int, e: int) -> None:
+    """An event that should not come at the beginning: the wait starts anew; a sequence without
+    `every` ends."""
+    first = m[key_at(m, k) + list_of(m, node, PENDING)]
+    if first == -1:
+        return
+    comes = fits(m, x, first, m[node_at(m, node) + SLOT], e)
+    if comes and m[IS_SEQUENCE] and m[node_at(m, node) + OPENS] == -1:
+        return
+    t = first if m[IS_SEQUENCE] else -1
+    while t != -1:
+        append(m, k, t, node, KEPT)
+        t = m[token_at(m, t) + link_of(m, node, PENDING)]
+    if comes:
+        wait_anew(m, x, k, node, 0, x[EVENTS + (1) * x[COUNT_OF] + e])

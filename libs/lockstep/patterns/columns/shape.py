@@ -16,12 +16,11 @@ from lockstep.patterns.meaning.spans import Span, settle_spans
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedPattern
 
-_ABSENCE = "an absence for some time that does not end a chain of single events behind 'every'"
-
 
 @dataclass(slots=True)
 class Node:
-    """One element of the chain; `absent`: which sides of a logical state are absences."""
+    """One element of the chain; `absent`: which of its sides are absences; `waits`: for how long,
+    or None until the node is done."""
 
     kind: int
     slot: int
@@ -29,6 +28,12 @@ class Node:
     maximum: int | None = 1
     is_and: bool = False
     absent: tuple[bool, bool] = (False, False)
+    waits: tuple[int | None, int | None] = (None, None)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it waits for time to pass."""
+        return self.waits != (None, None)
 
     @property
     def is_optional(self) -> bool:
@@ -66,6 +71,19 @@ class Shape:
         within_ms = self.pattern.input.within_ms
         return -1 if within_ms is None else within_ms
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether some state waits for time to pass."""
+        return any(node.is_timed for node in self.nodes)
+
+    @property
+    def waits_from_start(self) -> bool:
+        """Whether one waits before anything has come."""
+        for node in self.nodes:
+            if not node.is_optional:
+                return node.is_timed
+        return False
+
     def _slots(self) -> int:
         return sum(node.sides for node in self.nodes)
 
@@ -83,18 +101,21 @@ class Shape:
                 self.nodes.append(Node(machine.STREAM, self._slots()))
             case ast.CountState(min=minimum, max=maximum):
                 self.nodes.append(Node(machine.COUNT, self._slots(), minimum, maximum))
-            case ast.AbsentState():
-                raise NotLowerable(_ABSENCE)
+            case ast.AbsentState(for_ms=for_ms):
+                waits = (for_ms, None)
+                node = Node(machine.ABSENCE, self._slots(), absent=(True, False), waits=waits)
+                self.nodes.append(node)
             case ast.LogicalState(left=left, right=right, is_and=is_and):
-                absent = (_is_absent(left), _is_absent(right))
+                absent = (isinstance(left, ast.AbsentState), isinstance(right, ast.AbsentState))
                 node = Node(machine.LOGICAL, self._slots(), is_and=is_and, absent=absent)
+                node.waits = (_wait(left), _wait(right))
                 self.nodes.append(node)
 
     # --- tables ----------------------------------------------------------------------------------
 
     def node_table(self, *, is_siddhi_5_1: bool) -> Any:
         """The kernel's `nodes`."""
-        table = np.zeros((len(self.nodes), machine.ABSENT + 2), np.int64)
+        table = np.zeros((len(self.nodes), machine.NODE_WIDTH), np.int64)
         opens = {span.first: n for n, span in enumerate(self.spans)}
         closes = {span.last: n for n, span in enumerate(self.spans) if not span.is_optional}
         for index, node in enumerate(self.nodes):
@@ -110,6 +131,7 @@ class Shape:
             row[machine.SILENT] = loses and not any(node.absent)
             row[machine.OPENS], row[machine.CLOSES] = opens.get(index, -1), closes.get(index, -1)
             row[machine.ABSENT : machine.ABSENT + 2] = node.absent
+            row[machine.WAIT : machine.WAIT + 2] = [-1 if w is None else w for w in node.waits]
         return table
 
     def span_table(self) -> Any:
@@ -133,9 +155,5 @@ class Shape:
         return np.array(leaves, np.int64), np.array(starts, np.int64)
 
 
-def _is_absent(side: ast.StreamState | ast.AbsentState) -> bool:
-    if isinstance(side, ast.AbsentState):
-        if side.for_ms is not None:
-            raise NotLowerable(_ABSENCE)
-        return True
-    return False
+def _wait(side: ast.StreamState | ast.AbsentState) -> int | None:
+    return side.for_ms if isinstance(side, ast.AbsentState) else None

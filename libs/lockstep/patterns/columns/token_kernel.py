@@ -20,23 +20,60 @@ NONE = -FAR
 CANDIDATE = -2
 """Bound is the event that is being played, and nobody keeps it."""
 
-STREAM, COUNT, LOGICAL = 0, 1, 2
-KIND, SLOT, MINIMUM, MAXIMUM, EXCLUSIVE, IS_AND, LEADS, SILENT, OPENS, CLOSES, ABSENT = range(11)
-NODE_WIDTH = 12
-"""Columns of nodes; ABSENT and the next tell which sides of a logical node are absences. A MAXIMUM
-of -1 is none; SILENT: the first side of an `and` brings no match; OPENS and CLOSES: the span that
+STREAM, COUNT, LOGICAL, ABSENCE = range(4)
+(
+    KIND,
+    SLOT,
+    MINIMUM,
+    MAXIMUM,
+    EXCLUSIVE,
+    IS_AND,
+    LEADS,
+    SILENT,
+    OPENS,
+    CLOSES,
+    ABSENT,
+    _,
+    WAIT,
+    _,
+    NODE_WIDTH,
+) = range(15)
+"""Columns of nodes; ABSENT and the next tell which sides of a node are absences, WAIT and the next
+for how long (-1: until the node is done). A MAXIMUM of -1 is none; LEADS: an absence at the
+beginning; SILENT: the first side of an `and` brings no match; OPENS and CLOSES: the span that
 begins or ends there, or -1."""
-FIRST, LAST, EXPIRES, STAGE, OWES, WHERE, SIDES, ALIVE, LINKS, FIXED = range(10)
+FIRST, LAST, EXPIRES, STAGE, OWES, WHERE, SIDES, ALIVE, LINKS, SINCE, TICKET, _, FIXED = range(13)
 """Columns of tokens, as patterns.meaning.token has them. EXPIRES: the latest time of an event
-that it survives; LINKS: in how many lists it stands; LAST of a free one is the next free one.
+that it survives; LINKS: in how many lists it stands; LAST of a free one is the next free one;
+TICKET and the next: the number of the request for the end of its wait, by side.
 Behind them what is bound by slot, and links by list."""
+NOBODY = (1 << 32) - 1
+"""The token of a timer that a node at the beginning asked for. Of a timer's owner the upper bits
+are the key, the lower ones the token."""
+KEY_SHIFT = 32
 EVENT, BEFORE, HEAD, LENGTH, OWNERS, CELL_WIDTH = range(6)
 """Columns of cells. HEAD: the first cell of the chain; OWNERS: tokens and cells that refer to it;
 BEFORE of a free one is the next free one."""
-BEGUN, NEWEST, OLDEST, YOUNGEST, LATE, OWING, CREATED, LIVED, LISTS = range(9)
+(
+    BEGUN,
+    NEWEST,
+    OLDEST,
+    YOUNGEST,
+    LATE,
+    OWING,
+    CREATED,
+    LIVED,
+    PASSED,
+    MARK,
+    DUE,
+    _,
+    LISTS,
+) = range(13)
 """Columns of keys. NEWEST: time of the newest event; OLDEST, YOUNGEST: limits of what tokens
 began at; LATE: the oldest beginning of a token that came later than `within`; OWING: the token that
-owes the first span; CREATED, LIVED: tokens since lists were swept, and those left then."""
+owes the first span; CREATED, LIVED: tokens since lists were swept, and those left then; PASSED:
+waits that ended since they were; MARK: the last of its timers among those that fire at once, or -1;
+DUE and the next: when the waits at the beginning end, by side, or NONE."""
 PENDING, ARRIVING, KEPT = range(3)
 
 (
@@ -71,14 +108,22 @@ PENDING, ARRIVING, KEPT = range(3)
     GONE,
     LOGGED,
     GROUP,
+    ASKED,
+    FIRED,
     NEED_TOKENS,
     NEED_CELLS,
     NEED_FOUND,
+    NEED_ASKED,
+    NOW,
+    NUMBER,
+    IS_TIMED,
+    ASKED_LATE,
     MEMORY,
-) = range(35)
+) = range(42)
 """The head of `m`, the pattern's memory: what it is; how wide rows are; where tables begin; how
 many tokens and cells are free, and the first of them; what came of the slice so far, and what room
-the next event needs.
+the next event or firing needs; the clock, the number of the last request for a timer, whether there
+are any, and whether one was due no later than the timer that asked.
 
 COPIES: many tokens may be copied for one event, an `every` stands in the middle. LISTS_OF: lists of
 each node. SPANS: first and last node of each `every`. LEAVES: node and side, of each stream (from
@@ -87,12 +132,27 @@ last, and operator of each comparison, those of a slot's filter from COMPARED_OF
 read of a match, likewise. PLACES: how many cells hold each held event, by stream. HELD: by
 comparison value and nullness of each held event, the first of no event.
 """
-COUNT_OF, ROOM, LOG_ROOM, OWN_AT, OTHER_AT, FOUND_AT, GONE_AT, LOG_AT, EVENTS = range(9)
-"""The head of `x`, the slice: how many events, room for matches and for new cells, and where tables
-begin. EVENTS: by event its key, time, stream and a bit per slot whose own condition it fulfils. Own
-and other: by comparison value and nullness of each event. Found: completing events, what leaves
-together, then each pick. Gone: (stream, place) of held events that nobody holds any more. Log: new
-cells."""
+(
+    COUNT_OF,
+    ROOM,
+    LOG_ROOM,
+    ASKED_ROOM,
+    OWN_AT,
+    OTHER_AT,
+    FOUND_AT,
+    GONE_AT,
+    LOG_AT,
+    ASKED_AT,
+    EVENTS,
+) = range(11)
+"""The head of `x`, the slice: how many events, room for matches, new cells and requests, and where
+tables begin. EVENTS: by event its key, time, stream, a bit per slot whose own condition it fulfils,
+the clock there, and its moment. Own and other: by comparison value and nullness
+of each event. Found: completing events (-1 - firing for what a timer brings), what leaves together,
+times, then each pick. Gone: (stream, place) of held events that nobody holds any more. Log: new
+cells. Asked: due time, number and owner of the timers that were asked for."""
+EVENT_WIDTH = 6
+MATCH_WIDTH = 3
 
 
 # --- places ---------------------------------------------------------------------------------------
@@ -339,8 +399,9 @@ def matched(m: Any, x: Any, k: int, t: int, e: int) -> None:
     found = x[FOUND_AT] + m[FOUND]
     x[found] = e
     x[found + x[ROOM]] = m[GROUP]
+    x[found + 2 * x[ROOM]] = m[token_at(m, t) + LAST]
     for i in range(m[PICKED]):
         at = m[PICKS] + 3 * i
-        x[found + (2 + i) * x[ROOM]] = picked(m, t, m[at], m[at + 1], m[at + 2], e)
+        x[found + (MATCH_WIDTH + i) * x[ROOM]] = picked(m, t, m[at], m[at + 1], m[at + 2], e)
     m[FOUND] += 1
     kill(m, x, k, t)

@@ -9,11 +9,17 @@ from dataclasses import dataclass
 
 from lockstep.events import StreamSchema
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import UTC, CheckedApp, CheckedPartition, CheckedQuery
+from lockstep.siddhiql.checked import (
+    UTC,
+    CheckedApp,
+    CheckedPartition,
+    CheckedQuery,
+)
 from lockstep.siddhiql.checking.annotations import info_name
 from lockstep.siddhiql.checking.app_annotations import check_app_annotations, value_of
 from lockstep.siddhiql.checking.compatibility import as_siddhi_5_1
 from lockstep.siddhiql.checking.definitions import check_definitions
+from lockstep.siddhiql.checking.external import Expanded, with_external
 from lockstep.siddhiql.checking.partitions import OpenPartition
 from lockstep.siddhiql.checking.queries import check_query, sources_of
 from lockstep.siddhiql.checking.symbols import Symbols, schema_of
@@ -33,14 +39,22 @@ class _Job:
 
 def check(text: str) -> CheckedApp:
     """The app with every name resolved and every type known, or a positioned SiddhiQLError."""
-    tree = parse_app(text)
+    external = with_external(parse_app(text))
+    tree = external.tree
     annotations = check_app_annotations(tree.annotations)
-    checked = _checked(text, tree, annotations)
+    checked = _checked(text, tree, annotations, external)
     # Checked as it is written first: what is wrong in it is wrong in either meaning.
-    return _checked(text, as_siddhi_5_1(tree), annotations) if "compat" in annotations else checked
+    if "compat" in annotations:
+        return _checked(text, as_siddhi_5_1(tree), annotations, external)
+    return checked
 
 
-def _checked(text: str, tree: ast.App, annotations: dict[str, ast.Annotation]) -> CheckedApp:
+def _checked(
+    text: str,
+    tree: ast.App,
+    annotations: dict[str, ast.Annotation],
+    external: Expanded,
+) -> CheckedApp:
     zone, shard = annotations.get("aggtimezone"), annotations.get("shardid")
     symbols = Symbols(
         time_zone=UTC if zone is None else value_of(zone),
@@ -66,6 +80,9 @@ def _checked(text: str, tree: ast.App, annotations: dict[str, ast.Annotation]) -
         symbols.aggregations,
         symbols.schemas | _bucket_schemas(symbols),
         tuple(done[position] for position in sorted(done)),
+        external.copied,
+        external.asked,
+        external.answers,
     )
 
 

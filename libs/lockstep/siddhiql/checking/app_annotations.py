@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checking.annotations import positive, single
+from lockstep.siddhiql.checking.archiving import ARCHIVE, check_archive
 from lockstep.siddhiql.durations import annotation_ms
 from lockstep.siddhiql.typing import positioned
 
@@ -20,6 +21,7 @@ _ONCE = (
     "aggtimezone",
     "shardid",
     "parallel",
+    ARCHIVE,
 )
 _LEVEL_KEYS = ("level", "enable")
 _LEVELS = {"OFF": "OFF", "FALSE": "OFF", "BASIC": "BASIC", "TRUE": "BASIC", "DETAIL": "DETAIL"}
@@ -61,6 +63,8 @@ def check_app_annotations(annotations: tuple[ast.Annotation, ...]) -> dict[str, 
                 value_of(annotation)
             case "parallel":
                 _parallel(annotation)
+            case "archive":
+                check_archive(annotation)
         known.setdefault(name, annotation)
     return known
 

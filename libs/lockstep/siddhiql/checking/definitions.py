@@ -9,6 +9,8 @@ from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.checking.aggregations import check_aggregation
 from lockstep.siddhiql.checking.annotations import single
+from lockstep.siddhiql.checking.archiving import ARCHIVE, check_archive
+from lockstep.siddhiql.checking.caches import check_cache
 from lockstep.siddhiql.checking.connectors import check_connector, require_type
 from lockstep.siddhiql.checking.stream_annotations import check_stream_annotations, has_fault_stream
 from lockstep.siddhiql.checking.streams import check_window, stream_scope
@@ -19,14 +21,11 @@ from lockstep.siddhiql.checking.symbols import (
     schema_of,
 )
 from lockstep.siddhiql.cron import check_cron
-from lockstep.siddhiql.durations import annotation_ms
 from lockstep.siddhiql.suggestions import did_you_mean
 from lockstep.siddhiql.typing import positioned
 
 _SHARED = (ast.StreamDefinition, ast.WindowDefinition, ast.TriggerDefinition)
 """Kinds that may coincide when they are identical (grammar 4)."""
-
-_CACHE_POLICIES = ("FIFO", "LRU", "LFU")
 
 _LANGUAGES = ("python",)
 
@@ -147,17 +146,7 @@ def _check_store(definition: ast.TableDefinition | ast.AggregationDefinition) ->
     if store is None:
         return False
     require_type(store, "rdbms")
-    cache = single(store.annotations, "cache")
-    if cache is not None:
-        policy = cache.get("cache.policy")
-        if policy is not None and policy.upper() not in _CACHE_POLICIES:
-            raise positioned(
-                cache.at, f"there is no cache policy {policy!r}", " or ".join(_CACHE_POLICIES)
-            )
-        if not (cache.get("size") or "").strip().isdigit():
-            raise positioned(cache.at, "@cache needs a number as 'size'", "size='100'")
-        for element in ("retention.period", "purge.interval"):
-            annotation_ms(cache, element)
+    check_cache(store)
     check_connector(ExtensionKind.STORE, store)
     return True
 
@@ -170,6 +159,9 @@ def _check_keys(definition: ast.TableDefinition, schema: StreamSchema) -> None:
     if by is not None:
         raise positioned(by.at, "@IndexBy is not supported", "use @PrimaryKey or @Index")
     stored = _check_store(definition)
+    archived = single(definition.annotations, ARCHIVE)
+    if archived is not None:
+        check_archive(archived)
     for annotation in keys + indexes:
         names = tuple(element.value for element in annotation.elements)
         if not names:

@@ -9,6 +9,7 @@ from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedApp, CheckedOnDemand, SourceKind
 from lockstep.siddhiql.checking.actions import check_table_write, require_equal
 from lockstep.siddhiql.checking.expressions import condition
+from lockstep.siddhiql.checking.external import refuse_write
 from lockstep.siddhiql.checking.ranges import check_range
 from lockstep.siddhiql.checking.selection import CheckedSelection, check_selection
 from lockstep.siddhiql.checking.streams import stream_scope
@@ -35,6 +36,8 @@ def symbols_of(app: CheckedApp) -> Symbols:
         dict(app.schemas),
         {name: function.returns for name, function in app.functions.items()},
         {name: app.schemas[name] for name in app.tables},
+        copied=app.answers | {table.name for table in app.external},
+        answers=app.answers,
     )
 
 
@@ -60,6 +63,12 @@ def _store(tree: ast.OnDemandQuery, symbols: Symbols) -> tuple[SourceKind, Strea
 
 def _find(tree: ast.OnDemandQuery, symbols: Symbols) -> CheckedOnDemand:
     kind, schema = _store(tree, symbols)
+    if schema.name in symbols.answers:
+        raise positioned(
+            tree.at,
+            f"{schema.name!r} holds rows only while an event that asked for them goes through",
+            "ask the database itself, or use mode='copy'",
+        )
     scope = stream_scope(symbols, schema, schema.name)
     on = None if tree.on is None else condition(tree.on, scope, "'on'")
     range_ = _range(tree, kind, scope)
@@ -102,6 +111,8 @@ def _with_action(
     symbols: Symbols,
 ) -> CheckedOnDemand:
     action = tree.action
+    if action is not None and not isinstance(action, ast.ReturnEvents):
+        refuse_write(action.target, action.at, symbols.copied)
     match action:
         case ast.InsertInto():
             output = StreamSchema(action.target, chosen.attributes)

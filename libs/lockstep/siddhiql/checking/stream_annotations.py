@@ -9,6 +9,7 @@ from lockstep.events import StreamSchema
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.checking.annotations import check_distribution, positive, single
+from lockstep.siddhiql.checking.archiving import ARCHIVE, check_archive
 from lockstep.siddhiql.checking.connectors import check_connector, require_type
 from lockstep.siddhiql.suggestions import did_you_mean
 from lockstep.siddhiql.typing import positioned
@@ -30,7 +31,7 @@ def has_fault_stream(definition: ast.StreamDefinition) -> bool:
 
 def check_stream_annotations(definition: ast.StreamDefinition, schema: StreamSchema) -> None:
     """Refuses what cannot be carried out."""
-    for name, rule in (("async", _async), ("onerror", _on_error)):
+    for name, rule in (("async", _async), ("onerror", _on_error), (ARCHIVE, check_archive)):
         found = single(definition.annotations, name)
         if found is not None:
             rule(found)

@@ -31,7 +31,8 @@ def schema_of(name: str, attributes: tuple[ast.AttributeDefinition, ...]) -> Str
 class Symbols:
     """The names of an app that is being checked; inferred streams come in as queries are done.
 
-    `time_zone` and `shard` are the app's, for its aggregations.
+    `time_zone` and `shard` are the app's, for its aggregations. `copied`: tables that a database
+    alone writes; `answers`: those of them that it fills event by event.
     """
 
     streams: dict[str, StreamSchema] = field(default_factory=dict)
@@ -46,6 +47,8 @@ class Symbols:
     table_schemas: dict[str, StreamSchema] = field(default_factory=dict)
     time_zone: str = UTC
     shard: str | None = None
+    copied: frozenset[str] = frozenset()
+    answers: frozenset[str] = frozenset()
 
     def kind_of(self, name: str) -> SourceKind | None:
         """What a name (without `#`) is, or None."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote, unquote
 
 import msgspec
 
+from lockstep.rights.accounts import Account
+from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import Deployment, Removed, Revision, Stale, Written
+from lockstep.store.filesystem import audit
 from lockstep.store.filesystem.files import locked, read_file, write_file
 from lockstep.store.naming import is_of_app
-from lockstep.store.rules import as_removed, may_follow, newest_first, purgeable
+from lockstep.store.rules import as_removed, chosen, may_follow, newest_first, purgeable
 from lockstep.store.stored import StoredDeployment, StoredRemoved
 
 Thing = TypeVar("Thing")
@@ -313,6 +316,72 @@ class FileDocuments:
         return there
 
 
+@dataclass(frozen=True, slots=True)
+class _Accounts:
+    """All in one file: they are few, and a change of several is one."""
+
+    revision: int = 0
+    accounts: Sequence[Account] = ()
+
+
+class FileAccounts:
+    """See contract.Accounts."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / "all.json"
+
+    def _all(self) -> _Accounts:
+        return _read(self._path, _Accounts) or _Accounts()
+
+    @_on_thread
+    def revision(self) -> int:
+        return self._all().revision
+
+    @_on_thread
+    def read(self) -> tuple[int, Sequence[Account]]:
+        found = self._all()
+        return found.revision, found.accounts
+
+    @_on_thread
+    def change(
+        self, put: Sequence[Account], remove: Sequence[tuple[str, str]], *, expected: int
+    ) -> bool:
+        with locked(self._folder):
+            found = self._all()
+            if found.revision != expected:
+                return False
+            there = {(one.kind, one.name): one for one in found.accounts}
+            for key in remove:
+                there.pop(key, None)
+            there |= {(one.kind, one.name): one for one in put}
+            after = _Accounts(expected + 1, list(there.values()))
+            write_file(self._path, msgspec.json.encode(after))
+            return True
+
+
+class FileAudit:
+    """See contract.Audit."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @_on_thread
+    def append(self, entries: Sequence[AuditEntry]) -> None:
+        audit.append(self._folder, entries)
+
+    @_on_thread
+    def read(
+        self, *, before: int | None, limit: int, app: str | None = None, who: str | None = None
+    ) -> Sequence[AuditEntry]:
+        found = audit.newest_first(self._folder)
+        return chosen(found, before=before, limit=limit, app=app, who=who)
+
+    @_on_thread
+    def trim(self, before_ms: int) -> int:
+        return audit.trim(self._folder, before_ms)
+
+
 class FileStore:
     """See contract.Store. Several processes of one machine may open the same folder."""
 
@@ -322,6 +391,8 @@ class FileStore:
         self.revisions = FileRevisions(directory / "revisions")
         self.cursors = FileCursors(directory / "cursors")
         self.documents = FileDocuments(directory / "documents")
+        self.accounts = FileAccounts(directory / "accounts")
+        self.audit = FileAudit(directory / "audit")
 
     async def healthy(self) -> bool:
         """True when the folder can be written to."""

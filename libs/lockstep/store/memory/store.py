@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from lockstep.rights.accounts import Account
+from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import Deployment, Removed, Revision, Stale, Written
 from lockstep.store.naming import is_of_app
-from lockstep.store.rules import as_removed, may_follow, newest_first, purgeable
+from lockstep.store.rules import as_removed, chosen, may_follow, newest_first, purgeable
 
 
 @dataclass
@@ -23,6 +25,10 @@ class MemoryShelf:
     revisions: dict[str, tuple[Revision, bytes]] = field(default_factory=dict)
     cursors: dict[str, int] = field(default_factory=dict)
     documents: dict[tuple[str, str], str] = field(default_factory=dict)
+    accounts: dict[tuple[str, str], Account] = field(default_factory=dict)
+    accounts_revision: int = 0
+    audit: list[AuditEntry] = field(default_factory=list)
+    audited: int = 0
 
     def passes(self, epoch: int) -> Stale | None:
         """None and the epoch noted, or why the write is refused."""
@@ -182,6 +188,52 @@ class MemoryDocuments:
         return self._documents.pop((kind, name), None) is not None
 
 
+class MemoryAccounts:
+    """See contract.Accounts."""
+
+    def __init__(self, shelf: MemoryShelf) -> None:
+        self._shelf = shelf
+
+    async def revision(self) -> int:
+        return self._shelf.accounts_revision
+
+    async def read(self) -> tuple[int, Sequence[Account]]:
+        return self._shelf.accounts_revision, list(self._shelf.accounts.values())
+
+    async def change(
+        self, put: Sequence[Account], remove: Sequence[tuple[str, str]], *, expected: int
+    ) -> bool:
+        if expected != self._shelf.accounts_revision:
+            return False
+        for key in remove:
+            self._shelf.accounts.pop(key, None)
+        self._shelf.accounts |= {(one.kind, one.name): one for one in put}
+        self._shelf.accounts_revision += 1
+        return True
+
+
+class MemoryAudit:
+    """See contract.Audit."""
+
+    def __init__(self, shelf: MemoryShelf) -> None:
+        self._shelf = shelf
+
+    async def append(self, entries: Sequence[AuditEntry]) -> None:
+        for one in entries:
+            self._shelf.audited += 1
+            self._shelf.audit.append(replace(one, id=self._shelf.audited))
+
+    async def read(
+        self, *, before: int | None, limit: int, app: str | None = None, who: str | None = None
+    ) -> Sequence[AuditEntry]:
+        return chosen(reversed(self._shelf.audit), before=before, limit=limit, app=app, who=who)
+
+    async def trim(self, before_ms: int) -> int:
+        there = len(self._shelf.audit)
+        self._shelf.audit = [one for one in self._shelf.audit if one.at_ms >= before_ms]
+        return there - len(self._shelf.audit)
+
+
 class MemoryStore:
     """See contract.Store."""
 
@@ -191,6 +243,8 @@ class MemoryStore:
         self.revisions = MemoryRevisions(shelf)
         self.cursors = MemoryCursors(shelf)
         self.documents = MemoryDocuments(shelf)
+        self.accounts = MemoryAccounts(shelf)
+        self.audit = MemoryAudit(shelf)
 
     async def healthy(self) -> bool:
         return True

@@ -12,6 +12,8 @@ from typing import Any, Self
 from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.store.contract import Deployment, Removed, Revision, Stale, Written
 from lockstep.store.naming import app_prefix
+from lockstep.store.postgres.accounts import PostgresAccounts
+from lockstep.store.postgres.audit import PostgresAudit
 from lockstep.store.postgres.connection import available, open_pool
 from lockstep.store.rules import purgeable
 from lockstep.store.stored import StoredDeployment
@@ -125,14 +127,12 @@ class PostgresDeployments:
         return [StoredDeployment(**row).deployment for row in rows]
 
     async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
-        async with available(), self._pool.acquire() as connection, connection.transaction():
-            stale = await _pass_epoch(connection, epoch)
-            if stale is not None:
-                return stale
-            await connection.execute(REMOVE_DEPLOYMENT, app, purge)
-            await connection.execute("delete from lockstep.placements where app = $1", app)
-            await connection.execute("delete from lockstep.levels where app = $1", app)
-            return Written()
+        return await self._write(
+            epoch,
+            (REMOVE_DEPLOYMENT, app, purge),
+            ("delete from lockstep.placements where app = $1", app),
+            ("delete from lockstep.levels where app = $1", app),
+        )
 
     async def removed(self) -> Sequence[Removed]:
         async with available():
@@ -143,17 +143,15 @@ class PostgresDeployments:
         return [Removed(StoredDeployment(*columns).deployment, purged) for purged, *columns in rows]
 
     async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
-        async with available(), self._pool.acquire() as connection, connection.transaction():
-            stale = await _pass_epoch(connection, epoch)
-            if stale is not None:
-                return stale
-            await connection.execute(
+        return await self._write(
+            epoch,
+            (
                 "insert into lockstep.placements (app, nodes) values ($1, $2)"
                 " on conflict (app) do update set nodes = excluded.nodes",
                 app,
                 list(nodes),
-            )
-            return Written()
+            ),
+        )
 
     async def placements(self) -> Mapping[str, Sequence[str]]:
         async with available():
@@ -166,12 +164,7 @@ class PostgresDeployments:
             if drained
             else "delete from lockstep.drained where node = $1"
         )
-        async with available(), self._pool.acquire() as connection, connection.transaction():
-            stale = await _pass_epoch(connection, epoch)
-            if stale is not None:
-                return stale
-            await connection.execute(change, node)
-            return Written()
+        return await self._write(epoch, (change, node))
 
     async def drained(self) -> Sequence[str]:
         async with available():
@@ -179,22 +172,30 @@ class PostgresDeployments:
         return [row["node"] for row in rows]
 
     async def put_level(self, app: str, level: str, *, epoch: int) -> Written | Stale:
-        async with available(), self._pool.acquire() as connection, connection.transaction():
-            stale = await _pass_epoch(connection, epoch)
-            if stale is not None:
-                return stale
-            await connection.execute(
+        return await self._write(
+            epoch,
+            (
                 "insert into lockstep.levels (app, level) values ($1, $2)"
                 " on conflict (app) do update set level = excluded.level",
                 app,
                 level,
-            )
-            return Written()
+            ),
+        )
 
     async def levels(self) -> Mapping[str, str]:
         async with available():
             rows = await self._pool.fetch("select app, level from lockstep.levels")
         return {row["app"]: row["level"] for row in rows}
+
+    async def _write(self, epoch: int, *statements: tuple[Any, ...]) -> Written | Stale:
+        """Each a statement and its values: all of them, if no newer epoch has written."""
+        async with available(), self._pool.acquire() as connection, connection.transaction():
+            stale = await _pass_epoch(connection, epoch)
+            if stale is not None:
+                return stale
+            for statement in statements:
+                await connection.execute(*statement)
+            return Written()
 
 
 async def _pass_epoch(connection: Any, epoch: int) -> Stale | None:
@@ -385,6 +386,8 @@ class PostgresStore:
         self.revisions = PostgresRevisions(pool)
         self.cursors = PostgresCursors(pool)
         self.documents = PostgresDocuments(pool)
+        self.accounts = PostgresAccounts(pool)
+        self.audit = PostgresAudit(pool)
 
     @classmethod
     async def connect(cls, dsn: str, *, max_connections: int, statement_timeout_ms: int) -> Self:

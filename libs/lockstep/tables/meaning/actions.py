@@ -62,17 +62,17 @@ class Update:
     ) -> None:
         self._table = table
         self._find = table.finder(match, may_index=may_index).find
-        self._setter = setter
-        self._arrange = arrange
+        self.setter = setter
+        self.arrange = arrange
 
     def apply(self, event: StreamEvent) -> int:
         """One event; how many rows it changed."""
-        changes: Changes = [(row, self._setter(event, row)) for row in self._find(event)]
+        changes: Changes = [(row, self.setter(event, row)) for row in self._find(event)]
         if changes:
             return len(changes) if self._table.update(changes, event.timestamp_ms) else 0
-        if self._arrange is None:
+        if self.arrange is None:
             return 0
-        return int(self._table.insert(event.timestamp_ms, self._arrange(event)))
+        return int(self._table.insert(event.timestamp_ms, self.arrange(event)))
 
 
 class ChunkAction:

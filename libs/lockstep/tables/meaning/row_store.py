@@ -60,6 +60,10 @@ class RowStore:
         rows = self._rows
         return [rows[number] for number in self._order]
 
+    def unordered(self) -> Iterable[Row]:
+        """All rows in the order in which they came."""
+        return self._rows.values()
+
     def by_key(self, key: Key) -> list[Row]:
         """The row of a primary key, or nothing."""
         row = self._by_key.get(key)
@@ -146,6 +150,17 @@ class RowStore:
         for timestamp_ms, data in rows:
             self.add(timestamp_ms, data)
         self._peak_rows = peak_rows
+
+
+@contextmanager
+def noted(store: RowStore) -> Iterator[Journal]:
+    """Everything that the block changes, as it comes."""
+    journal: Journal = []
+    store._journal = journal
+    try:
+        yield journal
+    finally:
+        store._journal = None
 
 
 @contextmanager

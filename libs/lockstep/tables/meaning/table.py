@@ -38,6 +38,7 @@ class Table:
     ) -> None:
         self.schema = schema
         self.rows = RowStore(schema, primary, indexed)
+        self.indexed = indexed
         self._not_null = (*indexed, *(primary if self.rows.is_sorted else ()))
         self._listeners: list[ChangeListener] = []
 

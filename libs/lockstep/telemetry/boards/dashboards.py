@@ -80,6 +80,17 @@ APPS: Final = Dashboard(
             (or_zero(rate("lockstep_receiver_pushed_back_total")), "429 and 503"),
         ),
         _panel(
+            "Rows of tables that follow a database",
+            "rowsps",
+            (rate("lockstep_copied_rows_total", "app", "table"), "{{app}} {{table}}"),
+        ),
+        _panel(
+            "Keys looked up in a database",
+            "ops",
+            (rate("lockstep_lookups_total", "app", "table"), "{{app}} {{table}}"),
+            (rate("lockstep_lookups_asked_total", "app", "table"), "{{app}} {{table}} asked"),
+        ),
+        _panel(
             "Until durable",
             "ms",
             (quantile(0.99, "lockstep_receiver_append_ms", "app"), "{{app}} p99"),

@@ -10,15 +10,16 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Final
 
-from lockstep.bus import InputLog
+from lockstep.bus import InputLog, begins_beyond
 from lockstep.control import Gathering, UnitView
+from lockstep.control.endings import last_revision
 from lockstep.events import Fault, LockstepError, OutputId, Position, TickRecord
 from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
 from lockstep.telemetry import Level
+from lockstep_services.processor.fold.blocked import look_for_others
 from lockstep_services.processor.fold.slicing import SliceSize, gather_ms
-from lockstep_services.processor.replica.lasting import last_revision
 from lockstep_services.processor.replica.leading import Lead, Published, Reach
 from lockstep_services.processor.replica.passing import Passage
 from lockstep_services.processor.replica.running import Running
@@ -29,6 +30,7 @@ IDLE_WAIT_MS: Final = 500
 QUIET_WAIT_MS: Final = 15_000
 """Of who leads, until the next timer, and of a standby, until it is promoted."""
 FULL_WAIT_MS: Final = 200
+BLOCKED_WAIT_MS: Final = 2_000
 TOUCH_EVERY_MS: Final = 20_000
 """After so long without a slice the state is touched: Spark gives idle workers a minute."""
 READ_MAX_RECORDS: Final = 4_096
@@ -97,8 +99,10 @@ class FoldLoop:
         while True:
             if self._pauses or not self._reach.may_fold or self._reach.has_ended:
                 await self._clock.sleep_ms(FULL_WAIT_MS // 4)
-            elif self._running.engine.poison.stopped is not None:
-                await self._clock.sleep_ms(FULL_WAIT_MS)
+            elif self._running.engine.stopped is not None:
+                await self._clock.sleep_ms(BLOCKED_WAIT_MS)
+                if not self._lead.is_active:
+                    await look_for_others(self._site, self._running)
             elif len(self._running.engine.outbox) >= self._settings.hold_back_max_outputs:
                 self._published.space.clear()
                 await wait_set(self._published.space, self._clock, FULL_WAIT_MS)
@@ -205,13 +209,11 @@ class FoldLoop:
             max_bytes=self._settings.slice_max_bytes,
             wait_ms=self._patience_ms(),
         )
-        if entries and entries[0].position > position + 1:
-            # Some carriers leave gaps of their own; only a trimmed log has lost something.
-            first, _ = await log.bounds()
-            if first > position + 1:
-                raise TrimmedAwayError(
-                    f"the log begins at {first}", where=f"{self._site.name.app} at {position}"
-                )
+        first = await begins_beyond(log, position, entries)
+        if first is not None:
+            raise TrimmedAwayError(
+                f"the log begins at {first}", where=f"{self._site.name.app} at {position}"
+            )
         return entries
 
     async def _fold(self, entries: Sequence[EncodedEntry], *, has_more: bool) -> None:
@@ -306,5 +308,5 @@ def _tell_of_poison(site: Site, engine: AppEngine, folded: Folded) -> None:
             "events set aside", number=len(found), position=found[0].position,
             why=found[0].reason, **site.labels,
         )  # fmt: skip
-    if engine.poison.stopped is not None:
-        site.log.error("app stopped", why=engine.poison.stopped, **site.labels)
+    if engine.stopped is not None:
+        site.log.error("app stopped", why=engine.stopped, **site.labels)

@@ -23,8 +23,9 @@ def is_begun(version: str, life: Life, wanted: Deployment) -> bool:
     """
     restoration = wanted.origin.restoration
     restored = restoration is None or life >= restoration.life
+    excluded = all(life >= one.life for one in wanted.origin.exclusions)
     of_this_app = life.deployed_ms >= wanted.life.deployed_ms
-    return of_this_app and version == wanted.version and restored
+    return of_this_app and version == wanted.version and restored and excluded
 
 
 def has_to_give_way(version: str, life: Life, wanted: Deployment) -> bool:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from lockstep.control.endings import end_key, last_revision
 from lockstep.events import UnavailableError
 from lockstep_services.processor.publish.publishing import Publishing
-from lockstep_services.processor.replica.lasting import end_key, last_revision
 from lockstep_services.processor.replica.replica import Replica
 from lockstep_services.processor.revise.revisions import RevisionLoop
 

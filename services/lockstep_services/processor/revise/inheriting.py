@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lockstep.control import AppView, UnitView
+from lockstep.control.endings import ending_id, endings_of, last_revision
 from lockstep.events import Position
 from lockstep.execute.joining import joined_snapshots
 from lockstep.execute.succession import succeed
@@ -20,7 +21,6 @@ from lockstep.plan import Plans
 from lockstep.plan.fleet import named_text
 from lockstep.plan.parts import parts_of
 from lockstep.plan.succession import NOT_THERE, said
-from lockstep_services.processor.replica.lasting import last_revision
 from lockstep_services.processor.replica.site import Surroundings
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import Contents, unseal
@@ -36,15 +36,25 @@ class Inherited:
     lost: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The last state of a unit. `group`: its own; None: the app was one unit."""
+
+    group: str | None
+    contents: Contents
+
+
 async def inherit(around: Surroundings, view: UnitView, offload: Offload) -> Inherited:
     """Waits until every unit of the layout before has ended. EnvelopeError, LookupError."""
     position, ended = await _ended(around, view.former)
-    one = view.deployment
+    one, sends = view.deployment, ended[0].contents.sends
+    states = await _to_restore(around, view) or ended
     engine = await around.engines.make(one.text, one.version, offload, origin=position, view=view)
     unit = engine.unit
     assert unit is not None, view.key
     try:
-        contents, lost = await offload.run(lambda: handed_down(unit, ended, around.engines.plans))
+        plans = around.engines.plans
+        contents, lost = await offload.run(lambda: handed_down(unit, states, sends, plans))
         if contents.snapshot:
             await engine.restore(position, contents)
         else:
@@ -55,45 +65,59 @@ async def inherit(around: Surroundings, view: UnitView, offload: Offload) -> Inh
         engine = await around.engines.make(
             one.text, one.version, offload, origin=position, view=view
         )
-        engine.remember(ended[0][1])
+        engine.remember(ended[0].contents)
         lost = (f"everything ({error})",)
     return Inherited(engine, lost)
 
 
-async def _ended(
-    around: Surroundings, former: Sequence[AppView]
-) -> tuple[Position, list[tuple[AppView, Contents]]]:
+async def _ended(around: Surroundings, former: Sequence[AppView]) -> tuple[Position, list[Ended]]:
     """The position at which the layout before has ended, and its last states."""
     revisions = around.world.store.revisions
-    found: list[tuple[AppView, Contents]] = []
+    found: list[Ended] = []
     position = 0
     for view in former:
         while (last := await last_revision(revisions, view.log)) is None:
             await around.clock.sleep_ms(POLL_MS)
         position = last.position
-        found.append((view, unseal(await revisions.load(last.id))))
+        group = view.group.name if isinstance(view, UnitView) else None
+        found.append(Ended(group, unseal(await revisions.load(last.id))))
     return position, found
 
 
+async def _to_restore(around: Surroundings, view: UnitView) -> list[Ended]:
+    """The states that this layout is to go back to; none where it just goes on.
+
+    All units go back or none does: a state that is gone keeps the layout from beginning.
+    """
+    restoration = view.deployment.origin.restoration
+    if restoration is None or restoration.life.number != view.deployment.layout:
+        return []
+    revisions = around.world.store.revisions
+    there = {ending_id(one.layout): one for one in await endings_of(revisions, view.log)}
+    if restoration.revision not in there:
+        raise LookupError(f"'{restoration.revision}' is gone, which '{view.name}' goes back to")
+    ending = there[restoration.revision]
+    around.log.warning("restoring", revision=restoration.revision, app=view.name)
+    return [
+        Ended(group if ending.layout else None, unseal(await revisions.load(one.id)))
+        for group, one in ending.states
+    ]
+
+
 def handed_down(
-    unit: Unit, ended: Sequence[tuple[AppView, Contents]], plans: Plans
+    unit: Unit, states: Sequence[Ended], sends: bytes, plans: Plans
 ) -> tuple[Contents, tuple[str, ...]]:
     """What a unit takes over, and what is lost: of the group of its name, or of an app that was one
-    unit. SnapshotError. Pure."""
-    text, sends = unit.plan.app.text, ended[0][1].sends
-    heirs = [
-        (one, contents)
-        for one, contents in ended
-        if not isinstance(one, UnitView) or one.group.name == unit.group.name
-    ]
+    unit. `sends`: those of late, which a restore does not forget. SnapshotError. Pure."""
+    text = unit.plan.app.text
+    heirs = [one for one in states if one.group in (None, unit.group.name)]
     if not heirs:
         return Contents(text, b"", (), (), sends), ()
-    snapshot = joined_snapshots([contents.snapshot for _, contents in heirs])
-    first = heirs[0][0]
-    old, elsewhere = first.plan, frozenset[str]()
-    if not isinstance(first, UnitView):
+    snapshot = joined_snapshots([one.contents.snapshot for one in heirs])
+    old, elsewhere = plans.of(heirs[0].contents.text), frozenset[str]()
+    if heirs[0].group is None:
         # In the texts of groups everything has a name, by which its state is found.
-        old, elsewhere = plans.of(named_text(first.plan)), _in_other_groups(unit, plans)
+        old, elsewhere = plans.of(named_text(old)), _in_other_groups(unit, plans)
     succeeded = succeed(old, snapshot, unit.plan.app)
     lost = tuple(one for one in succeeded.lost if one not in elsewhere)
     return Contents(text, split_snapshot(succeeded.snapshot, unit), (), (), sends), lost

@@ -10,13 +10,15 @@ from collections.abc import Awaitable
 from typing import Any, Final
 
 from lockstep.bus import LogName
+from lockstep.control import UnitView, archived_to
+from lockstep.control.endings import endings_of, last_revision
+from lockstep.control.units import places_of
 from lockstep.events import Generation, Life, LockstepError, Position, UnavailableError
 from lockstep.execute.local import open_local
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators.state import Bytes, Pieces, Sink
 from lockstep.plan import AppPlan, Plans
 from lockstep.store import Revision, Stale, revision_id
-from lockstep_services.processor.replica.lasting import last_revision
 from lockstep_services.processor.replica.leading import Lead, Reach
 from lockstep_services.processor.replica.origin import forgettable
 from lockstep_services.processor.replica.running import Running
@@ -181,11 +183,30 @@ class RevisionLoop:
             # A later state is about to begin: until it has, those of this one are not to spare.
             return
         await self._revisions.purge(*where, keep=self._settings.revisions_to_keep)
+        await self._forget_endings()
         # The record at which a revision stands is kept: it may be the end of a layout.
-        up_to = min([await self._forgettable(one) for one in self._running.wanted.view.together])
-        up_to -= 1
+        view = self._running.wanted.view
+        up_to = min([await self._forgettable(one) for one in view.together]) - 1
+        kept = await archived_to(view, self._site.settings.archive, self._site.world.store.cursors)
+        up_to = up_to if kept is None else min(up_to, kept)
         if up_to > 0:
             await self._site.input.trim(up_to)
+
+    async def _forget_endings(self) -> None:
+        """Of a fleet the ends of so many layouts are kept, and one more: that may be the one which
+        the app just goes back to. Its first unit sees to that."""
+        view = self._running.wanted.view
+        if not isinstance(view, UnitView) or view.log != view.log_at(*places_of(view.whole)[0]):
+            return
+        endings = await endings_of(self._revisions, self._site.name)
+        gone = [one for one in endings if one.layout < view.deployment.layout]
+        await self._revisions.delete(
+            [
+                state.id
+                for ending in gone[self._settings.revisions_to_keep + 1 :]
+                for _, state in ending.states
+            ]
+        )
 
     async def _forgettable(self, name: LogName) -> Position:
         last = await last_revision(self._revisions, name)

@@ -1,5 +1,5 @@
 """From one state of an app to another, at one position for all replicas: an upgrade to another
-version, or a restore of a revision.
+version, a restore of a revision, or going on without what no worker can fold.
 
 The old state is folded and published up to a position that the leader chooses; there the new one
 begins: with what fits of the old version's state, or with the revision's. The beginning
@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Final
 
-from lockstep.events import Generation, UnavailableError
+from msgspec import structs
+
+from lockstep.events import Generation, Position, UnavailableError
 from lockstep.frame import wait_set
 from lockstep.operators.errors import SnapshotError
 from lockstep.siddhiql import SiddhiQLError
@@ -92,16 +94,20 @@ class UpgradeLoop:
         # What takes long and needs no rest comes first: nobody publishes while folding is paused.
         wanted = self._running.wanted.view.deployment
         begun = await self._fresh(wanted)
+        was_stopped = self._running.engine.stopped is not None
         is_ending = False
         self._fold.pause()
         paused_ms = self._clock.monotonic_ms()
         try:
             await self._fold.at_rest()
             if not self._has_folded_what_is_published():
+                if self._running.engine.unfoldable is not None:
+                    raise RestartReplicaError("one with more memory has published what is next")
                 return
             if self._lead.permit is None or not await self._publishing.flush(FLUSH_LIMIT_MS):
                 return
-            _, contents = await self._running.engine.contents()
+            position, contents = await self._running.engine.contents()
+            contents = structs.replace(contents, left_out=_left_out(wanted, position))
             begun, lost = await self._begin(wanted, begun, contents)
             generation = Generation(wanted.life, begun.position)
             if await self._made_count(begun, generation):
@@ -109,6 +115,8 @@ class UpgradeLoop:
                 paused_for_ms = self._clock.monotonic_ms() - paused_ms
                 self._log.info("begun", version=begun.version[:12], position=begun.position,
                                paused_ms=paused_for_ms)  # fmt: skip
+                if was_stopped:  # what it has read ahead is not what comes next
+                    raise RestartReplicaError("the state before had stopped")
         except RestartReplicaError:
             is_ending = True
             raise
@@ -154,7 +162,7 @@ class UpgradeLoop:
         that can be used; and what begins empty."""
         lost: tuple[str, ...] = ()
         async for found in self._states(wanted, contents):
-            carried = Contents(found.text, found.snapshot, (), (), contents.sends)
+            carried = structs.replace(contents, text=found.text, snapshot=found.snapshot)
             try:
                 lost = await begun.take_over(self._running.engine, carried)
             except (SnapshotError, SiddhiQLError) as error:
@@ -191,3 +199,8 @@ class UpgradeLoop:
             return await engine.successor(wanted.text, wanted.version, beside)
         finally:
             beside.close()
+
+
+def _left_out(wanted: Deployment, position: Position) -> tuple[Position, ...]:
+    """What was excluded and is to come."""
+    return tuple(one.position for one in wanted.origin.exclusions if one.position > position)

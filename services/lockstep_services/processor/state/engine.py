@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from lockstep.control import AppView, UnitView
 from lockstep.events import Position
 from lockstep.events.codec import EncodedEntry
@@ -25,7 +27,10 @@ from lockstep.execute.contract import (
     TakesBases,
     TellsWork,
 )
+from lockstep.execute.sends import SendMemory
+from lockstep.execute.sieve import Sieved, sieve
 from lockstep.execute.succession import Succeeded, succeed
+from lockstep.execute.undoing import UNFOLDABLE, whole, without
 from lockstep.fleet.units import Unit
 from lockstep.frame import Offload
 from lockstep.plan import AppPlan, Plans
@@ -36,8 +41,6 @@ from lockstep_services.processor.state.poison import (
     PoisonCount,
     PoisonLimit,
 )
-from lockstep_services.processor.state.sends import SendMemory
-from lockstep_services.processor.state.sieve import Sieved, sieve
 from lockstep_services.processor.state.unit_fold import UnitFold, unit_fold
 
 MakeExecutor = Callable[[AppPlan], Executor]
@@ -82,7 +85,11 @@ class Folded:
 
 
 class AppEngine:
-    """One version of an app. `position` is the last folded position, `origin` before the first."""
+    """One version of an app. `position` is the last folded position, `origin` before the first.
+
+    `left_out`: positions behind it that are folded without their events. `unfoldable`: the next
+    position, which ends whatever folds it: nothing is folded until it has been decided about.
+    """
 
     def __init__(
         self,
@@ -108,6 +115,8 @@ class AppEngine:
         self._origin = origin
         self._lock = asyncio.Lock()
         self.poison = PoisonCount(engines.poison)
+        self.left_out: tuple[Position, ...] = ()
+        self.unfoldable: Position | None = None
 
     async def successor(self, text: str, version: str, beside: Offload) -> AppEngine:
         """A fresh engine of another version where this one stands, on the same thread; made on
@@ -140,7 +149,12 @@ class AppEngine:
             sieved, result = await self._offload.run(lambda: self._fold(entries, upstream))
             self.next_due_ms = result.next_due_ms
             self.poison.take(result)
-            self.outbox.add(result.position, result.rows, _merged(sieved.faults, result.faults))
+            self.unfoldable = result.unfoldable
+            refused = sieved.faults
+            if result.has_rest:
+                self.sends.go_back(result.position)
+                refused = [each for each in refused if each.position <= result.position]
+            self.outbox.add(result.position, result.rows, _merged(refused, result.faults))
             return Folded(result, sieved.events, sieved.repeated)
 
     def _fold(
@@ -150,12 +164,30 @@ class AppEngine:
         if unit is not None:
             sieved = sieve(entries, unit.unit.plan.fleet.app.schemas, self.sends)
             merged = unit.entries(sieved.entries, upstream)
-            result = unit.placed(self._executor.run_encoded(merged.entries), merged)
+            result = unit.placed(self._run(merged.entries), merged)
             return replace(sieved, faults=unit.reported(sieved.faults)), result
         sieved = sieve(entries, self.plan.schemas, self.sends)
-        result = self._executor.run_encoded(sieved.entries)
+        result = self._run(sieved.entries)
         # Rows that are no columns yet become columns here, not on the event loop.
         return sieved, replace(result, rows=in_columns(result.rows))
+
+    def _run(self, entries: Sequence[EncodedEntry]) -> SliceResult:
+        if not self.left_out:
+            return self._executor.run_encoded(entries)
+        kept, faults = without(entries, self.left_out)
+        result = self._executor.run_encoded(kept)
+        self.left_out = tuple(each for each in self.left_out if each > result.position)
+        return whole([result], [each for each in faults if each.position <= result.position])
+
+    @property
+    def stopped(self) -> str | None:
+        """Why it folds nothing more, for people."""
+        if self.unfoldable is None:
+            return self.poison.stopped
+        return (
+            f"cannot fold position {self.unfoldable}: {UNFOLDABLE}. A coordinator decides that it "
+            "is set aside"
+        )
 
     async def contents(self) -> tuple[Position, Contents]:
         """The position and all that a revision of it holds."""
@@ -163,8 +195,9 @@ class AppEngine:
             snapshot = await self._offload.run(self._executor.snapshot)
             outbox = self.outbox
             contents = Contents(
-                self.plan.text, snapshot, outbox.rows(), outbox.faults(), self.sends.snapshot()
-            )
+                self.plan.text, snapshot, outbox.rows(), outbox.faults(), self.sends.snapshot(),
+                self.left_out,
+            )  # fmt: skip
             return self.position, contents
 
     async def restore(self, position: Position, contents: Contents) -> None:
@@ -182,7 +215,9 @@ class AppEngine:
         rows are published; gives what does not fit and begins empty. SnapshotError, SiddhiQLError.
         """
         succeeded = await self._offload.run(lambda: self._succeed(contents))
-        fitting = Contents(self.plan.text, succeeded.snapshot, (), (), contents.sends)
+        fitting = structs.replace(
+            contents, text=self.plan.text, snapshot=succeeded.snapshot, rows=(), faults=()
+        )
         await self.restore(old.position, fitting)
         return succeeded.lost
 
@@ -217,7 +252,8 @@ class AppEngine:
                 self._executor.rebase(contents.snapshot)
 
     def remember(self, contents: Contents) -> None:
-        """Takes over which sends the log has brought up to a revision."""
+        """Takes over which sends the log has brought up to a revision, and what is left out."""
+        self.left_out = contents.left_out
         self.sends = SendMemory.restored(contents.sends, default_limit=self._engines.max_sends)
 
     async def on_demand(self, text: str) -> tuple[Position, list[tuple[Any, ...]]]:

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from lockstep.events import Event, Fault, LockstepError, OutputRecord, OutputRow
+from lockstep.events import Event, Fault, LockstepError, OutputRecord, OutputRow, Position
 from lockstep.events.codec import decode_output, encode_record
 from lockstep.events.objects import decode_object, encode_object
 from lockstep.execute.contract import EventFault
@@ -42,11 +42,12 @@ class _Envelope(msgspec.Struct, array_like=True, frozen=True):
     faults: list[_Fault]
     snapshot: memoryview  # of what is decoded: no copy of a large state
     sends: bytes = b""
+    left_out: tuple[Position, ...] = ()
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """An app text, the executor's snapshot, the outputs up to it that were held back, and which
-    sends the log had brought (`SendMemory.snapshot`).
+    """An app text, the executor's snapshot, the outputs up to it that were held back, which sends
+    the log had brought (`SendMemory.snapshot`), and which positions behind it are left out.
     """
 
     text: str
@@ -54,6 +55,7 @@ class Contents(msgspec.Struct, frozen=True):
     rows: Sequence[OutputRow]
     faults: tuple[EventFault, ...]
     sends: bytes = b""
+    left_out: tuple[Position, ...] = ()
 
 
 def seal(contents: Contents) -> bytes:
@@ -71,7 +73,9 @@ def seal(contents: Contents) -> bytes:
         for fault in contents.faults
     ]
     snapshot = memoryview(contents.snapshot)
-    envelope = _Envelope(FORMAT, contents.text, rows, faults, snapshot, contents.sends)
+    envelope = _Envelope(
+        FORMAT, contents.text, rows, faults, snapshot, contents.sends, contents.left_out
+    )
     return msgspec.msgpack.encode(envelope)
 
 
@@ -90,7 +94,9 @@ def unseal(payload: bytes) -> Contents:
             raise EnvelopeError("a revision's held-back rows are no rows")
         rows = record.rows
     faults = tuple(map(_fault, envelope.faults))
-    return Contents(envelope.text, envelope.snapshot, rows, faults, envelope.sends)
+    return Contents(
+        envelope.text, envelope.snapshot, rows, faults, envelope.sends, envelope.left_out
+    )
 
 
 def _fault(stored: _Fault) -> EventFault:

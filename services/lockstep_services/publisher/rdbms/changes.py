@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -35,6 +35,39 @@ def keyed_changes(rows: Sequence[OutputRow], schema: StreamSchema, key: Sequence
     return Changes(columns(kept, schema), [list(column) for column in zip(*gone, strict=True)])
 
 
+class Statements(Protocol):
+    """What a database is told about one table. `delete` is by key, `delete_one` by all values."""
+
+    @property
+    def insert(self) -> str: ...
+    @property
+    def upsert(self) -> str: ...
+    @property
+    def delete(self) -> str: ...
+    @property
+    def delete_one(self) -> str: ...
+
+
+def statements(
+    rows: Sequence[OutputRow], schema: StreamSchema, key: Sequence[str], sql: Statements
+) -> Iterator[tuple[str, Columns]]:
+    """What brings a table from before the rows to behind them: statements in order, each with the
+    values of its rows. One with `delete_one` has one row."""
+    if key:
+        changes = keyed_changes(rows, schema, key)
+        if changes.deletes:
+            yield sql.delete, changes.deletes
+        if changes.upserts:
+            yield sql.upsert, changes.upserts
+    elif all(row.operation is not Operation.DELETE for row in rows):
+        if rows:
+            yield sql.insert, columns(rows, schema)
+    else:
+        for row in rows:
+            is_gone = row.operation is Operation.DELETE
+            yield sql.delete_one if is_gone else sql.insert, columns([row], schema)
+
+
 def columns(rows: Sequence[OutputRow], schema: StreamSchema) -> Columns:
     """One list of values a column; none when there are no rows."""
     if not rows:
@@ -44,14 +77,6 @@ def columns(rows: Sequence[OutputRow], schema: StreamSchema) -> Columns:
         if kind is AttributeType.OBJECT:
             made[i] = [as_json(value) for value in made[i]]
     return made
-
-
-def values(row: OutputRow, schema: StreamSchema) -> list[Any]:
-    """One row's values as parameters."""
-    return [
-        as_json(value) if kind is AttributeType.OBJECT else value
-        for value, kind in zip(row.data, schema.types, strict=True)
-    ]
 
 
 def as_json(value: Any) -> str | None:

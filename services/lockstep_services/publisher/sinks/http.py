@@ -9,7 +9,7 @@ import aiohttp
 
 from lockstep.events import UnavailableError
 from lockstep.events.unreached import why_unreached
-from lockstep.sinks import Message, MessageRefusedError, Sink
+from lockstep.sinks import Message, MessageRefusedError, Sink, headers_of
 from lockstep_services.publisher.sinks.oauth import TOKEN_URL, AccessToken
 
 TIMEOUT_MS: Final = 6_000
@@ -25,7 +25,7 @@ class HttpSink(Sink):
     def __init__(self, options: Mapping[str, str]) -> None:
         self._url = options["publisher.url"]
         self._method = options.get("method", "POST")
-        self._headers = parse_headers(options.get("headers", ""))
+        self._headers = headers_of(options.get("headers", ""))
         user = options.get("basic.auth.username")
         password = options.get("basic.auth.password", "")
         self._auth = None if user is None else aiohttp.BasicAuth(user, password)
@@ -78,13 +78,3 @@ class HttpSink(Sink):
         session, self._session = self._session, None
         if session is not None:
             await session.close()
-
-
-def parse_headers(text: str) -> dict[str, str]:
-    """`'Key:value','Key2:value'` as a mapping."""
-    found = {}
-    for part in text.split(","):
-        name, colon, value = part.strip().strip("'\"").partition(":")
-        if colon:
-            found[name.strip()] = value.strip()
-    return found

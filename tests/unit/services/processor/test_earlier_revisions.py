@@ -7,11 +7,11 @@ from pathlib import Path
 from lockstep.events import Event, EventsRecord, InputEvent, LogEntry, OutputId
 from lockstep.execute.contract import EventFault
 from lockstep.execute.reference.executor import ReferenceExecutor
+from lockstep.execute.sends import SendMemory
 from lockstep.frame import InlineOffload
 from lockstep.plan import Plans, plan_of
 from lockstep_services.processor.revise.revisions import verify
 from lockstep_services.processor.state.envelope import unseal
-from lockstep_services.processor.state.sends import SendMemory
 
 REVISION = (Path(__file__).parent / "first_release" / "revision").read_bytes()
 
@@ -23,7 +23,7 @@ async def test_it_is_verified_and_gone_on_from() -> None:
     assert [(row.id, row.data) for row in contents.rows] == [(OutputId(1, 2), ("k1", 4.0))]
     assert contents.faults == (EventFault(1, "S", (Event(7, ("x", 1.5)),), "q", "why"),)
     sends = SendMemory.restored(contents.sends, default_limit=1)
-    assert sends.is_repeated(b"0123456789abcdef")
+    assert sends.is_repeated(b"0123456789abcdef", 1)
     executor = ReferenceExecutor(plan_of(contents.text))
     executor.restore(contents.snapshot)
     assert executor.position == 1

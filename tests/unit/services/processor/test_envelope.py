@@ -15,7 +15,7 @@ def test_contents_survive() -> None:
         OutputRow(OutputId(4, 0), "Out", 7, ("y", 2.5, {"a": [1, (2,)]})),
     )
     faults = (EventFault(4, "In", (Event(9, ("x", {1, 2})),), None, "bad"),)
-    contents = Contents("text", b"\x00snapshot", rows, faults)
+    contents = Contents("text", b"\x00snapshot", rows, faults, b"sends", (5, 9))
     assert unseal(seal(contents)) == contents
 
 

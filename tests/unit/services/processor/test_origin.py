@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from lockstep.bus import OutputTail
 from lockstep.events import Generation, Life, OutputId
-from lockstep.store import Deployment, Origin, Restoration, Revision, revision_id
+from lockstep.store import Deployment, Exclusion, Origin, Restoration, Revision, revision_id
 from lockstep_services.processor.replica.origin import (
     Fresh,
     Resume,
@@ -115,6 +115,15 @@ def test_a_state_from_before_a_restore_is_folded_on_until_it_has_happened() -> N
     assert choose([before, after], restoring("v1", 2, 2), EMPTY, origin=0) == Resume(after)
     assert choose([before, after], restoring("v1", 5, 2), EMPTY, origin=0) == Resume(after)
     assert choose([before, after], restoring("v1", 5, 5), EMPTY, origin=0) == ResumeOld(after)
+
+
+def test_a_state_from_before_an_exclusion_is_folded_on_until_it_has_begun_anew() -> None:
+    """As with a restore; its leader begins the next one in front of what it cannot fold."""
+    before, after = revision("v1", 9), revision("v1", 9, generation=2)
+    origin = Origin().excluding(Exclusion("main", 0, 10, Life(100, 2)))
+    wanted = replace(deployment("v1", 2), origin=origin)
+    assert choose([before], wanted, EMPTY, origin=0) == ResumeOld(before)
+    assert choose([before, after], wanted, EMPTY, origin=0) == Resume(after)
 
 
 def test_another_app_of_the_name_begins_afresh_whatever_its_text() -> None:

@@ -9,8 +9,8 @@ from lockstep.events import (
     TickRecord,
 )
 from lockstep.events.codec import EncodedEntry, decode_input, encode_record, send_id_of
-from lockstep_services.processor.state.sends import SendMemory
-from lockstep_services.processor.state.sieve import sieve
+from lockstep.execute.sends import SendMemory
+from lockstep.execute.sieve import sieve
 
 SCHEMAS = {"S": StreamSchema("S", (Attribute("a", AttributeType.INT),))}
 
@@ -63,7 +63,24 @@ def test_the_memory_of_sends_has_a_limit_that_belongs_to_the_state() -> None:
     """The oldest ids go; a replica with other settings restores the limit with the ids."""
     memory = SendMemory(2)
     ids = [send_id_of(str(i)) for i in range(3)]
-    assert [memory.is_repeated(one) for one in [*ids, ids[2], ids[1]]] == [False] * 3 + [True] * 2
+    told = [memory.is_repeated(one, at) for at, one in enumerate([*ids, ids[2], ids[1]])]
+    assert told == [False] * 3 + [True] * 2
     restored = SendMemory.restored(memory.snapshot(), default_limit=1000)
     assert len(restored) == 2
-    assert [restored.is_repeated(one) for one in (ids[0], ids[1], ids[2])] == [False] * 3
+    assert [restored.is_repeated(one, 9) for one in (ids[0], ids[1], ids[2])] == [False] * 3
+
+
+def test_what_was_not_folded_was_not_brought() -> None:
+    """A slice that ended early: the sends behind its end come again, and what went for them is
+    known again."""
+    ids = [send_id_of(str(i)) for i in range(4)]
+    memory = SendMemory(2)
+    sieve([entry(at + 1, "S", 5, send_id=ids[at]) for at in (0, 1)], SCHEMAS, memory)
+    before = memory.snapshot()
+    sieve([entry(at + 1, "S", 5, send_id=ids[at]) for at in (2, 3)], SCHEMAS, memory)
+    memory.go_back(2)
+    assert memory.snapshot() == before
+    again = sieve([entry(at + 1, "S", 5, send_id=ids[at]) for at in (2, 3, 3)], SCHEMAS, memory)
+    assert (again.events, again.repeated) == (2, 1)
+    memory.go_back(3)
+    assert [memory.is_repeated(one, 4) for one in (ids[1], ids[2], ids[3])] == [True, True, False]

@@ -19,7 +19,7 @@ from lockstep.columns.labels import Levels
 from lockstep.columns.order import Order, levels_from, places_of
 from lockstep.columns.units import Timer
 from lockstep.events import AttributeType
-from lockstep.execute.columnar.hosted.engine import HostedEngine
+from lockstep.execute.columnar.hosted.engine import START, HostedEngine
 from lockstep.execute.columnar.hosted.moving import Moving
 from lockstep.operators import state as encoding
 from lockstep.operators.contract import StreamEvent
@@ -28,14 +28,14 @@ from lockstep.windows.contract import Step
 
 
 class HostedWindow:
-    """A reference window on an engine of its own. `rank` is the query's; `drops_expired`: nobody
-    wants what leaves, and a RESET stands behind it."""
+    """A reference window on an engine of its own. `rank` is the query's, None where it takes chunks
+    where they stand; `drops_expired`: nobody wants what leaves, and a RESET stands behind it."""
 
     def __init__(
         self,
         engine: HostedEngine,
         path: str,
-        rank: int,
+        rank: int | None,
         types: Sequence[AttributeType],
         *,
         drops_expired: bool,
@@ -68,7 +68,7 @@ class HostedWindow:
         starts, moments = chunks.starts.tolist(), chunks.order.moments.tolist()
         try:
             for number, levels in enumerate(places_of(chunks.order)):
-                below = (*levels, self._rank)
+                below = levels if self._rank is None else (*levels, self._rank)
                 moving.to(moments[number], below)
                 engine.place.at(moments[number], below)
                 self._window.process(events[starts[number] : starts[number + 1]])
@@ -77,6 +77,14 @@ class HostedWindow:
             raise Unfit(f"a window refuses an event: {describe(error)}") from error
         out, self._out = self._out, _Out()
         return out.flow(chunks, rows, self._types)
+
+    def start(self, clock_ms: int, rank: int) -> None:
+        """The app starts: gets a window that runs by the clock from the start going."""
+        start = getattr(self._window, "start", None)
+        if start is not None:
+            self._engine.reach(clock_ms)
+            self._engine.place.at(START, (rank,))
+            start()
 
     def due_ms(self) -> int | None:
         return self._engine.due_on(wall=not self._engine.is_playback)

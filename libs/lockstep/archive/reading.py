@@ -1,0 +1,216 @@
+"""The archive read back in the order of the log. All calls block.
+
+A reader looks at one version of each table: what is archived, put together or expired meanwhile
+does not change what it reads. Only erasing takes files from under it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from lockstep.archive import naming
+from lockstep.archive.events_in import EVENTS, GAP, LEFT_OUT, Restored, StreamRows, restored
+from lockstep.archive.keeping import TEXT_SCHEMA, SideArchive, Text
+from lockstep.archive.place import Place
+from lockstep.archive.tables import Table, folders_below
+from lockstep.events import Position
+
+WINDOW: Final = 16_384
+"""Positions looked at together."""
+SLICE_EVENTS: Final = 131_072
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Positions behind `after` up to `up_to`."""
+
+    after: Position
+    up_to: Position
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """The versions that somebody reads, by path: what travels to other machines."""
+
+    versions: Mapping[str, int]
+
+
+class InputReader:
+    """Of one app's input log. `pinned`: versions that somebody else has chosen."""
+
+    def __init__(self, place: Place, logs: naming.Logs, pinned: Pinned | None = None) -> None:
+        self._place = place
+        self._side = SideArchive(place, logs, naming.INPUT)
+        if pinned is None:
+            # `records` last: what it has, the others have.
+            found = {name.path: table.version() for name, table in self._side.tables()}
+            records = self._side.records
+            found[records.path] = records.version()
+            pinned = Pinned({path: one for path, one in found.items() if one is not None})
+        self.pinned = pinned
+        self._datasets: dict[str, ds.Dataset | None] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing was archived."""
+        return self._side.records.path not in self.pinned.versions
+
+    def _dataset(self, path: str) -> ds.Dataset | None:
+        if path not in self._datasets:
+            version = self.pinned.versions.get(path)
+            table = Table(self._place, path)
+            self._datasets[path] = None if version is None else table.dataset(version)
+        return self._datasets[path]
+
+    def bounds(self) -> Span:
+        """From in front of the first record to the last one."""
+        dataset = self._dataset(self._side.records.path)
+        if dataset is None:
+            return Span(0, 0)
+        found = _extremes(dataset, "position", None)
+        return Span(0, 0) if found is None else Span(found[0] - 1, found[1])
+
+    def first_at(self, time_ms: int, *, is_playback: bool) -> Position | None:
+        """The first record at or behind a time: of the clock, in playback of the events themselves;
+        None: there is none yet."""
+        if not is_playback:
+            records = self._dataset(self._side.records.path)
+            if records is None:
+                return None
+            found = _extremes(records, "position", pc.field("clock_ms") >= time_ms)
+            return None if found is None else found[0]
+        firsts: list[Position] = []
+        for name, _ in self._side.tables():
+            dataset = self._dataset(name.path)
+            if dataset is not None:
+                later = pc.field(naming.TIMESTAMP) >= time_ms
+                found = _extremes(dataset, naming.POSITION, later)
+                firsts += [] if found is None else [found[0]]
+        return min(firsts, default=None)
+
+    def records(self, span: Span) -> Iterator[Sequence[Mapping[str, Any]]]:
+        """Rows of `records` in order, window by window."""
+        dataset = self._dataset(self._side.records.path)
+        if dataset is None:
+            return
+        for start in range(span.after, span.up_to, WINDOW):
+            end = min(start + WINDOW, span.up_to)
+            place = (pc.field("position") > start) & (pc.field("position") <= end)
+            rows = dataset.to_table(filter=place).sort_by("position").to_pylist()
+            if rows:
+                yield rows
+
+    def slices(self, span: Span, max_events: int = SLICE_EVENTS) -> Iterator[list[Restored]]:
+        """The records of a span as they stood in the log, in slices that cut none."""
+        for window in self.records(span):
+            for records in _sized(window, max_events):
+                yield self._slice(records)
+
+    def _slice(self, records: Sequence[Mapping[str, Any]]) -> list[Restored]:
+        first, last = records[0]["position"], records[-1]["position"]
+        wanted = {(one["stream"], one["shape"]) for one in records if one["kind"] == EVENTS}
+        rows = {key: StreamRows(self._events(*key, first, last)) for key in wanted}
+        found: list[Restored] = []
+        for record in records:
+            if record["kind"] == GAP:
+                continue
+            source = rows.get((record["stream"], record["shape"]))
+            found.append(restored(record, source and source.of(record["position"])))
+        return found
+
+    def _events(
+        self, stream: str, shape: str, first: Position, last: Position
+    ) -> Sequence[pa.RecordBatch]:
+        dataset = self._dataset(self._side.table(stream, shape).path)
+        if dataset is None:
+            return ()
+        place = (pc.field(naming.POSITION) >= first) & (pc.field(naming.POSITION) <= last)
+        found = dataset.to_table(filter=place)
+        # Delta keeps its own order of columns: those it partitions by may come last.
+        names = list(naming.EVENT_COLUMNS)
+        rest = [one for one in found.column_names if one not in names]
+        found = found.select([*names, *rest])
+        if not _ascends(found):
+            found = found.sort_by([(naming.POSITION, "ascending"), (naming.ROW, "ascending")])
+        batches: list[pa.RecordBatch] = found.combine_chunks().to_batches()
+        return batches
+
+    def holes(self, span: Span) -> list[tuple[str, Position]]:
+        """Why a fold of the span would not be that of the log: records that were forgotten before
+        they were archived, and streams that are not archived, with their first positions."""
+        dataset = self._dataset(self._side.records.path)
+        if dataset is None:
+            return []
+        place = (pc.field("position") > span.after) & (pc.field("position") <= span.up_to)
+        odd = place & pc.field("kind").isin([GAP, LEFT_OUT])
+        found = dataset.to_table(columns=["position", "kind", "stream"], filter=odd)
+        firsts: dict[str, Position] = {}
+        for row in found.sort_by("position").to_pylist():
+            firsts.setdefault(row["stream"] if row["kind"] == LEFT_OUT else "", row["position"])
+        return sorted(firsts.items())
+
+
+def _ascends(rows: pa.Table) -> bool:
+    positions = rows.column(naming.POSITION).to_numpy()
+    numbers = rows.column(naming.ROW).to_numpy()
+    steps = np.diff(positions)
+    return bool(((steps > 0) | ((steps == 0) & (np.diff(numbers) > 0))).all())
+
+
+def _sized(
+    records: Sequence[Mapping[str, Any]], max_events: int
+) -> Iterator[Sequence[Mapping[str, Any]]]:
+    start = events = 0
+    for index, record in enumerate(records):
+        count = record["events"] or 0
+        if index > start and events + count > max_events:
+            yield records[start:index]
+            start, events = index, 0
+        events += count
+    if start < len(records):
+        yield records[start:]
+
+
+def _extremes(dataset: ds.Dataset, column: str, where: Any) -> tuple[int, int] | None:
+    low: int | None = None
+    high: int | None = None
+    for batch in dataset.to_batches(columns=[column], filter=where):
+        if len(batch):
+            found = pc.min_max(batch.column(0)).as_py()
+            low = found["min"] if low is None else min(low, found["min"])
+            high = found["max"] if high is None else max(high, found["max"])
+    return None if low is None or high is None else (low, high)
+
+
+def lives_of(place: Place, app: str) -> list[naming.Logs]:
+    """The logs of an app that were archived, the newest last."""
+    found = folders_below(place, naming.folder_name(app))
+    return [naming.Logs(app, int(one)) for one in sorted(found, key=int)]
+
+
+def apps_of(place: Place) -> list[str]:
+    """All apps of which something was archived."""
+    return [naming.name_of(one) for one in folders_below(place, "") if not one.startswith("_")]
+
+
+def texts_of(place: Place, logs: naming.Logs) -> list[Text]:
+    """The texts that were deployed over these logs, in the order of their lives."""
+    rows = pa.Table.from_batches(
+        [one.select(TEXT_SCHEMA.names) for one in Table(place, naming.texts_path(logs)).scan()],
+        schema=TEXT_SCHEMA,
+    ).to_pylist()
+    found = [
+        Text(
+            one["deployed_ms"], one["life"], one["version"], one["text"], one["parallel"],
+            one["origin"],
+        )
+        for one in rows
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: (one.deployed_ms, one.life))

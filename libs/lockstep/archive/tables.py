@@ -1,0 +1,323 @@
+"""Delta tables: the only place that knows their library. All calls are blocking.
+
+An append names whose it is and up to where, in the table's own transaction log: the same commit
+that brings the rows. So of two writers that believe in their lease one is refused, and whoever
+begins again knows what is there.
+
+Errors: UnavailableError when the store is away, full or slow; FencedError when somebody else has
+written the same; ArchiveDamagedError for a table that cannot be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    QueryBuilder,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from lockstep.archive.naming import DAY, EVENT_COLUMNS
+from lockstep.archive.place import Place
+from lockstep.events import Fault, FencedError, LockstepError, UnavailableError
+
+_WRITING: Final = WriterProperties(
+    compression="ZSTD", compression_level=3, max_row_group_size=65_536
+)
+_CONFIGURATION: Final = {
+    "delta.logRetentionDuration": "interval 7 days",
+    "delta.checkpointInterval": "100",
+    # The log of a table outlives its files: it says nothing of what attributes were.
+    "delta.dataSkippingNumIndexedCols": str(len(EVENT_COLUMNS)),
+}
+_CONFLICT: Final = "Concurrent transaction failed"
+_STORE: Final = "Generic "
+"""What a store's own errors begin with, as the library tells them."""
+HOUR_MS: Final = 3_600_000
+
+
+class ArchiveDamagedError(LockstepError):
+    """A table of the archive that is there and cannot be read."""
+
+    fault = Fault.EXTERNAL
+
+
+class ConditionError(LockstepError):
+    """A condition that a table cannot make out."""
+
+    fault = Fault.USER
+
+
+@contextmanager
+def _told(address: str) -> Iterator[None]:
+    try:
+        yield
+    except CommitFailedError as error:
+        if _CONFLICT in str(error):
+            raise FencedError("somebody else has archived the same", where=address) from error
+        raise UnavailableError(f"the archive does not take it: {error}", where=address) from error
+    except (DeltaError, OSError, pa.ArrowException) as error:
+        raise UnavailableError(
+            f"the archive is away: {error}", where=address,
+            hint="archive.folder has to be there, writable and with room",
+        ) from error  # fmt: skip
+
+
+class Table:
+    """One table. It is opened anew by each call that looks at what is there."""
+
+    def __init__(self, place: Place, path: str) -> None:
+        self._place = place
+        self.path = path
+        self.address = place.at(path)
+
+    def opened(self, version: int | None = None) -> DeltaTable | None:
+        """None where there is none yet."""
+        with _told(self.address):
+            try:
+                return DeltaTable(
+                    self.address, version=version, storage_options=dict(self._place.options)
+                )
+            except TableNotFoundError:
+                return None
+
+    def reached(self, transaction: str) -> int:
+        """Up to where it has what a transaction's name stands for; 0 where it has nothing."""
+        table = self.opened()
+        return 0 if table is None else _reached(table, transaction)
+
+    def append(self, rows: pa.Table, transaction: str, last: int) -> bool:
+        """Appends rows up to `last`, in one commit; whether it was not there already. Rows up to
+        where the table is already are left out: see `behind`. FencedError."""
+        table = self.opened() or _made(self.address, self._place, rows.schema)
+        with _told(self.address):
+            if _reached(table, transaction) >= last:
+                return False
+            write_deltalake(
+                table,
+                rows,
+                mode="append",
+                writer_properties=_WRITING,
+                commit_properties=CommitProperties(
+                    app_transactions=[Transaction(transaction, last)], max_commit_retries=20
+                ),
+            )
+            return True
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def version(self) -> int | None:
+        """The newest; None where there is no table."""
+        table = self.opened()
+        return None if table is None else table.version()
+
+    def files(self, version: int | None = None) -> list[str]:
+        """The addresses of the Parquet files of a version."""
+        table = self.opened(version)
+        return [] if table is None else [str(one) for one in table.file_uris()]
+
+    def dataset(self, version: int | None = None) -> ds.Dataset | None:
+        """Its rows for whoever asks several times; None where there is no table."""
+        table = self.opened(version)
+        if table is None:
+            return None
+        with _told(self.address):
+            found: ds.Dataset = table.to_pyarrow_dataset()
+            return found
+
+    def scan(
+        self, columns: Sequence[str] | None = None, where: Any = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches of rows in no order. `where`: an expression of pyarrow.dataset."""
+        dataset = self.dataset()
+        if dataset is not None:
+            with _told(self.address):
+                yield from dataset.to_batches(columns=columns, filter=where)
+
+    def sizes(self) -> tuple[int, int]:
+        """How many rows and bytes there are."""
+        table = self.opened()
+        if table is None:
+            return 0, 0
+        with _told(self.address):
+            added = pa.table(table.get_add_actions(flatten=True))
+        counts = added.column("num_records").to_pylist()
+        return sum(one or 0 for one in counts), sum(added.column("size_bytes").to_pylist())
+
+    def bounds(self, column: str) -> tuple[int, int] | None:
+        """The least and greatest value of a column, as the files' statistics have it."""
+        table = self.opened()
+        if table is None:
+            return None
+        with _told(self.address):
+            added = pa.table(table.get_add_actions(flatten=True))
+        low, high = f"min.{column}", f"max.{column}"
+        if low not in added.column_names:
+            return None
+        lows = [one for one in added.column(low).to_pylist() if one is not None]
+        highs = [one for one in added.column(high).to_pylist() if one is not None]
+        return (min(lows), max(highs)) if lows and highs else None
+
+    # --- keeping -------------------------------------------------------------------------------
+
+    def expire(self, before_day: str) -> int:
+        """Forgets days; gives how many rows went. Their files go with `sweep`."""
+        table = self.opened()
+        if table is None:
+            return 0
+        with _told(self.address):
+            done = table.delete(f"{DAY} < '{before_day}'", writer_properties=_WRITING)
+        return int(done.get("num_deleted_rows") or 0)
+
+    def delete(self, condition: str, keys: Sequence[str]) -> int:
+        """Forgets the rows of which a condition (SQL) is true, in one commit; gives how many.
+        `keys`: the columns that tell rows apart. ConditionError.
+
+        A commit says what was deleted, for good. So rows go by their keys: the condition may hold
+        what shall be forgotten."""
+        table = self.opened()
+        if table is None:
+            return 0
+        with _told(self.address):
+            found = _found(table, condition, keys)
+            if not len(found):
+                return 0
+            alike = " and ".join(f"there.{key} = gone.{key}" for key in keys)
+            merging = table.merge(
+                found, alike, source_alias="gone", target_alias="there", writer_properties=_WRITING
+            )
+            done = merging.when_matched_delete().execute()
+        return int(done["num_target_rows_deleted"])
+
+    def fence(self, transaction: str) -> None:
+        """An append that is under way somewhere else is refused from now on."""
+        table = self.opened()
+        if table is None:
+            return
+        reached = _reached(table, transaction)
+        with _told(self.address):
+            write_deltalake(
+                table,
+                pa.schema(table.schema().to_arrow()).empty_table(),
+                mode="append",
+                commit_properties=CommitProperties(
+                    app_transactions=[Transaction(transaction, reached)]
+                ),
+            )
+
+    def compact(self, target_bytes: int) -> int:
+        """Makes few files of many small ones; gives how many went."""
+        table = self.opened()
+        if table is None:
+            return 0
+        with _told(self.address):
+            done = table.optimize.compact(
+                target_size=target_bytes, max_concurrent_tasks=1, writer_properties=_WRITING
+            )
+        return int(done["numFilesRemoved"])
+
+    def sweep(self, keep_ms: int, *, strays: bool = False) -> int:
+        """Removes files that no version of the last `keep_ms` has; gives how many. `strays`: also
+        what an append left that never came to its end. Then nobody may be appending (`fence`),
+        unless `keep_ms` is more than an append takes."""
+        table = self.opened()
+        if table is None:
+            return 0
+        with _told(self.address):
+            return len(
+                table.vacuum(
+                    retention_hours=keep_ms // HOUR_MS,
+                    dry_run=False,
+                    enforce_retention_duration=False,
+                    full=strays,
+                )
+            )
+
+
+def _made(address: str, place: Place, schema: pa.Schema) -> DeltaTable:
+    with _told(address):
+        return DeltaTable.create(
+            address,
+            schema=schema,
+            mode="ignore",
+            partition_by=[DAY],
+            configuration=_CONFIGURATION,
+            storage_options=dict(place.options),
+        )
+
+
+def _found(table: DeltaTable, condition: str, keys: Sequence[str]) -> pa.Table:
+    asking = QueryBuilder().register("stream", table)
+    asked = f"select {', '.join(keys)} from stream where {condition}"  # noqa: S608
+    try:
+        return pa.table(asking.execute(asked).read_all())
+    except DeltaError as error:
+        if _STORE in str(error):
+            raise
+        raise ConditionError(
+            f"{condition!r} is no condition: {error}",
+            hint="write it as SQL has it behind where: user = 'bob' and amount > 5",
+        ) from error
+
+
+def _reached(table: DeltaTable, transaction: str) -> int:
+    found = table.transaction_version(transaction)
+    return 0 if found is None else int(found)
+
+
+def behind(rows: pa.Table, column: str, reached: int) -> pa.Table:
+    """The rows that a table which has all up to `reached` has not got."""
+    values = rows.column(column)
+    if not len(values) or reached <= 0:
+        return rows
+    import pyarrow.compute as pc
+
+    return rows.filter(pc.greater(values, reached))
+
+
+def folders_below(place: Place, path: str) -> list[str]:
+    """The names of the folders there, in order."""
+    from pyarrow import fs
+
+    with _told(place.at(path)):
+        system, root = _system(place)
+        selector = fs.FileSelector(f"{root}/{path}".rstrip("/"), allow_not_found=True)
+        found = system.get_file_info(selector)
+    return sorted(one.base_name for one in found if one.type == fs.FileType.Directory)
+
+
+def _system(place: Place) -> tuple[Any, str]:
+    from pyarrow import fs
+
+    if place.is_folder:
+        return fs.LocalFileSystem(), place.folder
+    given = {key.upper(): value for key, value in place.options.items()}
+    endpoint = given.get("AWS_ENDPOINT_URL", "")
+    system = fs.S3FileSystem(
+        access_key=given.get("AWS_ACCESS_KEY_ID"),
+        secret_key=given.get("AWS_SECRET_ACCESS_KEY"),
+        region=given.get("AWS_REGION") or "us-east-1",
+        endpoint_override=endpoint.split("://")[-1] or None,
+        scheme="http" if endpoint.startswith("http://") else "https",
+    )
+    return system, place.folder.removeprefix("s3://").rstrip("/")
+
+
+def opened_files(place: Place, files: Iterable[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of Parquet files of a table, one file after another."""
+    import pyarrow.parquet as pq
+
+    system, _ = _system(place)
+    for file in files:
+        path = file.removeprefix("s3://")
+        with _told(file):
+            yield from pq.ParquetFile(system.open_input_file(path)).iter_batches()

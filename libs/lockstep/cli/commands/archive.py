@@ -1,0 +1,124 @@
+"""archive list, status, query, erase: what is kept of what apps took in and gave out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+import pyarrow as pa
+import typer
+from pyarrow import csv, parquet
+
+from lockstep.archive.listing import listed
+from lockstep.archive.place import Place, place_of_settings
+from lockstep.cli.commands.asking import asking
+from lockstep.cli.commands.options import AppName, AsJson, Connection
+from lockstep.cli.output import (
+    Exit,
+    console,
+    counted,
+    fail,
+    print_json,
+    print_table,
+    reported,
+    show,
+)
+from lockstep.cli.suite import archive_folder
+from lockstep.embedded import prepare_spark_environment
+from lockstep.history.asking import History, answered
+from lockstep.settings import load_settings
+
+WRITERS: Final[dict[str, Callable[[pa.Table, str], object]]] = {
+    ".csv": csv.write_csv,
+    ".parquet": parquet.write_table,
+}
+LISTED: Final = ("app", "logs_since", "side", "stream", "rows", "size_bytes", "first", "last")
+STATUS: Final = ("sink", "sequence", "log_end", "behind", "trouble", "node")
+
+commands = typer.Typer(
+    name="archive",
+    no_args_is_help=True,
+    help="What apps took in and gave out, kept for good: list, status, query, erase.",
+)
+
+
+def place_of(context: typer.Context) -> Place:
+    """The archive that the settings name, else that of the suite's folder."""
+    connection: Connection = context.obj
+    settings = load_settings().archive
+    return place_of_settings(settings) or Place(archive_folder(connection.directory))
+
+
+@commands.command("list")
+def list_tables(
+    context: typer.Context,
+    app: Annotated[str | None, typer.Argument(help="Of one app only.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the tables: how many rows, how large, which positions."""
+    with reported():
+        found = [asdict(one) for one in listed(place_of(context), app)]
+    for one in found:
+        since_ms = one.pop("since_ms")
+        since = datetime.fromtimestamp(since_ms / 1000, UTC).isoformat(timespec="seconds")
+        one["logs_since"] = since if since_ms else ""
+        one["stream"] = one["stream"] or "(records)"
+    show(found, LISTED, as_json=as_json, title="archive")
+
+
+@commands.command()
+def status(context: typer.Context, app: AppName, as_json: AsJson = False) -> None:
+    """Show how far the archive of an app is behind its logs, and what troubles it."""
+    with asking(context) as suite:
+        answer = suite.request("GET", f"{suite.addresses.coordinator}/v1/apps/{app}/status")
+    sinks = [one for one in answer["sinks"] if one["sink"].startswith("archive.")]
+    found = [{**one, "behind": max(0, one["log_end"] - one["sequence"])} for one in sinks]
+    show(found, STATUS, as_json=as_json, title=f"archive of {app}", folded=("trouble",))
+
+
+@commands.command()
+def query(
+    context: typer.Context,
+    sql: Annotated[str, typer.Argument(help="Spark SQL; tables are named as the app's streams.")],
+    app: Annotated[str | None, typer.Option(help="Whose streams; all apps' without it.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Rows at most.")] = 1_000,
+    export: Annotated[
+        Path | None, typer.Option(help="Write the rows to this file: .csv or .parquet.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask what was archived, by Spark SQL: local, or on the cluster of the settings."""
+    if export is not None and export.suffix not in WRITERS:
+        fail(f"'{export.name}' is neither .csv nor .parquet", Exit.USAGE)
+    with reported():
+        prepare_spark_environment()
+        rows = answered(History(place_of(context)), sql, app, limit)
+    if export is not None:
+        WRITERS[export.suffix](rows, str(export))
+        console.print(f"{counted(len(rows), 'row')} in {export}")
+    elif as_json:
+        print_json(rows.to_pylist())
+    else:
+        cells = [list(one.values()) for one in rows.to_pylist()]
+        print_table(rows.column_names, cells, title="answer")
+
+
+@commands.command()
+def erase(
+    context: typer.Context,
+    app: AppName,
+    stream: Annotated[str, typer.Argument(help="Stream or stored table.")],
+    where: Annotated[str, typer.Option(help="Which rows, as SQL has it: \"user = 'bob'\".")],
+    as_json: AsJson = False,
+) -> None:
+    """Erase rows for good: when this returns they are in no file of the archive any more."""
+    with asking(context) as suite:
+        url = f"{suite.addresses.coordinator}/v1/apps/{app}/archive/erase"
+        answer = suite.request("POST", url, json_body={"stream": stream, "where": where})
+    if as_json:
+        print_json(answer)
+    else:
+        console.print(f"erased: {counted(answer['rows'], 'row')}")

@@ -1,0 +1,202 @@
+"""Named databases: a file of the settings tells where each is and how to get in."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Final
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+
+from lockstep.events import Fault, LockstepError
+
+KINDS: Final = {
+    "postgresql": "postgresql",
+    "postgres": "postgresql",
+    "mysql": "mysql",
+    "mariadb": "mysql",
+}
+PORTS: Final = {"postgresql": 5432, "mysql": 3306}
+NOT_HERE: Final = {
+    "h2": "H2 lives inside of the older product's Java process: move its tables to PostgreSQL",
+    "oracle": "no driver for it is part of Lockstep: PostgreSQL, MySQL, MariaDB",
+    "sqlserver": "no driver for it is part of Lockstep: PostgreSQL, MySQL, MariaDB",
+    "db2": "no driver for it is part of Lockstep: PostgreSQL, MySQL, MariaDB",
+}
+
+
+class DatasourceError(LockstepError):
+    """A datasource that nobody named, or one that is named wrongly."""
+
+    fault = Fault.USER
+
+
+class _Entry(BaseModel):
+    """A section of the file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str
+    username: str = ""
+    password: SecretStr = SecretStr("")
+    password_file: Path | None = None
+    password_env: str = ""
+    max_connections: Annotated[int, Field(ge=1, le=1_000)] = 4
+    statement_timeout_ms: Annotated[int, Field(ge=1)] = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Datasource:
+    """A database and how to get in. Its text never holds the password."""
+
+    name: str
+    kind: str
+    host: str
+    port: int
+    database: str
+    username: str
+    password: str = field(repr=False)
+    options: str = ""
+    max_connections: int = 4
+    statement_timeout_ms: int = 10_000
+
+    @property
+    def dsn(self) -> str:
+        """One text for all of it, as PostgreSQL's clients take it; a secret."""
+        login = quote(self.username, safe="")
+        if self.password:
+            login += ":" + quote(self.password, safe="")
+        at = f"{login}@" if login else ""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        options = f"?{self.options}" if self.options else ""
+        return f"{self.kind}://{at}{host}:{self.port}/{quote(self.database, safe='')}{options}"
+
+    @property
+    def place(self) -> str:
+        """For people."""
+        return f"{self.kind}://{self.host}:{self.port}/{self.database}"
+
+
+Datasources = Mapping[str, Datasource]
+
+
+def datasource_of_url(
+    name: str, url: str, username: str = "", password: str = "", **limits: int
+) -> Datasource:
+    """Of `postgresql://host:port/database` or `mysql://…`, with or without `jdbc:` in front."""
+    parts = urlsplit(url.removeprefix("jdbc:"))
+    kind = KINDS.get(parts.scheme)
+    if kind is None:
+        hint = NOT_HERE.get(parts.scheme, "postgresql://host:port/database")
+        raise DatasourceError(f"its url begins with {parts.scheme!r}", where=name, hint=hint)
+    given = dict(parse_qsl(parts.query))
+    login = given.pop("user", ""), given.pop("password", "")
+    database = unquote(parts.path.strip("/"))
+    try:
+        port = parts.port or PORTS[kind]
+    except ValueError as error:
+        raise DatasourceError(f"its url is none: {error}", where=name) from error
+    if not parts.hostname or not database:
+        raise DatasourceError(
+            "its url names no host or no database", where=name, hint=f"{kind}://host:port/database"
+        )
+    return Datasource(
+        name,
+        kind,
+        parts.hostname,
+        port,
+        database,
+        username or unquote(parts.username or "") or login[0],
+        password or unquote(parts.password or "") or login[1],
+        urlencode(given),
+        **limits,
+    )
+
+
+def read_datasources(file: str, environment: Mapping[str, str] | None = None) -> Datasources:
+    """Those of a TOML file, a section each; none without a file. All mistakes are told at once.
+
+    DatasourceError never holds a password.
+    """
+    if not file:
+        return {}
+    path = Path(file)
+    try:
+        read = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise DatasourceError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DatasourceError(f"is not TOML: {error}", where=str(path)) from error
+    variables = os.environ if environment is None else environment
+    found: dict[str, Datasource] = {}
+    mistakes: list[str] = []
+    for name, section in read.items():
+        try:
+            found[name] = _datasource(name, section, variables)
+        except ValidationError as error:
+            for detail in error.errors(include_url=False, include_input=False):
+                key = ".".join(str(part) for part in (name, *detail["loc"]))
+                mistakes.append(f"{key}: {detail['msg']}")
+        except DatasourceError as error:
+            mistakes.append(str(error))
+    if mistakes:
+        raise DatasourceError("; ".join(mistakes), where=str(path))
+    return found
+
+
+def datasource_for(
+    option: Callable[[str], str | None], known: Datasources, default_dsn: str
+) -> Datasource:
+    """The database that the options `datasource`, `jdbc.url`, `username` and `password` of an app
+    mean; the suite's own where there are none. DatasourceError."""
+    name, url = option("datasource"), option("jdbc.url")
+    if name is None:
+        login = option("username") or "", option("password") or ""
+        return datasource_of_url("jdbc.url" if url else "store", url or default_dsn, *login)
+    if name not in known:
+        raise DatasourceError(
+            f"there is no datasource {name!r}",
+            hint=f"datasources.file of the settings names: {', '.join(known) or 'none'}",
+        )
+    return known[name]
+
+
+def _datasource(name: str, section: Any, variables: Mapping[str, str]) -> Datasource:
+    entry = _Entry.model_validate(section)
+    return datasource_of_url(
+        name,
+        entry.url,
+        entry.username,
+        _password(name, entry, variables),
+        max_connections=entry.max_connections,
+        statement_timeout_ms=entry.statement_timeout_ms,
+    )
+
+
+def _password(name: str, entry: _Entry, variables: Mapping[str, str]) -> str:
+    given = entry.password.get_secret_value()
+    ways = [bool(given), entry.password_file is not None, bool(entry.password_env)]
+    if sum(ways) > 1:
+        raise DatasourceError(
+            "its password is given in several ways",
+            where=name,
+            hint="one of password_file, password_env, password",
+        )
+    if entry.password_file is not None:
+        try:
+            return entry.password_file.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise DatasourceError(
+                f"{entry.password_file} cannot be read", where=name, hint="name a readable file"
+            ) from error
+    if entry.password_env:
+        if entry.password_env not in variables:
+            raise DatasourceError(
+                f"the environment has no {entry.password_env}", where=name, hint="set it"
+            )
+        return variables[entry.password_env]
+    return given

@@ -1,0 +1,1 @@
+"""PostgreSQL: a table's rows, and what changes them, by logical decoding."""

@@ -1,0 +1,61 @@
+"""Rows of a PostgreSQL table by the values of some columns, many values at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from lockstep.databases.contract import DatabaseError, TableShape
+from lockstep.databases.datasources import Datasource
+from lockstep.databases.postgres.connections import Connections
+from lockstep.databases.postgres.errors import told
+from lockstep.databases.postgres.values import CASTS, quoted, selected
+
+MAX_ROWS: Final = 50_000
+"""That one question may bring."""
+
+
+class PostgresAsking:
+    """See `Asking`."""
+
+    def __init__(self, datasource: Datasource) -> None:
+        self._datasource = datasource
+        self._connections = Connections(
+            datasource.dsn,
+            max_connections=datasource.max_connections,
+            statement_timeout_ms=datasource.statement_timeout_ms,
+        )
+
+    async def rows(
+        self, shape: TableShape, equal: Sequence[str], keys: Sequence[tuple[Any, ...]]
+    ) -> list[tuple[Any, ...]]:
+        """See `Asking`."""
+        async with told(f"{self._datasource.name}.{shape.table}"):
+            pool = await self._connections.pool()
+            found = await pool.fetch(question(shape, equal), *map(list, zip(*keys, strict=True)))
+        if len(found) > MAX_ROWS:
+            raise DatabaseError(
+                f"{len(keys)} keys have more than {MAX_ROWS} rows of {shape.table!r}",
+                hint="ask by columns that fewer rows share, or use mode='copy'",
+            )
+        return [tuple(row) for row in found]
+
+    async def close(self) -> None:
+        """See `Asking`."""
+        await self._connections.close()
+
+
+def question(shape: TableShape, equal: Sequence[str]) -> str:
+    """Quoted names and types alone; the values are parameters, an array a column."""
+    kinds = dict(zip(shape.columns, shape.types, strict=True))
+    arrays = ", ".join(f"${i}::{CASTS[kinds[one]]}[]" for i, one in enumerate(equal, start=1))
+    names = ", ".join(f"k{i}" for i in range(len(equal)))
+    same = " AND ".join(f"t.{quoted(one)} = k.k{i}" for i, one in enumerate(equal))
+    columns = ", ".join(
+        f"t.{selected(column, kind)}"
+        for column, kind in zip(shape.columns, shape.types, strict=True)
+    )
+    return (
+        f"SELECT {columns} FROM {quoted(shape.table)} AS t"  # noqa: S608
+        f" JOIN unnest({arrays}) AS k({names}) ON {same} LIMIT {MAX_ROWS + 1}"
+    )

@@ -1,0 +1,45 @@
+"""What PostgreSQL and its driver say, as errors of ours."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import asyncpg
+
+from lockstep.databases.contract import DatabaseError
+from lockstep.events import UnavailableError
+from lockstep.store.postgres import why_away
+
+AWAY: Final = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.InterfaceError,
+    asyncpg.QueryCanceledError,
+    asyncpg.ObjectInUseError,
+    OSError,
+)
+
+
+@asynccontextmanager
+async def told(where: str) -> AsyncIterator[None]:
+    """Errors of the driver as ours."""
+    try:
+        yield
+    except AWAY as error:
+        raise UnavailableError(f"the database is away: {why_away(error)}", where=where) from error
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise DatabaseError(
+            str(error),
+            where=where,
+            hint="the role needs SELECT on the table, REPLICATION, and a publication:"
+            " name yours with publication='…'",
+        ) from error
+    except asyncpg.ObjectNotInPrerequisiteStateError as error:
+        raise DatabaseError(str(error), where=where, hint="set wal_level=logical") from error
+    except asyncpg.PostgresError as error:
+        raise DatabaseError(str(error), where=where) from error

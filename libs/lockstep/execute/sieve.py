@@ -1,0 +1,75 @@
+"""Keeps records that do not fit the app, and repeated ones, away from its queries.
+
+After an upgrade the log may still hold events of streams that are gone or have other attributes; a
+send that was repeated very late stands in it twice. Every replica sieves alike. Pure but for the
+memory of sends; looks at the records' headers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lockstep.events import Event, EventsRecord, StreamSchema, TickRecord
+from lockstep.events.codec import EncodedEntry, EventsHeader, encode_record
+from lockstep.execute.contract import EventFault
+from lockstep.execute.sends import SendMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Sieved:
+    """Entries to fold (a tick stands in for one that is left out), what was refused, how many
+    events pass, and how many were there before.
+    """
+
+    entries: Sequence[EncodedEntry]
+    faults: Sequence[EventFault]
+    events: int
+    repeated: int
+
+
+def sieve(
+    entries: Sequence[EncodedEntry], schemas: Mapping[str, StreamSchema], sends: SendMemory
+) -> Sieved:
+    """Sorts records by whether the app can take them. Errors: CodecError."""
+    faults: list[EventFault] = []
+    kept: list[EncodedEntry] = []
+    events = repeated = 0
+    sends.mark()
+    for entry in entries:
+        header = entry.header
+        if not isinstance(header, EventsHeader):
+            kept.append(entry)
+        elif sends.is_repeated(header.send_id, entry.position):
+            repeated += header.events
+            kept.append(_tick(entry))
+        elif (reason := _misfit(header, schemas)) is not None:
+            faults.append(_refused(entry, reason))
+            kept.append(_tick(entry))
+        else:
+            events += header.events
+            kept.append(entry)
+    return Sieved(kept, faults, events, repeated)
+
+
+def _misfit(header: EventsHeader, schemas: Mapping[str, StreamSchema]) -> str | None:
+    schema = schemas.get(header.stream)
+    if schema is None:
+        return f"the app has no stream '{header.stream}' (any more)"
+    width = len(schema.attributes)
+    if header.attributes == width:
+        return None
+    return f"{header.attributes} values; stream '{header.stream}' has {width} attributes"
+
+
+def _refused(entry: EncodedEntry, reason: str) -> EventFault:
+    record = entry.record()
+    assert isinstance(record, EventsRecord)
+    events = tuple(
+        Event(event.timestamp_ms, event.data) for chunk in record.chunks for event in chunk
+    )
+    return EventFault(entry.position, record.stream, events, None, reason)
+
+
+def _tick(entry: EncodedEntry) -> EncodedEntry:
+    return EncodedEntry(entry.position, encode_record(TickRecord(entry.header.clock_ms)))

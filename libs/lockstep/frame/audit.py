@@ -1,0 +1,68 @@
+"""Writes the audit log: changes before they are answered, refusals soon after."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+from lockstep.clock import Clock
+from lockstep.events import UnavailableError
+from lockstep.rights.audit import AuditEntry
+from lockstep.settings import RightsSettings
+from lockstep.store import Audit
+from lockstep.telemetry import Logger, Metrics
+
+BATCH: Final = 500
+EVERY_MS: Final = 500
+
+
+class AuditTrail:
+    """Of one process. What the store does not take waits, up to `rights.audit_max_waiting`; what is
+    over that is counted, and said in the log."""
+
+    def __init__(
+        self,
+        audit: Audit,
+        clock: Clock,
+        settings: RightsSettings,
+        metrics: Metrics,
+        log: Logger,
+    ) -> None:
+        self._audit = audit
+        self._clock = clock
+        self._max_waiting = settings.audit_max_waiting
+        self._metrics = metrics
+        self._log = log
+        self._waiting: deque[AuditEntry] = deque()
+
+    async def note(self, entry: AuditEntry, *, now: bool) -> None:
+        """`now`: it is in the store when this returns, if the store can be reached."""
+        if len(self._waiting) >= self._max_waiting:
+            self._metrics.count("lockstep_audit_lost_total")
+            self._log.error("the audit log cannot be written", who=entry.who, route=entry.route)
+            return
+        self._waiting.append(entry)
+        if now:
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Writes what waits, as far as the store takes it."""
+        while self._waiting:
+            batch: Sequence[AuditEntry] = [
+                self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))
+            ]
+            try:
+                await self._audit.append(batch)
+            except BaseException as error:
+                self._waiting.extendleft(reversed(batch))
+                if not isinstance(error, UnavailableError):
+                    raise
+                self._log.warning("the audit log waits for the store", entries=len(self._waiting))
+                return
+
+    async def run(self) -> None:
+        """For refusals, of which there may be many."""
+        while True:
+            await self._clock.sleep_ms(EVERY_MS)
+            await self.flush()

@@ -1,0 +1,199 @@
+"""Who calls: what a request shows, turned into a caller that is known, or nobody."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections import OrderedDict
+from http import HTTPStatus
+from typing import Final
+
+from aiohttp import web
+
+from lockstep.clock import Clock, Randomness
+from lockstep.events import LockstepError
+from lockstep.frame.accounts import AccountBook
+from lockstep.frame.offload import Offload
+from lockstep.frame.problems import Problem
+from lockstep.rights import Kind, Permission, Principal, administrator, check
+from lockstep.rights.accounts import id_of
+from lockstep.rights.attempts import Attempts
+from lockstep.rights.passwords import fits
+from lockstep.settings import RightsSettings
+
+TOKEN_COOKIE: Final = "lockstep_token"
+MAX_KEPT_PASSWORDS: Final = 1_000
+MAX_WAITING: Final = 20
+FROM_ALL: Final = 10
+_CALLER: Final[web.RequestKey[Principal | None]] = web.RequestKey("lockstep.caller")
+
+
+class Passwords:
+    """Checks users' passwords: in a thread, a few at a time, and not without end."""
+
+    def __init__(
+        self,
+        book: AccountBook,
+        clock: Clock,
+        randomness: Randomness,
+        settings: RightsSettings,
+        offload: Offload,
+    ) -> None:
+        self._book = book
+        self._clock = clock
+        self._settings = settings
+        self._offload = offload
+        self._key = randomness.secret().encode()
+        self._kept: OrderedDict[bytes, int] = OrderedDict()
+        within_ms = settings.login_within_ms
+        self._from_one = Attempts(settings.login_attempts, within_ms)
+        self._from_all = Attempts(settings.login_attempts * FROM_ALL, within_ms)
+        self._waiting = 0
+
+    async def principal(self, name: str, password: str, address: str) -> Principal | None:
+        """The user, if that is the password. Problem 429 after too many that were not."""
+        now_ms = self._clock.monotonic_ms()
+        user = self._book.directory.users.get(name)
+        kept = "" if user is None else user.password
+        seen = self._digest(name, kept, password)
+        if user is not None and self._kept.get(seen, 0) > now_ms:
+            return self._book.directory.principal_of(user)
+        one, everyone = f"{name}\n{address}", name
+        wait_ms = max(self._from_one.wait_ms(one, now_ms), self._from_all.wait_ms(everyone, now_ms))
+        if wait_ms or self._waiting >= MAX_WAITING:
+            raise Problem(
+                HTTPStatus.TOO_MANY_REQUESTS, "too many log-ins failed, or are under way",
+                retry_after_ms=wait_ms or 1_000,
+            )  # fmt: skip
+        self._waiting += 1
+        try:
+            is_right = await self._offload.run(lambda: fits(kept, password))
+        finally:
+            self._waiting -= 1
+        if user is None or not is_right:
+            self._from_one.failed(one, now_ms)
+            self._from_all.failed(everyone, now_ms)
+            return None
+        self._from_one.succeeded(one)
+        self._keep(seen, now_ms)
+        return self._book.directory.principal_of(user)
+
+    def _digest(self, *parts: str) -> bytes:
+        """Of what was right, under a key that ends with this process."""
+        joined = "\0".join(str(len(part)) + ":" + part for part in parts)
+        return hmac.digest(self._key, joined.encode(), hashlib.sha256)
+
+    def _keep(self, seen: bytes, now_ms: int) -> None:
+        self._kept[seen] = now_ms + self._settings.password_kept_ms
+        self._kept.move_to_end(seen)
+        while len(self._kept) > MAX_KEPT_PASSWORDS:
+            self._kept.popitem(last=False)
+
+
+class Callers:
+    """Knows callers by what they show. `token`: the secret that all processes of the cluster
+    share, which is an administrator's token, too. A door asks for something as soon as there is
+    that token or a user."""
+
+    def __init__(
+        self,
+        token: str,
+        clock: Clock,
+        book: AccountBook | None = None,
+        passwords: Passwords | None = None,
+    ) -> None:
+        self._token = token
+        self._clock = clock
+        self._book = book
+        self._passwords = passwords
+
+    @property
+    def are_asked(self) -> bool:
+        """Whether callers have to show anything."""
+        return bool(self._token) or (self._book is not None and bool(self._book.directory.users))
+
+    async def of(self, request: web.Request) -> Principal | None:
+        """None: nobody that is known. UnavailableError, Problem 429."""
+        if not self.are_asked:
+            return self._at_an_open_door()
+        kind, _, given = request.headers.get("Authorization", "").partition(" ")
+        found: Principal | None = None
+        if kind.lower() == "bearer":
+            found = await self.by_token(given.strip())
+        elif kind.lower() == "basic":
+            found = await self._by_basic(given.strip(), request.remote or "")
+        else:
+            found = await self.by_token(request.cookies.get(TOKEN_COOKIE, ""))
+        return found
+
+    def _at_an_open_door(self) -> Principal:
+        """UnavailableError as long as nobody knows whether there are users."""
+        if self._book is not None and not self._book.is_read:
+            self._book.check_fresh()
+        return administrator(Kind.ANYBODY)
+
+    async def by_token(self, given: str) -> Principal | None:
+        """Whose token it is."""
+        if self._token and _same(given, self._token):
+            return administrator(Kind.CLUSTER)
+        identity = id_of(given)
+        if identity is None or self._book is None:
+            return None
+        if identity not in self._book.directory.tokens:
+            await self._book.look_again()
+        self._book.check_fresh()
+        return self._book.directory.by_token(given, self._clock.now_ms())
+
+    async def by_password(self, name: str, password: str, address: str) -> Principal | None:
+        """The user, if that is the password."""
+        if self._book is None or self._passwords is None:
+            return None
+        if name not in self._book.directory.users:
+            await self._book.look_again()
+        self._book.check_fresh()
+        return await self._passwords.principal(name, password, address)
+
+    def still(self, caller: Principal | None) -> Principal | None:
+        """What a caller who came in earlier is now; None: nobody any more."""
+        if caller is None or caller.kind is Kind.CLUSTER or self._book is None:
+            return caller
+        if caller.kind is Kind.ANYBODY:
+            return None if self.are_asked else caller
+        return self._book.directory.still(caller, self._clock.now_ms())
+
+    async def _by_basic(self, given: str, address: str) -> Principal | None:
+        try:
+            name, colon, password = base64.b64decode(given, validate=True).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+        return await self.by_password(name, password, address) if colon else None
+
+
+def _same(given: str, token: str) -> bool:
+    return hmac.compare_digest(given.encode(), token.encode())
+
+
+def remember(request: web.Request, caller: Principal | None) -> None:
+    """For the handler."""
+    request[_CALLER] = caller
+
+
+def caller_of(request: web.Request) -> Principal | None:
+    """Who the door found it to be."""
+    return request.get(_CALLER)
+
+
+def require(request: web.Request, permission: Permission, app: str | None = None) -> None:
+    """Raises StrangerError or ForbiddenError; `app` None: everywhere."""
+    check(caller_of(request), permission, app)
+
+
+def may(request: web.Request, permission: Permission, app: str | None = None) -> bool:
+    """Whether `require` would pass; for answers that show what the caller may see."""
+    try:
+        require(request, permission, app)
+    except LockstepError:
+        return False
+    return True

@@ -1,0 +1,228 @@
+"""Users, groups, service tokens and sessions: one value, and the changes that it allows. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from lockstep.events import Fault, LockstepError
+from lockstep.rights.model import EVERYWHERE, Grant, Kind, Principal, Role
+
+PREFIX: Final = "lockstep"
+ID_CHARACTERS: Final = 12
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,99}", re.ASCII)
+NAME_HINT: Final = "letters, digits and _ . @ + -, at most 100, a letter or digit first"
+Thing = TypeVar("Thing")
+
+
+class AccountError(LockstepError):
+    """A change of accounts that is not possible."""
+
+    fault = Fault.USER
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """`password`: an argon2 hash; empty until the user has chosen one."""
+
+    name: str
+    created_ms: int
+    password: str = ""
+    grants: frozenset[Grant] = frozenset()
+    groups: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What its members may."""
+
+    name: str
+    grants: frozenset[Grant] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Of a service, or of a user who has logged in (`user`). `digest`: SHA-256 of the token, which
+    nobody keeps. `invites`: it is good for choosing that user's password, once, and for nothing
+    else."""
+
+    id: str
+    name: str
+    digest: str
+    created_ms: int
+    expires_ms: int
+    grants: frozenset[Grant] = frozenset()
+    user: str | None = None
+    invites: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """All accounts at one revision."""
+
+    revision: int = 0
+    users: Mapping[str, User] = field(default_factory=dict)
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    tokens: Mapping[str, Token] = field(default_factory=dict)
+
+    def principal_of(self, user: User) -> Principal:
+        """With what its groups were granted."""
+        grants = set(user.grants)
+        for name in user.groups:
+            grants |= self.groups[name].grants if name in self.groups else set()
+        return Principal(Kind.USER, user.name, frozenset(grants))
+
+    def token(self, given: str, now_ms: int) -> Token | None:
+        """The live one that this is, in constant time for a known id."""
+        found = self.tokens.get(id_of(given) or "")
+        if found is None or not hmac.compare_digest(found.digest, digest_of(given)):
+            return None
+        return found if now_ms < found.expires_ms else None
+
+    def by_token(self, given: str, now_ms: int) -> Principal | None:
+        """Whose it is; None: nobody's that may come in with it."""
+        found = self.token(given, now_ms)
+        if found is None or found.invites:
+            return None
+        return self._of(found)
+
+    def still(self, caller: Principal, now_ms: int) -> Principal | None:
+        """What a caller who came in earlier is now; None: nobody any more."""
+        if caller.token:
+            found = self.tokens.get(caller.token)
+            return None if found is None or found.expires_ms <= now_ms else self._of(found)
+        user = self.users.get(caller.name)
+        return None if user is None else self.principal_of(user)
+
+    def _of(self, token: Token) -> Principal | None:
+        if token.user is None:
+            return Principal(Kind.TOKEN, token.name, token.grants, token.id)
+        user = self.users.get(token.user)
+        return None if user is None else replace(self.principal_of(user), token=token.id)
+
+    @property
+    def administrators(self) -> Sequence[str]:
+        """Users who may everything."""
+        ruling = Grant(Role.ADMINISTER)
+        return [one.name for one in self.users.values() if ruling in self.principal_of(one).grants]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """As it is stored: a kind, a name in it, JSON."""
+
+    kind: str
+    name: str
+    text: str
+
+
+Stored = User | Group | Token
+_KINDS: Final[Mapping[str, type[Stored]]] = {"user": User, "group": Group, "token": Token}
+
+
+def stored(one: Stored) -> Account:
+    """For the store."""
+    name = one.id if isinstance(one, Token) else one.name
+    kind = next(kind for kind, of in _KINDS.items() if of is type(one))
+    return Account(kind, name, msgspec.json.encode(one, order="sorted").decode())
+
+
+def directory(revision: int, accounts: Iterable[Account]) -> Directory:
+    """Of what is stored; kinds of later releases are left alone."""
+    found: dict[str, dict[str, Stored]] = {kind: {} for kind in _KINDS}
+    for one in accounts:
+        if one.kind in _KINDS:
+            found[one.kind][one.name] = msgspec.json.decode(one.text, type=_KINDS[one.kind])
+    return Directory(
+        revision,
+        _only(User, found["user"]),
+        _only(Group, found["group"]),
+        _only(Token, found["token"]),
+    )
+
+
+def _only(kind: type[Thing], found: Mapping[str, object]) -> dict[str, Thing]:
+    return {name: one for name, one in found.items() if isinstance(one, kind)}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is put, and what is taken away (kind and name)."""
+
+    put: Sequence[Stored] = ()
+    remove: Sequence[tuple[str, str]] = ()
+
+
+def checked(before: Directory, change: Change) -> Directory:
+    """What comes of it. AccountError where nobody could administer afterwards who could before, or
+    where the first users cannot."""
+    users, groups, tokens = dict(before.users), dict(before.groups), dict(before.tokens)
+    for kind, name in change.remove:
+        of: dict[str, dict[str, Any]] = {"user": users, "group": groups, "token": tokens}
+        of[kind].pop(name, None)
+    for one in change.put:
+        if isinstance(one, User):
+            users[one.name] = one
+        elif isinstance(one, Group):
+            groups[one.name] = one
+        else:
+            tokens[one.id] = one
+    after = Directory(before.revision, users, groups, tokens)
+    if after.users and not after.administrators:
+        raise AccountError(
+            "no user could administer the suite after this",
+            hint="give one of them the role administer everywhere first",
+        )
+    return after
+
+
+def named(name: str, what: str) -> str:
+    """AccountError for what can be no name of a user, group or token."""
+    if not _NAME.fullmatch(name):
+        raise AccountError(f"this is no name for a {what}", hint=NAME_HINT)
+    return name
+
+
+def gone_with(before: Directory, user: str) -> Change:
+    """A user, and everything that lets that user in."""
+    tokens = [("token", one.id) for one in before.tokens.values() if one.user == user]
+    return Change(remove=[("user", user), *tokens])
+
+
+def stale(before: Directory, now_ms: int) -> Sequence[tuple[str, str]]:
+    """Sessions and invitations that ran out. Tokens of services stay listed until somebody removes
+    them."""
+    gone = [one for one in before.tokens.values() if one.user and one.expires_ms <= now_ms]
+    return [("token", one.id) for one in gone]
+
+
+def token_text(identity: str, secret: str) -> str:
+    """What its owner keeps."""
+    return f"{PREFIX}_{identity}_{secret}"
+
+
+def id_of(token: str) -> str | None:
+    """The public part of a token of ours."""
+    parts = token.split("_", 2)
+    return parts[1] if len(parts) == 3 and parts[0] == PREFIX else None
+
+
+def digest_of(token: str) -> str:
+    """Tokens hold 256 bits of chance: one round is enough, as nobody can guess."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def grant_of(role: str, app: str | None) -> Grant:
+    """AccountError for a role that there is not."""
+    try:
+        return Grant(Role(role), app or EVERYWHERE)
+    except ValueError:
+        raise AccountError(
+            f"there is no role '{role[:40]}'", hint=f"roles: {', '.join(Role)}"
+        ) from None

@@ -1,0 +1,190 @@
+"""What every route, topic and command asks of its caller, in one place.
+
+Tests walk the routers of all services, the subjects of the bus and the commands: what is missing
+here fails there, and is refused by the door.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from lockstep.rights.model import Permission
+from lockstep.rights.needs import KNOWN, OPEN, Need, Scope
+
+_VIEW: Final = Need(Scope.APP, Permission.VIEW)
+_SEND: Final = Need(Scope.APP, Permission.SEND)
+_OPERATE: Final = Need(Scope.APP, Permission.OPERATE)
+_DEPLOY: Final = Need(Scope.APP, Permission.DEPLOY)
+_VIEW_SOME: Final = Need(Scope.SOMEWHERE, Permission.VIEW)
+_SEND_SOME: Final = Need(Scope.SOMEWHERE, Permission.SEND)
+_DEPLOY_SOME: Final = Need(Scope.SOMEWHERE, Permission.DEPLOY)
+_VIEW_ALL: Final = Need(Scope.EVERYWHERE, Permission.VIEW)
+_OPERATE_ALL: Final = Need(Scope.EVERYWHERE, Permission.OPERATE)
+_ADMINISTER_SOME: Final = Need(Scope.SOMEWHERE, Permission.ADMINISTER)
+_ADMINISTER: Final = Need(Scope.EVERYWHERE, Permission.ADMINISTER)
+
+Place = tuple[str, str]
+"""Method and path."""
+
+DOOR: Final[Mapping[Place, Need]] = {
+    ("GET", "/healthz"): OPEN,
+    ("GET", "/health"): OPEN,
+    ("GET", "/readyz"): OPEN,
+    ("GET", "/metrics"): _VIEW_ALL,
+    ("GET", "/openapi.json"): KNOWN,
+}
+COORDINATOR: Final[Mapping[Place, Need]] = {
+    ("GET", "/v1/apps"): _VIEW_SOME,
+    ("POST", "/v1/apps"): _DEPLOY_SOME,
+    ("PUT", "/v1/apps"): _DEPLOY_SOME,
+    ("GET", "/v1/apps/{app}"): _VIEW,
+    ("DELETE", "/v1/apps/{app}"): _DEPLOY,
+    ("GET", "/v1/apps/{app}/status"): _VIEW,
+    ("POST", "/v1/apps/{app}/handover"): _OPERATE,
+    ("POST", "/v1/apps/{app}/snapshot"): _OPERATE,
+    ("GET", "/v1/apps/{app}/revisions"): _VIEW,
+    ("POST", "/v1/apps/{app}/restore"): _OPERATE,
+    ("DELETE", "/v1/apps/{app}/revisions"): _OPERATE,
+    ("DELETE", "/v1/apps/{app}/revisions/{revision}"): _OPERATE,
+    ("GET", "/v1/apps/{app}/errors"): _VIEW,
+    ("POST", "/v1/apps/{app}/errors/replay"): _OPERATE,
+    ("POST", "/v1/apps/{app}/errors/purge"): _OPERATE,
+    ("POST", "/v1/apps/{app}/archive/erase"): _OPERATE,
+    ("POST", "/v1/validate"): KNOWN,
+    ("POST", "/v1/preview"): _DEPLOY_SOME,
+    ("GET", "/v1/dashboards"): _VIEW_ALL,
+    ("GET", "/v1/dashboards/{name}"): _VIEW_ALL,
+    ("PUT", "/v1/dashboards/{name}"): _OPERATE_ALL,
+    ("DELETE", "/v1/dashboards/{name}"): _OPERATE_ALL,
+    ("GET", "/v1/nodes"): _VIEW_ALL,
+    ("GET", "/v1/nodes/{node}/drain"): _VIEW_ALL,
+    ("PUT", "/v1/nodes/{node}/drain"): _OPERATE_ALL,
+    ("DELETE", "/v1/nodes/{node}/drain"): _OPERATE_ALL,
+    ("POST", "/v1/rebalance"): _OPERATE_ALL,
+    ("POST", "/v1/login"): OPEN,
+    ("POST", "/v1/logout"): KNOWN,
+    ("POST", "/v1/invitation"): OPEN,
+    ("GET", "/v1/me"): KNOWN,
+    ("PUT", "/v1/me/password"): KNOWN,
+    ("GET", "/v1/audit"): _ADMINISTER,
+    ("GET", "/v1/users"): _ADMINISTER,
+    ("PUT", "/v1/users/{user}"): _ADMINISTER,
+    ("DELETE", "/v1/users/{user}"): _ADMINISTER,
+    ("POST", "/v1/users/{user}/invitation"): _ADMINISTER,
+    ("GET", "/v1/groups"): _ADMINISTER,
+    ("PUT", "/v1/groups/{group}"): _ADMINISTER,
+    ("DELETE", "/v1/groups/{group}"): _ADMINISTER,
+    ("PUT", "/v1/groups/{group}/members/{user}"): _ADMINISTER,
+    ("DELETE", "/v1/groups/{group}/members/{user}"): _ADMINISTER,
+    ("POST", "/v1/grants"): _ADMINISTER_SOME,
+    ("DELETE", "/v1/grants"): _ADMINISTER_SOME,
+    ("GET", "/v1/tokens"): _ADMINISTER,
+    ("POST", "/v1/tokens"): _ADMINISTER_SOME,
+    ("DELETE", "/v1/tokens/{token}"): _ADMINISTER,
+    # The older products' routes
+    ("POST", "/siddhi-apps"): _DEPLOY_SOME,
+    ("PUT", "/siddhi-apps"): _DEPLOY_SOME,
+    ("GET", "/siddhi-apps"): _VIEW_SOME,
+    ("GET", "/siddhi-apps/{app}"): _VIEW,
+    ("DELETE", "/siddhi-apps/{app}"): _DEPLOY,
+    ("GET", "/siddhi-apps/{app}/status"): _VIEW,
+    ("POST", "/siddhi-apps/{app}/backup"): _OPERATE,
+    ("POST", "/siddhi-apps/{app}/restore"): _OPERATE,
+    ("DELETE", "/siddhi-apps/{app}/revisions"): _OPERATE,
+    ("DELETE", "/siddhi-apps/revisions"): _OPERATE_ALL,
+    ("GET", "/siddhi-apps/statistics"): _VIEW_SOME,
+    ("PUT", "/siddhi-apps/statistics"): _OPERATE_ALL,
+    ("PUT", "/siddhi-apps/{app}/statistics"): _OPERATE,
+    ("GET", "/siddhi-apps/{app}/elements"): _VIEW,
+    ("GET", "/statistics"): _VIEW_ALL,
+    ("PUT", "/statistics"): _OPERATE_ALL,
+    ("GET", "/system-details"): _VIEW_ALL,
+    ("GET", "/nodeDetails/runTime"): KNOWN,
+    ("GET", "/managers"): KNOWN,
+    ("GET", "/managers/isActive"): KNOWN,
+    ("GET", "/managers/roles"): KNOWN,
+    ("GET", "/managers/siddhi-apps"): _VIEW_SOME,
+    ("GET", "/managers/siddhi-apps/{app}"): _VIEW,
+    ("GET", "/managers/siddhi-apps-execution/{app}"): _VIEW,
+    ("GET", "/managers/kafkaDetails/{app}"): _VIEW,
+    ("GET", "/resourceClusterWorkers"): _VIEW_ALL,
+    ("GET", "/resourceClusterWorkers/clusteredWorkerNodeDetails"): _VIEW_ALL,
+}
+RECEIVER: Final[Mapping[Place, Need]] = {
+    ("POST", "/v1/apps/{app}/streams/{stream}/events"): _SEND,
+    ("POST", "/v1/apps/{app}/events"): _SEND,
+    ("POST", "/{path}"): _SEND_SOME,
+    ("POST", "/{app}/{stream}"): _SEND,
+}
+PRESENTER: Final[Mapping[Place, Need]] = {
+    ("GET", "/v1/apps/{app}/streams/{stream}/latest"): _VIEW,
+    ("GET", "/v1/apps/{app}/streams/{stream}/poll"): _VIEW,
+    ("GET", "/v1/apps/{app}/streams/{stream}/sse"): _VIEW,
+    ("GET", "/v1/apps/{app}/tables/{table}"): _VIEW,
+    ("POST", "/v1/apps/{app}/query"): _VIEW,  # a query that changes something: operate, too
+    ("POST", "/stores/query"): _VIEW_SOME,
+    ("GET", "/"): KNOWN,
+    ("GET", "/apps/{app}"): _VIEW,
+    ("GET", "/assets/{name}"): KNOWN,
+    ("GET", "/v1/live"): _VIEW_SOME,
+    ("GET", "/v1/live/{app}"): _VIEW,
+    ("GET", "/v1/apps/{app}/live"): _VIEW,
+}
+ROUTES: Final[Mapping[Place, Need]] = {**DOOR, **COORDINATOR, **RECEIVER, **PRESENTER}
+
+CLUSTER_ONLY: Final = _ADMINISTER
+TOPICS: Final[Mapping[Place, Need]] = {
+    ("publish", "ingress.{app}.{stream}"): _SEND,
+    ("subscribe", "presenter.{app}.{stream}"): _VIEW,
+    # Between the processes of the cluster; the bus's own accounts keep others away from these.
+    ("publish", "in.>"): CLUSTER_ONLY,
+    ("publish", "out.>"): CLUSTER_ONLY,
+    ("publish", "dead.>"): CLUSTER_ONLY,
+    ("publish", "control.>"): CLUSTER_ONLY,
+    ("publish", "topic.>"): CLUSTER_ONLY,
+}
+"""Of the bus's subjects: who may use them. The bus's server judges, by its own accounts."""
+
+_ALONE: Final = None
+COMMANDS: Final[Mapping[str, Need | None]] = {
+    "run": _ALONE,
+    "up": _ALONE,
+    "down": _ALONE,
+    "demo": _ALONE,
+    "validate": _ALONE,
+    "explain": _ALONE,
+    "format": _ALONE,
+    "lsp": _ALONE,
+    "test": _ALONE,
+    "samples": _ALONE,
+    "sources": _ALONE,
+    "observe": _ALONE,
+    "backtest": _ALONE,
+    "archive": _VIEW,  # its tables are files, for whoever may read them; erasing: operate
+    "deploy": _DEPLOY_SOME,
+    "undeploy": _DEPLOY,
+    "list": _VIEW_SOME,
+    "status": _VIEW,
+    "query": _VIEW,
+    "send": _SEND,
+    "replay": _SEND,
+    "tail": _VIEW,
+    "errors": _VIEW,
+    "handover": _OPERATE,
+    "drain": _OPERATE_ALL,
+    "rebalance": _OPERATE_ALL,
+    "snapshot": _OPERATE,
+    "revisions": _VIEW,
+    "restore": _OPERATE,
+    "users": _ADMINISTER,
+    "groups": _ADMINISTER,
+    "grant": _ADMINISTER_SOME,
+    "revoke": _ADMINISTER_SOME,
+    "tokens": _ADMINISTER_SOME,
+    "audit": _ADMINISTER,
+    "login": OPEN,
+    "logout": KNOWN,
+}
+"""Of the `lockstep` command: what the routes that it calls ask for. None: it asks no running suite
+as a client."""

@@ -1,0 +1,139 @@
+"""An app's archive: both logs written behind them, small files made large, what is over age
+forgotten, and what people want erased."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final
+
+from lockstep.archive.keeping import SideArchive, Text, keep_up, note_text
+from lockstep.archive.naming import INPUT, OUTPUT, Logs
+from lockstep.archive.place import Place
+from lockstep.bus import Bus
+from lockstep.control import AppView, SinkStatus, archive_cursor
+from lockstep.events import UnavailableError
+from lockstep.frame import Context, LeaseKeeper, Offload, run_until
+from lockstep.siddhiql.checking.archiving import AppArchiving
+from lockstep_services.publisher.archive.erasing import Erasing
+from lockstep_services.publisher.archive.following import HELD_WAIT_MS, Following
+from lockstep_services.publisher.archive.sources import InputSource, OutputSource
+from lockstep_services.publisher.fleet_log import FleetLog
+
+ENTRY_ROWS: Final = 16_384
+
+
+class Archiver:
+    """Of one app. `tasks` names what runs, each in a supervised task, while the lease is held.
+
+    `offload`: what touches the tables runs there, one thing after another, as who sweeps must not
+    meet an append.
+    """
+
+    def __init__(
+        self,
+        view: AppView,
+        archiving: AppArchiving,
+        place: Place,
+        context: Context,
+        keeper: LeaseKeeper,
+        offload: Offload,
+    ) -> None:
+        self._view = view
+        self._archiving = archiving
+        self._context = context
+        self._place = place
+        self._bus: Bus = context.world.bus
+        self._keeper = keeper
+        self._offload = offload
+        self._log = context.log.bind(app=view.name)
+        self._logs = Logs(view.name, view.input.since_ms)
+        self._sides = {side: SideArchive(place, self._logs, side) for side in (INPUT, OUTPUT)}
+        self.input, self.output = self._following(INPUT), self._following(OUTPUT)
+        self._erasing = Erasing(view.name, self._sides, offload, context)
+
+    def _following(self, side: str) -> Following:
+        context = self._context
+        settings = context.settings
+        return Following(
+            self._sides[side], self._view.name, archive_cursor(self._view, settings.archive, side),
+            context.world.store.cursors, self._keeper, context.clock, settings, context.metrics,
+            context.log, self._offload,
+        )  # fmt: skip
+
+    @property
+    def statuses(self) -> Sequence[SinkStatus]:
+        """Of both logs."""
+        return (self.input.status(), self.output.status())
+
+    @property
+    def tasks(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """By name."""
+        app = self._view.name
+        return {
+            f"archive-input-{app}": partial(self._while_held, self._follow_input),
+            f"archive-output-{app}": partial(self._while_held, self._follow_output),
+            f"archive-upkeep-{app}": partial(self._while_held, self._upkeep),
+            f"archive-erase-{app}": partial(self._while_held, self._erase),
+        }
+
+    async def _while_held(self, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            if await self._keeper.wait_held(HELD_WAIT_MS):
+                await work()
+
+    async def _follow_input(self) -> None:
+        log = await self._bus.input_log(self._view.input, make=False)
+        await self.input.while_held(InputSource(log, self._is_kept))
+
+    async def _follow_output(self) -> None:
+        if self._view.fleet is None:
+            log = await self._bus.output_log(self._view.log)
+            await self.output.while_held(OutputSource(log, self._is_kept))
+            return
+        merged = FleetLog(self._bus, self._view, self._context.clock, entry_rows=ENTRY_ROWS)
+        source = OutputSource(merged, self._is_kept)
+        await run_until(partial(self.output.while_held, source), merged.run)
+
+    def _is_kept(self, stream: str) -> bool:
+        return self._archiving.of(stream).kept
+
+    async def _upkeep(self) -> None:
+        """The text once, then one round after another."""
+        settings = self._context.settings
+        interval_ms = settings.archive.upkeep_interval_ms
+        try:
+            await self._note_text()
+            while not await self._keeper.wait_lost(interval_ms):
+                await self._keep_up()
+        except UnavailableError as error:
+            self._log.warning("the archive is looked after later", error=str(error))
+            await self._context.clock.sleep_ms(settings.publisher.retry_backoff_max_ms)
+
+    async def _note_text(self) -> None:
+        one = self._view.deployment
+        text = Text(
+            one.life.deployed_ms, one.life.number, one.version, one.text, one.parallel,
+            one.origin.position,
+        )  # fmt: skip
+        now_ms = self._context.clock.now_ms()
+        await self._offload.run(lambda: note_text(self._place, self._logs, text, now_ms))
+
+    async def _keep_up(self) -> None:
+        settings, now_ms = self._context.settings.archive, self._context.clock.now_ms()
+        for side in self._sides.values():
+            done = await self._offload.run(
+                partial(
+                    keep_up, side, lambda stream: self._archiving.of(stream).retention_ms,
+                    self._archiving.longest_ms, now_ms, file_bytes=settings.file_bytes,
+                    keep_ms=settings.keep_replaced_ms,
+                )
+            )  # fmt: skip
+            if done.expired or done.compacted or done.swept:
+                self._log.info(
+                    "archive looked after", side=side.side, expired=done.expired,
+                    compacted=done.compacted, swept=done.swept,
+                )  # fmt: skip
+
+    async def _erase(self) -> None:
+        await self._erasing.answer_until(self._keeper)

@@ -1,0 +1,1 @@
+"""The database sink for MySQL and MariaDB: rows and cursor in one transaction."""

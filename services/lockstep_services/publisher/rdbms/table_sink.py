@@ -1,0 +1,94 @@
+"""What the sinks of all databases share: a batch goes in whole, or its rows are tried singly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from lockstep.events import OutputRow, UnavailableError
+from lockstep.store.postgres import why_away
+from lockstep_services.publisher.contract import (
+    Batch,
+    RefusedRow,
+    RowsRefusedError,
+    SinkBinding,
+    SinkSetupError,
+)
+
+Errors = tuple[type[Exception], ...]
+
+
+class TableDatabase(Protocol):
+    """One table in a database that keeps the cursor beside it.
+
+    `away`: errors that pass; `unfit`: those of rows that do not fit.
+    """
+
+    away: Errors
+    unfit: Errors
+
+    async def take_over(self) -> int:
+        """Makes what is missing and shuts older publishers out; the cursor's sequence."""
+
+    async def transact(self, rows: Sequence[OutputRow], expected: int, up_to: int) -> None:
+        """Rows and cursor change together, or nothing does. FencedError when the cursor is not
+        where it is expected, under the epoch of `take_over`."""
+
+    async def find_refused(self, rows: Sequence[OutputRow]) -> list[RefusedRow]:
+        """Tries each row alone, and keeps none."""
+
+
+class TableSink:
+    """One table of a database. See `Sink`."""
+
+    waits_for_ever = True
+    takes_again = True
+    at_once = None
+
+    def __init__(self, binding: SinkBinding, database: TableDatabase) -> None:
+        self.binding = binding
+        self._database = database
+        self._sequence = 0
+
+    async def open(self) -> int:
+        """Creates what is missing and takes the cursor over: older publishers are shut out."""
+        database = self._database
+        try:
+            self._sequence = await database.take_over()
+        except database.away as error:
+            raise self._away(error) from error
+        except database.unfit as error:
+            raise SinkSetupError(
+                f"the table cannot be used: {error}", where=self.binding.key
+            ) from error
+        return self._sequence
+
+    async def deliver(self, batch: Batch) -> None:
+        """All rows and the cursor, or nothing."""
+        database = self._database
+        try:
+            await database.transact(batch.rows, self._sequence, batch.up_to)
+        except database.away as error:
+            raise self._away(error) from error
+        except database.unfit as error:
+            try:
+                refused = await database.find_refused(batch.rows)
+            except database.away as gone:
+                raise self._away(gone) from gone
+            if not refused:
+                refused = [RefusedRow(row, str(error)) for row in batch.rows]
+            raise RowsRefusedError(refused, where=self.binding.key) from error
+        self._sequence = batch.up_to
+
+    def pending(self, batch: Batch) -> Sequence[OutputRow]:
+        """All: a transaction is done or has changed nothing."""
+        return batch.rows
+
+    async def begin_again(self) -> None:
+        """Rows are written whatever their identity."""
+
+    async def close(self) -> None:
+        """The connections are shared and stay."""
+
+    def _away(self, error: BaseException) -> UnavailableError:
+        return UnavailableError(f"the database is away: {why_away(error)}", where=self.binding.key)

@@ -1,0 +1,1 @@
+"""NEXMark: an auction house, the streaming benchmark that other engines are measured with."""

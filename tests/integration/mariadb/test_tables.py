@@ -1,0 +1,165 @@
+"""A table in a real MariaDB: rows and cursor together, by a composite key too, whatever dies."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import aiomysql
+import pytest
+
+from lockstep.databases import DatabaseError, check_datasource, datasource_of_url
+from lockstep.events import (
+    Attribute,
+    AttributeType,
+    FencedError,
+    Operation,
+    OutputId,
+    OutputRow,
+    StreamSchema,
+    UnavailableError,
+)
+from lockstep_services.publisher.contract import Batch, RowsRefusedError, SinkBinding
+from lockstep_services.publisher.mysql.table import MysqlConnections, MysqlTable
+from lockstep_services.publisher.rdbms.table_sink import TableSink
+from tests.mariadb.server import MariadbServer, start_mariadb
+
+NAME = "totals 100% `1`"
+KEY = ("customer", "region")
+SCHEMA = StreamSchema(
+    "Totals",
+    (
+        Attribute("customer", AttributeType.STRING),
+        Attribute("region", AttributeType.STRING),
+        Attribute("orders", AttributeType.LONG),
+        Attribute("amount", AttributeType.DOUBLE),
+        Attribute("fine", AttributeType.BOOL),
+        Attribute("more", AttributeType.OBJECT),
+    ),
+)
+
+
+@pytest.fixture
+async def mariadb(tmp_path: Path) -> AsyncIterator[MariadbServer]:
+    """The test's own."""
+    server = await start_mariadb(tmp_path / "mariadb")
+    yield server
+    await server.kill()
+
+
+@pytest.fixture
+async def connections(mariadb: MariadbServer) -> AsyncIterator[MysqlConnections]:
+    """To its database."""
+    pool = MysqlConnections(datasource_of_url("shop", mariadb.url, statement_timeout_ms=2_000))
+    yield pool
+    await pool.close()
+
+
+def sink_of(connections: MysqlConnections, key: tuple[str, ...] = KEY) -> TableSink:
+    """Another publisher's, each time."""
+    binding = SinkBinding("Shop", SCHEMA, "Totals.0.rdbms")
+    return TableSink(binding, MysqlTable(binding, NAME, key, connections))
+
+
+def rows_of(*data: Sequence[Any], operation: Operation = Operation.UPSERT) -> list[OutputRow]:
+    """As the output log has them."""
+    return [
+        OutputRow(OutputId(1, number), "Totals", 0, tuple(values), operation)
+        for number, values in enumerate(data)
+    ]
+
+
+async def kept(server: MariadbServer) -> list[tuple[Any, ...]]:
+    """What a program of its own reads."""
+    connection = await aiomysql.connect(
+        host="127.0.0.1", port=server.port, user="lockstep", password=server.password, db="test"
+    )
+    async with connection.cursor() as cursor:
+        await cursor.execute("SELECT * FROM `totals 100% ``1``` ORDER BY amount, customer")
+        found = [tuple(row) for row in await cursor.fetchall()]
+    connection.close()
+    return found
+
+
+async def test_rows_by_a_composite_key(
+    mariadb: MariadbServer, connections: MysqlConnections
+) -> None:
+    """Of each key the last change counts. No case is folded, and what is too long is refused."""
+    sink = sink_of(connections)
+    assert await sink.open() == 0
+    rows = rows_of(
+        ("ann", "n", 1, 5.0, True, {"a": [1]}),
+        ("Ann", "n", 1, 1.0, None, None),
+        ("ann", "ß🍕", 1, 2.0, False, None),
+        ("ann", "n", 2, 12.5, True, None),
+        ("gone", "n", 1, 0.0, True, None),
+    )
+    gone = rows_of(("gone", "n"), operation=Operation.DELETE)
+    await sink.deliver(Batch(3, [*rows, *gone]))
+    wanted = [
+        ("Ann", "n", 1, 1.0, None, None),
+        ("ann", "ß🍕", 1, 2.0, 0, None),
+        ("ann", "n", 2, 12.5, 1, None),
+    ]
+    assert await kept(mariadb) == wanted
+    bad = rows_of(("x" * 300, "n", 1, 1.0, True, None), ("bob", "n", 1, float("nan"), True, None))
+    good = rows_of(("cid", "n", 1, 20.0, True, None))
+    with pytest.raises(RowsRefusedError) as refused:
+        await sink.deliver(Batch(4, [*bad, *good]))
+    assert [one.row for one in refused.value.refused] == bad
+    assert await kept(mariadb) == wanted
+    await sink.deliver(Batch(4, good))
+    assert (await kept(mariadb))[-1][0] == "cid"
+
+
+async def test_rows_without_a_key(mariadb: MariadbServer, connections: MysqlConnections) -> None:
+    """Each row is one, and one goes where one is deleted."""
+    sink = sink_of(connections, key=())
+    await sink.open()
+    row = ("ann", None, 1, 5.5, None, None)
+    await sink.deliver(Batch(1, rows_of(row, row, operation=Operation.EVENT)))
+    assert await kept(mariadb) == [row, row]
+    await sink.deliver(Batch(2, rows_of(row, operation=Operation.DELETE)))
+    assert await kept(mariadb) == [row]
+
+
+async def test_another_publisher_shuts_the_first_one_out(
+    mariadb: MariadbServer, connections: MysqlConnections
+) -> None:
+    """It goes on from the cursor, and what the first one still tries changes nothing."""
+    first, second = sink_of(connections), sink_of(connections)
+    await first.open()
+    await first.deliver(Batch(7, rows_of(("a", "n", 1, 1.0, None, None))))
+    assert await second.open() == 7
+    with pytest.raises(FencedError):
+        await first.deliver(Batch(8, rows_of(("b", "n", 1, 2.0, None, None))))
+    await second.deliver(Batch(8, rows_of(("c", "n", 1, 3.0, None, None))))
+    assert [row[0] for row in await kept(mariadb)] == ["a", "c"]
+
+
+async def test_a_server_that_dies_keeps_all_or_nothing(
+    mariadb: MariadbServer, connections: MysqlConnections
+) -> None:
+    """While it is away deliveries say so. Afterwards they go on from the cursor."""
+    sink = sink_of(connections)
+    await sink.open()
+    await sink.deliver(Batch(1, rows_of(("a", "n", 1, 1.0, None, None))))
+    await mariadb.kill()
+    with pytest.raises(UnavailableError):
+        await sink.deliver(Batch(2, rows_of(("b", "n", 1, 2.0, None, None))))
+    await mariadb.start()
+    await sink.deliver(Batch(2, rows_of(("b", "n", 1, 2.0, None, None))))
+    assert await sink_of(connections).open() == 2
+    assert [row[0] for row in await kept(mariadb)] == ["a", "b"]
+
+
+async def test_a_datasource_says_whether_it_answers(mariadb: MariadbServer) -> None:
+    """The server's version; a wrong password and a server that is away are told apart."""
+    assert (await check_datasource(datasource_of_url("a", mariadb.url))).startswith("MariaDB 1")
+    wrong = datasource_of_url("b", f"mysql://lockstep:no@127.0.0.1:{mariadb.port}/test")
+    with pytest.raises(DatabaseError, match="denied"):
+        await check_datasource(wrong)
+    await mariadb.kill()
+    with pytest.raises(UnavailableError):
+        await check_datasource(datasource_of_url("a", mariadb.url))

@@ -1,0 +1,201 @@
+"""What is archived comes back as it stood in the log; readers that know nothing of us see it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from lockstep.archive.events_in import rows_of
+from lockstep.archive.keeping import SideArchive, erase, keep_up
+from lockstep.archive.naming import INPUT, Logs, column_names, folder_name, name_of
+from lockstep.archive.place import Place
+from lockstep.archive.reading import InputReader, Span
+from lockstep.archive.rows_out import Published, published_rows
+from lockstep.events import (
+    Attribute,
+    AttributeType,
+    EventsRecord,
+    InputEvent,
+    Operation,
+    OutputId,
+    OutputRecord,
+    OutputRow,
+    StreamSchema,
+    TickRecord,
+    WriteRecord,
+)
+from lockstep.events.codec import EncodedEntry, encode_record
+
+SCHEMA = StreamSchema(
+    "S",
+    (
+        Attribute("a", AttributeType.STRING),
+        Attribute("A", AttributeType.INT),
+        Attribute("_position", AttributeType.DOUBLE),
+        Attribute("o", AttributeType.OBJECT),
+    ),
+)
+DAY_MS = 86_400_000
+LOGS = Logs("My App", 77)
+
+
+def entries(*, days: int = 3) -> list[EncodedEntry]:
+    """Records of all kinds: chunks, an empty one among them, ids, own times, ticks, writes."""
+    records: list[EncodedEntry] = []
+
+    def add(payload: bytes) -> None:
+        records.append(EncodedEntry(len(records) + 1, payload))
+
+    for day in range(days):
+        clock_ms = 1_700_000_000_000 + day * DAY_MS
+        events = tuple(
+            InputEvent(clock_ms + at, (f"k{at}", at, at / 4, {"x": [at]}), f"id{day}.{at}")
+            for at in range(5)
+        )
+        chunks = (events[:2], (), events[2:])
+        record = EventsRecord("S", clock_ms, chunks, has_timestamps=True)
+        add(encode_record(record, {"S": SCHEMA}, send_id=b"0123456789abcdef"))
+        add(encode_record(TickRecord(clock_ms + 1)))
+        plain = EventsRecord("S", clock_ms, ((InputEvent(clock_ms, ("k0", None, None, None)),),))
+        add(encode_record(plain, {"S": SCHEMA}))
+        add(encode_record(WriteRecord("delete T on a == 'k'", f"w{day}", clock_ms + 2)))
+    return records
+
+
+def archived(tmp_path: Path, found: list[EncodedEntry]) -> SideArchive:
+    """Written in batches of three."""
+    side = SideArchive(Place(str(tmp_path)), LOGS, INPUT)
+    for start in range(0, len(found), 3):
+        side.write(rows_of(found[start : start + 3]))
+    return side
+
+
+def test_the_log_comes_back(tmp_path: Path) -> None:
+    """Record by record, also when files were put together in between."""
+    found = entries()
+    side = archived(tmp_path, found)
+    assert side.reached() == len(found)
+    for _ in range(2):
+        reader = InputReader(side.place, LOGS)
+        assert reader.bounds() == Span(0, len(found))
+        back = [one for part in reader.slices(Span(0, len(found)), 4) for one in part]
+        assert [one.entry.position for one in back] == [one.position for one in found]
+        assert not any(one.missing for one in back)
+        assert [one.entry.record() for one in back] == [one.record() for one in found]
+        sends = [getattr(one.entry.header, "send_id", b"") for one in back]
+        assert sends == [getattr(one.header, "send_id", b"") for one in found]
+        done = keep_up(side, lambda _: None, None, 0, file_bytes=1_000_000, keep_ms=0)
+    assert done.compacted == 0  # the first time has left nothing to do
+
+
+def test_a_reader_keeps_its_version(tmp_path: Path) -> None:
+    """Files put together meanwhile do not change what it reads, as long as they are kept."""
+    side = archived(tmp_path, entries())
+    reader = InputReader(side.place, LOGS)
+    keep_up(side, lambda _: None, None, 0, file_bytes=1_000_000, keep_ms=DAY_MS)
+    side.write(rows_of([EncodedEntry(13, encode_record(TickRecord(1)))]))
+    back = [one for part in reader.slices(reader.bounds()) for one in part]
+    assert len(back) == 12
+
+
+def test_nothing_is_written_twice(tmp_path: Path) -> None:
+    """Batches that overlap, cut elsewhere, or broke off behind the streams."""
+    found = entries()
+    side = SideArchive(Place(str(tmp_path)), LOGS, INPUT)
+    side.write(rows_of(found[:5]))
+    side.write(rows_of(found[:7]))
+    torn = rows_of(found[7:10])
+    for (stream, shape), rows in torn.streams.items():
+        side.table(stream, shape).append(rows, LOGS.transaction, torn.last)
+    side.write(rows_of(found[7:9]))
+    side.write(rows_of(found[9:]))
+    assert counted(side) == [(one, 1) for one in range(1, len(found) + 1)]
+    reader = InputReader(side.place, LOGS)
+    back = [one for part in reader.slices(reader.bounds()) for one in part]
+    assert [one.entry.record() for one in back] == [one.record() for one in found]
+
+
+def counted(side: SideArchive) -> list[tuple[int, int]]:
+    """How often each position stands there, as DuckDB reads it by the tables' own log."""
+    sql = "select position, count(*) from read_parquet($1) group by 1 order by 1"
+    return duckdb.execute(sql, [live_files(Path(side.records.address))]).fetchall()
+
+
+def live_files(table: Path) -> list[str]:
+    """What the transaction log of a table says that its files are."""
+    files: dict[str, None] = {}
+    for commit in sorted((table / "_delta_log").glob("*.json")):
+        for line in commit.read_text().splitlines():
+            action = json.loads(line)
+            if "add" in action:
+                files[str(table / action["add"]["path"])] = None
+            if "remove" in action:
+                files.pop(str(table / action["remove"]["path"]), None)
+    return list(files)
+
+
+def test_erasing_leaves_nothing(tmp_path: Path) -> None:
+    """In no file, not in one that an append left; and the fold says what is missing."""
+    side = archived(tmp_path, entries())
+    ((_, table),) = side.tables()
+    stray = Path(table.address) / "day=2023-11-14" / "stray.parquet"
+    stray.write_bytes(b"k3 of an append that never ended")
+    assert b"k3" in everything(tmp_path)
+    assert erase(side, "S", "a = 'k3'") == 3
+    assert b"k3" not in everything(tmp_path)
+    reader = InputReader(side.place, LOGS)
+    back = [one for part in reader.slices(reader.bounds()) for one in part]
+    assert [one.missing for one in back] == [1, 0, 0, 0] * 3
+    assert erase(side, "Other", "a = 'k3'") == 0
+
+
+def everything(folder: Path) -> bytes:
+    """All that DuckDB finds in any Parquet file, and the bytes of all files."""
+    files = [one for one in folder.rglob("*") if one.is_file()]
+    values: list[object] = []
+    for one in files:
+        if one.suffix == ".parquet" and one.name != "stray.parquet":
+            values += duckdb.execute("select * from read_parquet($1)", [str(one)]).fetchall()
+    return repr(values).encode() + b"".join(one.read_bytes() for one in files)
+
+
+def test_days_over_age_go(tmp_path: Path) -> None:
+    """As the stream says; the records stay as long as anything does."""
+    side = archived(tmp_path, entries())
+    now_ms = 1_700_000_000_000 + 2 * DAY_MS
+    done = keep_up(side, lambda _: DAY_MS, None, now_ms, file_bytes=1_000_000, keep_ms=0)
+    assert done.expired == 6
+    assert len(counted(side)) == 12
+    keep_up(side, lambda _: DAY_MS, DAY_MS, now_ms, file_bytes=1_000_000, keep_ms=0)
+    assert len(counted(side)) == 8
+
+
+def test_rows_of_two_streams() -> None:
+    """Each in its own table, in the order of identities, with what it does at its destination."""
+    rows = [
+        OutputRow(OutputId(3, 0), "One", 9, (1,)),
+        OutputRow(OutputId(3, 1), "T", 9, ("k", 2.5), Operation.UPSERT),
+        OutputRow(OutputId(4, 0), "One", 10, (2,)),
+    ]
+    found = published_rows([Published(7, OutputRecord(2, rows))], 0)
+    tables = {stream: table.to_pylist() for (stream, _), table in found.streams.items()}
+    assert [(one["_position"], one["_ordinal"]) for one in tables["One"]] == [(3, 0), (4, 0)]
+    assert [one["_operation"] for one in tables["T"]] == [1]
+    assert found.records.to_pylist()[0]["rows"] == 3
+
+
+@pytest.mark.parametrize("name", ["Flights", "records", "_x", "!Over", "a b", "Äpfel", "~", "x~y"])
+def test_names_of_folders(name: str) -> None:
+    """Any name is a folder, and comes back."""
+    folder = folder_name(name)
+    assert name_of(folder) == name
+    assert folder not in ("records", "texts")
+    assert not folder.startswith(("_", "."))
+
+
+def test_names_of_columns() -> None:
+    """No two are alike where case does not count, and none is one of ours."""
+    assert column_names(["a", "A", "_position", "x y"]) == ["a", "A_2", "_position_2", "x_y"]

@@ -1,0 +1,102 @@
+"""Named databases: how they are written, what is wrong with them, and that secrets stay secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lockstep.databases import DatasourceError, datasource_for, datasource_of_url, read_datasources
+
+NOTHING: dict[str, str] = {}
+
+
+def _file(path: Path, text: str) -> str:
+    file = path / "datasources.toml"
+    file.write_text(text)
+    return str(file)
+
+
+def test_a_file_names_databases_and_their_limits(tmp_path: Path) -> None:
+    """Each way to give a password; options of the url stay."""
+    (tmp_path / "secret").write_text("p@ss\n")
+    file = _file(
+        tmp_path,
+        f"""
+        [shop]
+        url = "jdbc:postgresql://db.example:5433/shop?sslmode=require"
+        username = "lock step"
+        password_file = "{tmp_path}/secret"
+        max_connections = 2
+        [crm]
+        url = "postgresql://eve:hidden@crm/people"
+        """,
+    )
+    known = read_datasources(file)
+    shop, crm = known["shop"], known["crm"]
+    assert shop.dsn == "postgresql://lock%20step:p%40ss@db.example:5433/shop?sslmode=require"
+    assert (shop.max_connections, shop.place) == (2, "postgresql://db.example:5433/shop")
+    assert (crm.username, crm.password, crm.port) == ("eve", "hidden", 5432)
+    maria = datasource_of_url("m", "jdbc:mariadb://h/d?user=u&password=p")
+    assert (maria.kind, maria.port, maria.username, maria.password) == ("mysql", 3306, "u", "p")
+    assert "hidden" not in f"{crm!r} {crm.place}"
+
+
+def test_a_password_of_the_environment(tmp_path: Path) -> None:
+    """By the name of a variable, which has to be there."""
+    file = _file(tmp_path, '[a]\nurl = "postgresql://h/d"\npassword_env = "DB"')
+    assert read_datasources(file, {"DB": "x"})["a"].password == "x"
+    with pytest.raises(DatasourceError, match="no DB"):
+        read_datasources(file, {})
+
+
+def test_all_mistakes_are_told_and_no_password(tmp_path: Path) -> None:
+    """Of every section, without what may be secret."""
+    file = _file(
+        tmp_path,
+        """
+        [a]
+        url = "jdbc:h2:mem:x"
+        [b]
+        url = "postgresql://h/d"
+        password = "hidden"
+        password_env = "X"
+        [c]
+        url = "postgresql://h/d"
+        pool = 3
+        """,
+    )
+    with pytest.raises(DatasourceError) as caught:
+        read_datasources(file, {})
+    told = str(caught.value)
+    assert [part for part in ("'h2'", "several ways", "c.pool") if part not in told] == []
+    assert "hidden" not in told
+    with pytest.raises(DatasourceError, match="cannot be read"):
+        read_datasources(str(tmp_path / "none"))
+    assert read_datasources("") == {}
+
+
+@pytest.mark.parametrize(
+    ("url", "part"),
+    [
+        ("jdbc:h2:./data", "older product"),
+        ("jdbc:oracle:thin:@h:1521/x", "no driver"),
+        ("postgresql:///d", "no host"),
+        ("postgresql://h:x/d", "url is none"),
+    ],
+)
+def test_urls_that_are_none(url: str, part: str) -> None:
+    """The hint says what to do instead."""
+    with pytest.raises(DatasourceError, match=part):
+        datasource_of_url("x", url)
+
+
+def test_what_an_app_means() -> None:
+    """A name, a url, or nothing: the suite's own."""
+    known = {"shop": datasource_of_url("shop", "postgresql://h/d")}
+    assert datasource_for({"datasource": "shop"}.get, known, "postgresql://own/o").host == "h"
+    assert datasource_for(NOTHING.get, known, "postgresql://own/o").host == "own"
+    url = {"jdbc.url": "jdbc:postgresql://x/y", "username": "u", "password": "p"}
+    assert datasource_for(url.get, known, "postgresql://own/o").dsn == "postgresql://u:p@x:5432/y"
+    with pytest.raises(DatasourceError, match="names: shop"):
+        datasource_for({"datasource": "none"}.get, known, "postgresql://own/o")

@@ -1,0 +1,109 @@
+"""The table of rights: every route, subject and command has its row, and doors judge by it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from lockstep.bus import subjects
+from lockstep.cli.command import COMMANDS as LISTED
+from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.frame import Process, open_world
+from lockstep.frame.web import Door
+from lockstep.rights import COMMANDS, ROUTES, TOPICS, Permission, Scope
+from lockstep.rights.table import COORDINATOR, DOOR, PRESENTER, RECEIVER
+from lockstep.settings import load_settings
+from tests.unit.services.test_openapi import SETTINGS, WIRES
+
+OF = {"coordinator": COORDINATOR, "presenter": PRESENTER, "receiver": RECEIVER}
+
+
+@contextlib.asynccontextmanager
+async def _door(service: str) -> AsyncIterator[Door]:
+    doors: list[Door] = []
+
+    def make(*given: Any, **named: Any) -> Door:
+        doors.append(Door(*given, **named))
+        return doors[0]
+
+    settings = load_settings(SETTINGS)
+    world = await open_world(settings, SystemClock(), SystemRandomness())
+    process = Process(settings, world, SystemClock(), SystemRandomness(), make_door=make)
+    process.add(service, WIRES[service])
+    try:
+        yield doors[0]
+    finally:
+        await world.close()
+
+
+@pytest.mark.parametrize("service", WIRES)
+async def test_every_route_of_every_service_has_its_row_and_no_row_is_left_over(
+    service: str,
+) -> None:
+    """A route that nobody thought about is shut, and this test says so."""
+    async with _door(service) as door:
+        found = {
+            (route.method, route.resource.canonical)
+            for route in door.application.router.routes()
+            if route.resource is not None and route.method != "HEAD"
+        }
+    assert found == {*DOOR, *OF.get(service, {})}
+
+
+def test_an_app_in_the_path_is_judged_as_that_app() -> None:
+    """No row with an app in its path asks for less than a right on that app, and none without one
+    asks for a right on it."""
+    for (_, path), need in ROUTES.items():
+        assert ("{app}" in path) == (need.scope is Scope.APP), path
+
+
+def test_reading_asks_for_no_more_than_viewing_and_changing_for_more() -> None:
+    """But for what an answer of its own takes."""
+    reading = {str(need.permission) for (method, _), need in ROUTES.items() if method == "GET"}
+    assert reading <= {"view", "None", "administer"}
+    asks = {
+        ("POST", "/v1/login"), ("POST", "/v1/logout"), ("POST", "/v1/invitation"),
+        ("PUT", "/v1/me/password"), ("POST", "/v1/validate"),
+        ("POST", "/v1/apps/{app}/query"), ("POST", "/stores/query"),
+    }  # fmt: skip
+    for place, need in ROUTES.items():
+        if place[0] != "GET" and place not in asks:
+            assert need.permission not in (None, Permission.VIEW), place
+
+
+def test_every_command_has_its_row() -> None:
+    """Of the `lockstep` command."""
+    assert set(COMMANDS) == set(LISTED)
+
+
+@pytest.mark.parametrize(
+    ("made", "row"),
+    [
+        (subjects.ingress_subject("a", "b"), ("publish", "ingress.{app}.{stream}")),
+        (subjects.presenter_subject("a", "b"), ("subscribe", "presenter.{app}.{stream}")),
+        (subjects.dead_subject("a", "b"), ("publish", "dead.>")),
+        (subjects.topic_subject("a"), ("publish", "topic.>")),
+        (subjects.control_subject("a"), ("publish", "control.>")),
+        (subjects.INPUT_LOGS, ("publish", "in.>")),
+        (subjects.OUTPUT_LOGS, ("publish", "out.>")),
+    ],
+)  # fmt: skip
+def test_every_subject_has_its_row(made: str, row: tuple[str, str]) -> None:
+    """And its first word is that of the bus."""
+    assert row in TOPICS
+    assert made.split(".")[0] == row[1].split(".")[0]
+
+
+def test_every_kind_of_subject_is_listed() -> None:
+    """A subject function that is new has to be given a row."""
+    made = {name for name in dir(subjects) if name.endswith("_subject")}
+    assert made == {
+        "input_subject", "output_subject", "dead_subject", "ingress_subject",
+        "presenter_subject", "topic_subject", "control_subject",
+    }  # fmt: skip
+    assert {row.split(".")[0] for _, row in TOPICS} == {
+        "in", "out", "dead", "ingress", "presenter", "topic", "control",
+    }  # fmt: skip
