@@ -80,8 +80,7 @@ async def test_what_is_done_late_to_a_purged_app_does_not_meet_the_next_one(
 ) -> None:
     """Services that were cut off trim, append, and store revisions and cursors under the old logs'
     names; the new app loses nothing to them, and they are removed in their turn."""
-    settings = {"LOCKSTEP_COORDINATOR__SWEEP_INTERVAL_MS": "500"}
-    async with cluster_of(*NODES, **settings) as cluster:
+    async with cluster_of(*NODES) as cluster:
         app = await cluster.deploy(TEXT.format(name="Late"))
         assert await counted(cluster, app, 1) == [1]
         old, bus, store = (
@@ -111,6 +110,8 @@ async def test_what_is_done_late_to_a_purged_app_does_not_meet_the_next_one(
         await cluster.crash("processor-1")
         await cluster.start("processor-1")
         assert await counted(cluster, app, 3) == [1, 2, 3]
+        await cluster.stop("coordinator")
+        await cluster.start("coordinator", LOCKSTEP_COORDINATOR__SWEEP_INTERVAL_MS="500")
         await _removed(cluster, app, [new.key[1]])
         assert list(await bus.logs(app)) == [new]
 
