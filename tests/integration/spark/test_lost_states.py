@@ -10,6 +10,8 @@ import pytest
 from lockstep.execute.contract import LivesElsewhere, StateLostError, TakesBases
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.spark import SparkExecutor
+from lockstep.execute.spark.bulk import run_tasks
+from lockstep.execute.spark.session import SparkOptions
 from lockstep.plan import plan_of
 from tests.integration.spark.apps import COLUMNAR, KEYED, UNFIT, cut, log, rows_of, unfit_log
 from tests.integration.spark.conftest import Make
@@ -61,6 +63,21 @@ def test_a_state_that_is_touched_stays_as_and_where_it_is(
     kill(executor)
     with pytest.raises(StateLostError):
         executor.touch()
+
+
+def test_other_jobs_leave_the_workers_of_states_alone(make: Make) -> None:
+    """They have workers of their own: more workers of a slot would take its tasks in turns."""
+    entries = log(40)
+    executor = make(COLUMNAR, base_max_bytes=1)
+    rows = rows_of(executor, cut(entries[:20], 5))
+
+    def own_pid(_: bytes) -> bytes:
+        return str(os.getpid()).encode()
+
+    others = run_tasks(own_pid, [b""] * 8, SparkOptions())
+    assert {str(one.pid).encode() for one in executor.locations}.isdisjoint(others)
+    rows += rows_of(executor, cut(entries[20:], 5))
+    assert rows == rows_of(ReferenceExecutor(plan_of(COLUMNAR)), [entries])
 
 
 @pytest.mark.parametrize(("text", "shards"), [(COLUMNAR, 1), (KEYED, 2)], ids=["whole", "shards"])

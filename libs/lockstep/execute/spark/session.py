@@ -156,9 +156,9 @@ class SparkSlices:
         with self._guard:
             found = self._functions.get((function, slot))
             if found is None:
-                self._context.environment[WORKER_SLOT] = str(slot)
                 no_op = NoOpSerializer()
-                found = _wrap_function(self._context, _of_partition(function), no_op, no_op)
+                context = _in_slot(self._context, slot)
+                found = _wrap_function(context, _of_partition(function), no_op, no_op)
                 self._functions[function, slot] = found
             return found
 
@@ -220,6 +220,18 @@ class SparkSlices:
 def _is_death(message: str) -> bool:
     """Spark says so of a Python worker that ended by itself, or by the system's hand."""
     return "Python worker exited unexpectedly" in message or "MemoryError" in message
+
+
+def _in_slot(context: SparkContext, slot: int) -> SparkContext:
+    """The context with a slot's environment. The context itself never has one: other jobs of the
+    process would get workers of the slot, several at a time, and its tasks then go round between
+    them."""
+    seen: SparkContext = object.__new__(SparkContext)
+    seen.__dict__ = {
+        **context.__dict__,
+        "environment": {**context.environment, WORKER_SLOT: str(slot)},
+    }
+    return seen
 
 
 def _of_partition(function: Served) -> Callable[[int, Iterable[bytes]], Iterator[bytes]]:
