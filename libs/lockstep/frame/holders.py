@@ -42,7 +42,8 @@ class HolderWatch:
         self._minded: dict[str, tuple[Held, OnDeath]] = {}
         self._look_due = asyncio.Event()
         self._connection = 0
-        self._seen_ms = clock.monotonic_ms()
+        self._overlooked = asyncio.Event()
+        self._unseen_ms: int | None = None
 
     def mind(self, resource: str, held: Held, on_death: OnDeath) -> None:
         """Calls `on_death` once, should the holder's process die. One holder for each resource."""
@@ -65,7 +66,8 @@ class HolderWatch:
         """After a connection that lasted the next one is tried at once."""
         while True:
             self._connection += 1
-            began_ms = self._seen_ms = self._clock.monotonic_ms()
+            self._heard(is_seen=True)
+            began_ms = self._clock.monotonic_ms()
             try:
                 await run_side_by_side(self._leases.appear, self._until_overlooked)
             except UnavailableError as error:
@@ -79,10 +81,23 @@ class HolderWatch:
                 )  # fmt: skip
 
     async def _until_overlooked(self) -> NoReturn:
-        """Raises when the lease server answers, and does not know of the connection for long."""
-        while self._clock.monotonic_ms() - self._seen_ms <= 2 * self._settings.lease_ttl_ms:
-            await self._clock.sleep_ms(self._settings.lease_ttl_ms)
+        """Raises when the lease server has said for long that it does not know of the
+        connection. Only its answers count: a process that was held up has not asked, and closing a
+        connection that is whole would make others take it for dead.
+        """
+        await self._overlooked.wait()
         raise UnavailableError("the lease server does not see this process any more")
+
+    def _heard(self, *, is_seen: bool) -> None:
+        """What the lease server says of our own connection; the best while it says nothing."""
+        now_ms = self._clock.monotonic_ms()
+        if is_seen:
+            self._unseen_ms = None
+            self._overlooked.clear()
+        elif self._unseen_ms is None:
+            self._unseen_ms = now_ms
+        elif now_ms - self._unseen_ms >= 2 * self._settings.lease_ttl_ms:
+            self._overlooked.set()
 
     async def _keep_looking(self) -> None:
         """Seldom while there is nobody to look for."""
@@ -91,7 +106,7 @@ class HolderWatch:
             try:
                 await self._look()
             except UnavailableError as error:
-                self._seen_ms = self._clock.monotonic_ms()
+                self._heard(is_seen=True)
                 self._log.debug("lease server away", error=str(error))
             pause_ms = self._settings.watch_ms if self._minded else self._settings.lease_ttl_ms
             await wait_set(self._look_due, self._clock, pause_ms)
@@ -103,8 +118,7 @@ class HolderWatch:
         if connection != self._connection:
             return
         now_ms = self._clock.monotonic_ms()
-        if self._leases.process in connected:
-            self._seen_ms = now_ms
+        self._heard(is_seen=self._leases.process in connected)
         observed = self._vigil.observe(now_ms, connection, watched, connected)
         for process in observed.newly_dead:
             self._metrics.count("lockstep_holder_deaths_total")

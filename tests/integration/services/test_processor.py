@@ -94,7 +94,7 @@ async def test_a_death_is_noticed_before_the_lease_runs_out(cluster_of: Start) -
 async def test_a_planned_hand_over(cluster_of: Start) -> None:
     """By command: the standby leads, nothing is lost or doubled."""
     nodes = ("coordinator", "processor-1", "processor-2", "receiver")
-    async with cluster_of(*nodes) as cluster:
+    async with cluster_of(*nodes, **STEADY) as cluster:
         app = await cluster.deploy(COUNT.format(name="Over"), replicas=2)
         feeding = asyncio.create_task(feed(cluster, app, 0, 100))
         for _ in range(2):

@@ -1,0 +1,104 @@
+"""Who is taken for dead: a process whose connection is closed, and not one that was held up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+
+from lockstep.clock import SeededRandomness, VirtualClock
+from lockstep.frame import HolderWatch, Tasks
+from lockstep.leader import Held
+from lockstep.leader.memory import LeaseTable, MemoryLeases
+from lockstep.settings import load_settings
+from lockstep.telemetry import Metrics, get_logger
+
+SETTINGS = load_settings({}).leader
+HOPS = 5
+"""So often other tasks run until an answer is there."""
+
+
+class FarLeases(MemoryLeases):
+    """An answer takes a while. `is_overlooked`: the server has lost this process's connection, and
+    nobody has told the process."""
+
+    is_overlooked = False
+    appearances = 0
+
+    async def appear(self) -> None:
+        """Counted."""
+        self.appearances += 1
+        self.is_overlooked = False
+        await super().appear()
+
+    async def connected(self, processes: Collection[str]) -> frozenset[str]:
+        """Later."""
+        for _ in range(HOPS):
+            await asyncio.sleep(0)
+        found = await super().connected(processes)
+        return found - {self.process} if self.is_overlooked else found
+
+
+class Observed:
+    """One process holds a lease, another one minds its death."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        table = LeaseTable(clock)
+        self.holder = FarLeases(table, clock, SeededRandomness(1))
+        self.observer = FarLeases(table, clock, SeededRandomness(2))
+        self.table = table
+        self.died: list[Held] = []
+        self.watches = [
+            HolderWatch(leases, clock, SETTINGS, Metrics(), get_logger())
+            for leases in (self.holder, self.observer)
+        ]
+
+    def mind(self) -> None:
+        """From now on."""
+        held = Held("holder", f"{self.holder.process}.1")
+        self.watches[1].mind("thing", held, self.died.append)
+
+
+@asynccontextmanager
+async def observed(clock: VirtualClock) -> AsyncIterator[Observed]:
+    """Both run, and the observer has seen the holder."""
+    both, tasks = Observed(clock), Tasks(clock, get_logger())
+    for number, watch in enumerate(both.watches):
+        tasks.supervise(f"watch {number}", watch.run)
+        await clock.advance_ms(SETTINGS.lease_ttl_ms // 3)  # they do not look at the same moments
+    both.mind()
+    await clock.advance_ms(3 * SETTINGS.lease_ttl_ms)
+    yield both
+    await tasks.stop_all()
+
+
+async def test_who_was_held_up_keeps_its_connection_and_lives() -> None:
+    """Nothing ran for many lives of a lease: neither its own looks nor the observer's."""
+    clock = VirtualClock()
+    async with observed(clock) as both:
+        for _ in range(3):
+            clock.set_ms(clock.now_ms() + 10 * SETTINGS.lease_ttl_ms)
+            await clock.advance_ms(5 * SETTINGS.lease_ttl_ms)
+        assert (both.holder.appearances, both.observer.appearances) == (1, 1)
+        assert both.died == []
+
+
+async def test_who_is_overlooked_connects_again() -> None:
+    """The server answers for long that it does not know of the connection."""
+    clock = VirtualClock()
+    async with observed(clock) as both:
+        both.holder.is_overlooked = True
+        await clock.advance_ms(SETTINGS.lease_ttl_ms)
+        assert both.holder.appearances == 1
+        await clock.advance_ms(4 * SETTINGS.lease_ttl_ms)
+        assert (both.holder.appearances, both.holder.is_overlooked) == (2, False)
+
+
+async def test_who_hangs_up_is_dead() -> None:
+    """And the observer hears of it."""
+    clock = VirtualClock()
+    async with observed(clock) as both:
+        both.holder.reachable = False  # it cannot come back
+        both.table.hang_up(both.holder.process)
+        await clock.advance_ms(SETTINGS.grace_ms + 3 * SETTINGS.watch_ms)
+        assert [one.holder for one in both.died] == ["holder"]
