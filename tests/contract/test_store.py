@@ -14,6 +14,7 @@ from lockstep.events import Life
 from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
 from lockstep.store import (
+    BatchEntry,
     Deployment,
     Exclusion,
     Origin,
@@ -380,3 +381,43 @@ async def test_the_audit_log_is_added_to_read_backwards_and_trimmed_by_time(
     assert await store.audit.trim(now_ms - 86_400_000) >= 1
     left = await store.audit.read(before=None, limit=10, app=app)
     assert sorted(one.at_ms for one in left) == [now_ms, now_ms + 1, now_ms + 2]
+
+
+async def test_an_entry_of_a_script_is_written_by_who_has_seen_it_as_it_is(
+    store: Store, app: str
+) -> None:
+    """Of two who put the same number or change the same revision, one is told so."""
+    one = BatchEntry("run", app, 60_000, '{"state": "due"}', is_open=True)
+    assert sorted(await asyncio.gather(*(store.batch.put(one) for _ in range(3)))) == [
+        False, False, True,
+    ]  # fmt: skip
+    there = await store.batch.get("run", app, 60_000)
+    assert there == replace(one, revision=1)
+    done = replace(there, text="{}", is_open=False)
+    assert sorted(await asyncio.gather(*(store.batch.put(done) for _ in range(3)))) == [
+        False, False, True,
+    ]  # fmt: skip
+    assert not await store.batch.put(replace(done, revision=5))
+    assert not await store.batch.put(replace(one, key=1, revision=1))
+    assert await store.batch.get("run", app, 60_000) == replace(done, revision=2)
+
+
+async def test_entries_of_scripts_are_read_by_kind_and_script_and_by_what_is_left_to_do(
+    store: Store, app: str
+) -> None:
+    """The greatest numbers first; what is deleted is gone, nothing else."""
+    for key in (1, 2, 3):
+        assert await store.batch.put(BatchEntry("run", app, key, "{}", is_open=key != 2))
+    assert await store.batch.put(BatchEntry("run", f"{app}/ü", 9, "{}", is_open=True))
+    assert await store.batch.put(BatchEntry("version", app, 7, "{}"))
+    assert [one.key for one in await store.batch.read("run", app)] == [3, 2, 1]
+    assert [one.key for one in await store.batch.read("run", app, limit=2)] == [3, 2]
+    assert [one.key for one in await store.batch.read("run", app, open_only=True)] == [3, 1]
+    everybodys = await store.batch.read("run", open_only=True)
+    assert {(app, 3), (app, 1), (f"{app}/ü", 9)} <= {(one.script, one.key) for one in everybodys}
+    assert await store.batch.delete("run", app, [1, 5]) == 1
+    assert await store.batch.get("run", app, 1) is None
+    assert await store.batch.delete("run", app) == 2
+    assert await store.batch.read("run", app) == []
+    assert [one.key for one in await store.batch.read("version", app)] == [7]
+    assert await store.batch.delete("run", app) == 0

@@ -125,6 +125,7 @@ class SimStore:
         self.documents = remote(server.there.documents)
         self.accounts = remote(server.there.accounts)
         self.audit = remote(server.there.audit)
+        self.batch = remote(server.there.batch)
 
     async def healthy(self) -> bool:
         """See the contract."""

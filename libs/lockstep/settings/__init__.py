@@ -7,6 +7,7 @@ from lockstep.settings.errors import SettingsError
 from lockstep.settings.load import environment_name, load_settings
 from lockstep.settings.models import (
     ArchiveSettings,
+    BatchSettings,
     ConsoleSettings,
     CoordinatorSettings,
     LeaderSettings,
@@ -22,6 +23,7 @@ from lockstep.settings.models import (
 
 __all__ = [
     "ArchiveSettings",
+    "BatchSettings",
     "ConsoleSettings",
     "CoordinatorSettings",
     "LeaderSettings",

@@ -185,6 +185,28 @@ class ArchiveSettings(Section):
     s3_secret_key: SecretStr
 
 
+class BatchSettings(Section):
+    """Scheduled scripts: how many run, with how much, and what is kept of them."""
+
+    look_ms: Milliseconds
+    max_scripts: Count
+    max_script_bytes: Bytes
+    max_abreast: Count
+    memory_bytes: Annotated[int, Field(ge=536_870_912)]
+    driver_memory: MemorySize
+    time_limit_ms: Milliseconds
+    max_time_limit_ms: Milliseconds
+    min_interval_ms: Milliseconds
+    max_missed: Count
+    retry_backoff_ms: Milliseconds
+    retry_backoff_max_ms: Milliseconds
+    runs_to_keep: Count
+    versions_to_keep: Count
+    log_lines: Count
+    max_rows: Count
+    parse_timeout_ms: Milliseconds
+
+
 class PresenterSettings(Section):
     """How much a page can look back on, and how far a listener may lag."""
 
@@ -267,6 +289,7 @@ class Settings(Section):
     spark: SparkSettings
     publisher: PublisherSettings
     archive: ArchiveSettings
+    batch: BatchSettings
     presenter: PresenterSettings
     coordinator: CoordinatorSettings
     rights: RightsSettings

@@ -3,6 +3,8 @@
 from lockstep.store.contract import (
     Accounts,
     Audit,
+    BatchEntries,
+    BatchEntry,
     Cursors,
     Deployment,
     Deployments,
@@ -26,6 +28,8 @@ __all__ = [
     "OWN_SETTINGS",
     "Accounts",
     "Audit",
+    "BatchEntries",
+    "BatchEntry",
     "Cursors",
     "Deployment",
     "Deployments",

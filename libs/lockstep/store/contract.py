@@ -284,6 +284,38 @@ class Audit(Protocol):
         """Takes away what is older, by whole days at least; gives how many went."""
 
 
+@dataclass(frozen=True, slots=True)
+class BatchEntry:
+    """What is kept of a scheduled script: of a `kind`, under a number, as JSON. `revision`: how
+    often it was written, 0 for one that is not there yet. `is_open`: something is left to do."""
+
+    kind: str
+    script: str
+    key: int
+    text: str
+    revision: int = 0
+    is_open: bool = False
+
+
+class BatchEntries(Protocol):
+    """Scheduled scripts, their versions and runs (`lockstep.batch`): each entry by itself, written
+    by whoever has seen it as it is. So no epoch is needed: who comes late is refused."""
+
+    async def put(self, entry: BatchEntry) -> bool:
+        """Stores it in the place of its revision; False when that is not what is there now."""
+
+    async def get(self, kind: str, script: str, key: int) -> BatchEntry | None:
+        """The entry or None."""
+
+    async def read(
+        self, kind: str, script: str | None = None, *, open_only: bool = False, limit: int = 10_000
+    ) -> Sequence[BatchEntry]:
+        """By script, of each the greatest numbers first."""
+
+    async def delete(self, kind: str, script: str, keys: Sequence[int] | None = None) -> int:
+        """Forgets those that are there, or all of a kind; gives how many."""
+
+
 class Store(Protocol):
     """An open store."""
 
@@ -310,6 +342,10 @@ class Store(Protocol):
     @property
     def audit(self) -> Audit:
         """Who did what."""
+
+    @property
+    def batch(self) -> BatchEntries:
+        """Scheduled scripts."""
 
     async def healthy(self) -> bool:
         """True when the store answers now."""

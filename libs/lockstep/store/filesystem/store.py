@@ -14,8 +14,8 @@ import msgspec
 
 from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
-from lockstep.store.contract import Deployment, Removed, Revision, Stale, Written
-from lockstep.store.filesystem import audit
+from lockstep.store.contract import BatchEntry, Deployment, Removed, Revision, Stale, Written
+from lockstep.store.filesystem import audit, batch
 from lockstep.store.filesystem.files import locked, read_file, write_file
 from lockstep.store.naming import is_of_app
 from lockstep.store.rules import as_removed, chosen, may_follow, newest_first, purgeable
@@ -382,6 +382,31 @@ class FileAudit:
         return audit.trim(self._folder, before_ms)
 
 
+class FileBatch:
+    """See contract.BatchEntries."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @_on_thread
+    def put(self, entry: BatchEntry) -> bool:
+        return batch.put(self._folder, entry)
+
+    @_on_thread
+    def get(self, kind: str, script: str, key: int) -> BatchEntry | None:
+        return batch.get(self._folder, kind, script, key)
+
+    @_on_thread
+    def read(
+        self, kind: str, script: str | None = None, *, open_only: bool = False, limit: int = 10_000
+    ) -> Sequence[BatchEntry]:
+        return batch.read(self._folder, kind, script, open_only=open_only, limit=limit)
+
+    @_on_thread
+    def delete(self, kind: str, script: str, keys: Sequence[int] | None = None) -> int:
+        return batch.delete(self._folder, kind, script, keys)
+
+
 class FileStore:
     """See contract.Store. Several processes of one machine may open the same folder."""
 
@@ -393,6 +418,7 @@ class FileStore:
         self.documents = FileDocuments(directory / "documents")
         self.accounts = FileAccounts(directory / "accounts")
         self.audit = FileAudit(directory / "audit")
+        self.batch = FileBatch(directory / "batch")
 
     async def healthy(self) -> bool:
         """True when the folder can be written to."""

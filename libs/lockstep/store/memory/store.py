@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
-from lockstep.store.contract import Deployment, Removed, Revision, Stale, Written
+from lockstep.store.contract import BatchEntry, Deployment, Removed, Revision, Stale, Written
 from lockstep.store.naming import is_of_app
 from lockstep.store.rules import as_removed, chosen, may_follow, newest_first, purgeable
 
@@ -29,6 +29,7 @@ class MemoryShelf:
     accounts_revision: int = 0
     audit: list[AuditEntry] = field(default_factory=list)
     audited: int = 0
+    batch: dict[tuple[str, str, int], BatchEntry] = field(default_factory=dict)
 
     def passes(self, epoch: int) -> Stale | None:
         """None and the epoch noted, or why the write is refused."""
@@ -234,6 +235,44 @@ class MemoryAudit:
         return there - len(self._shelf.audit)
 
 
+class MemoryBatch:
+    """See contract.BatchEntries."""
+
+    def __init__(self, shelf: MemoryShelf) -> None:
+        self._entries = shelf.batch
+
+    async def put(self, entry: BatchEntry) -> bool:
+        key = (entry.kind, entry.script, entry.key)
+        there = self._entries.get(key)
+        if entry.revision != (0 if there is None else there.revision):
+            return False
+        self._entries[key] = replace(entry, revision=entry.revision + 1)
+        return True
+
+    async def get(self, kind: str, script: str, key: int) -> BatchEntry | None:
+        return self._entries.get((kind, script, key))
+
+    async def read(
+        self, kind: str, script: str | None = None, *, open_only: bool = False, limit: int = 10_000
+    ) -> Sequence[BatchEntry]:
+        found = [
+            one
+            for one in self._entries.values()
+            if one.kind == kind and script in (None, one.script) and (one.is_open or not open_only)
+        ]
+        return sorted(found, key=lambda one: (one.script, -one.key))[:limit]
+
+    async def delete(self, kind: str, script: str, keys: Sequence[int] | None = None) -> int:
+        going = [
+            key
+            for key in self._entries
+            if key[:2] == (kind, script) and (keys is None or key[2] in keys)
+        ]
+        for key in going:
+            del self._entries[key]
+        return len(going)
+
+
 class MemoryStore:
     """See contract.Store."""
 
@@ -245,6 +284,7 @@ class MemoryStore:
         self.documents = MemoryDocuments(shelf)
         self.accounts = MemoryAccounts(shelf)
         self.audit = MemoryAudit(shelf)
+        self.batch = MemoryBatch(shelf)
 
     async def healthy(self) -> bool:
         return True

@@ -14,6 +14,7 @@ from lockstep.store.contract import Deployment, Removed, Revision, Stale, Writte
 from lockstep.store.naming import app_prefix
 from lockstep.store.postgres.accounts import PostgresAccounts
 from lockstep.store.postgres.audit import PostgresAudit
+from lockstep.store.postgres.batch import PostgresBatch
 from lockstep.store.postgres.connection import available, open_pool
 from lockstep.store.rules import purgeable
 from lockstep.store.stored import StoredDeployment
@@ -388,6 +389,7 @@ class PostgresStore:
         self.documents = PostgresDocuments(pool)
         self.accounts = PostgresAccounts(pool)
         self.audit = PostgresAudit(pool)
+        self.batch = PostgresBatch(pool)
 
     @classmethod
     async def connect(cls, dsn: str, *, max_connections: int, statement_timeout_ms: int) -> Self:
