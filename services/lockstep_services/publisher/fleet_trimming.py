@@ -12,7 +12,16 @@ from typing import Final
 
 from lockstep.bus import Bus, LogName, OutputTail
 from lockstep.clock import Clock
-from lockstep.control import OWN_LOG, AppView, Layout, UnitView, before_position, layouts_of
+from lockstep.control import (
+    OWN_LOG,
+    AppView,
+    Layout,
+    UnitView,
+    before_position,
+    group_and_layout,
+    layouts_of,
+    unit_key,
+)
 from lockstep.control.gathering import first_behind
 from lockstep.events import Position
 from lockstep.settings import Settings
@@ -93,6 +102,7 @@ class FleetTrimmer:
         for layout in layouts:
             for name, tail in layout.tails.items():
                 self._ends.setdefault(name, _Ends()).saw(tail)
+        await self._remove_remains(layouts)
         delivered = self._delivered()
         if delivered is None:
             return
@@ -166,6 +176,19 @@ class FleetTrimmer:
                 "removed the logs of a former layout", app=self._view.name, layout=layout.number,
                 logs=len(layout.tails),
             )  # fmt: skip
+
+    async def _remove_remains(self, layouts: Sequence[Layout]) -> None:
+        """Some logs of a former layout whose others are gone: whoever removed them died in the
+        midst, or a service that had not heard of it has made some anew."""
+        present, known = layouts[-1], {name for one in layouts for name in one.tails}
+        if present.begin is None:
+            return
+        for name in await self._bus.logs(self._view.name):
+            is_former = OWN_LOG < group_and_layout(name.group)[1] < present.number
+            if is_former and name.since_ms == self._view.log.since_ms and name not in known:
+                await self._bus.remove_logs(name)
+                self._ends.pop(name, None)
+                self._log.info("removed a log that a laggard has made anew", unit=unit_key(name))
 
     async def _stands_alone(self, later: Sequence[Layout]) -> bool:
         """The next of these layouts was followed itself, or each of its units has a verified

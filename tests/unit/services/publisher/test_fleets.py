@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -246,3 +247,28 @@ async def test_logs_of_a_former_layout_go_when_nobody_needs_them() -> None:
         await world.pass_ms(5_000, settled=40)
     assert world.delivered[0] == "10.0"
     assert await world.bus.logs("A") == logs
+
+
+async def test_what_a_laggard_makes_anew_of_a_former_layout_goes_again() -> None:
+    """One log or all of them, of the layout before or an earlier one; as long as the present one
+    has not begun, nothing goes."""
+    world = World()
+    await world.begin(world.two, 0)
+    former = [unit.name for unit in world.units]
+    await published(world, range(1, 21))
+    laggards = [former[:1], former[1:], former, [replace(former[0], group="main~1")]]
+    one = trimmer(world, world.three, [FLEET_CURSORS + 40], 5)
+    await world.bus.output_log(laggards[3][0])
+    await one.trim()
+    assert {*former, *laggards[3]} <= set(await world.bus.logs("A"))
+    await world.begin(world.three, 20)
+    await published(world, range(21, 41))
+    await world.revise(world.three, 40)
+    await one.trim()
+    logs = await world.bus.logs("A")
+    assert logs == sorted([LogName("A"), *(unit.name for unit in world.units)])
+    for made_anew in laggards:
+        for name in made_anew:
+            await world.bus.output_log(name)
+        await one.trim()
+        assert await world.bus.logs("A") == logs
