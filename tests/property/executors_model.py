@@ -169,6 +169,7 @@ def _function(apps: Apps) -> str:
         "#str:tokenize(s, 'b')|token",
         "#unique:deduplicate(i, 200)|s, i",
         "#pol2Cart(d, d)[x > 0.0]|x, y",
+        "#geo:stationary(s, d, d, 200000, 300)|stationary",
         "#unique:deduplicate(s, 100)[i > 0]#str:tokenize(s, '[ac]', true)|token, s",
         "#json:tokenize(map:toJSON(map:create('s', s)), '$.s')|jsonElement",
     ).split("|")
