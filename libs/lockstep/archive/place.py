@@ -6,8 +6,16 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from lockstep.settings import ArchiveSettings
+
+_PATIENCE: Final = {
+    "max_retries": "3", "retry_timeout": "10s", "backoff_config.max_backoff": "2s",
+    "connect_timeout": "5s",
+}  # fmt: skip
+"""Whoever writes tries again for ever, and says so meanwhile. The library alone would be silent for
+three minutes."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +23,8 @@ class Place:
     """The archive's folder: a path, or `s3://bucket/prefix` with its options."""
 
     folder: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Secrets are among them."""
 
     def __post_init__(self) -> None:
         if "://" not in self.folder:
@@ -44,6 +53,8 @@ def place_of_settings(settings: ArchiveSettings) -> Place | None:
     options = {key: value for key, value in given.items() if value}
     if settings.s3_endpoint.startswith("http://"):
         options["AWS_ALLOW_HTTP"] = "true"
+    if "://" in settings.folder:
+        options |= _PATIENCE
     return Place(settings.folder, options)
 
 

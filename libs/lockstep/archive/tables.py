@@ -10,6 +10,7 @@ written the same; ArchiveDamagedError for a table that cannot be read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -42,7 +43,10 @@ _CONFIGURATION: Final = {
 _CONFLICT: Final = "Concurrent transaction failed"
 _STORE: Final = "Generic "
 """What a store's own errors begin with, as the library tells them."""
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 HOUR_MS: Final = 3_600_000
+_CONNECT_S: Final = 5.0
+_REQUEST_S: Final = 30.0
 
 
 class ArchiveDamagedError(LockstepError):
@@ -64,12 +68,19 @@ def _told(address: str) -> Iterator[None]:
     except CommitFailedError as error:
         if _CONFLICT in str(error):
             raise FencedError("somebody else has archived the same", where=address) from error
-        raise UnavailableError(f"the archive does not take it: {error}", where=address) from error
+        raise UnavailableError(
+            f"the archive does not take it: {_line(error)}", where=address
+        ) from error
     except (DeltaError, OSError, pa.ArrowException) as error:
         raise UnavailableError(
-            f"the archive is away: {error}", where=address,
+            f"the archive is away: {_line(error)}", where=address,
             hint="archive.folder has to be there, writable and with room",
         ) from error  # fmt: skip
+
+
+def _line(error: Exception) -> str:
+    """What the library draws with colours over several lines."""
+    return " ".join(_COLOURS.sub("", str(error)).split())
 
 
 class Table:
@@ -259,12 +270,13 @@ def _found(table: DeltaTable, condition: str, keys: Sequence[str]) -> pa.Table:
     asking = QueryBuilder().register("stream", table)
     asked = f"select {', '.join(keys)} from stream where {condition}"  # noqa: S608
     try:
-        return pa.table(asking.execute(asked).read_all())
+        # Read by Arrow: the library's own reader raises what has no type.
+        return pa.RecordBatchReader.from_stream(asking.execute(asked)).read_all()
     except DeltaError as error:
         if _STORE in str(error):
             raise
         raise ConditionError(
-            f"{condition!r} is no condition: {error}",
+            f"{condition!r} is no condition: {_line(error)}",
             hint="write it as SQL has it behind where: user = 'bob' and amount > 5",
         ) from error
 
@@ -308,6 +320,8 @@ def _system(place: Place) -> tuple[Any, str]:
         region=given.get("AWS_REGION") or "us-east-1",
         endpoint_override=endpoint.split("://")[-1] or None,
         scheme="http" if endpoint.startswith("http://") else "https",
+        connect_timeout=_CONNECT_S,
+        request_timeout=_REQUEST_S,
     )
     return system, place.folder.removeprefix("s3://").rstrip("/")
 

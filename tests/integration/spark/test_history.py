@@ -13,7 +13,7 @@ from lockstep.archive.keeping import SideArchive, keep_up
 from lockstep.archive.naming import INPUT, OUTPUT, Logs
 from lockstep.archive.place import Place
 from lockstep.archive.rows_out import Published, published_rows
-from lockstep.events import EventsRecord, InputEvent, OutputRecord
+from lockstep.events import EventsRecord, InputEvent, OutputRecord, UnavailableError
 from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep.execute.in_process import InProcessExecutor
 from lockstep.execute.spark.bulk import QueryRefusedError, run_tasks
@@ -22,6 +22,7 @@ from lockstep.history.asking import History, answered
 from lockstep.history.backtest import HistoryError, Wanted, backtest
 from lockstep.plan import plan_of
 from lockstep.settings import load_settings
+from tests.s3.server import s3_server
 
 TEXT = """
 @app:name('Doubles')
@@ -37,6 +38,11 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def place(tmp_path: Path, spark_env: None) -> Place:
+    """In a folder."""
+    return written(Place(str(tmp_path)))
+
+
+def written(place: Place, batch: int = 10) -> Place:
     """Two hundred events, and what came of them."""
     plan = plan_of(TEXT)
     entries = []
@@ -44,10 +50,10 @@ def place(tmp_path: Path, spark_env: None) -> Place:
         events = tuple(InputEvent(1_700_000_000_000 + at, (f"k{i}", at)) for i in range(2))
         record = EventsRecord("In", 1_700_000_000_000 + at, (events,))
         entries.append(EncodedEntry(at + 1, encode_record(record, plan.schemas)))
-    place, logs = Place(str(tmp_path)), Logs("Doubles", 3)
+    logs = Logs("Doubles", 3)
     into = SideArchive(place, logs, INPUT)
-    for start in range(0, 100, 10):
-        into.write(rows_of(entries[start : start + 10]))
+    for start in range(0, 100, batch):
+        into.write(rows_of(entries[start : start + batch]))
     rows = InProcessExecutor(plan, observe=False).run_encoded(entries).rows
     record_out = OutputRecord(1, rows)
     SideArchive(place, logs, OUTPUT).write(published_rows([Published(1, record_out)], 0))
@@ -89,3 +95,17 @@ def test_a_back_test_is_one_job(place: Place) -> None:
     assert found is not None
     assert report.tasks == 3
     assert (found.same, found.missing, found.other) == (200, 0, 0)
+
+
+def test_asking_a_store_of_s3(spark_env: None) -> None:
+    """Spark's tasks read the files over S3, with the keys that the settings have."""
+    with s3_server() as server:
+        settings = load_settings({**server.settings, "LOCKSTEP_SPARK__MASTER": "local[2]"})
+        history = History(settings=settings)
+        written(history.place, 50)
+        asked = "select k, count(*) as n, max(v) as top from In group by k order by k"
+        expected = [{"k": "k0", "n": 100, "top": 99}, {"k": "k1", "n": 100, "top": 99}]
+        assert answered(history, asked, None, 10).to_pylist() == expected
+        server.stop()
+        with pytest.raises(UnavailableError, match="the archive is away"):
+            answered(history, asked, None, 10)

@@ -2,103 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from lockstep.archive.keeping import SideArchive
 from lockstep.archive.naming import INPUT, OUTPUT, Logs
 from lockstep.archive.place import Place
 from lockstep.archive.reading import InputReader
-from lockstep.bus import LogName
-from lockstep.bus.memory import MemoryBus, MemoryCarrier
-from lockstep.clock import SystemClock
 from lockstep.control import archive_cursor, archived_to
-from lockstep.events import ClaimRecord, EventsRecord, InputEvent, OutputRecord
-from lockstep.frame import InlineOffload
+from lockstep.events import ClaimRecord, OutputRecord
 from lockstep.settings import load_settings
 from lockstep.store.memory import MemoryStore
-from lockstep.telemetry import Metrics, get_logger
-from lockstep_services.publisher.archive.following import Following
-from lockstep_services.publisher.archive.sources import InputSource, OutputSource
+from tests.archiving import NAME, Archiving, until
 from tests.fleets import row, single_view
 
-NAME = LogName("A")
 
-
-class World:
-    """An app's logs, a folder, and publishers that follow the one into the other."""
+class World(Archiving):
+    """In a folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.clock = SystemClock()
-        self.bus = MemoryBus(MemoryCarrier(self.clock))
-        self.store = MemoryStore()
+        super().__init__({"LOCKSTEP_ARCHIVE__FOLDER": str(folder)})
         self.folder = folder
-        self.settings = load_settings(
-            {
-                "LOCKSTEP_ARCHIVE__FOLDER": str(folder),
-                "LOCKSTEP_ARCHIVE__INTERVAL_MS": "1",
-                "LOCKSTEP_PUBLISHER__RETRY_BACKOFF_MS": "1",
-                "LOCKSTEP_PUBLISHER__RETRY_BACKOFF_MAX_MS": "1",
-            }
-        )
-
-    def side(self, side: str) -> SideArchive:
-        """The tables of one log."""
-        return SideArchive(Place(str(self.folder)), Logs("A"), side)
-
-    def following(self, side: str) -> Following:
-        """As a publisher that has just started makes it."""
-        keeper: Any = SimpleNamespace(held=True)
-        return Following(
-            self.side(side), "A", f"A/archive.{side}", self.store.cursors, keeper, self.clock,
-            self.settings, Metrics(), get_logger(), InlineOffload(),
-        )  # fmt: skip
-
-    @asynccontextmanager
-    async def writing(self, side: str) -> AsyncIterator[Following]:
-        """For as long as the block lasts."""
-        one = self.following(side)
-        source: Any = InputSource(await self.bus.input_log(NAME), lambda _: True)
-        if side == OUTPUT:
-            source = OutputSource(await self.bus.output_log(NAME), lambda _: True)
-        task = asyncio.create_task(one.while_held(source))
-        try:
-            yield one
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    async def send(self, *values: int) -> None:
-        """One record each."""
-        log = await self.bus.input_log(NAME)
-        for value in values:
-            await log.append(EventsRecord("In", 5, ((InputEvent(5, (value,)),),)))
-
-    def kept(self) -> list[int]:
-        """The values that the archive gives back, in order."""
-        reader = InputReader(Place(str(self.folder)), Logs("A"))
-        entries = [one.entry for part in reader.slices(reader.bounds()) for one in part]
-        records: list[Any] = [one.record() for one in entries]
-        return [event.data[0] for one in records for chunk in one.chunks for event in chunk]
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Empty."""
     return World(tmp_path / "archive")
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    """Waits for it; the test's own limit ends what never comes."""
-    while not is_so():
-        await asyncio.sleep(0.001)
 
 
 async def test_it_goes_on_where_the_tables_are(world: World) -> None:
