@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -159,6 +161,31 @@ def test_a_job_that_fails_is_an_error_that_can_be_retried(spark_env: None) -> No
     with pytest.raises(SparkFailedError) as raised:
         open_slices(SparkOptions()).run(fail, [Task(0, b"")])
     assert raised.value.retryable
+
+
+@pytest.mark.usefixtures("spark_env")
+def test_the_jvm_has_no_thread_for_each_thread_that_folds() -> None:
+    """A processor folds in as many threads as apps are at work; they share those that call the
+    JVM."""
+    slots = open_slices(SparkOptions()).slots
+    folding = [ThreadPoolExecutor(1) for _ in range(3 * slots)]
+
+    def job() -> list[bytes]:
+        return open_slices(SparkOptions()).run(iter, [Task(0, b"a")])
+
+    before = _gateway_threads()
+    for thread in folding:
+        assert thread.submit(job).result() == [b"a"]
+    assert _gateway_threads() <= before + slots + 1
+    for thread in folding:
+        thread.shutdown()
+
+
+def _gateway_threads() -> int:
+    """Threads of the JVM that serve a connection of ours: it gives them no other name."""
+    gateway: Any = SparkContext._gateway
+    names = Path(f"/proc/{gateway.proc.pid}/task").glob("*/comm")
+    return sum(name.read_text().startswith("Thread-") for name in names)
 
 
 def test_spark_starts_again_when_its_jvm_died(make: Make) -> None:

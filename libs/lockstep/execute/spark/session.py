@@ -11,6 +11,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -78,7 +79,10 @@ class SparkSlices:
     def __init__(self, context: SparkContext, slots: int, *, is_local: bool) -> None:
         self._context = context
         self._guard = threading.Lock()
-        self._company = Company(self._run)
+        # Each thread that calls the gateway has a connection to the JVM and a thread there, for
+        # good. As many jobs run at a time as there are slots; one thread more looks after Spark.
+        self._callers = ThreadPoolExecutor(slots + 1, thread_name_prefix="spark")
+        self._company = Company(lambda *job: self._callers.submit(self._run, *job).result())
         self._slots = slots
         self._runs: Counter[tuple[int, str | None]] = Counter()
         self._users: Counter[int] = Counter()
@@ -205,11 +209,18 @@ class SparkSlices:
     def is_gone(self) -> bool:
         """Whether Spark has stopped: by itself (its master gave the application up), or with its
         JVM."""
+        return self._callers.submit(self._has_stopped).result()
+
+    def _has_stopped(self) -> bool:
         context: Any = self._context
         try:
             return context._jsc is None or bool(context._jsc.sc().isStopped())
         except (Py4JError, OSError):
             return True
+
+    def close(self) -> None:
+        """No more jobs; those that run end by themselves. The context goes on."""
+        self._callers.shutdown(wait=False)
 
     @property
     def context(self) -> SparkContext:
@@ -253,6 +264,7 @@ def open_slices(options: SparkOptions) -> SparkSlices:
     global _slices
     with _guard:
         if _slices is not None and _slices.is_gone:
+            _slices.close()
             _forget(_slices.context)
             _slices = None
         if _slices is None:
@@ -275,6 +287,7 @@ def close_slices() -> None:
     global _slices
     with _guard:
         if _slices is not None:
+            _slices.close()
             _slices.context.stop()
             _slices = None
 
