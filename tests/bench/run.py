@@ -26,6 +26,7 @@ from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check
 from tests.bench import memory
 from tests.bench.archive import archive_figures
+from tests.bench.archive_volume import archive_volume_figures
 from tests.bench.external import external_figures
 from tests.bench.fleet import fleet_figures
 from tests.bench.many import many_figures
@@ -41,6 +42,7 @@ SLICE_RECORDS = 25
 REFERENCE_EVENTS = 100_000
 LATENCY_EVENTS = 1_000
 ARCHIVED_EVENTS = 2_000_000
+ARCHIVED_ROWS = 2_000_000
 RESULTS = Path(__file__).with_name("results.json")
 
 Row = dict[str, Any]
@@ -235,6 +237,11 @@ def archive_part(options: argparse.Namespace) -> Results:
     return {"archive": rows}
 
 
+def archive_volume_part(options: argparse.Namespace) -> Results:
+    """An archive of many rows: speed and memory of who writes and who asks."""
+    return {"archive-volume": archive_volume_figures(options.events or ARCHIVED_ROWS)}
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "engine": engine_part,
     "suite": suite_part,
@@ -244,6 +251,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "external": external_part,
     "nexmark": nexmark_part,
     "archive": archive_part,
+    "archive-volume": archive_volume_part,
 }
 
 
@@ -269,7 +277,9 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=float, default=60.0, help="of sustained load on the suite"
     )
-    parser.add_argument("--events", type=events_of, help="volume: 10m; nexmark: 3m")
+    parser.add_argument(
+        "--events", type=events_of, help="volume: 10m; nexmark: 3m; archive-volume: 2m"
+    )
     parser.add_argument("--rate", type=events_of, default="100k", help="of the volume part, per s")
     parser.add_argument("--rows", type=events_of, default="1m", help="of the external part")
     parser.add_argument("--apps", type=int, default=1_000, help="of the many part")

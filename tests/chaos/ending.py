@@ -43,7 +43,8 @@ def last_line(ending: Ending, story: Story, verdict: Verdict) -> str:
         wrong = f" wrong={verdict.wrong} usurped={verdict.usurped} misplaced={verdict.misplaced}"
     return (
         f"chaos: {ending.value} faults={len(story.happened)} sent={verdict.sent} "
-        f"lost={verdict.lost} duplicated={verdict.duplicated}{wrong} "
+        f"lost={verdict.lost} duplicated={verdict.duplicated} "
+        f"archived_twice={verdict.archived_twice} archive_missing={verdict.archive_missing}{wrong} "
         f"failover_ms p50={quantile(story.failovers_ms, 0.5)} "
         f"p99={quantile(story.failovers_ms, 0.99)}"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from tests.chaos.site import Site
 CLOCK = SystemClock()
 POLL_S = 0.2
 REPLICAS = 2
+INPUTS_ARCHIVED = "archive.input"
 
 
 class NotHealedError(Exception):
@@ -88,13 +89,25 @@ async def until_settled(site: Site, app: str, position: int, limit_ms: int) -> i
 async def until_delivered(site: Site, app: str, cursor: int, limit_ms: int) -> None:
     """Once all sinks of the app are there: at a sequence of its output log, of a fleet at a
     position of its input log."""
+    await _until_sinks(site, app, lambda name: name != INPUTS_ARCHIVED, cursor, limit_ms)
+
+
+async def until_archived(site: Site, app: str, position: int, limit_ms: int) -> None:
+    """Once the archive has the input log up to a position."""
+    await _until_sinks(site, app, lambda name: name == INPUTS_ARCHIVED, position, limit_ms)
+
+
+async def _until_sinks(
+    site: Site, app: str, wanted: Callable[[str], bool], cursor: int, limit_ms: int
+) -> None:
     deadline_ms = CLOCK.monotonic_ms() + limit_ms
     while True:
-        sinks = [one["sequence"] for one in (await site.status(app)).get("sinks", [])]
-        if sinks and min(sinks) >= cursor:
+        sinks = (await site.status(app)).get("sinks", [])
+        found = {one["sink"]: one["sequence"] for one in sinks if wanted(one["sink"])}
+        if found and min(found.values()) >= cursor:
             return
         if CLOCK.monotonic_ms() > deadline_ms:
-            raise NotHealedError(f"sinks of {app} are at {sinks}, not at {cursor}")
+            raise NotHealedError(f"sinks of {app} are at {found}, not at {cursor}")
         await asyncio.sleep(POLL_S)
 
 

@@ -42,6 +42,8 @@ class Verdict:
     wrong: int = 0
     usurped: int = 0
     misplaced: int = 0
+    archived_twice: int = 0
+    archive_missing: int = 0
     complaints: list[str] = field(default_factory=list)
 
     @property
@@ -52,7 +54,8 @@ class Verdict:
     @property
     def faults(self) -> int:
         """All of them."""
-        return self.lost + self.duplicated + self.wrong + self.usurped + self.misplaced
+        suite = self.lost + self.duplicated + self.wrong + self.usurped + self.misplaced
+        return suite + self.archived_twice + self.archive_missing
 
     def __add__(self, other: Verdict) -> Verdict:
         """Of two apps."""

@@ -33,7 +33,10 @@ from lockstep.control import group_and_layout
 from lockstep.events import UnavailableError
 from lockstep.store.postgres import read_rows
 from lockstep.telemetry import configure_logging
+from lockstep_services.publisher.fleet_log import FLEET_CURSORS
+from tests.archived_files import ArchivedFiles
 from tests.chaos import (
+    archive_faults,
     fleet_app,
     fleet_faults,
     network_faults,
@@ -50,12 +53,14 @@ from tests.chaos.fleet_judge import judge_fleet
 from tests.chaos.health import (
     Course,
     NotHealedError,
+    until_archived,
     until_delivered,
     until_ready,
     until_settled,
     until_whole,
 )
 from tests.chaos.judge import Verdict, judge
+from tests.chaos.lake_judge import judge_archived, judge_archived_fleet
 from tests.chaos.load import Door, Load, under_load
 from tests.chaos.namespaced import namespaced
 from tests.chaos.namespaces import why_not
@@ -69,7 +74,9 @@ from tests.kafka.suite import BUSES
 T = TypeVar("T")
 
 CLOCK = SystemClock()
-FAULT_MODULES = (service_faults, upgrade_faults, fleet_faults, server_faults, network_faults)
+FAULT_MODULES = (
+    service_faults, upgrade_faults, fleet_faults, server_faults, network_faults, archive_faults,
+)  # fmt: skip
 FAULTS_PER_MINUTE = 3
 FLEET_SHARE = 20
 """The fleet is sent one event for so many of the other app."""
@@ -242,8 +249,13 @@ async def _judged(
         judge, subjects.single, loads.single.acknowledged, settled[APP], rows
     )
     rows = await read_rows(dsn, fleet_app.TABLE, fleet_app.TABLE_COLUMNS)
-    return verdict + await asyncio.to_thread(
+    verdict += await asyncio.to_thread(
         judge_fleet, subjects.fleet, loads.fleet.acknowledged, settled[FLEET], rows
+    )
+    single, tables = subjects.single, site.lake.tables
+    verdict += await asyncio.to_thread(judge_archived, ArchivedFiles(tables, APP), single, single)
+    return verdict + await asyncio.to_thread(
+        judge_archived_fleet, ArchivedFiles(tables, FLEET), subjects.fleet, settled[FLEET]
     )
 
 
@@ -303,7 +315,7 @@ async def _settle(site: Site, subjects: Subjects, bus: Bus) -> dict[str, int]:
     ends = {app: await _end(bus, name) for app, name in subjects.inputs.items()}
     settled = {app: await until_settled(site, app, end, END_LIMIT_MS) for app, end in ends.items()}
     await until_delivered(site, APP, subjects.single.output_sequence, END_LIMIT_MS)
-    await until_delivered(site, FLEET, ends[FLEET], END_LIMIT_MS)
+    await until_delivered(site, FLEET, FLEET_CURSORS + settled[FLEET], END_LIMIT_MS)
     processors = site.of("processor")
     site.down |= {each.node for each in processors}
     await asyncio.gather(*(each.stop() for each in processors))
@@ -311,6 +323,8 @@ async def _settle(site: Site, subjects: Subjects, bus: Bus) -> dict[str, int]:
         while not await _all_copied(subjects, bus):
             await asyncio.sleep(0.1)
     await until_delivered(site, APP, subjects.single.output_sequence, END_LIMIT_MS)
+    for app, source in ((APP, subjects.single), (FLEET, subjects.fleet.source)):
+        await until_archived(site, app, source.input_position, END_LIMIT_MS)
     return settled
 
 

@@ -150,7 +150,7 @@ async def disk_full(scene: Scene) -> None:
         scene.skipped.append("disk-full: needs root, to mount a small file system")
         return
     ballast = disk / BALLAST
-    await asyncio.to_thread(_fill, ballast)
+    await asyncio.to_thread(fill, ballast)
     try:
         coordinator = scene.site.of("coordinator")[0].url
         url = f"{coordinator}/v1/apps/{APP}/snapshot"
@@ -220,7 +220,7 @@ def _signal(pids: list[int], number: signal.Signals) -> None:
             continue
 
 
-def _fill(path: Path) -> None:
+def fill(path: Path) -> None:
     """Takes all the space there is."""
     block = bytes(BALLAST_BLOCK_BYTES)
     with path.open("wb", buffering=0) as file:

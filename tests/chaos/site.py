@@ -22,6 +22,8 @@ from lockstep.embedded import EmbeddedServers, prepare_spark_environment
 from lockstep.settings import Settings, load_settings
 from tests.chaos.app import APP
 from tests.chaos.buses import BusServers, bus_servers
+from tests.chaos.lake import DISK_BYTES as LAKE_BYTES
+from tests.chaos.lake import Lake, lake_in
 from tests.chaos.network import BUS_HOSTS, CLIENTS, POSTGRES, REDIS, SERVER_HOSTS, Network
 from tests.chaos.service import CLOCK_VARIABLE, set_offset
 
@@ -40,6 +42,8 @@ PLAN: tuple[tuple[str, str], ...] = (
 )
 DISK_BYTES = 1_073_741_824
 ASK_TIMEOUT_S = 2.0
+ARCHIVE_INTERVAL_MS = 1_000
+ARCHIVE_UPKEEP_MS = 15_000
 NODES = tuple(node for node, _ in PLAN)
 HOSTS = (*NODES, *SERVER_HOSTS, CLIENTS)
 
@@ -55,6 +59,7 @@ class Site:
     settings: Settings
     session: aiohttp.ClientSession
     disk: Path | None
+    lake: Lake
     processes: dict[str, ServiceProcess] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
     ended: list[str] = field(default_factory=list)
@@ -125,7 +130,9 @@ async def running_site(
     async with contextlib.AsyncExitStack() as stack:
         machines = [network.machine(host) for host in BUS_HOSTS]
         carrier = await stack.enter_async_context(bus_servers(bus, directory / bus, machines))
-        disk = stack.enter_context(_small_disk(directory / "servers" / "postgres"))
+        disk = stack.enter_context(_small_disk(directory / "servers" / "postgres", DISK_BYTES))
+        lake_disk = stack.enter_context(_small_disk(directory / "disk-of-lake", LAKE_BYTES))
+        lake = lake_in(directory, lake_disk)
         servers = await stack.enter_async_context(
             EmbeddedServers.start(
                 directory / "servers",
@@ -141,6 +148,7 @@ async def running_site(
         await stack.enter_async_context(network.joined(NODES, ports))
         timeout = aiohttp.ClientTimeout(total=ASK_TIMEOUT_S)
         session = await stack.enter_async_context(aiohttp.ClientSession(timeout=timeout))
+        overrides = {**overrides, **lake.settings(ARCHIVE_INTERVAL_MS, ARCHIVE_UPKEEP_MS)}
         straight = {
             **overrides,
             "LOCKSTEP_BUS__KIND": bus,
@@ -149,7 +157,7 @@ async def running_site(
             "LOCKSTEP_STORE__POSTGRES_DSN": servers.postgres_dsn,
         }
         settings = load_settings({**os.environ, **straight})
-        site = Site(directory, carrier, servers, network, settings, session, disk)
+        site = Site(directory, carrier, servers, network, settings, session, disk, lake)
         site.processes.update(_planned(site, overrides))
         try:
             site.start(*site.processes)
@@ -196,10 +204,10 @@ def _addresses_for(site: Site, node: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _small_disk(directory: Path) -> Any:
+def _small_disk(directory: Path, size_bytes: int) -> Any:
     """A disk of its own that can be filled; None when that is not allowed here."""
     directory.mkdir(parents=True, mode=0o700)
-    mounting = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=700", "tmpfs"]
+    mounting = ["mount", "-t", "tmpfs", "-o", f"size={size_bytes},mode=700", "tmpfs"]
     allowed = os.geteuid() == 0
     if allowed:
         done = subprocess.run([*mounting, str(directory)], check=False, capture_output=True)

@@ -52,8 +52,8 @@ def test_nothing_forgives_what_is_wrong() -> None:
     assert ending_of(lost, story, [], lenient=True) is Ending.FAILED
     assert ending_of(Verdict(), Story(), [], lenient=True) is Ending.FAILED
     assert last_line(Ending.FAILED, story, lost) == (
-        "chaos: FAILED faults=1 sent=5 lost=1 duplicated=0 wrong=0 usurped=0 misplaced=0 "
-        "failover_ms p50=1 p99=1"
+        "chaos: FAILED faults=1 sent=5 lost=1 duplicated=0 archived_twice=0 "
+        "archive_missing=0 wrong=0 usurped=0 misplaced=0 failover_ms p50=1 p99=1"
     )
 
 
@@ -61,5 +61,6 @@ def test_the_last_line_of_a_good_run() -> None:
     """As scripts expect it."""
     story = told(failovers_ms=[1, 2, 3], handovers_ms=[4])
     assert last_line(Ending.OK, story, Verdict(sent=9)) == (
-        "chaos: ok faults=1 sent=9 lost=0 duplicated=0 failover_ms p50=2 p99=3"
+        "chaos: ok faults=1 sent=9 lost=0 duplicated=0 archived_twice=0 archive_missing=0 "
+        "failover_ms p50=2 p99=3"
     )

@@ -27,6 +27,7 @@ from lockstep.cli.processes import ProcessSuite
 from lockstep.clock import SystemClock
 from lockstep.events import LockstepError
 from lockstep.frame import World
+from tests.archived_files import ArchivedFiles
 from tests.e2e.harness import Way, tried
 from tests.e2e.run import KILLS, Story, deployed, fly
 
@@ -40,40 +41,6 @@ OVERRIDES = {
     "LOCKSTEP_PROCESSOR__SNAPSHOT_INTERVAL_MS": "5_000",
 }
 CHANGED = ("from Departure[dep_delay > 60] join", "from Departure[dep_delay > 90] join")
-
-
-class Files:
-    """The archive's tables as their own transaction logs have them, read without our code."""
-
-    def __init__(self, folder: Path) -> None:
-        self.app = max((folder / FLIGHTS).iterdir())
-        self.folder = folder
-
-    def live(self, table: Path) -> list[str]:
-        """The Parquet files of its newest version."""
-        log = str(table / "_delta_log" / "*.json")
-        found = duckdb.execute(
-            "select add.path, remove.path from read_json($1, format='newline_delimited', columns={"
-            "'add': 'struct(path varchar)', 'remove': 'struct(path varchar)'}, filename=true) "
-            "order by filename",
-            parameters=[log],
-        ).fetchall()
-        files: dict[str, None] = {}
-        for added, removed in found:
-            if added is not None:
-                files[str(table / added)] = None
-            if removed is not None:
-                files.pop(str(table / removed), None)
-        return list(files)
-
-    def tables(self, side: str, root: Path | None = None) -> dict[str, list[str]]:
-        """The files of each stream, of all shapes."""
-        found: dict[str, list[str]] = {}
-        for folder in sorted(((root or self.app) / side).iterdir()):
-            shapes = [one for one in folder.iterdir() if (one / "_delta_log").is_dir()]
-            if folder.name != "records" and shapes:
-                found[folder.name] = [file for one in shapes for file in self.live(one)]
-        return found
 
 
 @dataclass
@@ -147,7 +114,7 @@ async def _archived(client: Client, world: World, name: LogName) -> None:
 
 
 async def _judge(folder: Path, story: Story, last: int, tail: int) -> bool:
-    files = Files(folder)
+    files = ArchivedFiles(folder, FLIGHTS)
     counted = _count(files, last, tail)
     text = app_text("flights")
     same = await _backtest(folder, text)
@@ -170,7 +137,7 @@ async def _judge(folder: Path, story: Story, last: int, tail: int) -> bool:
     return ok
 
 
-def _count(files: Files, last: int, tail: int) -> Counted:
+def _count(files: ArchivedFiles, last: int, tail: int) -> Counted:
     """Every position and sequence once, every event and row once."""
     found = Counted()
     for side, number, end in (("input", "position", last), ("output", "sequence", tail)):
@@ -197,7 +164,7 @@ def _count(files: Files, last: int, tail: int) -> Counted:
     return found
 
 
-def _identical(files: Files, results: Path) -> int:
+def _identical(files: ArchivedFiles, results: Path) -> int:
     """Rows that stand on one side alone, identities and all, as DuckDB has it."""
     published, given = files.tables("output"), files.tables("output", results)
     different = 0
@@ -213,7 +180,7 @@ def _identical(files: Files, results: Path) -> int:
     return different
 
 
-def _no_longer(files: Files) -> int:
+def _no_longer(files: ArchivedFiles) -> int:
     """What the changed text leaves out, by SQL over what came in."""
     came = files.tables("input")
     ((count,),) = duckdb.execute(

@@ -7,7 +7,7 @@ that are missing, and no other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -65,23 +65,33 @@ class SideArchive:
         """Up to which record everything is here."""
         return self.records.reached(self.transaction)
 
-    def write(self, rows: InputRows | OutputRows) -> None:
-        """A batch that begins behind `reached` or before it. FencedError, UnavailableError."""
+    def write(self, rows: InputRows | OutputRows, *, is_begun: bool = False) -> None:
+        """A batch that begins behind `reached` or before it. `is_begun`: the archive has to be
+        there already. FencedError, UnavailableError."""
         transaction = self.transaction
+        written: list[Table] = []
         for (stream, shape), found in rows.streams.items():
-            self._append(self.table(stream, shape), found, _STREAMS_BY[self.side], rows.last)
+            table = self.table(stream, shape)
+            if self._append(table, found, _STREAMS_BY[self.side], rows.last):
+                written.append(table)
+        self._confirm(written, rows.last)
         if not len(rows.records):
             return
-        reached = self.records.reached(transaction)
-        self.records.append(
-            behind(rows.records, COUNTED_BY[self.side], reached), transaction, rows.last
-        )
+        records = self.records
+        missing = behind(rows.records, COUNTED_BY[self.side], records.reached(transaction))
+        records.append(missing, transaction, rows.last, is_begun=is_begun)
+        self._confirm([records], rows.last)
 
-    def _append(self, table: Table, rows: pa.Table, column: str, last: int) -> None:
+    def _append(self, table: Table, rows: pa.Table, column: str, last: int) -> bool:
         transaction = self.transaction
         missing = behind(rows, column, table.reached(transaction))
-        if len(missing):
-            table.append(missing, transaction, last)
+        return len(missing) > 0 and table.append(missing, transaction, last)
+
+    def _confirm(self, written: Sequence[Table], last: int) -> None:
+        """A folder may be a mount that goes away between the looking and the writing."""
+        if self.place.is_folder:
+            for table in written:
+                table.confirm(self.transaction, last)
 
     def table(self, stream: str, shape: str) -> Table:
         """Of a stream's events or rows of one shape."""

@@ -106,10 +106,17 @@ class Table:
         table = self.opened()
         return 0 if table is None else _reached(table, transaction)
 
-    def append(self, rows: pa.Table, transaction: str, last: int) -> bool:
+    def append(
+        self, rows: pa.Table, transaction: str, last: int, *, is_begun: bool = False
+    ) -> bool:
         """Appends rows up to `last`, in one commit; whether it was not there already. Rows up to
-        where the table is already are left out: see `behind`. FencedError."""
-        table = self.opened() or _made(self.address, self._place, rows.schema)
+        where the table is already are left out: see `behind`. `is_begun`: a table that is not
+        there is not made. FencedError."""
+        table = self.opened()
+        if table is None:
+            if is_begun:
+                raise _gone(self.address)
+            table = _made(self.address, self._place, rows.schema)
         with _told(self.address):
             if _reached(table, transaction) >= last:
                 return False
@@ -123,6 +130,12 @@ class Table:
                 ),
             )
             return True
+
+    def confirm(self, transaction: str, last: int) -> None:
+        """What was appended is there; UnavailableError where it went below a mount that was
+        gone."""
+        if self.reached(transaction) < last:
+            raise _gone(self.address)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -264,6 +277,12 @@ def _made(address: str, place: Place, schema: pa.Schema) -> DeltaTable:
             configuration=_CONFIGURATION,
             storage_options=dict(place.options),
         )
+
+
+def _gone(address: str) -> UnavailableError:
+    return UnavailableError(
+        "the table is gone that was there", where=address, hint="is what is mounted there away?"
+    )
 
 
 def _found(table: DeltaTable, condition: str, keys: Sequence[str]) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -25,6 +26,7 @@ from lockstep.events import (
     OutputRow,
     StreamSchema,
     TickRecord,
+    UnavailableError,
     WriteRecord,
 )
 from lockstep.events.codec import EncodedEntry, encode_record
@@ -116,6 +118,22 @@ def test_nothing_is_written_twice(tmp_path: Path) -> None:
     reader = InputReader(side.place, LOGS)
     back = [one for part in reader.slices(reader.bounds()) for one in part]
     assert [one.entry.record() for one in back] == [one.record() for one in found]
+
+
+def test_a_mount_that_goes_away_in_the_midst(tmp_path: Path) -> None:
+    """Whoever has begun makes no second archive in the empty folder below."""
+    found = entries()
+    side = archived(tmp_path / "archive", found[:6])
+    (tmp_path / "archive").rename(tmp_path / "away")
+    with pytest.raises(UnavailableError, match="gone"):
+        side.write(rows_of(found[6:]), is_begun=True)
+    assert side.records.version() is None
+    shutil.rmtree(tmp_path / "archive")
+    (tmp_path / "away").rename(tmp_path / "archive")
+    with pytest.raises(UnavailableError, match="gone"):
+        side.records.confirm(LOGS.transaction, 7)
+    side.write(rows_of(found[6:]), is_begun=True)
+    assert counted(side) == [(one, 1) for one in range(1, len(found) + 1)]
 
 
 def counted(side: SideArchive) -> list[tuple[int, int]]:

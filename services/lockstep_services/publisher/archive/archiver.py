@@ -21,6 +21,7 @@ from lockstep_services.publisher.archive.sources import InputSource, OutputSourc
 from lockstep_services.publisher.fleet_log import FleetLog
 
 ENTRY_ROWS: Final = 16_384
+OPEN_WAIT_MS: Final = 1_000
 
 
 class Archiver:
@@ -99,10 +100,13 @@ class Archiver:
         return self._archiving.of(stream).kept
 
     async def _upkeep(self) -> None:
-        """The text once, then one round after another."""
+        """The text, as soon as the archive is known to be ours; then one round after another."""
         settings = self._context.settings
         interval_ms = settings.archive.upkeep_interval_ms
         try:
+            while not self.input.is_open:
+                if await self._keeper.wait_lost(OPEN_WAIT_MS):
+                    return
             await self._note_text()
             while not await self._keeper.wait_lost(interval_ms):
                 await self._keep_up()

@@ -84,6 +84,7 @@ class Following:
         self._log = log.bind(**self._labels)
         self._offload = offload
         self.cursor = 0
+        self._written = 0
         self.log_end = 0
         self.trouble: str | None = None
         self.is_open = False
@@ -111,8 +112,12 @@ class Following:
 
     async def _open(self) -> None:
         """Where the tables are counts; the store's cursor tells whether these are the tables."""
-        reached = await self._offload.run(self._archive.reached)
         known = await self._cursors.get(self._cursor_name)
+        self.cursor = self._written = await self._offload.run(lambda: self._reached(known))
+
+    def _reached(self, known: int) -> int:
+        """Where the tables are. Blocking; AnotherArchiveError where they have been further."""
+        reached = self._archive.reached()
         if known > reached:
             raise AnotherArchiveError(
                 f"the archive was at {known}, and this folder is at {reached}",
@@ -120,7 +125,7 @@ class Following:
                 hint="all publishers need the same folder; a new archive begins in a folder of "
                 "another name",
             )
-        self.cursor = reached
+        return reached
 
     async def _gathered(self, source: Source[Entry]) -> list[Entry]:
         """What came in an interval, or as much as a batch takes; nothing when the lease is lost."""
@@ -152,8 +157,8 @@ class Following:
         if kept:
             now_ms = self._clock.now_ms()
             rows = await self._offload.run(lambda: source.rows(kept, now_ms))
-            await self._persistently(lambda: self._offload.run(lambda: self._archive.write(rows)))
-            reached = rows.last
+            await self._persistently(lambda: self._offload.run(lambda: self._write(rows)))
+            reached = self._written = rows.last
             await self._persistently(lambda: self._cursors.put(self._cursor_name, reached))
             counted = sum(len(table) for table in rows.streams.values())
             took_ms = self._clock.monotonic_ms() - started_ms
@@ -161,6 +166,12 @@ class Following:
             self._metrics.observe("lockstep_publisher_delivery_ms", took_ms, **self._labels)
             self._log.debug("archived", up_to=last, rows=counted, took_ms=took_ms)
         self.cursor = last
+
+    def _write(self, rows: InputRows | OutputRows) -> None:
+        """Only where it wrote before: the folder below a mount that is gone is empty, and takes
+        rows that nobody finds when the mount is back."""
+        self._reached(self._written)
+        self._archive.write(rows, is_begun=self._written > 0)
 
     async def _persistently(self, work: Callable[[], Awaitable[object]]) -> None:
         attempt = 0

@@ -83,6 +83,25 @@ async def test_another_folder_is_no_archive(world: World) -> None:
     assert not world.folder.exists()
 
 
+async def test_a_mount_that_goes_away(world: World) -> None:
+    """The empty folder below it takes nothing, and no cursor moves, until it is back."""
+    away = world.folder.with_name("away")
+    await world.send(1)
+    async with world.writing(INPUT) as one:
+        await until(lambda: one.cursor == 1)
+        world.folder.rename(away)
+        world.folder.mkdir()
+        await world.send(2)
+        await until(lambda: one.trouble is not None)
+        assert "this folder is at 0" in str(one.trouble)
+        assert not list(world.folder.rglob("*.parquet"))
+        assert await world.store.cursors.get("A/archive.input") == 1
+        world.folder.rmdir()
+        away.rename(world.folder)
+        await until(lambda: one.cursor == 2)
+    assert world.kept() == [1, 2]
+
+
 async def test_a_gap_is_told(world: World) -> None:
     """Records that were forgotten before anybody archived them."""
     await world.send(1, 2, 3)

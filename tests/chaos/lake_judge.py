@@ -1,0 +1,103 @@
+"""The verdict about the archive, as DuckDB reads it: of each app every position of the input log
+with its events, and every row that was published, once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import duckdb
+
+from lockstep.events import ClaimRecord, Position
+from lockstep.events.codec import EncodedEntry, EventColumns
+from tests.archived_files import ArchivedFiles
+from tests.chaos.archive import Archive
+from tests.chaos.fleet_archive import FleetArchive
+from tests.chaos.judge import Verdict, published
+
+Numbered = Counter[tuple[int, ...]]
+
+
+def judge_archived(files: ArchivedFiles, inputs: Archive, outputs: Archive) -> Verdict:
+    """Of an app that is one unit, by the copies of its logs. Blocking."""
+    verdict = Verdict()
+    _inputs_once(files, inputs, verdict)
+    copied = Numbered(
+        (one.sequence,)
+        for one in outputs.outputs()
+        if isinstance(one.record, ClaimRecord) or one.record.rows
+    )
+    _same("output", copied, _numbers(files.records("output"), "sequence"), verdict)
+    wanted = Numbered((one.id.position, one.id.ordinal) for one in published(outputs))
+    _same("rows", wanted, _of_streams(files, "output", "_position, _ordinal"), verdict)
+    return verdict
+
+
+def judge_archived_fleet(files: ArchivedFiles, fleet: FleetArchive, settled: Position) -> Verdict:
+    """Of a fleet: its rows up to `settled`, as all its units put them out. Blocking."""
+    verdict = Verdict()
+    _inputs_once(files, fleet.source, verdict)
+    wanted = Numbered(
+        (one.id.position,)
+        for unit in fleet.units.values()
+        for one in published(unit)
+        if one.id.position <= settled
+    )
+    rows = _of_streams(files, "output", "_position, _ordinal")
+    found = Numbered()
+    for (position, _), times in rows.items():
+        if position <= settled:
+            found[(position,)] += times
+    _same("rows", wanted, found, verdict)
+    again = Numbered({key: times for key, times in rows.items() if times > 1})
+    _same("rows", Numbered(again.keys()), again, verdict)
+    return verdict
+
+
+def _inputs_once(files: ArchivedFiles, inputs: Archive, verdict: Verdict) -> None:
+    logged, events = _logged(inputs.inputs())
+    _same("input", logged, _numbers(files.records("input"), "position"), verdict)
+    kept = Numbered()
+    for (position, row), times in _of_streams(files, "input", "_position, _row").items():
+        kept[(position,)] += times
+        if times > 1:
+            verdict.complain(f"event {row} of {position} is archived twice")
+    _same("events", events, kept, verdict)
+
+
+def _logged(entries: Iterable[EncodedEntry]) -> tuple[Numbered, Numbered]:
+    """The positions of a log, and how many events each has."""
+    positions, events = Numbered(), Numbered()
+    for entry in entries:
+        positions[(entry.position,)] += 1
+        columns = entry.columns()
+        if isinstance(columns, EventColumns) and len(columns):
+            events[(entry.position,)] += len(columns)
+    return positions, events
+
+
+def _of_streams(files: ArchivedFiles, side: str, keys: str) -> Numbered:
+    found = Numbered()
+    for parts in files.tables(side).values():
+        found += _numbers(parts, keys)
+    return found
+
+
+def _numbers(parts: list[str], keys: str) -> Numbered:
+    """How often each key stands in files."""
+    if not parts:
+        return Numbered()
+    sql = f"select {keys}, count(*) from read_parquet($1) group by all"
+    found = duckdb.execute(sql, parameters=[parts]).fetchall()
+    return Numbered({tuple(key): times for *key, times in found})
+
+
+def _same(what: str, wanted: Numbered, found: Numbered, verdict: Verdict) -> None:
+    """All that is wanted is found, as often. What is too much is told as twice."""
+    missing, more = wanted - found, found - wanted
+    verdict.archive_missing += sum(missing.values())
+    verdict.archived_twice += sum(more.values())
+    if missing:
+        verdict.complain(f"archive: {what}: not archived: {sorted(missing)[:3]}")
+    if more:
+        verdict.complain(f"archive: {what}: archived and not there, or twice: {sorted(more)[:3]}")
