@@ -29,7 +29,7 @@ def samples(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the sample apps, print one, or copy them with their tests."""
+    """List the sample apps, print one, or copy them with their tests and dashboards."""
     if name is not None and name not in sample_names():
         hint = did_you_mean(name, sample_names())
         fail(f"there is no sample {name!r}", Exit.USAGE, hint=hint)
@@ -80,5 +80,6 @@ def _copy(names: list[str], out: Path, as_json: bool) -> None:
             console.print(str(target), markup=False, soft_wrap=True)
 
 
-def _sources(name: str) -> tuple[Path, Path]:
-    return _file(name), _file(name, ".test")
+def _sources(name: str) -> tuple[Path, ...]:
+    """The app, its tests, and its dashboards."""
+    return _file(name), _file(name, ".test"), *sorted(FOLDER.glob(f"{name}.*.json"))

@@ -12,7 +12,7 @@ from nicegui import ui
 
 from lockstep.cli.refusals import RefusedError
 from lockstep.events import LockstepError
-from lockstep_services.console import charts, figures, widgets
+from lockstep_services.console import charts, figures, samples, widgets
 from lockstep_services.console.feeds import SAMPLED_OVER, Feeds
 from lockstep_services.console.look import (
     Table,
@@ -236,7 +236,11 @@ class Dashboard:
 
 @page("/watch", "Watch")
 async def build(view: View) -> None:
-    """The saved dashboards; of the app that the address names, one made for it."""
+    """The saved dashboards; of the app that the address names, one made for it; or a sample's."""
+    sample = samples.boards().get(view.parameter("sample"))
+    if sample is not None:
+        Dashboard(view, sample, "").build()
+        return
     app = view.parameter("app")
     if app:
         overview = await view.suite.show(f"/v1/live/{quote(app, safe='')}")
@@ -251,6 +255,7 @@ async def build(view: View) -> None:
 
 def _listed(view: View, saved: Sequence[str], apps: Sequence[Mapping[str, Any]]) -> None:
     with view.actions:
+        button("Import", lambda: _import(view, saved), icon="upload")
         ui.link("New dashboard", "/watch?new").classes("btn primary")
     if not saved and not apps:
         empty(
@@ -273,6 +278,42 @@ def _listed(view: View, saved: Sequence[str], apps: Sequence[Mapping[str, Any]])
                 ui.icon("auto_graph").props("aria-hidden=true")
                 text("b", one["app"])
                 chip("its streams and tables", "soft")
+    deployed = {one["app"] for one in apps}
+    offered = {n: b for n, b in samples.boards().items() if deployed >= {w.app for w in b.widgets}}
+    if offered:
+        text("h2", "From the samples")
+        with box("shelf"):
+            for name, board in offered.items():
+                with ui.link(target=f"/watch?sample={quote(name, safe='')}").classes("card"):
+                    ui.icon("menu_book").props("aria-hidden=true")
+                    text("b", board.title)
+                    chip(", ".join(sorted({one.app for one in board.widgets})), "soft")
+
+
+async def _import(view: View, saved: Sequence[str]) -> None:
+    """A dashboard's document, kept under a name that is free."""
+    with ui.dialog() as dialog, box("dialog card"):
+        text("h2", "Import a dashboard")
+        name = ui.input("Name").props("outlined").classes("full")
+        document = ui.textarea("JSON, as it was exported").props("outlined").classes("full")
+        with box("dialog-actions"):
+            button("Cancel", lambda: dialog.submit(False), kind="quiet")
+            button("Import", lambda: dialog.submit(True), kind="primary")
+    if not await dialog:
+        return
+    try:
+        board = widgets.read_board((document.value or "").encode())
+    except ValueError as error:
+        tell(str(error), "warning")
+        return
+    board.title = name.value or board.title
+    if not board.title or board.title in saved:
+        tell("Give it a name that no other dashboard has.", "warning")
+        return
+    path = f"/v1/dashboards/{quote(board.title, safe='')}"
+    body = json.loads(widgets.write_board(board))
+    if await attempt(view.suite.tell("PUT", path, body)) is not None:
+        ui.navigate.to(f"/watch/{quote(board.title, safe='')}")
 
 
 @page("/watch/{name}", "Watch")

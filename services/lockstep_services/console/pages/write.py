@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
-from pathlib import Path
 from typing import Any, Final
 
 from nicegui import ui
@@ -14,6 +12,7 @@ from nicegui import ui
 from lockstep.cli.refusals import RefusedError
 from lockstep.editing import Known
 from lockstep.events import LockstepError
+from lockstep_services.console import samples
 from lockstep_services.console.editor import Editor
 from lockstep_services.console.look import (
     Cell,
@@ -31,7 +30,6 @@ from lockstep_services.console.plan_graph import mermaid, notes
 from lockstep_services.console.shell import View, page
 from lockstep_services.console.suite import app_path
 
-SAMPLES: Final = Path(str(files("lockstep") / "samples"))
 STARTER: Final = """@app:name('Hot')
 define stream Reading (room string, celsius double);
 
@@ -44,14 +42,6 @@ insert into RoomMean;
 @info(name='hot')
 from RoomMean[mean > 30.0] select room, mean insert into HotRoom;
 """
-
-
-def samples() -> dict[str, str]:
-    """Name and first line of each sample app."""
-    return {
-        file.stem: file.read_text("utf-8").split("\n", 1)[0].removeprefix("--").strip()
-        for file in sorted(SAMPLES.glob("*.siddhi"))
-    }
 
 
 def consequences(preview: Mapping[str, Any]) -> list[str]:
@@ -93,7 +83,7 @@ class Sheet:
                 .classes("btn"),
                 ui.menu().classes("samples"),
             ):
-                for name, about in samples().items():
+                for name, about in samples.apps().items():
                     with ui.menu_item(on_click=lambda name=name: self._sample(name)), box():
                         text("b", name)
                         text("div", about, "hint")
@@ -188,7 +178,7 @@ class Sheet:
                 text("div", f"{sign} {line}", {"+": "add", "-": "del"}.get(sign, ""))
 
     async def _sample(self, name: str) -> None:
-        await self.editor.put((SAMPLES / f"{name}.siddhi").read_text("utf-8"))
+        await self.editor.put(samples.app_text(name))
 
     async def _format(self) -> None:
         await self.editor.format()
@@ -228,8 +218,8 @@ async def build(view: View) -> None:
     first = ""
     if app:
         first = (await view.suite.ask(app_path(app)))["text"]
-    elif sample in samples():
-        first = (SAMPLES / f"{sample}.siddhi").read_text("utf-8")
+    elif sample in samples.apps():
+        first = samples.app_text(sample)
     sheet = Sheet(view)
     sheet.build(first)
     sheet.editor.props["starter"] = STARTER
