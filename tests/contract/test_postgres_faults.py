@@ -14,7 +14,7 @@ from lockstep.embedded import PostgresServer
 from lockstep.events import Life, UnavailableError
 from lockstep.store import Deployment, Revision, Stale, Written
 from lockstep.store.postgres import PostgresStore
-from lockstep.store.postgres.connection import StoreRefusedError
+from lockstep.store.postgres.connection import StoreRefusedError, open_pool
 from tests.contract.patience import PATIENCE_MS, PATIENCE_S, eventually
 from tests.contract.pausing import paused
 
@@ -138,3 +138,30 @@ async def test_a_wrong_password_is_not_a_server_that_is_away(server: PostgresSer
     url = server.url.replace(server.password, "wrong")
     with pytest.raises(StoreRefusedError):
         await PostgresStore.connect(url, max_connections=1, statement_timeout_ms=PATIENCE_MS)
+
+
+async def test_a_connection_goes_back_as_it_is_and_clean(server: PostgresServer) -> None:
+    """Without a round trip; who was cancelled within a transaction leaves nothing of it."""
+    limits = {"max_connections": 1, "statement_timeout_ms": PATIENCE_MS}
+    pool, watching = [await open_pool(server.url, **limits) for _ in range(2)]
+    said = "select query, state from pg_stat_activity where pid = $1"
+    begun = asyncio.Event()
+
+    async def half() -> None:
+        async with pool.acquire() as connection, connection.transaction():
+            await connection.execute("create table half (one int)")
+            begun.set()
+            await connection.execute("select pg_sleep(600)")
+
+    pid = await pool.fetchval("select pg_backend_pid()")
+    found = await watching.fetchrow(said, pid)
+    assert tuple(found) == ("select pg_backend_pid()", "idle")
+    task = asyncio.create_task(half())
+    await begun.wait()
+    task.cancel()
+    await asyncio.wait({task})
+    assert await pool.fetchval("select pg_backend_pid()") == pid
+    assert tuple(await watching.fetchrow(said, pid)) == ("select pg_backend_pid()", "idle")
+    assert await pool.fetchval("select to_regclass('half')") is None
+    await pool.close()
+    await watching.close()

@@ -59,6 +59,7 @@ async def open_pool(dsn: str, *, max_connections: int, statement_timeout_ms: int
             command_timeout=statement_timeout_ms / 1000,
             server_settings=session_settings(statement_timeout_ms),
             init=_prepare,
+            reset=_as_it_is,
         )
         try:
             async with pool.acquire() as connection:
@@ -73,6 +74,12 @@ async def _prepare(connection: Any) -> None:
     await connection.set_type_codec(
         "jsonb", encoder=json.dumps, decoder=json.loads, schema="pg_catalog"
     )
+
+
+async def _as_it_is(_: Any) -> None:
+    """A connection goes back to the pool without a round trip: nothing here sets what outlives a
+    transaction, and asyncpg rolls back what a cancelled caller left open.
+    """
 
 
 async def _migrate(connection: Any) -> None:
