@@ -126,6 +126,17 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Of every command: its function below `lockstep.cli.commands`, and that function's docstring."""
 
+PANELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Write and try apps": ("samples", "validate", "explain", "test", "format", "lsp"),
+    "Start the suite": ("run", "up", "down", "demo", "observe"),
+    "Apps": ("deploy", "undeploy", "list", "status"),
+    "Events and answers": ("send", "replay", "tail", "query", "errors", "sources"),
+    "State and machines": ("snapshot", "revisions", "restore", "handover", "drain", "rebalance"),
+    "The past": ("archive", "backtest"),
+    "People": ("login", "logout", "users", "groups", "grant", "revoke", "tokens", "audit"),
+}
+"""In which order and under which heads `lockstep --help` shows them."""
+
 
 class Commands(TyperGroup):
     """Lists the commands by the table, and imports the one that is called."""
@@ -164,5 +175,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.callback()(connection_options)
-for _name, (_, _help) in COMMANDS.items():
-    app.command(_name, help=_help)(_listed)
+for _panel, _names in PANELS.items():
+    for _name in _names:
+        _help = COMMANDS[_name][1].replace("\n", " ")
+        app.command(_name, help=_help, rich_help_panel=_panel)(_listed)

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 import typer
 
-from lockstep.cli.command import COMMANDS
+from lockstep.cli.command import COMMANDS, PANELS
 
 HEAVY: Final = {
     "aiohttp",
@@ -78,3 +78,17 @@ def test_the_list_of_commands_says_what_each_says_of_itself(name: str) -> None:
     module, _, function = place.partition(".")
     found = getattr(import_module(f"lockstep.cli.commands.{module}"), function)
     assert (found.info.help if isinstance(found, typer.Typer) else inspect.getdoc(found)) == said
+
+
+def test_each_command_stands_under_one_head() -> None:
+    """So `--help` shows it, once."""
+    assert sorted(name for names in PANELS.values() for name in names) == sorted(COMMANDS)
+
+
+def test_the_version_is_the_packages() -> None:
+    """`lockstep --version` and what pip knows."""
+    told = subprocess.run(
+        [sys.executable, "-m", "lockstep.cli", "--version"], capture_output=True, text=True
+    )
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))
+    assert told.stdout == f"lockstep {project['project']['version']}\n"

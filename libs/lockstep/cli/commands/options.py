@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from lockstep import __version__
 from lockstep.cli.addresses import DEFAULT_DIRECTORY
 
 AppName = Annotated[str, typer.Argument(help="Name of the app.")]
@@ -25,6 +26,12 @@ class Connection:
     presenter: str | None = None
     coordinator: str | None = None
     token: str | None = None
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lockstep {__version__}")
+        raise typer.Exit
 
 
 def connection_options(
@@ -60,6 +67,12 @@ def connection_options(
             help="It is in there.",
         ),
     ] = None,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_tell_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
 ) -> None:
     """Streaming SQL (SiddhiQL) that loses nothing and publishes nothing twice."""
     if token_file is not None and token is None:
