@@ -160,8 +160,8 @@ class Change:
 
 
 def checked(before: Directory, change: Change) -> Directory:
-    """What comes of it. AccountError where nobody could administer afterwards who could before, or
-    where the first users cannot."""
+    """What comes of it. AccountError where no user could administer afterwards, or no user was left:
+    a door that asks for nothing until there is a user would be open again."""
     users, groups, tokens = dict(before.users), dict(before.groups), dict(before.tokens)
     for kind, name in change.remove:
         of: dict[str, dict[str, Any]] = {"user": users, "group": groups, "token": tokens}
@@ -174,6 +174,11 @@ def checked(before: Directory, change: Change) -> Directory:
         else:
             tokens[one.id] = one
     after = Directory(before.revision, users, groups, tokens)
+    if before.users and not after.users:
+        raise AccountError(
+            "the last user cannot be removed: nobody would be asked who they are any more",
+            hint="add another user with the role administer first",
+        )
     if after.users and not after.administrators:
         raise AccountError(
             "no user could administer the suite after this",

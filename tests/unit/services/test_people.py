@@ -199,6 +199,8 @@ async def test_a_removed_user_is_out_with_all_sessions(doors: Doors) -> None:
     assert (await doors.ask(ROOT, "DELETE", "/v1/users/ann"))[0] == 200
     assert (await doors.ask(ann, "GET", "/v1/apps"))[0] == 401
     assert (await doors.ask(basic("ann", PASSWORD), "GET", "/v1/apps"))[0] == 401
+    status, answer = await doors.ask(ROOT, "DELETE", "/v1/users/root")
+    assert (status, "last user" in answer["detail"]) == (400, True)
     await add(doors, "bob", role="view", password=PASSWORD)
     status, answer = await doors.ask(ROOT, "DELETE", "/v1/users/root")
     assert (status, "could administer" in answer["detail"]) == (400, True)
