@@ -62,6 +62,8 @@ def tail(
             if as_json:
                 print_json({"id": identity, "event": event})
             else:
-                console.print(f"{identity or '':>12}  {json.dumps(event)}", markup=False)
+                console.print(
+                    f"{identity or '':>12}  {json.dumps(event)}", markup=False, soft_wrap=True
+                )
             if seen == count:
                 return
