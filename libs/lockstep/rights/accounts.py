@@ -160,8 +160,8 @@ class Change:
 
 
 def checked(before: Directory, change: Change) -> Directory:
-    """What comes of it. AccountError where no user could administer afterwards, or no user was left:
-    a door that asks for nothing until there is a user would be open again."""
+    """What comes of it. AccountError where no user could administer afterwards, or the last user
+    goes: a door that asks for nothing until there is a user would be open again."""
     users, groups, tokens = dict(before.users), dict(before.groups), dict(before.tokens)
     for kind, name in change.remove:
         of: dict[str, dict[str, Any]] = {"user": users, "group": groups, "token": tokens}

@@ -18,6 +18,7 @@ from lockstep.cli.refusals import RefusedError
 from lockstep.clock import Clock
 from lockstep.events import LockstepError
 from lockstep.settings import Settings
+from lockstep_services.console.allowed import EVERYTHING, Allowed, allowed_of
 from lockstep_services.console.login import token_of
 from lockstep_services.console.look import box, said, text
 from lockstep_services.console.suite import Doors, Suite
@@ -55,6 +56,7 @@ class View:
     banner: Any = None
     actions: Any = None
     is_dark: bool = False
+    allowed: Allowed = EVERYTHING
     on_theme: list[Callable[[bool], None]] = field(default_factory=list)
 
     def parameter(self, name: str) -> str:
@@ -127,6 +129,7 @@ def page(
             view = View(request, world, Suite(world.doors, token_of(request)))
             view.is_dark = request.cookies.get("lockstep_theme") == "dark"
             try:
+                view.allowed = await allowed_of(view.suite)
                 with _frame(view, title):
                     await build(view)
             except RefusedError as error:

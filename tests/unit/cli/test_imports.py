@@ -6,13 +6,16 @@ import inspect
 import json
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
+from lockstep.cli import main
 from lockstep.cli.command import COMMANDS, PANELS
 
 HEAVY: Final = {
@@ -85,10 +88,8 @@ def test_each_command_stands_under_one_head() -> None:
     assert sorted(name for names in PANELS.values() for name in names) == sorted(COMMANDS)
 
 
-def test_the_version_is_the_packages() -> None:
-    """`lockstep --version` and what pip knows."""
-    told = subprocess.run(
-        [sys.executable, "-m", "lockstep.cli", "--version"], capture_output=True, text=True
-    )
+def test_the_version_is_the_projects() -> None:
+    """What `lockstep --version` says."""
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))
+    told = CliRunner().invoke(main, ["--version"])
     assert told.stdout == f"lockstep {project['project']['version']}\n"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
 from nicegui import ui
 
-from lockstep_services.console import charts, figures
+from lockstep_services.console import allowed, charts, figures
 from lockstep_services.console.look import (
     Cell,
     Table,
@@ -101,18 +102,19 @@ class Commands:
         name = quote(self._app, safe="")
         ui.link("Change the text", f"/write?app={name}").classes("btn")
         ui.link("Watch", f"/watch?app={name}").classes("btn")
-        button("Hand over", self._hand_over)
+        offer = partial(self._view.allowed.offer, app=self._app)
+        offer(button("Hand over", self._hand_over), allowed.HAND_OVER)
         with (
             ui.button(icon="more_horiz", color=None)
             .props('flat aria-label="More commands"')
             .classes("btn"),
             ui.menu(),
         ):
-            ui.menu_item("Save the state now", self._snapshot)
-            ui.menu_item("Restore a saved state …", self._restore)
+            offer(ui.menu_item("Save the state now", self._snapshot), allowed.SNAPSHOT)
+            offer(ui.menu_item("Restore a saved state …", self._restore), allowed.RESTORE)
             ui.separator()
-            ui.menu_item("Undeploy …", self._undeploy)
-            ui.menu_item("Undeploy and purge …", self._purge)
+            offer(ui.menu_item("Undeploy …", self._undeploy), allowed.UNDEPLOY)
+            offer(ui.menu_item("Undeploy and purge …", self._purge), allowed.UNDEPLOY)
 
     async def _hand_over(self) -> None:
         if not can_hand_over(self.status):

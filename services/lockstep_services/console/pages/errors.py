@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from lockstep_services.console import figures
+from lockstep.rights.table import Place
+from lockstep_services.console import allowed, figures
 from lockstep_services.console.look import (
     attempt,
     box,
@@ -41,12 +42,14 @@ class Letters:
             self._app = ui.select(list(apps), value=chosen, on_change=lambda: self.load())
             self._app.props('outlined dense options-dense aria-label="App"')
             self._app.style("min-width:180px")
-            button("Send again", self._replay)
-            button("Forget", self._purge)
+            self._again = button("Send again", self._replay)
+            self._forget = button("Forget", self._purge)
         self._list = box("letters")
 
     async def load(self) -> None:
         """From the error store, the newest first."""
+        self._offer(self._again, allowed.REPLAY)
+        self._offer(self._forget, allowed.PURGE)
         path = f"{app_path(str(self._app.value))}/errors"
         found = await attempt(self._view.suite.ask(path, limit=str(SHOWN)))
         shown = list(reversed((found or {"errors": ()})["errors"]))
@@ -59,6 +62,9 @@ class Letters:
                 empty("No errors", f"{self._app.value} has refused nothing.", "task_alt")
             for letter in shown:
                 self._letter(letter)
+
+    def _offer(self, element: ui.element, *places: Place) -> None:
+        self._view.allowed.offer(element, *places, app=str(self._app.value))
 
     def _letter(self, letter: Letter) -> None:
         number, is_output = letter["sequence"], letter["origin"].startswith(OUTPUTS)
@@ -75,7 +81,8 @@ class Letters:
                 text("span", figures.moment(letter["clock_ms"]), "hint")
                 text("span", letter["origin"], "hint grow")
                 if not is_output:
-                    button("Mend", lambda: self._mend(letter), kind="small", icon="edit")
+                    mend = button("Mend", lambda: self._mend(letter), kind="small", icon="edit")
+                    self._offer(mend, allowed.SEND, allowed.PURGE)
             text("p", letter["reason"], "reason")
             text("pre", letter["payload"], "source")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
-from lockstep_services.console import figures
+from lockstep_services.console import allowed, figures
 from lockstep_services.console.look import (
     Cell,
     Table,
@@ -121,8 +121,9 @@ async def build(view: View) -> None:
     """All living processes."""
     processors = Processors(view)
     with view.actions:
-        button("Level", processors.level, tip="Level the processors by measured load")
-        button("Drain …", processors.drain)
+        level = button("Level", processors.level, tip="Level the processors by measured load")
+        view.allowed.offer(level, allowed.LEVEL)
+        view.allowed.offer(button("Drain …", processors.drain), allowed.DRAIN)
     with box("tiles"):
         services = ("coordinator", "processor", "receiver", "publisher", "presenter")
         tiles = {name: Tile(f"{name.capitalize()}s") for name in services}

@@ -12,7 +12,7 @@ from nicegui import ui
 
 from lockstep.cli.refusals import RefusedError
 from lockstep.events import LockstepError
-from lockstep_services.console import charts, figures, samples, widgets
+from lockstep_services.console import allowed, charts, figures, samples, widgets
 from lockstep_services.console.feeds import SAMPLED_OVER, Feeds
 from lockstep_services.console.look import (
     Table,
@@ -144,8 +144,10 @@ class Dashboard:
                 ui.menu_item("Copy the link", self._link)
                 ui.menu_item("Export as JSON", self._export)
                 if self._name:
-                    ui.menu_item("Delete …", self._delete)
-            button("Save", self._save, kind="primary")
+                    delete = ui.menu_item("Delete …", self._delete)
+                    self._view.allowed.offer(delete, allowed.DELETE_BOARD)
+            save = button("Save", self._save, kind="primary")
+            self._view.allowed.offer(save, allowed.SAVE_BOARD)
         self._grid = box("board")
         with empty(
             "This dashboard is empty", "A widget shows a stream, a table or a query of an app.",

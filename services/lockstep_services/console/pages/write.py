@@ -12,7 +12,7 @@ from nicegui import ui
 from lockstep.cli.refusals import RefusedError
 from lockstep.editing import Known
 from lockstep.events import LockstepError
-from lockstep_services.console import samples
+from lockstep_services.console import allowed, samples
 from lockstep_services.console.editor import Editor
 from lockstep_services.console.look import (
     Cell,
@@ -89,7 +89,8 @@ class Sheet:
                         text("div", about, "hint")
             button("Format", self._format, tip="Format (Shift Alt F)")
             ui.link("Try it", "/try").classes("btn")
-            button("Deploy", self._deploy, kind="primary")
+            deploy = button("Deploy", self._deploy, kind="primary")
+            self.view.allowed.offer(deploy, allowed.DEPLOY)
         with box("split wide-left"):
             with box("stack"):
                 with box("editor-frame"):

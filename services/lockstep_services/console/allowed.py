@@ -1,0 +1,79 @@
+"""What a person may do, by the suite's own table of rights: what is refused anyway is not offered.
+
+The services judge each request by themselves; here nothing is decided, only shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from nicegui import ui
+
+from lockstep.cli.refusals import RefusedError
+from lockstep.events import LockstepError
+from lockstep.rights import ROUTES, Grant, Kind, Principal, Role, administrator, refusal
+from lockstep.rights.table import Place
+from lockstep_services.console.suite import Suite
+
+WITHIN_S: Final = 0.2
+HAND_OVER: Final = ("POST", "/v1/apps/{app}/handover")
+SNAPSHOT: Final = ("POST", "/v1/apps/{app}/snapshot")
+RESTORE: Final = ("POST", "/v1/apps/{app}/restore")
+UNDEPLOY: Final = ("DELETE", "/v1/apps/{app}")
+DEPLOY: Final = ("PUT", "/v1/apps")
+REPLAY: Final = ("POST", "/v1/apps/{app}/errors/replay")
+PURGE: Final = ("POST", "/v1/apps/{app}/errors/purge")
+SEND: Final = ("POST", "/v1/apps/{app}/streams/{stream}/events")
+DRAIN: Final = ("PUT", "/v1/nodes/{node}/drain")
+LEVEL: Final = ("POST", "/v1/rebalance")
+SAVE_BOARD: Final = ("PUT", "/v1/dashboards/{name}")
+DELETE_BOARD: Final = ("DELETE", "/v1/dashboards/{name}")
+
+
+class Allowed:
+    """Of one person, as it was when the page was opened."""
+
+    def __init__(self, person: Principal) -> None:
+        self._person = person
+
+    def why_not(self, place: Place, app: str | None = None) -> str:
+        """Empty: it may."""
+        refused = refusal(self._person, ROUTES[place], app)
+        return "" if refused is None else f"{refused.message}: {refused.hint}"
+
+    def offer(self, element: ui.element, *places: Place, app: str | None = None) -> None:
+        """Can be chosen where all of it is allowed; otherwise it is grey, and says why."""
+        reasons = [why for place in places if (why := self.why_not(place, app))]
+        if reasons:
+            element.props["disable"], element.props["title"] = True, reasons[0]
+        else:
+            element.props(remove="disable title")
+
+
+EVERYTHING: Final = Allowed(administrator(Kind.ANYBODY))
+
+
+def person_of(me: Mapping[str, Any]) -> Principal:
+    """From what `GET /v1/me` answers. A role of a later release is passed over."""
+    roles = {role.value: role for role in Role}
+    grants = [Grant(roles[one["role"]], one["app"]) for one in me["grants"] if one["role"] in roles]
+    return Principal(Kind(me["kind"]), me["name"], frozenset(grants))
+
+
+async def allowed_of(suite: Suite) -> Allowed:
+    """Everything where the suite does not say at once: it judges later. RefusedError where it does
+    not know who asks."""
+    asked = asyncio.ensure_future(suite.ask("/v1/me"))
+    done, _ = await asyncio.wait({asked}, timeout=WITHIN_S)
+    if not done:
+        asked.cancel()
+        return EVERYTHING
+    try:
+        return Allowed(person_of(asked.result()))
+    except LockstepError as error:
+        if isinstance(error, RefusedError) and error.status == HTTPStatus.UNAUTHORIZED:
+            raise
+        return EVERYTHING
