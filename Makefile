@@ -64,8 +64,9 @@ bench: $(VENV)/dev  ## throughput, latency and memory of engine and suite; BUS=n
 	$(BROKER)
 	$(BIN)/python -m tests.bench.run $(if $(BUS),--bus $(BUS)) $(ARGS)
 
-older-apps: $(VENV)/dev  ## which apps of the older products' collections are valid; DIRS='checkout other.git'
-	$(BIN)/python -m tests.older_apps.run $(DIRS)
+older-apps: $(VENV)/dev  ## which apps of the older products' collections are valid; DIRS='checkout other.git'; and what an import makes of samples: IMPORT=…
+	$(if $(DIRS),$(BIN)/python -m tests.older_apps.run $(DIRS))
+	$(if $(IMPORT),$(BIN)/python -m tests.older_apps.importing $(IMPORT))
 
 columns: $(VENV)/dev  ## which queries of many apps run in columns, by what they use; FILES='cases.jsonl apps/' ARGS='--reasons 3'
 	$(BIN)/python -m tests.columns.run $(FILES) $(ARGS)

@@ -31,13 +31,15 @@ def texts(place: Path) -> Iterator[tuple[str, bytes]]:
             yield str(path), path.read_bytes()
         return
 
-    def git(*arguments: str) -> bytes:
-        command = ["git", f"--git-dir={place}", *arguments]
-        return subprocess.run(command, check=True, capture_output=True).stdout
-
-    for name in git("ls-tree", "-r", "-z", "--name-only", "HEAD").decode().split("\0"):
+    for name in git(place, "ls-tree", "-r", "-z", "--name-only", "HEAD").decode().split("\0"):
         if name.endswith(SUFFIX):
-            yield f"{place}:{name}", git("show", f"HEAD:{name}")
+            yield f"{place}:{name}", git(place, "show", f"HEAD:{name}")
+
+
+def git(place: Path, *arguments: str) -> bytes:
+    """What git says of a git directory."""
+    command = ["git", f"--git-dir={place}", *arguments]
+    return subprocess.run(command, check=True, capture_output=True).stdout
 
 
 def trouble(text: str) -> str | None:

@@ -48,6 +48,12 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "explain.explain",
         "Show the plan of an app and what runs each query: columns, or the reference and why.",
     ),
+    "import": (
+        "importing.import_definitions",
+        "Turn plans, streams, receivers and publishers of WSO2 CEP, DAS and Siddhi 2 to 4 into "
+        "apps.\n\nNothing is left out silently: the report says what changed, and what has to be "
+        "decided.",
+    ),
     "format": ("format.format_apps", "Lay app texts out: spaces and line breaks, never a word."),
     "lsp": (
         "lsp.lsp",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from lark import Token
+from lark import Token as Token  # its users outside know no lark
 from lark.lexer import Lexer
 
 from lockstep.siddhiql.errors import SiddhiQLError

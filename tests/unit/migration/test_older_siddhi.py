@@ -1,0 +1,174 @@
+"""What Siddhi 2 to 4 said otherwise: each form runs as it did."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from lockstep.migration import Fate, Imported, SourceFile, convert
+from lockstep.testing import VirtualApp
+
+STREAM = "define stream S (k string, v int);\n"
+
+
+def imported(text: str) -> Imported:
+    """One text, imported."""
+    return convert([SourceFile("plan.siddhiql", text.encode())])
+
+
+def rows(text: str, *sent: list[Any], stream: str = "O") -> list[tuple[Any, ...]]:
+    """What comes out of a stream when events are sent to S; nothing may be left to decide."""
+    done = imported(text)
+    assert [one for one in done.findings if one.fate is Fate.TO_DECIDE] == []
+    with VirtualApp(done.apps[0].text) as app:
+        for data in sent:
+            app.send("S", data)
+        return [tuple(event.data) for event in app.stream(stream)]
+
+
+@pytest.mark.parametrize(
+    ("query", "given"),
+    [
+        ("from S#window.length(1) select k, v insert into O for expired-events;", [("a", 1)]),
+        ("from S#window.length(1) select k, v insert into O for all-events;",
+         [("a", 1), ("a", 1), ("b", 2)]),
+        ("from S select k, v insert into O for current events;", [("a", 1), ("b", 2)]),
+        ("from S[v > 1] insert into O k, v * 2 as w;", [("b", 4)]),
+        ("from S#window.length(9) insert into O k, sum(v) as total group by k;",
+         [("a", 1), ("b", 2)]),
+        ("from S#window.unique(k) select k, count(k) as n insert into O;", [("a", 1), ("b", 2)]),
+        ("from S#window.firstUnique(k) select k, v insert into O;", [("a", 1), ("b", 2)]),
+        ("from S#window.Length(3) select k, StdDev(v) as d insert into O;",
+         [("a", 0.0), ("b", 0.5)]),
+        ("from S select k, convert(v, long) as w insert into O;", [("a", 1), ("b", 2)]),
+        ("from S select k, isMatch('[a]', k) as m insert into O;", [("a", True), ("b", False)]),
+        ("@name('q') @config(async='true') from S select k insert into O;", [("a",), ("b",)]),
+        ("define partition P by S.k; from S select k, sum(v) as t insert into O partition by P;",
+         [("a", 1), ("b", 2)]),
+        ("partition with (k of S) begin @name('p') from S select k, sum(v) as t insert into O; "
+         "end;",
+         [("a", 1), ("b", 2)]),
+    ],
+)  # fmt: skip
+def test_queries(query: str, given: list[tuple[Any, ...]]) -> None:
+    """Forms of queries."""
+    assert rows(STREAM + query, ["a", 1], ["b", 2]) == given
+
+
+def test_definitions_may_stand_behind_queries() -> None:
+    """Siddhi 2 allowed it."""
+    text = f"{STREAM}from S select k, v insert into T; define table T (k string, v int);"
+    done = imported(text)
+    assert done.apps[0].valid
+    with VirtualApp(done.apps[0].text) as app:
+        app.send("S", ["a", 1])
+        assert app.on_demand("from T select k, v") == [("a", 1)]
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        ("@From(eventtable='rdbms', datasource.name='SHOP DB', table.name='t', cache='lru', "
+         "cache.size='10') define table T (k string, v int);",
+         "@store(type='rdbms', datasource='SHOP_DB', table.name='t')"),
+        ("define table T (k string, v int) from ('datasource.name'='SHOP DB', 'table.name'='t');",
+         "@store(type='rdbms', datasource='SHOP_DB', table.name='t')"),
+        ("@store(type='rdbms', jdbc.url='jdbc:mysql://h/d', username='u', password='pw-1') "
+         "define table T (k string, v int);",
+         "password='${secret:plan.password}')"),
+        ("@from(eventtable='analytics.table', table.name='t', primary.keys='k', indices='v') "
+         "define table T (k string, v int);", "@PrimaryKey('k') @Index('v')"),
+        ("@IndexBy('k') define table T (k string, v int);", "@Index('k')"),
+    ],
+)  # fmt: skip
+def test_tables(table: str, text: str) -> None:
+    """Event tables, stores and indexes."""
+    done = imported(f"{STREAM}{table} from S select k, v insert into T;")
+    assert done.apps[0].valid
+    assert text in done.apps[0].text
+    assert "pw-1" not in str(done)
+    assert ("[SHOP_DB]" in done.datasources) == ("SHOP DB" in table)
+
+
+def test_stores_that_are_no_more_are_to_decide() -> None:
+    """The table stays, in memory."""
+    text = f"@store(type='mongodb', mongodb.uri='mongodb://u:pw-2@h/d')\n{STREAM}"
+    text = text.replace("define stream S", "define table T") + STREAM
+    done = imported(text)
+    (found,) = [one for one in done.findings if "no store here" in one.why]
+    assert (found.fate, found.place.line) == (Fate.TO_DECIDE, 1)
+    assert done.apps[0].valid
+    assert "pw-2" not in str(done)
+
+
+def test_what_lockstep_has_not_is_switched_off_piece_by_piece() -> None:
+    """The rest runs; a query that needs what is off goes with it, and says so."""
+    text = f"""{STREAM}
+define stream Lost (k string);
+@sink(type='log') define stream O (k string);
+from S#geo:locate(v) select k, place insert into Places;
+from Places select place insert into More;
+from S select k insert into O;
+"""
+    done = imported(text)
+    found = [one for one in done.findings if one.fate is Fate.TO_DECIDE]
+    assert [one.place.line for one in found] == [5, 6]
+    assert "geo:locate" in found[0].why
+    assert done.apps[0].valid
+    with VirtualApp(done.apps[0].text) as app:
+        app.send("S", ["a", 1])
+        assert [tuple(event.data) for event in app.stream("O")] == [("a",)]
+
+
+def test_options_that_a_type_has_not_are_left_out() -> None:
+    """And said; those that have another name now are renamed."""
+    options = "type='kafka', topic='t', bootstrap.servers='b:1', group.id='g', odd='1'"
+    text = f"@Source({options}, @map(type='json'))\n{STREAM}"
+    done = imported(text)
+    assert "topic.list='t'" in done.apps[0].text
+    assert "odd" not in done.apps[0].text
+    assert any(one.what == "odd='1'" and one.fate is Fate.TO_DECIDE for one in done.findings)
+    assert done.apps[0].valid
+
+
+def test_an_app_of_siddhi_5_stays_as_it_is() -> None:
+    """Comments, too."""
+    text = """@app:name('Now')
+@source(type='http',
+        @map(type='json'))   -- from the shop
+define stream S (k string, v int);
+
+/* sums */
+@info(name = 'q')
+from S#window.lengthBatch(2) select k, sum(v) as total group by k insert into O;
+"""
+    done = imported(text)
+    assert {one.fate for one in done.findings} == {Fate.USED}
+    for part in re.split(r"   (?=--)|\n", text):
+        assert part.strip() in done.apps[0].text
+
+
+def test_apps_have_names_of_their_own() -> None:
+    """Plans of several folders often share one."""
+    files = [SourceFile(f"{n}/p.siddhiql", f"@Plan:name('My Plan'){STREAM}".encode()) for n in "ab"]
+    done = convert(files)
+    assert [app.name for app in done.apps] == ["My_Plan", "My_Plan_2"]
+
+
+def test_plans_that_share_a_stream_are_joined_by_a_topic() -> None:
+    """Rows of one come into the other."""
+    first = """@Plan:name('First') @Import('in:1.0.0') define stream S (k string);
+@Export('mid:1.0.0') define stream M (k string); from S select k insert into M;"""
+    second = """@Plan:name('Second') @Import('mid:1.0.0') define stream M (k string);
+from M select k insert into O;"""
+    done = convert(
+        [SourceFile("a.siddhiql", first.encode()), SourceFile("b.siddhiql", second.encode())]
+    )
+    assert [app.valid for app in done.apps] == [True, True]
+    with VirtualApp(done.apps[0].text) as one, VirtualApp(done.apps[1].text) as two:
+        one.send("S", ["a"])
+        for topic, payload in one.published():
+            two.publish(topic, payload)
+        assert [tuple(event.data) for event in two.stream("O")] == [("a",)]
