@@ -33,6 +33,8 @@ INPUT: Final = "input"
 OUTPUT: Final = "output"
 RECORDS: Final = "records"
 TEXTS: Final = "texts"
+BATCH: Final = "_batch"
+"""The folder of what scheduled scripts put out."""
 
 EVENT_COLUMNS: Final = (DAY, POSITION, ROW, CHUNK, TIMESTAMP, EVENT_ID)
 """In front of the attributes of an event that came in."""

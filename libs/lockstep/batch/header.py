@@ -27,7 +27,7 @@ _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _LINE: Final = re.compile(r"([A-Za-z][A-Za-z-]*)\s*:\s*(.*)")
 _STREAM: Final = re.compile(r"stream\s+([^\s.]+)\.([^\s.]+)")
 _TABLE: Final = re.compile(r"table(?:\s+([A-Za-z][A-Za-z0-9_]{0,63}))?", re.ASCII)
-_KEYS: Final = ("name", "cron", "output", "retries", "time-limit", "missed")
+_KEYS: Final = ("name", "cron", "output", "retries", "time-limit", "missed", "keep")
 
 
 class Language(StrEnum):
@@ -74,7 +74,8 @@ Output = ToTable | ToStream
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """`schedule` None: it runs when somebody says so. `time_limit_ms` None: as the settings say."""
+    """`schedule` None: it runs when somebody says so. `time_limit_ms` None: as the settings say.
+    `keep_ms` None: its rows are kept for good."""
 
     name: str
     language: Language
@@ -83,6 +84,7 @@ class Header:
     retries: int
     time_limit_ms: int | None
     missed: Missed
+    keep_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +151,9 @@ def header_of(text: str, language: Language, name: str = "") -> Header:
         read("cron", "", _schedule),
         read("output", "table", lambda value: _output(value, named or "")),
         read("retries", "3", _retries),
-        read("time-limit", "", _time_limit),
+        read("time-limit", "", lambda value: _duration(value, "time limit")),
         read("missed", "latest", _missed),
+        read("keep", "", lambda value: _duration(value, "time to keep rows")),
     )
     if mistakes:
         raise ScriptError(named or name, sorted(mistakes, key=lambda one: one.line))
@@ -201,7 +204,7 @@ def _retries(value: str) -> int:
     return int(value)
 
 
-def _time_limit(value: str) -> int | None:
+def _duration(value: str, what: str) -> int | None:
     if not value:
         return None
     try:
@@ -209,7 +212,7 @@ def _time_limit(value: str) -> int | None:
     except ValueError:
         found = 0
     if found <= 0:
-        raise _WrongError(f"'{value}' is no time limit", "for example 90 sec, 10 min, 1 hour")
+        raise _WrongError(f"'{value}' is no {what}", "for example 90 sec, 10 min, 1 hour")
     return found
 
 

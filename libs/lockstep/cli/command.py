@@ -21,6 +21,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "archive.commands",
         "What apps took in and gave out, kept for good: list, status, query, erase.",
     ),
+    "batch": (
+        "batch.commands",
+        "Scripts in SQL and PySpark over the archive, run at their times: deploy, list, show, run, "
+        "history,\npause, resume, remove, cancel.",
+    ),
     "backtest": (
         "backtest.run_backtest",
         "Run an app over what was archived, and compare what it gives with what was published.",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -12,21 +13,41 @@ from lockstep.archive import naming
 from lockstep.archive.keeping import SideArchive
 from lockstep.archive.place import Place, place_of_settings
 from lockstep.archive.reading import apps_of, lives_of
-from lockstep.archive.tables import Table, opened_files
-from lockstep.history.backtest import HistoryError
+from lockstep.archive.tables import Table, folders_below, opened_files
+from lockstep.history.errors import HistoryError
 from lockstep.settings import Settings, load_settings
 
 if TYPE_CHECKING:  # PySpark is a heavy import
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 BOTH: dict[str, str] = {naming.INPUT: "in", naming.OUTPUT: "out"}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A table, and of which side of which logs it is; `logs` None: what a script put out."""
+
+    table: Table
+    side: str = ""
+    logs: naming.Logs | None = None
+
+
+Looking = Callable[[Kept, "DataFrame"], "DataFrame"]
+"""Which rows of a table somebody sees."""
 
 
 class History:
     """What is archived, for PySpark. It looks at the tables as they are when it is asked."""
 
-    def __init__(self, place: Place | None = None, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        place: Place | None = None,
+        settings: Settings | None = None,
+        local_directory: str | None = None,
+    ) -> None:
+        """`local_directory`: where Spark puts what does not fit into memory."""
         self._settings = settings or load_settings()
+        self._options = spark_options(self._settings, local_directory)
         found = place or place_of_settings(self._settings.archive)
         if found is None:
             raise HistoryError(
@@ -34,13 +55,24 @@ class History:
             )
         self.place = found
 
+    @property
+    def session(self) -> SparkSession:
+        """Spark, started when it is first needed."""
+        from lockstep.execute.spark.bulk import session_of
+
+        return session_of(self._options)
+
     def stream(self, app: str, stream: str, side: str | None = None) -> DataFrame:
         """All that is archived of a stream: what came in, or what was published (`side`: input or
         output; what there is, output first)."""
+        return self.frame(self.kept(app, stream, side))
+
+    def kept(self, app: str, stream: str, side: str | None = None) -> list[Kept]:
+        """Its tables; HistoryError where there are none."""
         for one in (naming.OUTPUT, naming.INPUT) if side is None else (side,):
             tables = self._tables(app, one).get(stream)
             if tables:
-                return self._frame(tables)
+                return tables
         raise HistoryError(
             f"the archive has no stream '{stream}' of '{app}'",
             where=self.place.folder,
@@ -48,14 +80,20 @@ class History:
         )
 
     def query(self, sql: str, app: str | None = None) -> DataFrame:
-        """A query over views: `Stream`, and `Stream__in` and `Stream__out` for what came in and
-        what was published; `App__Stream` where several apps have a stream of that name."""
-        from lockstep.execute.spark.bulk import session_of
+        """A query over `views`."""
+        views = self.views(app)
+        session = self.session
+        for name in named_in(sql, views):
+            self.frame(views[name]).createOrReplaceTempView(f"`{name}`")
+        return session.sql(sql)
 
-        session = session_of(spark_options(self._settings))
+    def views(self, app: str | None = None) -> dict[str, list[Kept]]:
+        """What a query can name: `Stream`, and `Stream__in` and `Stream__out` for what came in and
+        what was published; `App__Stream` where several apps have a stream of that name;
+        `batch__table` for what scripts put out."""
         apps = [app] if app is not None else apps_of(self.place)
         owners: dict[str, int] = {}
-        views: dict[str, list[Table]] = {}
+        views: dict[str, list[Kept]] = {}
         for one in apps:
             mine: set[str] = set()
             for side in (naming.INPUT, naming.OUTPUT):
@@ -69,42 +107,54 @@ class History:
             short = name.split("__", 1)[1]
             if owners.get(short.removesuffix("__in").removesuffix("__out")) == 1:
                 views[short] = views[name]
-        for name in views:
-            if name.lower() in sql.lower():
-                self._frame(views[name]).createOrReplaceTempView(f"`{name}`")
-        return session.sql(sql)
+        for folder in folders_below(self.place, naming.BATCH):
+            path = f"{naming.BATCH}/{folder}"
+            shapes = folders_below(self.place, path)
+            views[f"batch__{naming.name_of(folder)}"] = [
+                Kept(Table(self.place, f"{path}/{shape}")) for shape in shapes
+            ]
+        return views
 
-    def _tables(self, app: str, side: str) -> dict[str, list[Table]]:
-        found: dict[str, list[Table]] = {}
+    def _tables(self, app: str, side: str) -> dict[str, list[Kept]]:
+        found: dict[str, list[Kept]] = {}
         for logs in lives_of(self.place, app):
             for name, table in SideArchive(self.place, logs, side).tables():
-                found.setdefault(name.stream, []).append(table)
+                found.setdefault(name.stream, []).append(Kept(table, side, logs))
         return found
 
-    def _frame(self, tables: list[Table]) -> DataFrame:
+    def frame(self, tables: list[Kept], seen: Looking = lambda _, frame: frame) -> DataFrame:
+        """The rows of tables, as far as somebody sees them."""
         from pyspark.sql import functions
 
-        frames = [one for table in tables if (one := self._one(table)) is not None]
+        frames = [seen(one, self._one(one.table)) for one in tables]
         found = reduce(lambda one, two: one.unionByName(two, allowMissingColumns=True), frames)
+        if naming.TIMESTAMP not in found.columns:
+            return found
         return found.withColumn("_time", functions.timestamp_millis(naming.TIMESTAMP))
 
-    def _one(self, table: Table) -> DataFrame | None:
-        from lockstep.execute.spark.bulk import parquet_frame, rows_frame, session_of
+    def _one(self, table: Table) -> DataFrame:
+        from lockstep.execute.spark.bulk import parquet_frame, rows_frame
 
-        session = session_of(spark_options(self._settings))
+        session = self.session
         files = table.files()
-        if not files:
-            return None
-        if self.place.is_folder:
+        if files and self.place.is_folder:
             return parquet_frame(session, table.address, files)
         dataset = table.dataset()
         assert dataset is not None
         schema = pa.schema([one for one in dataset.schema if one.name != naming.DAY])
+        if not files:
+            return session.createDataFrame([], _spark_schema(schema))
         read = partial(_rows_of_file, self.place.folder, dict(self.place.options))
         return rows_frame(session, files, _spark_schema(schema), read)
 
 
-def spark_options(settings: Settings) -> Any:
+def named_in(sql: str, names: Iterable[str]) -> list[str]:
+    """Those that a query may name."""
+    text = sql.lower()
+    return [name for name in names if name.lower() in text]
+
+
+def spark_options(settings: Settings, local_directory: str | None = None) -> Any:
     """Where and with how much Spark runs, as the settings say."""
     from lockstep.execute.spark.session import SparkOptions
 
@@ -116,6 +166,7 @@ def spark_options(settings: Settings) -> Any:
         executor_cores=spark.executor_cores,
         cluster_max_cores=spark.cluster_max_cores,
         app_name="lockstep history",
+        local_directory=local_directory,
     )
 
 

@@ -17,8 +17,8 @@ from lockstep.archive import naming
 from lockstep.archive.keeping import SideArchive
 from lockstep.archive.place import Place
 from lockstep.archive.reading import InputReader, Span, lives_of
-from lockstep.events import Fault, LockstepError
 from lockstep.history.comparing import Compared, Rows, compared
+from lockstep.history.errors import HistoryError
 from lockstep.history.folding import Done, Task, fold_task, linked
 from lockstep.operators.limits import Limits
 from lockstep.plan import AppPlan, plan_of
@@ -29,12 +29,6 @@ RESULTS: Final = "_backtests"
 
 Run = Callable[[Callable[[bytes], bytes], Sequence[bytes]], Sequence[bytes]]
 """Calls a function with each request, somewhere, and gives the answers."""
-
-
-class HistoryError(LockstepError):
-    """The archive does not have what was asked for."""
-
-    fault = Fault.USER
 
 
 @dataclass(frozen=True)

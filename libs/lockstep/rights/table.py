@@ -20,6 +20,7 @@ _VIEW_SOME: Final = Need(Scope.SOMEWHERE, Permission.VIEW)
 _SEND_SOME: Final = Need(Scope.SOMEWHERE, Permission.SEND)
 _DEPLOY_SOME: Final = Need(Scope.SOMEWHERE, Permission.DEPLOY)
 _VIEW_ALL: Final = Need(Scope.EVERYWHERE, Permission.VIEW)
+_DEPLOY_ALL: Final = Need(Scope.EVERYWHERE, Permission.DEPLOY)
 _OPERATE_ALL: Final = Need(Scope.EVERYWHERE, Permission.OPERATE)
 _ADMINISTER_SOME: Final = Need(Scope.SOMEWHERE, Permission.ADMINISTER)
 _ADMINISTER: Final = Need(Scope.EVERYWHERE, Permission.ADMINISTER)
@@ -51,6 +52,16 @@ COORDINATOR: Final[Mapping[Place, Need]] = {
     ("POST", "/v1/apps/{app}/errors/replay"): _OPERATE,
     ("POST", "/v1/apps/{app}/errors/purge"): _OPERATE,
     ("POST", "/v1/apps/{app}/archive/erase"): _OPERATE,
+    # Scripts read what all apps have archived. One in Python: the right to deploy code, too.
+    ("GET", "/v1/batch"): _VIEW_ALL,
+    ("POST", "/v1/batch"): _DEPLOY_ALL,
+    ("GET", "/v1/batch/{script}"): _VIEW_ALL,
+    ("DELETE", "/v1/batch/{script}"): _DEPLOY_ALL,
+    ("GET", "/v1/batch/{script}/runs"): _VIEW_ALL,
+    ("POST", "/v1/batch/{script}/run"): _OPERATE_ALL,
+    ("POST", "/v1/batch/{script}/pause"): _OPERATE_ALL,
+    ("POST", "/v1/batch/{script}/resume"): _OPERATE_ALL,
+    ("POST", "/v1/batch/{script}/cancel"): _OPERATE_ALL,
     ("POST", "/v1/validate"): KNOWN,
     ("POST", "/v1/preview"): _DEPLOY_SOME,
     ("GET", "/v1/dashboards"): _VIEW_ALL,
@@ -162,6 +173,7 @@ COMMANDS: Final[Mapping[str, Need | None]] = {
     "observe": _ALONE,
     "backtest": _ALONE,
     "archive": _VIEW,  # its tables are files, for whoever may read them; erasing: operate
+    "batch": _VIEW_ALL,  # to run, pause, cancel: operate; to deploy, remove: deploy
     "deploy": _DEPLOY_SOME,
     "undeploy": _DEPLOY,
     "list": _VIEW_SOME,

@@ -69,6 +69,12 @@ MetricName = Literal[
     "lockstep_publisher_delivery_ms",
     "lockstep_publisher_behind_records",
     "lockstep_publisher_trouble",
+    # scheduled scripts
+    "lockstep_batch_runs_total",
+    "lockstep_batch_rows_total",
+    "lockstep_batch_run_ms",
+    "lockstep_batch_running",
+    "lockstep_batch_late_ms",
     # presenter
     "lockstep_presenter_events_total",
     "lockstep_presenter_listeners",
@@ -105,6 +111,7 @@ LATENCY_BUCKETS = (
     5.0, 10.0, 25.0, 50.0, 75.0, 100.0, 150.0, 250.0, 400.0, 750.0, 1_500.0, 3_000.0, 10_000.0,
     60_000.0,
 )  # fmt: skip
+RUN_BUCKETS = (1e3, 5e3, 15e3, 60e3, 300e3, 900e3, 3_600e3, 14_400e3, 86_400e3)
 SIZE_BUCKETS = (1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0)
 BYTES_BUCKETS = (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
 
@@ -204,6 +211,11 @@ METRICS: dict[MetricName, Metric] = {
         "Records of the output log that wait for a sink.", "app", "sink"
     ),
     "lockstep_publisher_trouble": _gauge("1 while a sink cannot be reached.", "app", "sink"),
+    "lockstep_batch_runs_total": _counter("Runs of scripts that ended.", "script", "outcome"),
+    "lockstep_batch_rows_total": _counter("Rows that scripts put out.", "script"),
+    "lockstep_batch_run_ms": _histogram("Time of a run, with its pauses.", RUN_BUCKETS, "script"),
+    "lockstep_batch_running": _gauge("Runs of scripts under way."),
+    "lockstep_batch_late_ms": _gauge("How long the oldest run waits that could begin."),
     "lockstep_presenter_events_total": _counter("Events shown.", "app", "stream"),
     "lockstep_presenter_listeners": _gauge("Open event streams.", "kind"),
     "lockstep_presenter_listeners_dropped_total": _counter("Too slow to keep up.", "kind"),

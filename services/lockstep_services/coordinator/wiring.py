@@ -11,6 +11,8 @@ from lockstep_services.coordinator.api import Api, ask_leader
 from lockstep_services.coordinator.app_logs import AppLogs
 from lockstep_services.coordinator.archive_routes import ArchiveRoutes
 from lockstep_services.coordinator.audit import AuditRoutes
+from lockstep_services.coordinator.batch_described import BATCH
+from lockstep_services.coordinator.batch_routes import BatchRoutes
 from lockstep_services.coordinator.dashboards import Dashboards
 from lockstep_services.coordinator.described import OWN
 from lockstep_services.coordinator.desired import DesiredState, Epoch
@@ -93,6 +95,7 @@ class Coordinator:
         Dashboards(world.store.documents).add_to(context.router)
         ErrorStore(world.bus, desired).add_to(context.router)
         ArchiveRoutes(world.bus, desired).add_to(context.router)
+        BatchRoutes(world.store.batch, clock, context.settings, log).add_to(context.router)
         logins = Logins(
             context.accounts, context.callers, clock, context.randomness,
             context.settings.rights, context.offload,
@@ -103,7 +106,7 @@ class Coordinator:
         self._audit.add_to(context.router)
         People(context.accounts, logins, rights).add_to(context.router)
         Granting(context.accounts, logins, rights).add_to(context.router)
-        context.describe((*OWN, *PEOPLE, *OLDER))
+        context.describe((*OWN, *BATCH, *PEOPLE, *OLDER))
         # In front of those with a name in their place.
         levels = Levels(world.store, desired, epoch, log)
         statistics = OlderStatistics(desired, levels, self._watch, self._forwarder, clock)

@@ -14,6 +14,8 @@ from lockstep.frame import Context, LeaseKeeper, Service, SharedThreads
 from lockstep_services.publisher.again import Again
 from lockstep_services.publisher.archive.archiver import Archiver
 from lockstep_services.publisher.archive.following import Following
+from lockstep_services.publisher.batch.build import scheduler_of
+from lockstep_services.publisher.batch.scheduler import Scheduler
 from lockstep_services.publisher.build import Refused, SinkFactory
 from lockstep_services.publisher.fleet_trimming import FleetTrimmer
 from lockstep_services.publisher.pump import Pump
@@ -82,6 +84,7 @@ class Publisher:
         self._deliveries: dict[str, _AppDelivery] = {}
         self._place = place_of_settings(settings.archive)
         self._threads = SharedThreads(ARCHIVE_THREADS)
+        self._scheduler: Scheduler | None = None
         context.metrics.look(self._show)
         self._beating = Beating(context, sinks=self.statuses)
         self._watch = HeartbeatWatch(
@@ -98,6 +101,9 @@ class Publisher:
         tasks.supervise("deliveries", self._follow)
         tasks.supervise("heartbeat", self._beating.run)
         tasks.supervise("heartbeats", self._watch.run)
+        if self._place is not None:
+            offload = self._threads.offload("batch")
+            self._scheduler = scheduler_of(self._context, self._place, offload, self._receivers)
 
     async def drain(self) -> None:
         """Deliveries end with their task; what they began repeats harmlessly elsewhere."""
@@ -106,6 +112,8 @@ class Publisher:
         """Gives the leases back, so that another publisher goes on at once."""
         for delivery in self._deliveries.values():
             await delivery.keeper.release()
+        if self._scheduler is not None:
+            await self._scheduler.stop()
         await self._beating.farewell()
         await self._factory.close()
 
@@ -143,6 +151,10 @@ class Publisher:
             if beat.node != self._context.node
             for sink in beat.sinks
         )
+
+    def _receivers(self) -> list[str]:
+        """Where events can be sent to."""
+        return [beat.url for beat in self._watch.alive("receiver")]
 
     async def _follow(self) -> None:
         await self._catalogue.follow(self._follow_catalogue)

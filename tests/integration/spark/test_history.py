@@ -19,7 +19,8 @@ from lockstep.execute.in_process import InProcessExecutor
 from lockstep.execute.spark.bulk import QueryRefusedError, run_tasks
 from lockstep.execute.spark.session import SparkOptions
 from lockstep.history.asking import History, answered
-from lockstep.history.backtest import HistoryError, Wanted, backtest
+from lockstep.history.backtest import Wanted, backtest
+from lockstep.history.errors import HistoryError
 from lockstep.plan import plan_of
 from lockstep.settings import load_settings
 from tests.s3.server import s3_server

@@ -15,7 +15,8 @@ from lockstep.archive.rows_out import Published, published_rows
 from lockstep.events import EventsRecord, InputEvent, OutputRecord, TickRecord, WriteRecord
 from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep.execute.in_process import InProcessExecutor
-from lockstep.history.backtest import HistoryError, Report, Wanted, backtest, run_here
+from lockstep.history.backtest import Report, Wanted, backtest, run_here
+from lockstep.history.errors import HistoryError
 from lockstep.history.folding import linked
 from lockstep.plan import plan_of
 from lockstep.plan.fleet import fleet_of

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator
+from tempfile import gettempdir
 from typing import Any
 
 import aiohttp
@@ -17,6 +18,7 @@ from lockstep.frame import Process, open_world
 from lockstep.frame.openapi import DOOR, Described
 from lockstep.frame.web import Door
 from lockstep.settings import load_settings
+from lockstep_services.coordinator.batch_described import BATCH
 from lockstep_services.coordinator.described import OWN
 from lockstep_services.coordinator.older_described import OLDER
 from lockstep_services.coordinator.people_described import PEOPLE
@@ -32,11 +34,13 @@ WIRES = {
     "coordinator": coordinator, "processor": processor, "publisher": publisher,
     "presenter": presenter, "receiver": receiver,
 }  # fmt: skip
-ROUTES = (*DOOR, *OWN, *PEOPLE, *OLDER, *PRESENTER, *RECEIVER)
+SCRIPT = {"file": "s.py", "text": "# cron: 0 0 6 * * ? UTC\ndef run(batch): return batch"}
+ROUTES = (*DOOR, *OWN, *BATCH, *PEOPLE, *OLDER, *PRESENTER, *RECEIVER)
 SETTINGS = {
     "LOCKSTEP_BUS__KIND": "memory",
     "LOCKSTEP_LEADER__KIND": "memory",
     "LOCKSTEP_STORE__KIND": "memory",
+    "LOCKSTEP_ARCHIVE__FOLDER": f"{gettempdir()}/lockstep-no-archive",
     "LOCKSTEP_PROCESSOR__EXECUTOR": "reference",
     "LOCKSTEP_SERVER__NODE": "all",
     "LOCKSTEP_LEADER__LEASE_TTL_MS": "30000",
@@ -52,11 +56,21 @@ from In select a, n insert into Out;
 from In#window.length(2) select a, n insert into Kept;
 partition with (a of In) begin from In select a, count() as n insert into Counts; end;
 """
-NAMES = {"app": "A", "stream": "Out", "table": "Kept", "node": "all", "name": "page.css"}
+NAMES = {
+    "app": "A",
+    "stream": "Out",
+    "table": "Kept",
+    "node": "all",
+    "name": "page.css",
+    "script": "s",
+}
 WRITES: dict[tuple[str, str], Any] = {
     ("POST", "/v1/validate"): {"text": TEXT},
     ("POST", "/v1/preview"): {"text": TEXT},
     ("PUT", "/v1/apps"): {"text": TEXT},
+    ("POST", "/v1/batch"): {"scripts": [SCRIPT]},
+    ("POST", "/v1/batch/{script}/resume"): {},
+    ("POST", "/v1/batch/{script}/pause"): {},
     ("POST", "/v1/rebalance"): {"dry_run": True},
     ("PUT", "/v1/dashboards/{name}"): {"panels": []},
     ("PUT", "/v1/nodes/{node}/drain"): {},
@@ -97,7 +111,9 @@ async def _running(*services: str) -> AsyncIterator[tuple[Process, Door]]:
 async def test_every_route_is_described_and_nothing_else(service: str) -> None:
     """Of each service, with those that every door has."""
     described = {
-        "coordinator": (*OWN, *PEOPLE, *OLDER), "presenter": PRESENTER, "receiver": RECEIVER,
+        "coordinator": (*OWN, *BATCH, *PEOPLE, *OLDER),
+        "presenter": PRESENTER,
+        "receiver": RECEIVER,
     }.get(service, ())  # fmt: skip
     async with _running(service) as (_, door):
         routes = door.application.router.routes()

@@ -1,0 +1,102 @@
+"""What a script looks at: the archive up to where it was when the run first began, and of that
+what is new since the last run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from lockstep.archive import naming
+from lockstep.archive.keeping import SideArchive
+from lockstep.archive.place import Place
+from lockstep.archive.reading import apps_of, lives_of
+from lockstep.batch.model import Marks
+from lockstep.history.asking import History, Kept, named_in
+
+DataFrame = Any
+"""Of PySpark."""
+NEW: Final = "new_"
+"""In front of a view's name: what is new."""
+_KEYS: Final = {naming.INPUT: naming.POSITION, naming.OUTPUT: naming.SEQUENCE}
+
+
+def log_of(logs: naming.Logs, side: str) -> str:
+    """How marks name a log."""
+    return f"{logs.path}/{side}"
+
+
+def marks_of(place: Place) -> dict[str, int]:
+    """Up to which record the archive has each log: all tables have all rows up to there, and every
+    row that comes later is behind it. Blocking."""
+    found = {}
+    for app in apps_of(place):
+        for logs in lives_of(place, app):
+            for side in (naming.INPUT, naming.OUTPUT):
+                reached = SideArchive(place, logs, side).reached()
+                if reached:
+                    found[log_of(logs, side)] = reached
+    return found
+
+
+class Batch:
+    """What a script in Python gets. Times are epoch milliseconds; `since_ms` is the due time of the
+    last run whose rows are kept, 0 for the first one."""
+
+    def __init__(
+        self, history: History, due_ms: int, since_ms: int, after: Marks, up_to: Marks
+    ) -> None:
+        self.due_ms = due_ms
+        self.since_ms = since_ms
+        self._history = history
+        self._after = after
+        self._up_to = up_to
+
+    @property
+    def spark(self) -> Any:
+        """The Spark session."""
+        return self._history.session
+
+    def stream(self, app: str, stream: str, side: str | None = None) -> DataFrame:
+        """All that is archived of a stream: what came in, or what was published (`side`: input or
+        output; what there is, output first)."""
+        return self._history.frame(self._history.kept(app, stream, side), self._seen)
+
+    def new(self, app: str, stream: str, side: str | None = None) -> DataFrame:
+        """Of that what no earlier run has seen as new."""
+        return self._history.frame(self._history.kept(app, stream, side), self._fresh)
+
+    def sql(self, query: str) -> DataFrame:
+        """A query over views: as in `lockstep archive query`, and `new_` in front of a name."""
+        views = self._history.views()
+        for name in named_in(query, views):
+            self._history.frame(views[name], self._seen).createOrReplaceTempView(f"`{name}`")
+        fresh = {f"{NEW}{name}": kept for name, kept in views.items()}
+        for name in named_in(query, fresh):
+            self._history.frame(fresh[name], self._fresh).createOrReplaceTempView(f"`{name}`")
+        return self.spark.sql(query, args=self._parameters(query))
+
+    def _parameters(self, query: str) -> Mapping[str, Any]:
+        given = {"due": self.due_ms, "until": self.due_ms, "since": self.since_ms}
+        return {
+            name: datetime.fromtimestamp(ms / 1000, UTC)
+            for name, ms in given.items()
+            if f":{name}" in query
+        }
+
+    def _seen(self, kept: Kept, frame: DataFrame) -> DataFrame:
+        if kept.logs is None:  # what other scripts put out
+            return frame
+        return frame.where(f"{_KEYS[kept.side]} <= {self._mark(self._up_to, kept)}")
+
+    def _fresh(self, kept: Kept, frame: DataFrame) -> DataFrame:
+        if kept.logs is None:
+            return frame.where("false")
+        return self._seen(kept, frame).where(
+            f"{_KEYS[kept.side]} > {self._mark(self._after, kept)}"
+        )
+
+    @staticmethod
+    def _mark(marks: Marks, kept: Kept) -> int:
+        assert kept.logs is not None
+        return marks.get(log_of(kept.logs, kept.side), 0)

@@ -1,0 +1,177 @@
+"""Scheduled scripts through the suite in processes of its own: the samples over an archived app,
+and a script whose rows go to a stream of another one. The publisher that runs them is killed in
+the middle of a run; the rows are there once all the same.
+
+`make e2e SCENARIO=batch`
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from lockstep.cli.client import Client
+from lockstep.cli.commands.samples import FOLDER
+from lockstep.cli.processes import ProcessSuite
+from lockstep.clock import SystemClock
+from lockstep.events import LockstepError
+from lockstep.frame import World
+from tests.e2e.harness import Way, tried
+
+CLOCK = SystemClock()
+CLICKS = 1_200
+TIMEOUT_MS = 600_000
+OVERRIDES = {
+    "LOCKSTEP_ARCHIVE__BY_DEFAULT": "true",
+    "LOCKSTEP_ARCHIVE__INTERVAL_MS": "300",
+    "LOCKSTEP_BATCH__RETRY_BACKOFF_MS": "1_000",
+}
+PLAN = (
+    ("coordinator", "coordinator"), ("processor-1", "processor"), ("publisher-1", "publisher"),
+    ("publisher-2", "publisher"), ("presenter", "presenter"), ("receiver", "receiver"),
+)  # fmt: skip
+COUNTING = """
+@app:name('Counting')
+define stream Clicked (visitor string, clicks long);
+from Clicked select visitor, clicks insert into Heard;
+"""
+TO_A_STREAM = """-- name: to_a_stream
+-- output: stream Counting.Clicked
+select visitor, count(*) as clicks from new_Click group by visitor
+"""
+
+
+async def main(way: Way) -> int:
+    """Runs it; gives the exit code."""
+
+    async def trial(suite: ProcessSuite, world: World) -> bool:
+        async with Client(suite.addresses) as client:
+            desk = Desk(suite, client)
+            await client.deploy((FOLDER / "visits.siddhi").read_text())
+            await client.deploy(COUNTING)
+            await desk.click(0)
+            folder = Path(suite.settings.archive.folder).parent / "scripts"
+            folder.mkdir()
+            (folder / "to_a_stream.sql").write_text(TO_A_STREAM)
+            print(await desk.command("batch", "deploy", str(FOLDER / "batch"), str(folder)))
+            killed = await desk.killed_in("daily_summary")
+            summary = await desk.ended("daily_summary")
+            others = [await desk.ran(one) for one in ("sessions", "to_a_stream")]
+            await desk.click(CLICKS)
+            second = [await desk.ran(one) for one in ("daily_summary", "to_a_stream")]
+            return await desk.judge(killed, [summary, *others, *second])
+
+    return await tried("batch", trial, way, plan=PLAN, overrides=OVERRIDES)
+
+
+class Desk:
+    """What somebody does at a terminal."""
+
+    def __init__(self, suite: ProcessSuite, client: Client) -> None:
+        self._suite = suite
+        self._client = client
+        self._url = f"{suite.addresses.coordinator}/v1/batch"
+
+    async def click(self, first: int) -> None:
+        """So many clicks; returns when they are archived."""
+        events = [
+            {"visitor": f"v{number % 7}", "page": f"/{number % 5}"}
+            for number in range(first, first + CLICKS)
+        ]
+        receiver = self._suite.addresses.receiver
+        await self._client.request(
+            "POST", f"{receiver}/v1/apps/Visits/streams/Click/events", json_body=events
+        )
+        status = f"{self._suite.addresses.coordinator}/v1/apps/Visits/status"
+        deadline_ms = CLOCK.monotonic_ms() + TIMEOUT_MS
+        reached = 0
+        while CLOCK.monotonic_ms() < deadline_ms:
+            sinks = (await self._client.request("GET", status))["sinks"]
+            found = [one for one in sinks if one["sink"] == "archive.input"]
+            reached = max((one["sequence"] for one in found), default=0)
+            if reached >= 1 + first // CLICKS and all(
+                one["sequence"] == one["log_end"] for one in found
+            ):
+                return
+            await CLOCK.sleep_ms(500)
+        raise TimeoutError(f"not archived: {reached}")
+
+    async def killed_in(self, script: str) -> str:
+        """Runs it, and kills who runs it; gives which node that was."""
+        await self._client.request("POST", f"{self._url}/{script}/run")
+        deadline_ms = CLOCK.monotonic_ms() + TIMEOUT_MS
+        while CLOCK.monotonic_ms() < deadline_ms:
+            run = await self.last(script)
+            if run["state"] == "running":
+                await self._suite.processes[run["holder"]].kill()
+                return str(run["holder"])
+            await CLOCK.sleep_ms(100)
+        raise TimeoutError("it never began")
+
+    async def ran(self, script: str) -> Any:
+        """A run by hand, when it has ended."""
+        await self._client.request("POST", f"{self._url}/{script}/run")
+        return await self.ended(script)
+
+    async def ended(self, script: str) -> Any:
+        """The last run."""
+        deadline_ms = CLOCK.monotonic_ms() + TIMEOUT_MS
+        run: Any = None
+        while CLOCK.monotonic_ms() < deadline_ms:
+            run = await self.last(script)
+            if run["ended_ms"] is not None:
+                said = ("state", "rows", "attempts", "deaths", "holder", "error")
+                print(f"batch: {script} " + json.dumps({name: run[name] for name in said}))
+                return run
+            await CLOCK.sleep_ms(500)
+        raise TimeoutError(f"it did not end: {run}")
+
+    async def last(self, script: str) -> Any:
+        """As the coordinator tells."""
+        try:
+            found = await self._client.request("GET", f"{self._url}/{script}/runs")
+        except LockstepError as error:
+            if not error.retryable:
+                raise
+            await CLOCK.sleep_ms(500)
+            return await self.last(script)
+        return found["runs"][0]
+
+    async def command(self, *arguments: str) -> str:
+        """`lockstep …`, beside the suite."""
+        folder = self._suite.settings.archive.folder
+        environment = {**os.environ, "LOCKSTEP_ARCHIVE__FOLDER": folder}
+        process = await asyncio.create_subprocess_exec(
+            str(Path(sys.executable).with_name("lockstep")),
+            "--coordinator", self._suite.addresses.coordinator, *arguments,
+            stdout=asyncio.subprocess.PIPE, env=environment,
+        )  # fmt: skip
+        out, _ = await process.communicate()
+        return out.decode()
+
+    async def judge(self, killed: str, runs: list[Any]) -> bool:
+        """What is in the tables, and what the other app has heard."""
+        counted = "sum(clicks) as clicks, count(distinct _due_ms) as runs"
+        asked = f"select {counted} from batch__daily_summary"
+        (summed,) = json.loads(await self.command("archive", "query", asked, "--json"))
+        asked = "select sum(clicks) as clicks, count(*) as events from Clicked"
+        await CLOCK.sleep_ms(2_000)
+        (heard,) = json.loads(await self.command("archive", "query", asked, "--json"))
+        print(f"batch: killed {killed}; summary {summed}, heard {heard}")
+        return (
+            all(run["state"] == "succeeded" for run in runs)
+            and runs[0]["deaths"] == 1
+            and summed == {"clicks": 2 * CLICKS, "runs": 2}
+            and heard == {"clicks": 2 * CLICKS, "events": 14}
+        )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    Way.ask(parser)
+    sys.exit(asyncio.run(main(Way.of(parser.parse_args()))))
