@@ -18,6 +18,7 @@ from lockstep.execute.columnar.rules import RULES, Rule, Site
 from lockstep.plan import AppPlan, QueryNode, build
 from lockstep.siddhiql import check
 from tests.property.executors_exotic import EXOTIC, runs_on_the_reference
+from tests.property.executors_joins import JOINED
 from tests.property.executors_model import PARTS, Apps, compared, entries, fold
 from tests.property.executors_windows import WINDOWED
 
@@ -46,6 +47,19 @@ def test_windows_and_rates_inside_partitions_and_outside(seed: int) -> None:
     partition with its own."""
     random = Random(seed)
     text = Apps(random, WINDOWED).app()
+    note(text)
+    plan = build(check(text))
+    log = entries(random, 40, in_event_time=plan.checked.is_playback)
+    whole = fold(plan, [log], columnar=False)
+    event(compared(plan, log, whole, random))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**32))
+def test_joins_over_what_windows_let_in_and_out(seed: int) -> None:
+    """The same for joins whose rows are seen leaving, of any windows, and of tables."""
+    random = Random(seed)
+    text = Apps(random, JOINED).app()
     note(text)
     plan = build(check(text))
     log = entries(random, 40, in_event_time=plan.checked.is_playback)

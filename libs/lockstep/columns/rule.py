@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from lockstep.columns.column import Mask
+from lockstep.columns.column import Column, Longs, Mask
 from lockstep.columns.frame import Frame
 from lockstep.columns.pool import StringPool
 from lockstep.columns.realms import Realms
@@ -33,7 +33,15 @@ class WrittenTable(Unit, Protocol):
 
 
 class WrittenWindow(Unit, Protocol):
-    """A named window."""
+    """A named window. `follows`: what is inside follows from what it lets out, first in, first
+    out."""
+
+    @property
+    def follows(self) -> bool:
+        """See the class."""
+
+    def content(self) -> tuple[Longs, Sequence[Column]]:
+        """The timestamps and attributes of what is inside, in order."""
 
     def add_writer(self, node: QueryNode) -> str:
         """Makes the query a writer of the window; gives the name under which it writes."""

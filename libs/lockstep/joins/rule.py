@@ -1,4 +1,5 @@
-"""Joins of two streams by equal values, each with a sliding window or none."""
+"""Joins of two streams or named windows: by equal values with a sliding window or none on each
+side, and over the flows of windows of many kinds."""
 
 from __future__ import annotations
 
@@ -14,12 +15,13 @@ from lockstep.joins.columns import kernel as joining
 from lockstep.joins.columns.aggregating import AggregatingJoin
 from lockstep.joins.columns.join import WindowJoin
 from lockstep.joins.columns.sides import JoinSide
+from lockstep.joins.flow_rule import by_flows
 from lockstep.plan import QueryNode
 from lockstep.selection.columns import SelectorOperator
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue.core import declared_window
 from lockstep.siddhiql.catalogue.windows import Reach
-from lockstep.siddhiql.checked import CheckedJoin, CheckedStream
+from lockstep.siddhiql.checked import CheckedJoin, CheckedStream, SourceKind
 from lockstep.streams.columns import Condition
 from lockstep.streams.lowering import check_stream, check_target, condition_of
 from lockstep.tables.meaning.conditions import Equality, equalities
@@ -33,6 +35,9 @@ _KINDS = {
 }
 
 
+_KINDS_JOINED = {SourceKind.STREAM, SourceKind.INNER, SourceKind.WINDOW}
+
+
 @dataclass(frozen=True, slots=True)
 class _Window:
     kind: int = joining.NONE
@@ -43,8 +48,17 @@ class _Window:
 
 def _lower(node: QueryNode, site: Site) -> Unit | None:
     join = node.query.input
-    if not isinstance(join, CheckedJoin):
+    if not isinstance(join, CheckedJoin) or not _KINDS_JOINED.issuperset(
+        (join.left.kind, join.right.kind)
+    ):
         return None
+    try:
+        return _by_equal_values(node, site, join)
+    except NotLowerable:
+        return by_flows(node, site, join)
+
+
+def _by_equal_values(node: QueryNode, site: Site, join: CheckedJoin) -> Unit:
     for stream in (join.left, join.right):
         check_stream(stream)
     if join.left.input.source == join.right.input.source:

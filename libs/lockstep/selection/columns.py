@@ -204,13 +204,24 @@ class SelectorOperator:
         return Output(chunks, silent=silent)
 
     def run_changes(
-        self, frame: Rows, changes: Index, trigger: Index, steps: Index, played: Played
+        self,
+        frame: Rows,
+        changes: Index,
+        trigger: Index,
+        steps: Index,
+        order: Order,
+        now: Index,
+        realms: Index | None = None,
     ) -> Output:
         """The query's rows for pairs that come and go, as `changes` says. Each trigger is a chunk
-        for aggregates and groups; what the triggers of one step (a chunk of `played`) bring leaves
-        together."""
+        for aggregates and groups; what the triggers of one step bring leaves together, at its place
+        in `order`, at the clock `now`, from the partition instance in `realms`."""
         kind, realm = plain(changes, np.int8), np.zeros(len(frame), np.int64)
-        group = self.groups.assign(frame, None) if self.groups.is_grouped else realm
+        if realms is not None:
+            realm = plain(realms[steps], np.int64)
+        group = realm
+        if self.groups.is_grouped:
+            group = self.groups.assign(frame, None if realms is None else realm)
         results: list[Column] = []
         if self.calls:
             feed = Feed(kind, plain(group, np.int64), realm, None)
@@ -240,11 +251,11 @@ class SelectorOperator:
         columns = tuple(select(rows) for select in self._select)
         kept, lengths = np.unique(steps[index], return_counts=True)
         offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
-        order, now = played.order.take(kept), played.now[kept]
         silent = None
         if not (self.calls or self.groups.is_grouped):
-            silent = played.order.take(np.setdiff1d(steps, kept))
-        chunks = Chunks(columns, rows.times(), offsets, order, now)
+            silent = order.take(np.setdiff1d(steps[kind == RESET], kept))
+        keys = None if realms is None else realms[kept]
+        chunks = Chunks(columns, rows.times(), offsets, order.take(kept), now[kept], keys)
         return Output(chunks, None if own_kinds is None else own_kinds[index], None, silent)
 
     def run_each(self, frame: Rows, shell: Chunks, realm: Ids | None) -> Output:

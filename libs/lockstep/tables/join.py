@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.columns.chunks import Chunks
+from lockstep.columns.chunks import Chunks, empty
 from lockstep.columns.column import Longs, Suspected
-from lockstep.columns.flow import CURRENT
+from lockstep.columns.flow import CURRENT, RESET, Flow
 from lockstep.columns.frame import Rows
 from lockstep.columns.moves import Moves
 from lockstep.columns.order import IN_FRONT
@@ -18,7 +18,8 @@ from lockstep.columns.output import Output
 from lockstep.columns.pairs import Changes, PairFlow, Side, beside
 from lockstep.columns.played import play
 from lockstep.columns.realms import Realms
-from lockstep.columns.units import States
+from lockstep.columns.units import States, Timer
+from lockstep.events import AttributeType
 from lockstep.operators.limits import limits
 from lockstep.plan import QueryNode
 from lockstep.plan.paths import query_path
@@ -27,12 +28,13 @@ from lockstep.selection.state import SelectorState
 from lockstep.streams.columns import Condition, asking
 from lockstep.tables.lookup import Lookup
 from lockstep.tables.store import TableStore
+from lockstep.windows.contract import ColumnarWindow, RecallsTimers, Step
 
 
 class TableJoin:
-    """See Unit. Each event of the stream meets the rows that `lookup` finds."""
+    """See Unit. Each event of the stream meets the rows that `lookup` finds; so does each that
+    enters or leaves the stream's `window`, if there is one."""
 
-    shows_timers = False
     is_observed = True
 
     def __init__(
@@ -41,6 +43,7 @@ class TableJoin:
         writes: str,
         place: int,
         stream: str,
+        types: Sequence[AttributeType],
         stream_slot: int,
         table: TableStore,
         before: Sequence[Condition],
@@ -49,11 +52,13 @@ class TableJoin:
         realms: Realms,
         *,
         is_outer: bool,
+        window: tuple[str, ColumnarWindow] | None = None,
     ) -> None:
         self.name = node.name
         self.place = place
         self.writes = writes
         self.reads = (stream, table.schema.name)
+        self._types = types
         self._slot = stream_slot
         self._table = table
         self._before = before
@@ -61,18 +66,26 @@ class TableJoin:
         self._selector = selector
         self._selecting = SelectorState(node.name, realms, selector)
         self._is_outer = is_outer
+        self._window = None if window is None else window[1]
+        self._window_path = "" if window is None else window[0]
+        self.shows_timers = self._window is not None and self._window.shows_timers
         self._changes = selector.needs_leaving or selector.groups.is_grouped
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
         chunks = inputs.get(self.reads[0])
-        if chunks is None:
+        if chunks is None and self._window is None:
             return Output.nothing(self._selector.types)
+        if chunks is None:
+            chunks = empty(self._types)
         for condition in self._before:
             chunks = chunks.keep(condition(asking(chunks, self.place)))
+        if self._window is not None:
+            none = np.zeros(len(chunks), np.int64)
+            return self._flowing(self._window.flow(Step(chunks, none, moves, self.place)), moves)
         when = chunks.order.below(self.place, 0, IN_FRONT)
         before = chunks.per_event(self._table.writes_before(when))
         events, places = self._lookup.find(beside(chunks, self._slot), before)
-        _refuse_many(events, chunks, moves)
+        _refuse_many(chunks.order.moments[chunks.chunk_of[events]], moves)
         if self._is_outer:
             events, places = with_lonely(events, places, len(chunks))
         if self._changes:
@@ -93,27 +106,65 @@ class TableJoin:
         played, times = play([chunks], self.place), made.times(chunks)
         whole = Rows(len(frame), frame.column, lambda: times, frame.now, frame.absent)
         return self._selector.run_changes(
-            whole, made.kind, made.trigger, chunks.chunk_of[made.event], played
+            whole, made.kind, made.trigger, chunks.chunk_of[made.event], played.order, played.now
+        )
+
+    def _flowing(self, flow: Flow, moves: Moves) -> Output:
+        """What the window lets out meets the table as it is then."""
+        whole, chunk_of, kinds = flow.frame(), flow.chunk_of(), flow.kinds()
+        own = Rows(len(flow), lambda _, i: whole.column(0, i), whole.times, whole.now)
+        before = self._table.writes_before(flow.order.below(IN_FRONT))[chunk_of]
+        real = np.flatnonzero(kinds != RESET)
+        found, places = self._lookup.find(own.picked(real), before[real])
+        if self._is_outer:
+            found, places = with_lonely(found, places, len(real))
+        events = real[found]
+        _refuse_many(flow.order.moments[chunk_of[events]], moves)
+        marks = np.flatnonzero(kinds == RESET)
+        trigger = np.concatenate([events, marks])
+        arranged = np.argsort(trigger, kind="stable")
+        met = np.concatenate([places, np.full(len(marks), -1, np.int64)])[arranged]
+        trigger = trigger[arranged]
+        frame = self._lookup.pairs(own, trigger, met)
+        return self._selector.run_changes(
+            frame, kinds[trigger], trigger, chunk_of[trigger], flow.order, flow.now
         )
 
     def settle(self) -> None:
+        if self._window is not None:
+            self._window.settle()
         self._selector.forget_groups()
 
     def due_ms(self) -> int | None:
-        return None
+        return None if self._window is None else self._window.due_ms()
 
     # --- state -----------------------------------------------------------------------------------
 
     def store(self, states: States) -> None:
         self._selecting.prepare()
         states.operators[f"{query_path(self.name)}/selector"] = self._selecting.stored(0)
+        if self._window is not None:
+            path = f"{query_path(self.name)}/{self._window_path}"
+            states.operators[path] = self._window.store(0)
+            states.timers += [Timer(due, path, n) for due, n in self._window.timers(0)]
 
     def load(self, states: States) -> None:
         self._selecting.load(0, states.operators[f"{query_path(self.name)}/selector"])
         self._selecting.reserve()
+        if self._window is None:
+            return
+
+        def groups(columns: Any, times: Longs, realm: int) -> Longs:
+            return np.zeros(len(times), np.int64)
+
+        path = f"{query_path(self.name)}/{self._window_path}"
+        self._window.load(0, states.operators[path], groups)
+        if isinstance(self._window, RecallsTimers):
+            timers = [(each.due_ms, each.sequence) for each in states.timers_of(path)]
+            self._window.load_timers(0, timers)
 
     def text_columns(self) -> list[Any]:
-        return []
+        return [] if self._window is None else self._window.held.text_columns()
 
 
 def with_lonely(events: Longs, places: Longs, count: int) -> tuple[Longs, Longs]:
@@ -129,11 +180,11 @@ def with_lonely(events: Longs, places: Longs, count: int) -> tuple[Longs, Longs]
     return every[arranged], np.concatenate([places, none])[arranged]
 
 
-def _refuse_many(events: Longs, chunks: Chunks, moves: Moves) -> None:
-    """Suspected, if what one moment brings finds more rows than it may."""
-    if len(events) <= limits().event_rows:
+def _refuse_many(moments: Longs, moves: Moves) -> None:
+    """Suspected, if what one moment brings finds more rows than it may; `moments` are those of
+    the rows."""
+    if len(moments) <= limits().event_rows:
         return
-    moments = chunks.order.moments[chunks.chunk_of[events]]
     each, counts = np.unique(moments, return_counts=True)
     if (counts > moves.most_rows(each)).any():
         raise Suspected("a join of an event with too many rows")

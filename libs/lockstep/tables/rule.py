@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lockstep.columns.rule import NotLowerable, Rule, Site
 from lockstep.columns.units import Unit
 from lockstep.plan import AppPlan, QueryNode
 from lockstep.selection.columns import SelectorOperator
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import CheckedJoin, SourceKind
+from lockstep.siddhiql.catalogue.core import declared_window
+from lockstep.siddhiql.checked import CheckedJoin, CheckedStream, SourceKind
+from lockstep.streams.columns import Condition
 from lockstep.streams.lowering import check_stream, filters_of, target_of
 from lockstep.tables.columns import TableUnit
 from lockstep.tables.join import TableJoin
 from lockstep.tables.lookup import Lookup
+from lockstep.windows.contract import ColumnarCall, ColumnarWindow, Setup, columnar_window
 
 OUTER_LEFT = (ast.JoinType.LEFT_OUTER, ast.JoinType.FULL_OUTER)
 OUTER_RIGHT = (ast.JoinType.RIGHT_OUTER, ast.JoinType.FULL_OUTER)
@@ -46,7 +51,10 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     selector = SelectorOperator(node.query, in_order=False, orders=True, is_siddhi_5_1=old)
     unit = site.table(table_side.input.source)
     assert isinstance(unit, TableUnit)
-    before, keeps = filters_of(stream), filters_of(table_side)
+    before, window = _handlers(stream, 1 - table_slot, site)
+    if window is not None and selector.calls:
+        raise NotLowerable("aggregates over rows of a table that may change while the event stays")
+    keeps = filters_of(table_side)
     lookup = Lookup(join.input.on, join.scope, table_slot, unit.state, keeps)
     outer = OUTER_LEFT if table_slot else OUTER_RIGHT
     return TableJoin(
@@ -54,6 +62,7 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
         target_of(node, site),
         site.place,
         site.stream(stream.input.source),
+        stream.source_schema.types,
         1 - table_slot,
         unit.state,
         before,
@@ -61,7 +70,33 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
         selector,
         site.realms,
         is_outer=join.input.type in outer,
+        window=window,
     )
+
+
+def _handlers(
+    stream: CheckedStream, slot: int, site: Site
+) -> tuple[list[Condition], tuple[str, ColumnarWindow] | None]:
+    """The stream's filters, and behind them its window with its path, if it has one."""
+    handlers = list(stream.handlers)
+    if not handlers or not isinstance(handlers[-1].handler, ast.WindowHandler):
+        return filters_of(stream), None
+    last = handlers.pop()
+    assert isinstance(last.handler, ast.WindowHandler)
+    call = last.handler.call
+    setup = Setup(
+        stream.source_schema.types,
+        site.pool,
+        wants_expired=True,
+        aggregates=False,
+        keyed=False,
+        rank=site.rank,
+    )
+    if not declared_window(call).columns:
+        raise NotLowerable(f"the window {call.name} on a side of a join")
+    window = columnar_window(ColumnarCall(last, call), setup)
+    path = f"{('left', 'right')[slot]}/handler_{len(handlers)}/window"
+    return filters_of(replace(stream, handlers=tuple(handlers))), (path, window)
 
 
 TABLE_JOIN = Rule("table join", _lower)

@@ -221,7 +221,9 @@ class AggregationJoin:
         times = made.times(chunks)
         whole = Rows(len(times), frame.column, lambda: times, frame.now, frame.absent)
         steps, played = chunks.chunk_of[made.event], play([chunks], self.place)
-        return self._selector.run_changes(whole, made.kind, made.trigger, steps, played)
+        return self._selector.run_changes(
+            whole, made.kind, made.trigger, steps, played.order, played.now
+        )
 
     def settle(self) -> None:
         self._selector.forget_groups()

@@ -142,7 +142,9 @@ class AggregatingJoin:
         events = changes.triggers[changes.trigger, 3]
         # What a timer brings is in no event's step; it becomes no row either.
         steps = played.chunk_of[np.maximum(events, 0)] if len(played) else events
-        return self._selector.run_changes(frame, changes.kinds, changes.trigger, steps, played)
+        return self._selector.run_changes(
+            frame, changes.kinds, changes.trigger, steps, played.order, played.now
+        )
 
     def _frame(self, streams: Mapping[str, Chunks], played: Played, changes: Changes) -> Rows:
         triggers = changes.triggers[changes.trigger]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.aggregators.accumulators import grown
 from lockstep.columns.column import Longs
 from lockstep.columns.compiled import plain
 from lockstep.columns.flow import Flow
@@ -20,6 +21,8 @@ from lockstep.columns.rule import NotLowerable
 from lockstep.windows import sliding_kernel as sliding
 from lockstep.windows.chained import Chained
 from lockstep.windows.contract import ColumnarCall, Setup, Step
+from lockstep.windows.time import kernel as timed
+from lockstep.windows.timers import Timers
 
 
 class TimeWindow(Chained):
@@ -203,11 +206,77 @@ def _taken(level: Longs, index: Longs) -> Longs:
     return level[index] if len(level) else np.zeros(len(index), np.int64)
 
 
+class RealmTimeWindow(TimeWindow):
+    """time(t) where what timers expire is seen, for the instances of a partition or the sides of a
+    join: `lengths_ms` are those of the realms, again and again."""
+
+    shows_timers = True
+    hears_timers = True
+
+    def __init__(self, setup: Setup, *lengths_ms: int) -> None:
+        super().__init__(setup, lengths_ms[0])
+        self._lengths = np.array(lengths_ms, np.int64)
+        self._waits = np.zeros(1, np.int64)
+        self._timers = Timers()
+
+    def _reserve(self, realms: int) -> None:
+        super()._reserve(realms)
+        self._waits = grown(self._waits, len(self.head))
+
+    def flow(self, step: Step) -> Flow:
+        inside = int(self.count.sum())
+        places, starts, keys = self.enter(step)
+        self._timers.reserve(2 * len(places) + inside + 1)
+        chunks, moves = step.chunks, step.moves
+        kind, row, place, at, offsets, made = timed.slide_realms(
+            timed.Events(
+                starts,
+                plain(chunks.order.moments, np.int64),
+                plain(chunks.now, np.int64),
+                keys,
+                places,
+            ),
+            self._lengths,
+            timed.Rows(self.held.times, self.newer),
+            timed.Clock(
+                plain(moves.moments, np.int64),
+                plain(moves.clock, np.int64),
+                moves.before,
+                moves.leaps,
+            ),
+            timed.Realms(self.head, self.tail, self.count, self._waits),
+            self._timers.heap,
+            self._timers.counts,
+            inside,
+        )
+        source, moment, due, clock, number, realm = np.ascontiguousarray(made.T)
+        self._left.append(place[kind == 1])
+        owner = (self.setup.rank, number)
+        order = timed_order(chunks.order, source, moment, due, owner, step.place)
+        keyed = None if chunks.keys is None else realm
+        return Flow(chunks, offsets, order, clock, row, kind, place, at, self.held, keyed)
+
+    def due_ms(self) -> int | None:
+        return self._timers.due_ms
+
+    def timers(self, realm: int) -> list[tuple[int, int]]:
+        heap = self._timers.heap[: self._timers.counts[0]]
+        return [(due_ms, number) for due_ms, number, owner in heap.tolist() if owner == realm]
+
+    def load_timers(self, realm: int, timers: Sequence[tuple[int, int]]) -> None:
+        self._reserve(realm + 1)
+        for due_ms, number in timers:
+            self._timers.ask(due_ms, number, realm)
+        self._waits[realm] += len(timers)
+
+
 def time(call: ColumnarCall, setup: Setup) -> Chained:
     """time(t) or timeLength(t, n)."""
     limits = [int(call.constant(index)) for index in range(len(call))]
     if not setup.wants_expired:
         return TimeWindow(setup, *limits)
     if setup.keyed:
-        raise NotLowerable("expired rows of time windows in a partition")
+        if len(limits) > 1:
+            raise NotLowerable("expired rows of timeLength in a partition")
+        return RealmTimeWindow(setup, *limits)
     return TimerTimeWindow(setup, *limits)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from lockstep.columns.chunks import Chunks, empty, merge
-from lockstep.columns.flow import CURRENT, Flow
+from lockstep.columns.column import Column, Longs
+from lockstep.columns.flow import CURRENT, EXPIRED, Flow
 from lockstep.columns.moves import Moves
 from lockstep.columns.output import Output
 from lockstep.columns.pool import StringPool
@@ -27,7 +28,7 @@ from lockstep.plan import AppPlan, QueryNode
 from lockstep.plan.ranks import ranks_of
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue.core import declared_window
-from lockstep.siddhiql.catalogue.windows import Timers
+from lockstep.siddhiql.catalogue.windows import Leaves, Timers
 from lockstep.siddhiql.checked import CheckedHandler
 from lockstep.siddhiql.scope import Scope, Shape, Source
 from lockstep.windows.contract import (
@@ -72,6 +73,11 @@ class KernelWindow:
             return np.zeros(len(times), np.int64)
 
         self.window.load(0, state, groups)
+
+    def content(self, types: Sequence[AttributeType]) -> tuple[Longs, Sequence[Column]]:
+        """What a join finds inside."""
+        places = self.window.inside(0)
+        return self.window.held.times[places], self.window.held.columns(places)
 
     def pending(self) -> list[Timer]:
         return [Timer(due_ms, self._path, number) for due_ms, number in self.window.timers(0)]
@@ -119,13 +125,25 @@ class NamedWindowUnit:
             self._window = _hosted(plan, definition, self._schema)
             self.shows_timers = declared_window(definition.window).timers is not Timers.NONE
             self.hears_timers = False
+        declared = declared_window(definition.window)
+        self.follows = (
+            self._kinds == (CURRENT, EXPIRED)
+            and declared.emits_changes
+            and (kernel is not None or declared.leaves is Leaves.IN_ORDER)
+        )
+        self._standing = self
         self._second = partial(NamedWindowUnit, plan, definition, pool, behind_clocks=True)
 
     def second(self) -> NamedWindowUnit:
         """The same behind others' timers."""
         made = self._second()
         made.reads = self.reads
+        self._standing = made
         return made
+
+    def content(self) -> tuple[Longs, Sequence[Column]]:
+        """See WrittenWindow."""
+        return self._standing._window.content(self._schema.types)
 
     def add_writer(self, node: QueryNode) -> str:
         """See WrittenWindow."""

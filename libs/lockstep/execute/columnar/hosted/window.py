@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from lockstep.columns.chunks import Chunks
-from lockstep.columns.column import Unfit, concat, from_values
+from lockstep.columns.column import Column, Longs, Unfit, concat, from_values
 from lockstep.columns.flow import Flow
 from lockstep.columns.labels import Levels
 from lockstep.columns.order import Order, levels_from, places_of
+from lockstep.columns.stored import columns_of
 from lockstep.columns.units import Timer
 from lockstep.events import AttributeType
 from lockstep.execute.columnar.hosted.engine import START, HostedEngine
@@ -99,6 +100,10 @@ class HostedWindow:
     def load(self, state: Any) -> None:
         # What a columnar window packed comes as lists here.
         self._window.restore(encoding.decode(encoding.encode(state)))
+
+    def content(self, types: Sequence[AttributeType]) -> tuple[Longs, Sequence[Column]]:
+        """What a join finds inside."""
+        return columns_of(list(self._window.content()), types)
 
     def pending(self) -> list[Timer]:
         """The timers that wait."""
