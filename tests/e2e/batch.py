@@ -148,7 +148,10 @@ class Desk:
         environment = {**os.environ, "LOCKSTEP_ARCHIVE__FOLDER": folder}
         process = await asyncio.create_subprocess_exec(
             str(Path(sys.executable).with_name("lockstep")),
-            "--coordinator", self._suite.addresses.coordinator, *arguments,
+            "--receiver", self._suite.addresses.receiver,
+            "--presenter", self._suite.addresses.presenter,
+            "--coordinator", self._suite.addresses.coordinator,
+            *arguments,
             stdout=asyncio.subprocess.PIPE, env=environment,
         )  # fmt: skip
         out, _ = await process.communicate()

@@ -154,7 +154,10 @@ class Attempts:
         seen = await self._runs.get(script, due_ms)
         if seen is None or not seen.run.is_open:
             return
-        version = await self._scripts.version(script, seen.run.version)
+        try:
+            version = await self._scripts.version(script, seen.run.version)
+        except UnknownScriptError:  # it is being removed
+            return
         run = await self._closed(seen.run, version.header)
         log = self._log.bind(script=script, version=run.version, due_ms=due_ms)
         try:

@@ -8,7 +8,7 @@ from typing import Final
 
 from lockstep.batch import steps
 from lockstep.batch.book import ScriptBook, UnknownScriptError
-from lockstep.batch.header import ScriptError
+from lockstep.batch.header import Header, ScriptError
 from lockstep.batch.model import Run, Script
 from lockstep.batch.run_book import RunBook
 from lockstep.clock import Clock
@@ -20,6 +20,7 @@ from lockstep.telemetry import Logger, Metrics
 from lockstep_services.publisher.batch.attempt import Attempts
 
 HELD_WAIT_MS: Final = 3_000
+MAX_HEADERS: Final = 2_000
 RESOURCE: Final = "batch"
 """Of the lease."""
 
@@ -50,6 +51,7 @@ class Scheduler:
         self._log = log
         self._under_way: dict[str, int] = {}
         self._left: dict[str, int] = {}
+        self._headers: dict[tuple[str, int, str], Header] = {}
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -89,7 +91,7 @@ class Scheduler:
 
     async def _plan(self, script: Script, now_ms: int) -> None:
         try:
-            header = (await self._scripts.version(script.name, script.version)).header
+            header = await self._header(script)
             found = steps.planned(script, header, now_ms, self._settings.max_missed)
             for run in found.runs:
                 if await self._runs.plan(run):
@@ -101,6 +103,16 @@ class Scheduler:
                 await self._scripts.passed(script, found.up_to_ms)
         except (UnknownScriptError, ScriptError) as error:  # removed, or of another release
             self._log.warning("a script cannot be planned", script=script.name, error=str(error))
+
+    async def _header(self, script: Script) -> Header:
+        """Read once for each version."""
+        key = (script.name, script.version, script.digest)
+        if key not in self._headers:
+            if len(self._headers) > MAX_HEADERS:
+                self._headers.clear()
+            version = await self._scripts.version(script.name, script.version)
+            self._headers[key] = version.header
+        return self._headers[key]
 
     def _begin(self, run: Run) -> None:
         self._under_way[run.script] = run.due_ms
