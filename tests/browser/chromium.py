@@ -25,6 +25,7 @@ OPTIONS = (
     "--disable-dev-shm-usage", "--remote-debugging-port=0", "--hide-scrollbars",
 )  # fmt: skip
 LISTENING = re.compile(rb"DevTools listening on ws://([^/\s]+)/")
+NAVIGATED = "navigated or closed"
 POLL_S = 0.1
 START_LIMIT_S = 120.0
 ANSWER_LIMIT_S = 60.0
@@ -38,6 +39,10 @@ def find_chromium() -> str:
     return found
 
 
+class PageLeftError(Exception):
+    """The page went elsewhere while it was asked."""
+
+
 class Page:
     """One tab. `troubles` gathers script errors, refused loads and error-level log lines."""
 
@@ -48,12 +53,14 @@ class Page:
         self.requested: list[str] = []
 
     async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """One DevTools command and its result; TimeoutError when none comes."""
+        """One DevTools command and its result; TimeoutError when none comes, PageLeftError."""
         number = next(self._numbers)
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
         while True:
             message = await self._socket.receive_json(timeout=ANSWER_LIMIT_S)
             if message.get("id") == number:
+                if NAVIGATED in message.get("error", {}).get("message", ""):
+                    raise PageLeftError
                 assert "error" not in message, message
                 result: dict[str, Any] = message["result"]
                 return result
@@ -77,9 +84,11 @@ class Page:
         careful = f"(() => {{ try {{ return {expression} }} catch {{ return null }} }})()"
         try:
             async with asyncio.timeout(timeout_s):
-                while not (value := await self.evaluate(careful)):
+                while True:
+                    with contextlib.suppress(PageLeftError):
+                        if value := await self.evaluate(careful):
+                            return value
                     await asyncio.sleep(POLL_S)
-                return value
         except TimeoutError:
             text = await self.evaluate("document.body.innerText")
             raise TimeoutError(f"never true: {expression}\nthe page says:\n{text}") from None
