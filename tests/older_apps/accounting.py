@@ -17,9 +17,11 @@ from xml.etree import ElementTree
 
 from lockstep.migration import Imported, SourceFile
 
-_SECRET = re.compile("passw|secret", re.IGNORECASE)
+_SECRET = re.compile("passw|secret|token|credential", re.IGNORECASE)
 _WORDS = re.compile(r"[A-Za-z_0-9.]+")
-_PASSWORDS = re.compile(r"(?<=password)\s*=\s*(['\"]).*?\1", re.IGNORECASE)
+_PASSWORDS = re.compile(
+    r"(?<=jdbc:oracle:thin:)[^@']*@|(?:password|secret|token)\s*=\s*(['\"]).*?\1", re.IGNORECASE
+)
 _COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 

@@ -9,10 +9,9 @@ reader than the import's. Nothing of the collections is kept.
 
 from __future__ import annotations
 
-import io
 import json
+import subprocess
 import sys
-import tarfile
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from pathlib import Path
 from lockstep.migration import Fate, Imported, SourceFile, convert
 from lockstep.migration.deployment import SUFFIXES
 from tests.older_apps.accounting import unaccounted
+from tests.older_apps.run import git
 
 FOLDERS = {"eventstreams", "eventreceivers", "eventpublishers", "executionplans", "carbonapps",
            "eventbuilders", "eventformatters", "cepbuckets", "capp"}  # fmt: skip
@@ -51,13 +51,18 @@ def deployments(place: Path) -> Iterator[list[Path]]:
 
 
 def opened(place: Path, folder: Path) -> Path:
-    """A checkout as it is; the newest commit of a git directory below `folder`."""
+    """A checkout as it is; of a git directory the definitions of its newest commit, in `folder`."""
     if not (place / "HEAD").is_file():
         return place
-    from tests.older_apps.run import git
-
-    with tarfile.open(fileobj=io.BytesIO(git(place, "archive", "HEAD"))) as archive:
-        archive.extractall(folder, filter="data")
+    for name in git(place, "ls-tree", "-r", "-z", "--name-only", "HEAD").decode().split("\0"):
+        if name.endswith(SUFFIXES):
+            try:
+                data = git(place, "show", f"HEAD:{name}")
+            except subprocess.CalledProcessError:
+                print(f"not in the snapshot: {name}", file=sys.stderr)
+                continue
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(data)
     return folder
 
 

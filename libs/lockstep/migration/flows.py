@@ -166,21 +166,27 @@ def _title(flow: Flow) -> str:
     return "event receiver" if flow.inward else "event publisher"
 
 
-def _without(flow: Flow, kind: str, adapter: Adapter | None, findings: Findings) -> Connector:
-    reason = f"there is no {kind} like the adapter {flow.adapter!r}"
-    instead = adapter.instead if adapter is not None else f"write a {kind} of another type"
+def described(flow: Flow) -> str:
+    """A receiver or publisher with all that is in it, for the report."""
     told = ", ".join(
         f"{one.name}={'***' if one.secret else masked(one.value)!r}" for one in flow.properties
     )
-    what = f"{_title(flow)} {flow.name}" + (f" ({told})" if told else "")
+    what = f"{_title(flow)} {flow.name} ({flow.adapter or 'no adapter'})"
+    what += f" ({told})" if told else ""
     mapping = flow.mapping
     if mapping is not None:
         what += f" with the mapping {mapping.attribute('type')}"
-        mappings.is_custom(mapping)
+        mapping.attribute("customMapping")
         custom = mapping.inner()
         if custom.strip():
             what += f": {masked(custom)}"
-    findings.to_decide(flow.place, what, reason, instead)
+    return what
+
+
+def _without(flow: Flow, kind: str, adapter: Adapter | None, findings: Findings) -> Connector:
+    reason = f"there is no {kind} like the adapter {flow.adapter!r}"
+    instead = adapter.instead if adapter is not None else f"write a {kind} of another type"
+    findings.to_decide(flow.place, described(flow), reason, instead)
     return Connector(_as_it_was(flow, kind), flow.place, f"{reason}: {instead}")
 
 

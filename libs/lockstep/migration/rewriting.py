@@ -144,7 +144,7 @@ class Rewriter:
         for token in body:
             at += 1
             depth += (token.type == "_LPAR") - (token.type == "_RPAR")
-            if depth == 0 and token.type in ("SELECT", "PARTITION", "DEFINE"):
+            if depth == 0 and token.type in ("SELECT", "PARTITION", "DEFINE", "UPDATE", "DELETE"):
                 return
             if depth == 0 and token.type == "INSERT":
                 break
@@ -154,7 +154,7 @@ class Rewriter:
         if into is None or into + 2 >= len(body):
             return
         behind = into + 2
-        if _type(body, behind) in ("FOR", "PARTITION"):
+        if _type(body, behind) in ("FOR", "PARTITION", "ON", "SET"):
             return
         start, end = start_of(body[behind]), end_of(body[-1])
         rest = edited(self._text, start, end, self.edits)

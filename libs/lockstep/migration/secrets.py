@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Final
 
 _NAMES: Final = re.compile(
-    r"passw|passphrase|secret|credential|api[._-]?key|private[._-]?key|(access|refresh)[._-]?token",
+    r"passw|passphrase|secret|credential(?!s?[._](path|file))|api[._-]?key|private[._-]?key|(access|refresh)[._-]?token",
     re.IGNORECASE,
 )
 _IN_URL: Final = re.compile(r"(?<=://)([^/@\s:'\"]*):([^/\s'\"]+)@")
+_IN_ORACLE: Final = re.compile(r"(?<=jdbc:oracle:)(\w+:[^/@\s]+)/([^@\s]+)@", re.IGNORECASE)
 _IN_TEXT: Final = re.compile(
     r"((?:passw\w*|secret)\b[\w.]*\s*[=:]\s*)('[^']*'|\"[^\"]*\"|[^\s,'\")]+)", re.IGNORECASE
 )
@@ -29,12 +30,15 @@ def placeholder(owner: str, option: str) -> str:
 
 def without_password(url: str, owner: str) -> str:
     """An address whose password, if there is one, is a placeholder."""
-    return _IN_URL.sub(lambda found: f"{found[1]}:{placeholder(owner, 'password')}@", url)
+    filled = placeholder(owner, "password")
+    url = _IN_ORACLE.sub(lambda found: f"{found[1]}/{filled}@", url)
+    return _IN_URL.sub(lambda found: f"{found[1]}:{filled}@", url)
 
 
 def masked(text: str) -> str:
     """A comment or a text for people, without what looks like a password in it."""
-    return _IN_TEXT.sub(r"\1'***'", _IN_URL.sub(r"\1:***@", text))
+    text = _IN_ORACLE.sub(r"\1/***@", _IN_URL.sub(r"\1:***@", text))
+    return _IN_TEXT.sub(r"\1'***'", text)
 
 
 def shown(name: str, value: str) -> str:

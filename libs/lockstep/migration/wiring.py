@@ -7,7 +7,7 @@ from typing import Final
 
 from lockstep.migration.apps import DEFINITION, App, Block, Piece
 from lockstep.migration.findings import Findings, Place
-from lockstep.migration.flows import Connector, Datasources, Flow, connector_of
+from lockstep.migration.flows import Connector, Datasources, Flow, connector_of, described
 from lockstep.migration.plans import Plan, Port
 from lockstep.migration.siddhi_text import name_of
 from lockstep.migration.streams import Attribute, Stream, definition_of, stream_name
@@ -130,10 +130,9 @@ class _Wiring:
         if known is None and not imports:
             for flow in flows:
                 self._findings.to_decide(
-                    flow.place, f"{flow.name} ({flow.adapter})",
+                    flow.place, described(flow),
                     f"the stream {stream} is not defined in any file", "add its definition",
                 )  # fmt: skip
-                self._take(flow)
             return []
         attributes = known.attributes if known is not None else imports[0].attributes
         name = stream_name(stream)
@@ -150,12 +149,6 @@ class _Wiring:
             for port in imports:
                 self._join(port, "source")
         return [app]
-
-    @staticmethod
-    def _take(flow: Flow) -> None:
-        """The mapping of a flow without a stream is left over as a whole, in the finding."""
-        if flow.mapping is not None:
-            flow.mapping.attribute("customMapping")
 
     def _free(self, name: str) -> str:
         free, number = name_of(name), 2

@@ -47,6 +47,9 @@ def rows(text: str, *sent: list[Any], stream: str = "O") -> list[tuple[Any, ...]
         ("@name('q') @config(async='true') from S select k insert into O;", [("a",), ("b",)]),
         ("define partition P by S.k; from S select k, sum(v) as t insert into O partition by P;",
          [("a", 1), ("b", 2)]),
+        ("define table T (k string, v int); from S update or insert into T on T.k == k; "
+         "from S join T on S.k == T.k select T.k as k, T.v as v insert into O;",
+         [("a", 1), ("b", 2)]),
         ("partition with (k of S) begin @name('p') from S select k, sum(v) as t insert into O; "
          "end;",
          [("a", 1), ("b", 2)]),
@@ -90,6 +93,16 @@ def test_tables(table: str, text: str) -> None:
     assert text in done.apps[0].text
     assert "pw-1" not in str(done)
     assert ("[SHOP_DB]" in done.datasources) == ("SHOP DB" in table)
+
+
+def test_passwords_inside_addresses_stay_where_they_are() -> None:
+    """Also those of Oracle, whose form is its own, and where the address itself is refused."""
+    urls = ("jdbc:oracle:thin:shop/pw-3@host:1521:X", "jdbc:mysql://shop:pw-3@host/d")
+    for url in urls:
+        table = f"@store(type='rdbms', jdbc.url='{url}') define table T (k string, v int);"
+        done = imported(f"{STREAM}{table} from S select k, v insert into T;")
+        assert "pw-3" not in str(done)
+        assert any(one.why == "passwords are not copied" for one in done.findings)
 
 
 def test_stores_that_are_no_more_are_to_decide() -> None:
