@@ -1,8 +1,9 @@
 """What a person does at the console, in a real Chromium, on a suite of processes.
 
 `make e2e SCENARIO=console` writes an app with an error, mends it, tries it with a CSV, saves the
-test, deploys, sends events, makes a dashboard of three widgets and shares it, upgrades with a
-preview, mends a refused event, and hands over; each step with a picture, light and dark. Last line:
+test, deploys, sends events, makes a dashboard of three widgets and shares it, asks the archive by
+SQL, upgrades with a preview, mends a refused event, and hands over; each step with a picture, light
+and dark. Last line:
 `console: ok steps=<n> screenshots=<n> page_errors=0`.
 """
 
@@ -186,6 +187,29 @@ async def _run_it(person: Person, client: Client, suite: ProcessSuite) -> None:
     await person.step("nodes")
 
 
+async def _history(person: Person, folder: Path) -> None:
+    """The past is asked, a wrong query is told, an answer is taken along."""
+    await person.go("/history?app=Rooms")
+    await person.see("Reading__in", within=".table")
+    await person.see("Means__out")
+    hottest = "max(cast(celsius as double)) as hottest"
+    await person.fill("SQL", f"select room, {hottest} from Reading group by room order by room")
+    await person.click("Ask")
+    await person.see("attic", within=".answer")
+    await person.see("rows in")
+    await person.step("history-asked")
+    await person.click("Export CSV")
+    while not (folder / "Rooms.csv").exists():
+        await asyncio.sleep(0.1)
+    lines = (folder / "Rooms.csv").read_text().splitlines()
+    assert lines[0] == "room,hottest"
+    assert [one.split(",")[0] for one in lines[1:]] == sorted(ROOMS)
+    await person.fill("SQL", "select nothing from Nowhere")
+    await person.click("Ask")
+    await person.see("Nowhere", within=".answer")
+    await person.step("history-refused")
+
+
 async def _hand_over(person: Person, client: Client) -> None:
     await person.go("/apps/Rooms")
     await person.see("ready")
@@ -214,7 +238,11 @@ async def _send(client: Client, rooms: Mapping[str, object]) -> None:
 
 async def _scenario(pictures: Path) -> bool:
     pictures.mkdir(parents=True, exist_ok=True)
-    overrides = {"LOCKSTEP_PROCESSOR__EXECUTOR": "reference"}
+    overrides = {
+        "LOCKSTEP_PROCESSOR__EXECUTOR": "reference",
+        "LOCKSTEP_ARCHIVE__BY_DEFAULT": "true",
+        "LOCKSTEP_ARCHIVE__INTERVAL_MS": "500",
+    }
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made:
         folder = Path(made)
         async with (
@@ -227,6 +255,7 @@ async def _scenario(pictures: Path) -> bool:
             await _write_and_try(person, folder)
             await _deploy_and_watch(person, client)
             await _shared(person, folder, base)
+            await _history(person, folder)
             await _run_it(person, client, suite)
             print(f"first content, ms: {person.first_content_ms}")
             outside = [

@@ -25,6 +25,9 @@ class Listed:
     first: int | None
     last: int | None
     """Positions of the input log; of the records of an output log, its own sequences."""
+    from_ms: int | None
+    to_ms: int | None
+    """Times of events and rows; of the records of an input log, of its door."""
     table: str
 
 
@@ -38,15 +41,17 @@ def listed(place: Place, app: str | None = None) -> Iterator[Listed]:
 
 def _listed(side: SideArchive) -> Iterator[Listed]:
     for name, table in side.tables():
-        yield _line(side, name.stream, table, naming.POSITION)
+        yield _line(side, name.stream, table, naming.POSITION, naming.TIMESTAMP)
     if side.records.version() is not None:
-        yield _line(side, "", side.records, COUNTED_BY[side.side])
+        yield _line(side, "", side.records, COUNTED_BY[side.side], "clock_ms")
 
 
-def _line(side: SideArchive, stream: str, table: Table, column: str) -> Listed:
+def _line(side: SideArchive, stream: str, table: Table, column: str, time: str) -> Listed:
     rows, size_bytes = table.sizes()
     first, last = table.bounds(column) or (None, None)
+    from_ms, to_ms = table.bounds(time) or (None, None)
     logs = side.logs
     return Listed(
-        logs.app, logs.since_ms, side.side, stream, rows, size_bytes, first, last, table.address
-    )
+        logs.app, logs.since_ms, side.side, stream, rows, size_bytes, first, last, from_ms, to_ms,
+        table.address,
+    )  # fmt: skip

@@ -69,16 +69,16 @@ def _told(address: str) -> Iterator[None]:
         if _CONFLICT in str(error):
             raise FencedError("somebody else has archived the same", where=address) from error
         raise UnavailableError(
-            f"the archive does not take it: {_line(error)}", where=address
+            f"the archive does not take it: {one_line(error)}", where=address
         ) from error
     except (DeltaError, OSError, pa.ArrowException) as error:
         raise UnavailableError(
-            f"the archive is away: {_line(error)}", where=address,
+            f"the archive is away: {one_line(error)}", where=address,
             hint="archive.folder has to be there, writable and with room",
         ) from error  # fmt: skip
 
 
-def _line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     """What the library draws with colours over several lines."""
     return " ".join(_COLOURS.sub("", str(error)).split())
 
@@ -295,7 +295,7 @@ def _found(table: DeltaTable, condition: str, keys: Sequence[str]) -> pa.Table:
         if _STORE in str(error):
             raise
         raise ConditionError(
-            f"{condition!r} is no condition: {_line(error)}",
+            f"{condition!r} is no condition: {one_line(error)}",
             hint="write it as SQL has it behind where: user = 'bob' and amount > 5",
         ) from error
 

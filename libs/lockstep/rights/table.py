@@ -51,6 +51,8 @@ COORDINATOR: Final[Mapping[Place, Need]] = {
     ("GET", "/v1/apps/{app}/errors"): _VIEW,
     ("POST", "/v1/apps/{app}/errors/replay"): _OPERATE,
     ("POST", "/v1/apps/{app}/errors/purge"): _OPERATE,
+    ("GET", "/v1/apps/{app}/archive"): _VIEW,
+    ("POST", "/v1/apps/{app}/archive/query"): _VIEW,  # it reads, and sees that app alone
     ("POST", "/v1/apps/{app}/archive/erase"): _OPERATE,
     # Scripts read what all apps have archived. One in Python: the right to deploy code, too.
     ("GET", "/v1/batch"): _VIEW_ALL,

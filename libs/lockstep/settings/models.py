@@ -179,6 +179,10 @@ class ArchiveSettings(Section):
     upkeep_interval_ms: Milliseconds
     file_bytes: Bytes
     keep_replaced_ms: Milliseconds
+    max_queries: Count
+    query_rows: Count
+    query_timeout_ms: Milliseconds
+    query_memory_bytes: Annotated[int, Field(ge=1_073_741_824)]  # code and its heaps are mapped
     s3_endpoint: str
     s3_region: str
     s3_access_key: SecretStr

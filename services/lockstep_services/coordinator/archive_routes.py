@@ -1,33 +1,120 @@
-"""What people want of an app's archive over REST: rows of it forgotten, for good."""
+"""What people want of an app's archive over REST: what there is, the past asked by SQL, and rows
+forgotten for good."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict
 from http import HTTPStatus
-from typing import Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from aiohttp import web
 
+from lockstep.archive.asking import AskedTooMuchError, ask
+from lockstep.archive.listing import listed
+from lockstep.archive.place import Place, place_of_settings
 from lockstep.bus import Bus
 from lockstep.control import Erased, Erasure, erasure_subject
 from lockstep.events import UnavailableError
-from lockstep.frame import Problem
+from lockstep.frame import Offload, Problem
+from lockstep.frame.callers import caller_of
+from lockstep.rights import Kind
+from lockstep.settings import ArchiveSettings
 from lockstep_services.coordinator.api import read_body
 from lockstep_services.coordinator.desired import DesiredState
 
 ERASING_TIMEOUT_MS: Final = 25_000
+LOOKS_EVERY_S: Final = 0.2
+AGAIN_AFTER_MS: Final = 1_000
+MAX_SQL_CHARACTERS: Final = 65_536
+
+
+class Asked(msgspec.Struct, forbid_unknown_fields=True):
+    """A query of the past; `limit`: rows at most, no more than `archive.query_rows`."""
+
+    sql: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_SQL_CHARACTERS)]
+    limit: Annotated[int, msgspec.Meta(ge=1)] = 1_000
 
 
 class ArchiveRoutes:
-    """Handlers; the publisher that writes the archive does the work."""
+    """Handlers. Erasing is done by the publisher that writes the archive; each query by a process
+    of its own, on this machine."""
 
-    def __init__(self, bus: Bus, desired: DesiredState) -> None:
+    def __init__(
+        self, bus: Bus, desired: DesiredState, settings: ArchiveSettings, offload: Offload
+    ) -> None:
         self._bus = bus
         self._desired = desired
+        self._settings = settings
+        self._offload = offload
+        self._asking: list[str] = []
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """The paths."""
+        router.add_get("/v1/apps/{app}/archive", self._list)
+        router.add_post("/v1/apps/{app}/archive/query", self._query)
         router.add_post("/v1/apps/{app}/archive/erase", self._erase)
+
+    @property
+    def _place(self) -> Place:
+        found = place_of_settings(self._settings)
+        if found is None:
+            raise Problem(
+                HTTPStatus.NOT_FOUND, "nothing is archived here",
+                hint="archive.folder says where the archive is",
+            )  # fmt: skip
+        return found
+
+    async def _list(self, request: web.Request) -> web.Response:
+        app, place = request.match_info["app"], self._place
+        found = await self._offload.run(lambda: [asdict(one) for one in listed(place, app)])
+        for one in found:
+            del one["table"]  # where the files are is nobody's business out there
+        return web.json_response({"app": app, "tables": found})
+
+    async def _query(self, request: web.Request) -> web.Response:
+        wanted = await read_body(request, Asked)
+        app, rows = request.match_info["app"], min(wanted.limit, self._settings.query_rows)
+        async with self._turn(request):
+            work = asyncio.ensure_future(ask(self._place, app, wanted.sql, rows, self._settings))
+            try:
+                while not work.done():
+                    await asyncio.wait({work}, timeout=LOOKS_EVERY_S)
+                    if request.transport is None:  # whoever asked has hung up
+                        raise Problem(HTTPStatus.BAD_REQUEST, "the query was given up")
+                answer = await work
+            except AskedTooMuchError as error:
+                raise Problem(HTTPStatus.BAD_REQUEST, error.message, hint=error.hint) from error
+            finally:
+                work.cancel()
+                await asyncio.wait({work})
+        told: dict[str, Any] = {"app": app, "columns": answer.columns, "types": answer.types}
+        return web.Response(
+            content_type="application/json",
+            body=msgspec.json.encode({**told, "rows": answer.rows, "more": answer.more}),
+        )
+
+    @asynccontextmanager
+    async def _turn(self, request: web.Request) -> AsyncIterator[None]:
+        """One query of each person at a time, and a few of all. Problem 429."""
+        caller = caller_of(request)
+        is_known = caller is not None and caller.kind not in (Kind.ANYBODY, Kind.CLUSTER)
+        who = str(caller) if is_known else ""
+        if (is_known and who in self._asking) or len(self._asking) >= self._settings.max_queries:
+            raise Problem(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                "your last query has not ended" if who in self._asking else "too many are asking",
+                hint="closing its connection ends a query",
+                retry_after_ms=AGAIN_AFTER_MS,
+            )
+        self._asking.append(who)
+        try:
+            yield
+        finally:
+            self._asking.remove(who)
 
     async def _erase(self, request: web.Request) -> web.Response:
         wanted = await read_body(request, Erasure)

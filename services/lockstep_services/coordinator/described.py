@@ -99,6 +99,45 @@ class ErasedRows(TypedDict):
     rows: int
 
 
+class ArchivedTable(TypedDict):
+    """What is archived of a stream, or of the records of a log (`stream` is empty)."""
+
+    app: str
+    since_ms: int
+    side: str
+    stream: str
+    rows: int
+    size_bytes: int
+    first: int | None
+    last: int | None
+    from_ms: int | None
+    to_ms: int | None
+
+
+class ArchivedTables(TypedDict):
+    """What there is of an app."""
+
+    app: str
+    tables: list[ArchivedTable]
+
+
+class AskedPast(TypedDict):
+    """SQL over an app's archive; tables are named as its streams."""
+
+    sql: str
+    limit: NotRequired[int]
+
+
+class AnsweredPast(TypedDict):
+    """Its rows, column by column as named; `more`: there are others behind them."""
+
+    app: str
+    columns: list[str]
+    types: list[str]
+    rows: list[list[Any]]
+    more: bool
+
+
 class HandOver(TypedDict):
     """To which node; nothing: to any ready standby."""
 
@@ -229,6 +268,8 @@ OWN: Final = (
     Described("GET", f"{_APP}/status", "Who leads, who stands by, how far each is.", AppStatus),
     Described("POST", f"{_APP}/handover", "Lets a ready standby lead.", Commanded, HandOver),
     Described("POST", f"{_APP}/snapshot", "Takes a revision now.", Commanded),
+    Described("GET", f"{_APP}/archive", "What is archived of it.", ArchivedTables),
+    Described("POST", f"{_APP}/archive/query", "Asks its past by SQL.", AnsweredPast, AskedPast),
     Described("POST", f"{_APP}/archive/erase", "Erases rows of its archive.", ErasedRows, Erasing),
     Described("GET", f"{_APP}/revisions", "Its revisions.", Revisions),
     Described(

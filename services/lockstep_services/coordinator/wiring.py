@@ -94,7 +94,8 @@ class Coordinator:
         RevisionRoutes(restoring, self._forwarder).add_to(context.router)
         Dashboards(world.store.documents).add_to(context.router)
         ErrorStore(world.bus, desired).add_to(context.router)
-        ArchiveRoutes(world.bus, desired).add_to(context.router)
+        archive = ArchiveRoutes(world.bus, desired, context.settings.archive, context.offload)
+        archive.add_to(context.router)
         BatchRoutes(world.store.batch, clock, context.settings, log).add_to(context.router)
         logins = Logins(
             context.accounts, context.callers, clock, context.randomness,

@@ -5,11 +5,22 @@ from __future__ import annotations
 from lockstep.clock import Clock
 from lockstep.settings import Settings
 from lockstep_services.console import shell
-from lockstep_services.console.pages import app, apps, errors, nodes, trying, watch, write
+from lockstep_services.console.pages import app, apps, errors, history, nodes, trying, watch, write
 from lockstep_services.console.suite import Doors
 from lockstep_services.console.workshops import Workshops
 
-__all__ = ["app", "apps", "close", "errors", "nodes", "open_with", "trying", "watch", "write"]
+__all__ = [
+    "app",
+    "apps",
+    "close",
+    "errors",
+    "history",
+    "nodes",
+    "open_with",
+    "trying",
+    "watch",
+    "write",
+]
 
 
 def open_with(doors: Doors, settings: Settings, clock: Clock) -> None:

@@ -1,0 +1,161 @@
+"""SQL over one app's archive without Spark, by the tables' own library: what the process does that
+`asking` starts. `python -m lockstep.archive.answering`: a question comes in as JSON, an answer goes
+out, and that is all.
+
+It reads and cannot do anything else: a question is first planned as a subquery of ours, which
+nothing but a query can be.
+"""
+
+from __future__ import annotations
+
+import itertools
+import resource
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+from deltalake import QueryBuilder
+from deltalake.exceptions import DeltaError
+
+from lockstep.archive import naming
+from lockstep.archive.keeping import SideArchive
+from lockstep.archive.place import Place
+from lockstep.archive.reading import lives_of
+from lockstep.archive.tables import Table, one_line
+from lockstep.events import LockstepError
+
+MAX_FILE_BYTES: Final = 1_048_576
+_AS_WRITTEN: Final = "set datafusion.sql_parser.enable_ident_normalization = false"
+"""Streams and attributes are named as in the app, in capitals too."""
+
+SIDES: Final = {naming.INPUT: "in", naming.OUTPUT: "out"}
+
+
+class Question(msgspec.Struct, frozen=True):
+    """`rows`: no more than that."""
+
+    folder: str
+    options: dict[str, str]
+    app: str
+    sql: str
+    rows: int
+    memory_bytes: int
+    cpu_s: int
+
+
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Rows by column, or what was wrong. `more`: there are others behind them. `retryable`: not the
+    question's fault."""
+
+    columns: list[str] = []
+    types: list[str] = []
+    rows: list[list[Any]] = []
+    more: bool = False
+    error: str | None = None
+    retryable: bool = False
+
+
+def answered(question: Question) -> Answer:
+    """Blocking."""
+    try:
+        rows = _rows(question)
+    except LockstepError as error:
+        return Answer(error=str(error), retryable=error.retryable)
+    except (DeltaError, pa.ArrowException, OSError, ValueError) as error:
+        return Answer(error=one_line(error))
+    found = rows.slice(0, question.rows)
+    values = [[_plain(value) for value in row.values()] for row in _lists(found)]
+    types = [str(one) for one in found.schema.types]
+    return Answer(found.column_names, types, values, more=len(rows) > question.rows)
+
+
+def _rows(question: Question) -> pa.Table:
+    place = Place(question.folder, question.options)
+    asking = QueryBuilder()
+    asking.execute(_AS_WRITTEN)
+    numbers = itertools.count()
+    for name, tables in _views(place, question.app).items():
+        if name.lower() in question.sql.lower():
+            asking.execute(f"create view {_quoted(name)} as {_union(asking, numbers, tables)}")
+    sql = question.sql.strip().rstrip(";")
+    # Planned as a part of ours, which nothing but a query can be; then as it is, for its order.
+    asking.execute(f"explain select * from (\n{sql}\n)")  # noqa: S608
+    return _first(pa.RecordBatchReader.from_stream(asking.execute(sql)), question.rows + 1)
+
+
+def _first(reader: pa.RecordBatchReader, rows: int) -> pa.Table:
+    """No more of an answer is computed than is taken."""
+    found: list[pa.RecordBatch] = []
+    for batch in reader:
+        found.append(batch)
+        if sum(map(len, found)) >= rows:
+            break
+    return pa.Table.from_batches(found, schema=reader.schema)
+
+
+def _views(place: Place, app: str) -> dict[str, list[Table]]:
+    """As `lockstep archive query` names them, of one app."""
+    found: dict[str, list[Table]] = {}
+    for side, suffix in SIDES.items():
+        mine: dict[str, list[Table]] = {}
+        for logs in lives_of(place, app):
+            for name, table in SideArchive(place, logs, side).tables():
+                mine.setdefault(name.stream, []).append(table)
+        for stream, tables in mine.items():
+            found[stream] = found[f"{stream}__{suffix}"] = tables
+    return found
+
+
+def _union(asking: QueryBuilder, numbers: Iterator[int], tables: Sequence[Table]) -> str:
+    """Of all shapes of a stream: what one has not is null."""
+    opened = [one for table in tables if (one := table.opened()) is not None]
+    columns: dict[str, None] = {}
+    named = []
+    for one in opened:
+        name = f"_table_{next(numbers)}"
+        asking.register(name, one)
+        names = [field.name for field in one.schema().fields if field.name != naming.DAY]
+        columns |= dict.fromkeys(names)
+        named.append((name, set(names)))
+    time = f"to_timestamp_millis({_quoted(naming.TIMESTAMP)}) as {_quoted('_time')}"
+    selects = []
+    for name, has in named:
+        chosen = [_quoted(one) if one in has else f"null as {_quoted(one)}" for one in columns]
+        selects.append(f"select {', '.join([*chosen, time])} from {_quoted(name)}")  # noqa: S608
+    return " union all ".join(selects)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _lists(table: pa.Table) -> Iterator[dict[str, Any]]:
+    names = [str(number) for number in range(table.num_columns)]  # two columns may have one name
+    yield from table.rename_columns(names).to_pylist()
+
+
+def _plain(value: Any) -> Any:
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def main() -> None:
+    """One question from standard input."""
+    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
+    for what, most in (
+        (resource.RLIMIT_AS, question.memory_bytes),
+        (resource.RLIMIT_CPU, question.cpu_s),
+        (resource.RLIMIT_FSIZE, MAX_FILE_BYTES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(what, (most, most))
+    try:
+        answer = answered(question)
+    except MemoryError:
+        answer = Answer(error="the query needs more memory than it may have here")
+    sys.stdout.buffer.write(msgspec.json.encode(answer))
+
+
+if __name__ == "__main__":
+    main()

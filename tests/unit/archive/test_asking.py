@@ -1,0 +1,121 @@
+"""The past asked by SQL without Spark: what it answers, what it refuses, and how it is ended."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from lockstep.archive.answering import Answer, Question, answered
+from lockstep.archive.asking import AskedTooMuchError, ask
+from lockstep.archive.events_in import rows_of
+from lockstep.archive.keeping import SideArchive
+from lockstep.archive.naming import INPUT, Logs
+from lockstep.archive.place import Place
+from lockstep.events import Attribute, AttributeType, EventsRecord, InputEvent, StreamSchema
+from lockstep.events.codec import EncodedEntry, encode_record
+from lockstep.settings import load_settings
+
+TIME_MS = 1_700_000_000_000
+SCHEMA = StreamSchema(
+    "Reading",
+    (Attribute("roomName", AttributeType.STRING), Attribute("v", AttributeType.INT)),
+)
+SETTINGS = load_settings({}).archive
+ENDLESS = (
+    "with recursive n as (select 1 as i union all select i + 1 from n) select max(i) as top from n"
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Four events of one app, and one of another."""
+    place = Place(str(tmp_path_factory.mktemp("archive")))
+    for app, count in (("Rooms", 4), ("Other", 1)):
+        entries = [
+            EncodedEntry(at + 1, encode_record(
+                EventsRecord("Reading", TIME_MS, ((InputEvent(TIME_MS, (f"r{at % 2}", at)),),)),
+                {"Reading": SCHEMA},
+            ))
+            for at in range(count)
+        ]  # fmt: skip
+        SideArchive(place, Logs(app, 7), INPUT).write(rows_of(entries))
+    return place
+
+
+def asked(place: Place, sql: str, rows: int = 10) -> Answer:
+    """In this process, so without its limits."""
+    return answered(Question(place.folder, {}, "Rooms", sql, rows, 0, 0))
+
+
+def test_it_answers(place: Place) -> None:
+    """Names in capitals need no quotes; order, and a word whether there is more."""
+    sql = "select roomName, sum(v) as total from Reading group by roomName order by total desc;"
+    found = asked(place, sql)
+    assert (found.columns, found.rows) == (["roomName", "total"], [["r1", 4], ["r0", 2]])
+    assert not found.more
+    found = asked(place, "select v from Reading__in order by v desc -- the last ones", 3)
+    assert (found.rows, found.more) == ([[3], [2], [1]], True)
+    assert asked(place, "select count(*) from Reading where _time >= '2023-11-14'").rows == [[4]]
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("select * from Nowhere", "Nowhere"),
+        ("drop table Reading", "Expected"),
+        ("insert into Reading select * from Reading", "INSERT"),
+        ("copy (select 1) to '/tmp/x.csv'", "Expected"),
+        ("select 1) as a; drop table _table_0; select * from (select 1", "single SQL statement"),
+        ("select * from '/etc/passwd'", "not found"),
+        ("select * from information_schema.tables", "not found"),
+    ],
+)
+def test_it_only_reads(place: Place, sql: str, why: str) -> None:
+    """Tables of that app alone, no files, no second statement."""
+    answer = asked(place, sql)
+    assert answer.error is not None
+    assert why in answer.error
+    assert not answer.retryable
+    assert asked(place, "select count(*) from Reading").rows == [[4]]
+
+
+async def test_it_is_ended_in_time(place: Place) -> None:
+    """Its process has a time."""
+    settings = SETTINGS.model_copy(update={"query_timeout_ms": 200})
+    with pytest.raises(AskedTooMuchError, match=r"more than 0\.2 s"):
+        await ask(place, "Rooms", ENDLESS, 10, settings)
+
+
+async def test_a_process_of_its_own(place: Place) -> None:
+    """It answers as here; what it refuses is the asker's fault."""
+    answer = await ask(place, "Rooms", "select max(v) as top from Reading", 10, SETTINGS)
+    assert answer.rows == [[3]]
+    with pytest.raises(AskedTooMuchError, match="Nowhere"):
+        await ask(place, "Rooms", "select * from Nowhere", 10, SETTINGS)
+
+
+async def test_a_caller_that_gives_up_ends_it(place: Place) -> None:
+    """The process is gone with its caller."""
+    work = asyncio.create_task(ask(place, "Rooms", ENDLESS, 10, SETTINGS))
+    await asyncio.sleep(0)
+    while not (children := _children()):
+        await asyncio.sleep(0.01)
+    work.cancel()
+    await asyncio.wait({work})
+    assert work.cancelled()
+    assert not children & _children()
+
+
+def _children() -> set[int]:
+    """Processes that answer questions."""
+    found = set()
+    for one in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = one.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"lockstep.archive.answering" in words:
+            found.add(int(one.parent.name))
+    return found
