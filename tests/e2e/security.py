@@ -2,7 +2,8 @@
 processes with the two sample apps; what they say is compared with what really happened.
 
 `make e2e SCENARIO=security` prints a table of what was found and what was missed, and why.
-`ARGS="--seed 7"` draws another month. Last line:
+`ARGS="--seed 7"` draws another month, `ARGS="--pictures DIR"` looks at the dashboards in Chromium.
+Last line:
 `security: ok events=<n> attacks=<n> alerts=<n> recall=<x> precision=<x>`.
 """
 
@@ -22,11 +23,12 @@ from lockstep.cli.client import Client
 from lockstep.cli.commands.samples import FOLDER
 from lockstep.cli.demo.feed import feed
 from lockstep.cli.demo.published import Published, read_published
-from lockstep.cli.processes import ProcessSuite
+from lockstep.cli.processes import PLAN, ProcessSuite
 from lockstep.cli.replay import send_retrying
 from lockstep.clock import SystemClock
 from lockstep.frame import World
 from tests.e2e.harness import Way, replicas_of, tried
+from tests.e2e.security_boards import CONSOLE, look
 from tests.e2e.security_traffic import COMPANY_VPN, HOUR_MS, Attack, Event, Traffic, drawn
 
 CLOCK: Final = SystemClock()
@@ -111,7 +113,7 @@ class Findings:
         return lines
 
 
-async def main(seed: int, way: Way) -> int:
+async def main(seed: int, way: Way, pictures: Path | None = None) -> int:
     """Runs it; gives the exit code."""
     traffic = drawn(seed)
 
@@ -124,9 +126,11 @@ async def main(seed: int, way: Way) -> int:
                 _through(client, world, SESSIONS, traffic.actions),
             )
             seconds = (CLOCK.monotonic_ms() - sent_ms) / 1_000
+            if pictures is not None:
+                await look(suite, client, drawn(seed + 1, people=10, days=15, each=1), pictures)
         return _judge(traffic, (logins, actions), seconds)
 
-    return await tried("security", trial, way)
+    return await tried("security", trial, way, plan=PLAN if pictures is None else (*PLAN, CONSOLE))
 
 
 async def _deployed(client: Client) -> None:
@@ -181,7 +185,10 @@ def _judge(traffic: Traffic, published: Sequence[Published], seconds: float) -> 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--pictures", type=Path, help="look at the dashboards, and keep pictures here"
+    )
     Way.ask(parser)
     parser.set_defaults(executor="reference")
     options = parser.parse_args()
-    sys.exit(asyncio.run(main(options.seed, Way.of(options))))
+    sys.exit(asyncio.run(main(options.seed, Way.of(options), options.pictures)))
