@@ -157,7 +157,7 @@ def _tasks(
             place.folder, dict(place.options), logs.app, logs.since_ms,
             dict(reader.pinned.versions), span.after, span.up_to, wanted.text, wanted.parallel,
             units, rows_behind, place.at(f"{RESULTS}/{name}"), settings.processor.dedup_max_ids,
-            astuple(held),
+            astuple(held), settings.places.folder,
         )
         for units in parts
     ]  # fmt: skip

@@ -26,6 +26,7 @@ from lockstep.execute.sends import SendMemory
 from lockstep.execute.sieve import sieve
 from lockstep.fleet.channels import Channel, Merger
 from lockstep.fleet.units import Unit, answering, units_of
+from lockstep.functions.geo import addresses
 from lockstep.operators.limits import Limits, put_in_force
 from lockstep.plan import AppPlan, plan_of
 from lockstep.plan.fleet import FleetPlan, fleet_of
@@ -51,6 +52,7 @@ class Task(msgspec.Struct, frozen=True):
     results: str
     max_sends: int
     limits: tuple[int, ...]
+    places: str = ""
 
     @property
     def name(self) -> str:
@@ -182,6 +184,7 @@ def fold_task(request: bytes) -> bytes:
     its beginning, changes nothing of these."""
     task = msgspec.msgpack.decode(request, type=Task)
     put_in_force(Limits(*task.limits))
+    addresses.put_in_force(task.places)
     side = SideArchive(
         Place(task.results, task.options), naming.Logs(task.app, task.since_ms), naming.OUTPUT,
         task.name,

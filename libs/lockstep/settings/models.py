@@ -142,6 +142,12 @@ class LimitsSettings(Section):
     stop_within_positions: Count
 
 
+class PlacesSettings(Section):
+    """Files that know the places of IP addresses."""
+
+    folder: str
+
+
 class SparkSettings(Section):
     """The Spark session of a processor."""
 
@@ -290,6 +296,7 @@ class Settings(Section):
     datasources: DatasourcesSettings
     processor: ProcessorSettings
     limits: LimitsSettings
+    places: PlacesSettings
     spark: SparkSettings
     publisher: PublisherSettings
     archive: ArchiveSettings

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from lockstep.control import Beating, HeartbeatWatch
 from lockstep.frame import Context, LeaseKeeper, Service
+from lockstep.functions.geo import addresses
 from lockstep_services.coordinator.api import Api, ask_leader
 from lockstep_services.coordinator.app_logs import AppLogs
 from lockstep_services.coordinator.archive_routes import ArchiveRoutes
@@ -146,5 +147,6 @@ class Coordinator:
 
 
 def wire(context: Context) -> Service:
-    """The coordinator."""
+    """The coordinator. It starts apps once without events before they are deployed."""
+    addresses.put_in_force(context.settings.places.folder)
     return Coordinator(context)

@@ -11,6 +11,7 @@ from lockstep.control import Beating, Catalogue, GroupStatus, HeartbeatWatch, pl
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.frame import Context, HostCpu, Service, SharedThreads
+from lockstep.functions.geo import addresses
 from lockstep.operators.limits import Limits, put_in_force
 from lockstep.plan import AppPlan
 from lockstep.settings import LimitsSettings, Settings
@@ -195,6 +196,7 @@ def wire(context: Context) -> Service:
     """The processor."""
     settings = context.settings
     put_in_force(limits_of(settings.limits))
+    addresses.put_in_force(settings.places.folder)
     threads = SharedThreads(settings.processor.max_threads)
     if settings.processor.executor == "reference":
         make = partial(make_reference, settings)

@@ -13,6 +13,8 @@ import typer
 
 from lockstep.cli.commands.options import AsJson
 from lockstep.cli.output import Exit, console, print_json, reported
+from lockstep.functions.geo import addresses
+from lockstep.settings import load_settings
 from lockstep.telemetry import configure_logging
 from lockstep.testing.files import Report, run_paths
 
@@ -70,6 +72,7 @@ def run_tests(
         raise typer.BadParameter("--update writes what one node brings: leave --parallel out")
     _log_to_stderr()
     with reported():
+        addresses.put_in_force(load_settings().places.folder)
         reports = run_paths(paths, executor=executor.value, update=update, parallel=parallel)
     if as_json:
         print_json([report.as_json() for report in reports])

@@ -26,6 +26,7 @@ from lockstep.execute.spark.location import Location
 from lockstep.execute.spark.rebuilding import Base
 from lockstep.execute.spark.session import SparkOptions, SparkSlices, open_slices
 from lockstep.execute.spark.settling import Settling
+from lockstep.functions.geo import addresses
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.limits import limits
@@ -86,6 +87,7 @@ class SparkExecutor:
             rehearsed,
             limits(),
             memory_max_bytes,
+            addresses.folder(),
         )
         self._workers = Workers(
             app,

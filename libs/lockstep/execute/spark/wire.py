@@ -63,7 +63,7 @@ class WireFault(msgspec.Struct, array_like=True, frozen=True):
 
 class App(msgspec.Struct, array_like=True, frozen=True):
     """What a state is built from: the text and the options of an executor. `memory_max_bytes`: of
-    the worker's process; 0: the system's own limit."""
+    the worker's process; 0: the system's own limit. `places`: the folder of `geo:country` …"""
 
     text: str
     start_ms: int | None
@@ -73,6 +73,7 @@ class App(msgspec.Struct, array_like=True, frozen=True):
     rehearsed: bool = False
     limits: Limits = Limits()
     memory_max_bytes: int = 0
+    places: str = ""
 
 
 class Base(msgspec.Struct, array_like=True, frozen=True):

@@ -27,6 +27,7 @@ from lockstep.execute.rehearsal import rehearse
 from lockstep.execute.spark import blocks, garbage, wire
 from lockstep.execute.spark.location import here
 from lockstep.execute.undoing import Poisoned
+from lockstep.functions.geo import addresses
 from lockstep.operators import limits, state
 from lockstep.operators.errors import EventError, SnapshotError
 from lockstep.plan import Plans
@@ -63,6 +64,7 @@ def serve(payloads: Iterable[bytes]) -> Iterator[bytes]:
 def answer(request: wire.Request) -> wire.Answer:
     """Does what the request asks, on the state at exactly the request's position."""
     limits.put_in_force(request.app.limits)
+    addresses.put_in_force(request.app.places)
     _limit_memory(request.app.memory_max_bytes)
     for instance in request.gone:
         _forget(instance)

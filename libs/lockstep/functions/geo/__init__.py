@@ -11,6 +11,9 @@ LATITUDE = Parameter("latitude", NUMBER)
 GEOMETRY = Parameter("geometry", (STRING,))
 FENCE = Parameter("fence", (STRING,))
 _DISTANCE = Parameter("distance", NUMBER)
+_IP = Parameter("ip", (STRING,))
+_FILE = Parameter("file", (STRING,), constant=True)
+_PATH = Parameter("path", (STRING,), constant=True)
 _PLACES = tuple(
     Parameter(f"{which}.{what}", NUMBER)
     for which in ("location1", "location2")
@@ -28,4 +31,9 @@ EXTENSIONS: tuple[Extension, ...] = (
         )
         for name, more in (("within", ()), ("intersects", ()), ("withinDistance", (_DISTANCE,)))
     ),
+    function("country", gives(STRING, _IP, _FILE), namespace=_GEO),
+    function("city", gives(STRING, _IP, _FILE), namespace=_GEO),
+    function("latitude", gives(DOUBLE, _IP, _FILE), namespace=_GEO),
+    function("longitude", gives(DOUBLE, _IP, _FILE), namespace=_GEO),
+    function("ofAddress", gives(STRING, _IP, _FILE, _PATH), namespace=_GEO),
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from lockstep.events import AttributeType
+from lockstep.functions.convert import object_text
 from lockstep.functions.nulls import Factory, Function, refusing_null
 from lockstep.operators.contract import Context
 from lockstep.siddhiql.catalogue import Argument
@@ -71,9 +72,36 @@ def _compared(test_of: Callable[[Any], Callable[..., bool]]) -> Factory:
     return factory
 
 
+def _looked_up(made: Callable[[Any], Any], path: str | None = None) -> Factory:
+    """What a file of places says of an IP address, at a path or at the one that is asked for."""
+
+    def factory(arguments: Sequence[Argument], context: Context) -> Function:
+        from lockstep.functions.geo import addresses
+
+        file = addresses.opened(str(arguments[1].value))
+        steps = tuple((path or str(arguments[2].value)).split("."))
+
+        def looked_up(address: str | None, *_: Any) -> Any:
+            found = file.find(address, steps)
+            return None if found is None else made(found)
+
+        return looked_up
+
+    return factory
+
+
+def _number(found: Any) -> float | None:
+    return float(found) if isinstance(found, int | float) else None
+
+
 FUNCTIONS: dict[tuple[str, str], Factory] = {
     ("geo", "distance"): refusing_null("geo:distance", _finite_distance),
     ("geo", "within"): _compared(lambda shapes: shapes.within),
     ("geo", "intersects"): _compared(lambda shapes: shapes.intersects),
     ("geo", "withinDistance"): _compared(lambda shapes: shapes.near),
+    ("geo", "country"): _looked_up(object_text, "country.iso_code"),
+    ("geo", "city"): _looked_up(object_text, "city.names.en"),
+    ("geo", "latitude"): _looked_up(_number, "location.latitude"),
+    ("geo", "longitude"): _looked_up(_number, "location.longitude"),
+    ("geo", "ofAddress"): _looked_up(object_text),
 }
