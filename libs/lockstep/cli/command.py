@@ -143,7 +143,7 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
     "Apps": ("deploy", "undeploy", "list", "status"),
     "Events and answers": ("send", "replay", "tail", "query", "errors", "sources"),
     "State and machines": ("snapshot", "revisions", "restore", "handover", "drain", "rebalance"),
-    "The past": ("archive", "backtest"),
+    "The past": ("archive", "batch", "backtest"),
     "People": ("login", "logout", "users", "groups", "grant", "revoke", "tokens", "audit"),
 }
 """In which order and under which heads `lockstep --help` shows them."""

@@ -102,6 +102,7 @@ def _last(marks: dict[str, int]) -> int:
     return max(marks.values(), default=0)
 
 
+@pytest.mark.timeout(900)  # three JVMs start, one after another
 async def test_the_samples_in_processes_of_their_own(clicks: Clicks) -> None:
     """Read by Spark's parser, and run: SQL with a parameter, and PySpark with windows."""
     given = {"LOCKSTEP_SPARK__MASTER": "local[2]", "LOCKSTEP_ARCHIVE__FOLDER": clicks.place.folder}
