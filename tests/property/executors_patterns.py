@@ -39,7 +39,18 @@ class _Drawn:
             f"d >= {bound}.i",
             f"{bound}.i > 1",
         )
-        return f"[{compared} and {alone}]" if alone else f"[{compared}]"
+        whole = self.apps.pick(compared, compared, self._mixed(compared, bound))
+        return f"[{whole} and {alone}]" if alone else f"[{whole}]"
+
+    def _mixed(self, compared: str, bound: str) -> str:
+        """The same in a condition of several alternatives."""
+        return self.apps.pick(
+            f"({bound}.i is null or {compared})",
+            f"(({bound}.d is null and i > 0) or (not ({bound}.d is null) and {compared}))",
+            f"(not ({compared} and i > 1) or s == {bound}.s)",
+            f"(({compared} or i < 0) and not (d < {bound}.d))",
+            f"ifThenElse({bound}.i is null, i > 0, {compared})",
+        )
 
     def single(self, *, absent: bool = False) -> str:
         """One event; of an absence nobody can read."""

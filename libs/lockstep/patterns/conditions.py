@@ -1,13 +1,17 @@
 """Conditions of pattern states, taken apart: what the event alone decides, and comparisons of a
-value of the event with a value of one event that is bound."""
+value of the event with a value of one event that is bound. `or`, `not` and `ifThenElse` of such
+become clauses, each of which holds when one of its comparisons does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from lockstep.columns.bound import Bound, bounds_in
-from lockstep.columns.frame import Evaluate
+from lockstep.columns.column import Column
+from lockstep.columns.frame import Evaluate, Frame
 from lockstep.columns.rule import NotLowerable
 from lockstep.events import AttributeType
 from lockstep.expressions.columns import Compiler
@@ -30,7 +34,8 @@ _NEGATED = {
 class Comparison:
     """`own operator other`: own of the arriving event at `state`, other of an event that is bound.
 
-    Both are compared as numbers of `type`, or as strings or booleans.
+    Both are compared as numbers of `type`, or as strings or booleans. `is_negated`: it must not
+    hold; `or_next`: it is enough that it or the next one does.
     """
 
     state: int
@@ -39,6 +44,18 @@ class Comparison:
     own: Evaluate
     other: Evaluate
     type: AttributeType
+    is_negated: bool = False
+    or_next: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it must hold for itself."""
+        return not (self.is_negated or self.or_next)
+
+    @property
+    def code(self) -> int:
+        """The operator as kernels have it (patterns.columns.token_kernel)."""
+        return self.operator | 8 * self.is_negated | 16 * self.or_next
 
 
 def take_apart(state: CheckedState) -> tuple[list[Condition], list[Comparison]]:
@@ -50,7 +67,7 @@ def take_apart(state: CheckedState) -> tuple[list[Condition], list[Comparison]]:
         if set(bounds_in(part, scope)) <= {Bound(state.slot)}:
             own.append(compiler.condition(part))
         else:
-            comparisons.append(_comparison(part, state.slot, compiler))
+            comparisons += _compared(part, state.slot, compiler)
         if compiler.may_fail:
             raise NotLowerable("a pattern's condition that calls functions")
         if compiler.reads_time:
@@ -66,8 +83,64 @@ def _parts(state: CheckedState) -> Iterable[tuple[ast.Expression, Scope]]:
             yield part, checked.scope
 
 
+_CLAUSES_MAX = 32
+_Literal = tuple[ast.Expression, bool]
+"""An expression, and whether it must not hold."""
+
+
+def _compared(part: ast.Expression, slot: int, compiler: Compiler) -> list[Comparison]:
+    """The comparisons of a condition, clause by clause."""
+    made: list[Comparison] = []
+    bound = set(bounds_in(part, compiler.scope)) - {Bound(slot)}
+    beside = min(bound, key=lambda each: each.number)
+    for clause in _clauses(_affirmed(part), negated=False):
+        last = len(clause) - 1
+        for number, (expression, negated) in enumerate(clause):
+            literal = _literal(expression, slot, compiler, beside)
+            made.append(replace(literal, is_negated=negated, or_next=number < last))
+    return made
+
+
+def _clauses(part: ast.Expression, *, negated: bool) -> list[list[_Literal]]:
+    """A condition as clauses that all have to hold: each when one of its literals does."""
+    match part:
+        case ast.Not(operand=operand):
+            return _clauses(operand, negated=not negated)
+        case ast.And(left=left, right=right) | ast.Or(left=left, right=right):
+            sides = [_clauses(each, negated=negated) for each in (left, right)]
+            if isinstance(part, ast.And) != negated:
+                return sides[0] + sides[1]
+            if len(sides[0]) * len(sides[1]) > _CLAUSES_MAX:
+                raise NotLowerable("a condition of too many alternatives")
+            return [one + other for one in sides[0] for other in sides[1]]
+        case ast.FunctionCall(name="ifThenElse", namespace=None, arguments=(when, then, other)):
+            chosen = ast.And(ast.Or(ast.Not(when), then), ast.Or(when, other))
+            return _clauses(chosen, negated=negated)
+    return [[(part, negated)]]
+
+
+def _literal(part: ast.Expression, slot: int, compiler: Compiler, beside: Bound) -> Comparison:
+    """A literal; one that reads a single event is compared with true, that of the arriving event
+    `beside` a bound one that its clause reads anyway."""
+    read, own = set(bounds_in(part, compiler.scope)), {Bound(slot)}
+    is_single = len(read) <= 1 and compiler.type_of(part) is AttributeType.BOOL
+    if isinstance(part, ast.Compare) and is_single and not read <= own:
+        # Both sides may read the bound event; else one is a constant.
+        is_single = all(set(bounds_in(each, compiler.scope)) for each in (part.left, part.right))
+    if not is_single:
+        return _comparison(part, slot, compiler)
+    value = compiler.compile(part)
+    if read <= own:
+        return Comparison(slot, beside, 0, value, _true, AttributeType.BOOL)
+    (bound,) = read
+    return Comparison(slot, bound, 0, _true, value, AttributeType.BOOL)
+
+
+def _true(frame: Frame) -> Column:
+    return Column(AttributeType.BOOL, np.ones(len(frame), np.bool_))
+
+
 def _comparison(part: ast.Expression, slot: int, compiler: Compiler) -> Comparison:
-    part = _affirmed(part)
     if not isinstance(part, ast.Compare):
         raise NotLowerable("a condition on two events that is no comparison")
     own = {Bound(slot)}

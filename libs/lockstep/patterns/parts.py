@@ -49,5 +49,6 @@ def pattern_parts(node: QueryNode, pattern: CheckedPattern, site: Site) -> Patte
 def looks_back_alone(parts: PatternParts) -> bool:
     """Conditions compare with single events of states before, and with nothing else."""
     return all(
-        each.bound.offset is None and each.bound.slot < each.state for each in parts.comparisons
+        each.bound.offset is None and each.bound.slot < each.state and each.is_plain
+        for each in parts.comparisons
     )

@@ -32,7 +32,7 @@ def _lower(node: QueryNode, site: Site, *, is_sequence: bool) -> Unit | None:
     program = Program(
         shape,
         [streams.index(state.stream) for state in parts.states],
-        [(each.state, each.bound.place, each.operator) for each in parts.comparisons],
+        [(each.state, each.bound.place, each.code) for each in parts.comparisons],
         [bound.place for bound in read],
         is_siddhi_5_1=site.is_siddhi_5_1,
     )

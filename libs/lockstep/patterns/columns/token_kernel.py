@@ -360,11 +360,17 @@ def picked(m: Any, t: int, slot: int, offset: int, from_last: int, e: int) -> in
     return int(m[cell_at(m, c) + EVENT])
 
 
+BASE, NEGATED, OR_NEXT = 7, 8, 16
+"""An operator: the comparison itself, whether it must not hold, and whether it is enough that it or
+the next one holds."""
+
+
 @part
 def fits(m: Any, x: Any, t: int, slot: int, e: int) -> bool:
     """Whether the event fulfils a state's conditions, for a token."""
     if not (x[EVENTS + (3) * x[COUNT_OF] + e] >> slot) & 1:
         return False
+    any_holds = False
     for c in range(m[m[COMPARED_OF] + slot], m[m[COMPARED_OF] + slot + 1]):
         other, offset, from_last = (
             m[m[COMPARED] + 4 * (c) + 0],
@@ -385,11 +391,14 @@ def fits(m: Any, x: Any, t: int, slot: int, e: int) -> bool:
         else:
             at = m[HELD] + 2 * (c * (m[PLACE_ROOM] + 1) - ref - 1)
             value, null = m[at], m[at + 1]
-        if null or x[own + 1]:
-            if op != 1:
-                return False
-        elif not holds(op, x[own], value):
+        base = op & BASE
+        is_true = base == 1 if null or x[own + 1] else holds(base, x[own], value)
+        any_holds |= is_true != (op & NEGATED > 0)
+        if op & OR_NEXT:
+            continue
+        if not any_holds:
             return False
+        any_holds = False
     return True
 
 
