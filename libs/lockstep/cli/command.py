@@ -138,7 +138,15 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 """Of every command: its function below `lockstep.cli.commands`, and that function's docstring."""
 
 PANELS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Write and try apps": ("samples", "validate", "explain", "test", "format", "lsp"),
+    "Write and try apps": (
+        "samples",
+        "import",
+        "validate",
+        "explain",
+        "test",
+        "format",
+        "lsp",
+    ),
     "Start the suite": ("run", "up", "down", "demo", "observe"),
     "Apps": ("deploy", "undeploy", "list", "status"),
     "Events and answers": ("send", "replay", "tail", "query", "errors", "sources"),
