@@ -25,6 +25,7 @@ from lockstep.events import Position
 WINDOW: Final = 16_384
 """Positions looked at together."""
 SLICE_EVENTS: Final = 131_072
+_IS_EVENTS: Final = pc.field("kind") == EVENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,27 @@ class InputReader:
             found = found.sort_by([(naming.POSITION, "ascending"), (naming.ROW, "ascending")])
         batches: list[pa.RecordBatch] = found.combine_chunks().to_batches()
         return batches
+
+    def shapes(self, span: Span) -> dict[tuple[str, str], Position]:
+        """The streams whose events stand in a span, of which shape, and where first."""
+        dataset = self._dataset(self._side.records.path)
+        if dataset is None:
+            return {}
+        place = (pc.field("position") > span.after) & (pc.field("position") <= span.up_to)
+        found: dict[tuple[str, str], Position] = {}
+        columns = ["position", "stream", "shape"]
+        for batch in dataset.to_batches(columns=columns, filter=place & _IS_EVENTS):
+            table = pa.Table.from_batches([batch])
+            least = table.group_by(["stream", "shape"]).aggregate([("position", "min")])
+            for row in least.to_pylist():
+                key = (row["stream"], row["shape"])
+                found[key] = min(row["position_min"], found.get(key, row["position_min"]))
+        return found
+
+    def clock_behind(self, position: Position) -> int:
+        """The clock of the first record behind a position; 0: there is none."""
+        found = next(self.records(Span(position, position + WINDOW)), ())
+        return int(found[0]["clock_ms"]) if found else 0
 
     def holes(self, span: Span) -> list[tuple[str, Position]]:
         """Why a fold of the span would not be that of the log: records that were forgotten before

@@ -59,17 +59,32 @@ class Client:
             raise unreached(f"cannot reach {url}", error) from error
 
     async def deploy(
-        self, text: str, settings: Mapping[str, str] | None = None, parallel: int | None = None
+        self,
+        text: str,
+        settings: Mapping[str, str] | None = None,
+        parallel: int | None = None,
+        past: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Deploys or replaces an app; `parallel`: cut into so many partitions."""
+        """Deploys or replaces an app; `parallel`: cut into so many partitions; `past`: what it
+        folds first."""
         body: dict[str, Any] = {"text": text, "settings": dict(settings or {})}
         if parallel is not None:
             body["parallel"] = parallel
+        if past is not None:
+            body["past"] = dict(past)
         return await self.request("PUT", f"{self.addresses.coordinator}/v1/apps", json_body=body)
 
     async def status(self, app: str) -> Any:
         """How an app is doing, as the coordinator describes it."""
         return await self.request("GET", f"{self.addresses.coordinator}/v1/apps/{app}/status")
+
+    async def past(self, app: str) -> Any:
+        """How far the past of an app is folded."""
+        return await self.request("GET", f"{self.addresses.coordinator}/v1/apps/{app}/past")
+
+    async def call_off(self, app: str) -> Any:
+        """Calls the past of an app off."""
+        return await self.request("DELETE", f"{self.addresses.coordinator}/v1/apps/{app}/past")
 
     async def replicas(
         self,

@@ -76,8 +76,9 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "deploy": (
         "deploy.deploy",
         "Deploy apps, each from a file of its own. One that replaces the app of that name goes on "
-        "with\nits state where that fits.",
+        "with\nits state where that fits; with --from, with one folded from what was archived.",
     ),
+    "cancel": ("past.cancel", "Call off a deployment that still folds its past."),
     "undeploy": ("apps.undeploy", "Undeploy an app."),
     "list": ("apps.list_apps", "List the deployed apps."),
     "status": (

@@ -53,6 +53,41 @@ def erasure_subject(app: str) -> str:
     return control_subject("erase", app)
 
 
+PAST_FOLDING: Final = "folding"
+PAST_GOING_OVER: Final = "going over"
+PAST_DONE: Final = "done"
+PAST_FAILED: Final = "failed"
+PAST_NONE: Final = "none"
+
+
+class PastStatus(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How far a replica has folded the past that its app is to begin with, in which desired state
+    (`generation`).
+
+    `phase`: folding, going over, done, or failed (`why`). `position`, `up_to`: of the input log
+    whose past it is. `events` were folded, in `took_ms`; `rows` were given; `refused` events became
+    dead letters then, and are counted alone; `ignored` ones are of streams that the text does not
+    have; `missing` ones are in the archive no more.
+    """
+
+    generation: int
+    phase: str = "folding"
+    position: int = 0
+    up_to: int = 0
+    events: int = 0
+    rows: int = 0
+    refused: int = 0
+    ignored: int = 0
+    missing: int = 0
+    took_ms: int = 0
+    results: str = ""
+    why: str = ""
+
+    def has_failed_in(self, generation: int) -> bool:
+        """It is not tried again."""
+        return self.phase == PAST_FAILED and self.generation == generation
+
+
 class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     """How one replica of one (app, group, partition) is doing.
 
@@ -65,6 +100,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     `state_rows`: how much windows and tables hold; `state_full`: no more events until it is less.
     `events_per_s`, `busy_permille`: what it has folded lately, and its share of time in that.
     `unfoldable`: the input position that its worker dies of; 0: there is none.
+    `past`: what it folds, or has folded, before the app goes on with it.
     """
 
     app: str
@@ -91,6 +127,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     events_per_s: int = 0
     busy_permille: int = 0
     unfoldable: int = 0
+    past: PastStatus | None = None
 
     @property
     def leads(self) -> bool:

@@ -248,6 +248,13 @@ def position_of(snapshot: Bytes) -> int:
     return int(position)
 
 
+def moved(snapshot: Bytes, position: int) -> bytes:
+    """The same state at another position of a log. SnapshotError."""
+    position_of(snapshot)
+    magic, version, _ = _HEADER.unpack_from(snapshot)
+    return b"".join((_HEADER.pack(magic, version, position), memoryview(snapshot)[_HEADER.size :]))
+
+
 def unseal(snapshot: Bytes, *, keep_packed: bool = False) -> tuple[int, Any]:
     """(position, body) of a snapshot; raises SnapshotError. `keep_packed`: see decode."""
     position = position_of(snapshot)

@@ -64,6 +64,8 @@ COORDINATOR: Final[Mapping[Place, Need]] = {
     ("POST", "/v1/batch/{script}/pause"): _OPERATE_ALL,
     ("POST", "/v1/batch/{script}/resume"): _OPERATE_ALL,
     ("POST", "/v1/batch/{script}/cancel"): _OPERATE_ALL,
+    ("GET", "/v1/apps/{app}/past"): _VIEW,
+    ("DELETE", "/v1/apps/{app}/past"): _DEPLOY,
     ("POST", "/v1/validate"): KNOWN,
     ("POST", "/v1/preview"): _DEPLOY_SOME,
     ("GET", "/v1/dashboards"): _VIEW_ALL,

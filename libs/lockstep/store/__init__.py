@@ -1,10 +1,15 @@
 """What outlives processes: desired state, state revisions and sink cursors."""
 
 from lockstep.store.contract import (
+    PAST_ARCHIVE,
+    PAST_NOWHERE,
+    PAST_OUTPUTS,
+    PAST_SINKS,
     Accounts,
     Audit,
     BatchEntries,
     BatchEntry,
+    Before,
     Cursors,
     Deployment,
     Deployments,
@@ -12,6 +17,7 @@ from lockstep.store.contract import (
     Exclusion,
     Former,
     Origin,
+    Past,
     Removed,
     Restoration,
     Revision,
@@ -26,10 +32,15 @@ from lockstep.store.stored import OWN_SETTINGS, StoredDeployment
 
 __all__ = [
     "OWN_SETTINGS",
+    "PAST_ARCHIVE",
+    "PAST_NOWHERE",
+    "PAST_OUTPUTS",
+    "PAST_SINKS",
     "Accounts",
     "Audit",
     "BatchEntries",
     "BatchEntry",
+    "Before",
     "Cursors",
     "Deployment",
     "Deployments",
@@ -37,6 +48,7 @@ __all__ = [
     "Exclusion",
     "Former",
     "Origin",
+    "Past",
     "Removed",
     "Restoration",
     "Revision",

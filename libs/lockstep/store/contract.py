@@ -36,9 +36,47 @@ class Exclusion:
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """What was deployed until an app was to begin with its past, and is again if that is called
+    off."""
+
+    text: str
+    settings: Mapping[str, str]
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """From `life` on the app goes on with a state that is folded from what came in earlier: of the
+    input log of `app` that began at `since_ms`, what stands behind the position `after`.
+
+    `up_to`: the last position of it; 0: all that the app itself has come to in the meantime, as it
+    is its own log. `revision`: the state to begin with; empty: none. `output`: where the rows go
+    (`PAST_OUTPUTS`). `before`: None where nothing was deployed.
+    """
+
+    app: str
+    since_ms: int
+    after: Position
+    up_to: Position
+    output: str
+    life: Life
+    revision: str = ""
+    before: Before | None = None
+
+
+PAST_ARCHIVE: Final = "archive"
+PAST_SINKS: Final = "sinks"
+PAST_NOWHERE: Final = "nowhere"
+PAST_OUTPUTS: Final = (PAST_ARCHIVE, PAST_SINKS, PAST_NOWHERE)
+"""Where rows of the past go: into tables beside the archive, to the app's sinks, or nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
     """What an app goes on from: which logs, an empty state behind which position of them, what was
-    last asked to be restored, and what was last excluded of each unit.
+    last asked to be restored, what was last excluded of each unit, and which past it was to begin
+    with.
 
     `logs_since_ms`: when its logs began, which is part of their name: what belongs to logs that
     were removed (a purge) does not belong to these. 0: it was not noted.
@@ -48,6 +86,15 @@ class Origin:
     logs_since_ms: int = 0
     restoration: Restoration | None = None
     exclusions: tuple[Exclusion, ...] = ()
+    past: Past | None = None
+
+    def past_for(self, life: Life) -> Past | None:
+        """What a state that began in `life` has to make way for; None: no past, or it has begun, or
+        a later restore stands in its place."""
+        past, restoration = self.past, self.restoration
+        if past is None or life >= past.life:
+            return None
+        return past if restoration is None or restoration.life < past.life else None
 
     def excluding(self, one: Exclusion) -> Origin:
         """With another exclusion; of each unit only the last one is to be known."""

@@ -9,18 +9,27 @@ from typing import Final
 import msgspec
 
 from lockstep.events import Life
-from lockstep.store.contract import Deployment, Exclusion, Former, Origin, Removed, Restoration
+from lockstep.store.contract import (
+    Deployment,
+    Exclusion,
+    Former,
+    Origin,
+    Past,
+    Removed,
+    Restoration,
+)
 
 _POSITION: Final = "origin_position"
 _LOGS_SINCE: Final = "logs_since_ms"
 _REVISION: Final = "restore_revision"
 _NUMBER: Final = "restore_generation"
 _EXCLUSIONS: Final = "exclusions"
+_PAST: Final = "past"
 _PARALLEL: Final = "parallel"
 _LAYOUT: Final = "layout"
 _FORMER: Final = "former_layout"
 OWN_SETTINGS: Final = frozenset(
-    {_POSITION, _LOGS_SINCE, _REVISION, _NUMBER, _EXCLUSIONS, _PARALLEL, _LAYOUT, _FORMER}
+    {_POSITION, _LOGS_SINCE, _REVISION, _NUMBER, _EXCLUSIONS, _PAST, _PARALLEL, _LAYOUT, _FORMER}
 )
 """Stored among an app's settings: nobody else may give them."""
 
@@ -102,6 +111,8 @@ def _own(origin: Origin) -> dict[str, str]:
         own[_NUMBER] = str(origin.restoration.life.number)
     if origin.exclusions:
         own[_EXCLUSIONS] = msgspec.json.encode(origin.exclusions).decode()
+    if origin.past is not None:
+        own[_PAST] = msgspec.json.encode(origin.past).decode()
     return own
 
 
@@ -112,4 +123,8 @@ def _origin(settings: Mapping[str, str], deployed_ms: int) -> Origin:
         restoration = Restoration(revision, Life(deployed_ms, int(number)))
     position, since_ms = settings.get(_POSITION, "0"), settings.get(_LOGS_SINCE, "0")
     excluded = msgspec.json.decode(settings.get(_EXCLUSIONS, "[]"), type=tuple[Exclusion, ...])
-    return Origin(int(position), int(since_ms), restoration, excluded)
+    past = settings.get(_PAST)
+    return Origin(
+        int(position), int(since_ms), restoration, excluded,
+        None if past is None else msgspec.json.decode(past, type=Past),
+    )  # fmt: skip

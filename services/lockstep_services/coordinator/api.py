@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from aiohttp import web
@@ -18,9 +18,10 @@ from lockstep.plan import AppPlan
 from lockstep.plan.fleet import KEY_GROUPS
 from lockstep.rights import Permission
 from lockstep.siddhiql import SiddhiQLError
-from lockstep.store import StoredDeployment
+from lockstep.store import PAST_ARCHIVE, StoredDeployment
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.forward import Forwarder
+from lockstep_services.coordinator.pasts import FoundPast, PastWish
 from lockstep_services.coordinator.preview import preview
 from lockstep_services.coordinator.status import app_status, nodes_of
 from lockstep_services.coordinator.surveying import Survey
@@ -29,10 +30,17 @@ COMMAND_TIMEOUT_MS = 20_000
 RETRY_AFTER_MS = 1_000
 
 
+class _Past(msgspec.Struct):
+    from_ms: int
+    app: str | None = None
+    output: Literal["archive", "sinks", "nowhere"] = PAST_ARCHIVE
+
+
 class _Deploy(msgspec.Struct):
     text: str
     settings: dict[str, str] = {}
     parallel: Annotated[int, msgspec.Meta(ge=1, le=KEY_GROUPS)] | None = None
+    past: _Past | None = None
 
 
 class _Text(msgspec.Struct):
@@ -97,7 +105,9 @@ class Api:
     async def _deploy(self, request: web.Request) -> web.Response:
         body = await read_body(request, _Deploy)
         may_deploy(request, await self._desired.plan(body.text))
-        found = await self._desired.deploy(body.text, body.settings, body.parallel)
+        found = await self._desired.deploy(
+            body.text, body.settings, body.parallel, past_wish(request, body.past)
+        )
         one = found.deployment
         units = await self._desired.layouts.units(one)
         placements = await self._desired.placements()
@@ -111,6 +121,7 @@ class Api:
             "waiting": await self._survey.waiting(one, units, placements),
             "created": found.created,
             "changed": found.changed,
+            "past": None if found.past is None else _past_json(found.past),
         }
         return web.json_response(answer, status=201 if found.created else 200)
 
@@ -185,6 +196,24 @@ class Api:
         answers = [await ask_leader(self._bus, unit, command) for unit in units]
         told = "; ".join(dict.fromkeys(answer.message for answer in answers))
         return web.json_response({"app": one.app, "message": told})
+
+
+def past_wish(request: web.Request, past: _Past | None) -> PastWish | None:
+    """Raises ForbiddenError: what another app has taken in is for those who may look at it."""
+    if past is None:
+        return None
+    if past.app is not None:
+        require(request, Permission.VIEW, past.app)
+    return PastWish(past.from_ms, past.app, past.output)
+
+
+def _past_json(found: FoundPast) -> dict[str, Any]:
+    past = found.past
+    return {
+        "app": past.app, "after": past.after, "up_to": past.up_to, "output": past.output,
+        "begins_ms": found.begins_ms, "archived_to": found.archived_to,
+        "ignored": list(found.ignored),
+    }  # fmt: skip
 
 
 def may_deploy(request: web.Request, plan: AppPlan) -> None:

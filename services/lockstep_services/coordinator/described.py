@@ -26,12 +26,59 @@ class Apps(TypedDict):
     apps: list[AppLine]
 
 
+class DeployPast(TypedDict):
+    """What the app folds first: from which time on (epoch milliseconds), of which app's archive,
+    and where its rows go: archive, sinks, nowhere."""
+
+    from_ms: int
+    app: NotRequired[str]
+    output: NotRequired[str]
+
+
 class Deploy(TypedDict):
     """An app's text, and what is given with it."""
 
     text: str
     settings: NotRequired[dict[str, str]]
     parallel: NotRequired[int]
+    past: NotRequired[DeployPast]
+
+
+class DeployedPast(TypedDict):
+    """What is folded: positions behind `after` up to `up_to` (0: to where the app stands)."""
+
+    app: str
+    after: int
+    up_to: int
+    output: str
+    begins_ms: int
+    archived_to: int
+    ignored: list[str]
+
+
+class PastProgress(TypedDict):
+    """How far a past is folded. `phase`: none, waiting, folding, going over, done, failed."""
+
+    app: str
+    generation: int
+    phase: str
+    position: int
+    up_to: int
+    events: int
+    rows: int
+    refused: int
+    ignored: int
+    missing: int
+    took_ms: int
+    results: str
+    why: str
+
+
+class CalledOff(TypedDict):
+    """`goes_on`: with what was deployed before; else it is not deployed any more."""
+
+    app: str
+    goes_on: bool
 
 
 class DeployedApp(TypedDict):
@@ -46,6 +93,7 @@ class DeployedApp(TypedDict):
     waiting: str | None
     created: bool
     changed: bool
+    past: DeployedPast | None
 
 
 class OneApp(TypedDict):
@@ -271,6 +319,8 @@ OWN: Final = (
     Described("GET", f"{_APP}/archive", "What is archived of it.", ArchivedTables),
     Described("POST", f"{_APP}/archive/query", "Asks its past by SQL.", AnsweredPast, AskedPast),
     Described("POST", f"{_APP}/archive/erase", "Erases rows of its archive.", ErasedRows, Erasing),
+    Described("GET", f"{_APP}/past", "How far its past is folded.", PastProgress),
+    Described("DELETE", f"{_APP}/past", "Calls its past off.", CalledOff),
     Described("GET", f"{_APP}/revisions", "Its revisions.", Revisions),
     Described(
         "POST", f"{_APP}/restore", "Goes on with a revision.", Restored, Restore, others=(202,)

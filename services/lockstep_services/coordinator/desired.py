@@ -32,6 +32,7 @@ from lockstep.store import (
 from lockstep.telemetry import Logger
 from lockstep_services.coordinator.app_logs import AppLogs
 from lockstep_services.coordinator.layouts import Layouts
+from lockstep_services.coordinator.pasts import FoundPast, Pasts, PastWish
 
 MAX_ATTEMPTS: Final = 3
 MAX_TEXT_BYTES: Final = 1_000_000
@@ -40,11 +41,13 @@ MAX_TEXT_BYTES: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """What a deploy came to: `created` for a new app, `changed` unless it was there as it is."""
+    """What a deploy came to: `created` for a new app, `changed` unless it was there as it is,
+    `past` where it begins with one."""
 
     deployment: Deployment
     created: bool
     changed: bool
+    past: FoundPast | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ class _Wish:
     version: str
     settings: Mapping[str, str]
     parallel: int | None
+    past: PastWish | None = None
 
     def parallel_after(self, before: Deployment | None) -> int:
         """What was given, else what it was: a new text alone does not move keys."""
@@ -65,6 +69,8 @@ class _Wish:
 
     def is_met_by(self, before: Deployment) -> bool:
         """Nothing is to be changed."""
+        if self.past is not None:
+            return False
         alike = before.version == self.version and before.settings == self.settings
         if before.layout == 0 and self.parallel in (None, 1):
             return alike
@@ -105,8 +111,10 @@ class DesiredState:
         plans: Plans,
         logs: AppLogs,
         layouts: Layouts,
+        pasts: Pasts,
     ) -> None:
         self.layouts = layouts
+        self._pasts = pasts
         self._offload = offload
         self._plans = plans
         self._logs = logs
@@ -119,15 +127,20 @@ class DesiredState:
         self._log = log
 
     async def deploy(
-        self, text: str, settings: Mapping[str, str], parallel: int | None = None
+        self,
+        text: str,
+        settings: Mapping[str, str],
+        parallel: int | None = None,
+        past: PastWish | None = None,
     ) -> Deployed:
         """Deploys or replaces; SiddhiQLError for an invalid text, Problem when it raced.
 
         `parallel`: into how many partitions the app is cut; None: as before, else as the text says.
+        `past`: what it folds first; HistoryError where the archive does not have it.
         """
         plan = await self.plan(text)
         settings = {key: value for key, value in settings.items() if key not in OWN_SETTINGS}
-        wish = _Wish(plan, text, version_of(text), settings, parallel)
+        wish = _Wish(plan, text, version_of(text), settings, parallel, past)
         await self._offload.run(lambda: fleet_of(plan, parallel))  # refused here, not later
         async with self._one_at_a_time(plan.name):
             return await self._deploy(wish)
@@ -138,14 +151,20 @@ class DesiredState:
             before = await self._store.deployments.get(plan.name)
             if before is not None and wish.is_met_by(before):
                 return Deployed(before, created=False, changed=False)
+            if before is not None:
+                await self._pasts.refuse_pending(before)
             deployment = await self._next(wish, before)
+            past = None
+            if wish.past is not None:
+                past, origin = await self._pasts.found(plan, wish.past, deployment, before)
+                deployment = replace(deployment, origin=origin)
             outcome = await self._store.deployments.put(deployment, epoch=self._epoch.number)
             if isinstance(outcome, Written):
                 self._log.info("deployed", app=plan.name, version=wish.version[:12])
                 if deployment.layout:
                     await self.layouts.announce(deployment)
                 await self.nudge()
-                return Deployed(deployment, created=before is None, changed=True)
+                return Deployed(deployment, created=before is None, changed=True, past=past)
             self._pass_over(outcome)
         raise raced(plan.name)
 
@@ -248,7 +267,7 @@ class DesiredState:
         if before is None:
             life, origin = await self._logs.found_by(plan.name, removed, now_ms)
         else:
-            life, origin = before.life.next, before.origin
+            life, origin = before.life.next, replace(before.origin, past=None)
         deployment = Deployment(
             app=plan.name,
             text=wish.text,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from lockstep.bus import LogName
 from lockstep.control import (
     GroupStatus,
@@ -100,6 +102,7 @@ def replica_json(beat: Heartbeat, group: GroupStatus) -> dict[str, Any]:
         "trouble": group.trouble,
         "begins_behind": group.begins_behind,
         "began_empty": list(group.began_empty),
+        "past": None if group.past is None else msgspec.structs.asdict(group.past),
     }
 
 

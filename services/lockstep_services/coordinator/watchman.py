@@ -7,14 +7,16 @@ not take apps from processors that it merely has not heard of yet. Until then it
 from __future__ import annotations
 
 from lockstep.clock import Clock
-from lockstep.control import unit_label
+from lockstep.control import PastStatus, unit_label
 from lockstep.frame import LeaseKeeper, Problem
 from lockstep.settings import CoordinatorSettings
 from lockstep.telemetry import Logger, Metrics
 from lockstep_services.coordinator.board import Facts, Reason
+from lockstep_services.coordinator.calling_off import CallingOff
 from lockstep_services.coordinator.desired import DesiredState, Epoch
 from lockstep_services.coordinator.excluding import Blocked, undecided
 from lockstep_services.coordinator.handing import HandOvers
+from lockstep_services.coordinator.pasts import failed
 from lockstep_services.coordinator.placement import Decision, Placed, decide, unready
 from lockstep_services.coordinator.surveying import Survey
 
@@ -28,6 +30,7 @@ class Watchman:
         self,
         desired: DesiredState,
         survey: Survey,
+        calling_off: CallingOff,
         hand_overs: HandOvers,
         keeper: LeaseKeeper,
         epoch: Epoch,
@@ -38,6 +41,7 @@ class Watchman:
     ) -> None:
         self._desired = desired
         self._survey = survey
+        self._calling_off = calling_off
         self._hand_overs = hand_overs
         self._keeper = keeper
         self._epoch = epoch
@@ -77,9 +81,11 @@ class Watchman:
         for one in deployments:
             if one.layout:  # whoever wanted it may have gone before it could say so
                 await self._desired.layouts.announce(one)
-        groups = (group for beat in self._survey.beats for group in beat.groups)
+        groups = [group for beat in self._survey.beats for group in beat.groups]
         for blocked in undecided(deployments, groups):
             await self._exclude(blocked)
+        for app, past in failed(deployments, groups):
+            await self._call_off(app, past)
         placed = (await self._desired.placements()).values()
         self._metrics.set("lockstep_coordinator_processors_alive", len(self._survey.beats))
         self._metrics.set("lockstep_coordinator_apps", len(deployments), state="desired")
@@ -102,6 +108,12 @@ class Watchman:
             )  # fmt: skip
         except Problem as problem:  # undeployed meanwhile, or changed: looked at again
             self._log.warning("not set aside", app=blocked.app, why=problem.message)
+
+    async def _call_off(self, app: str, past: PastStatus) -> None:
+        try:
+            await self._calling_off.call_off(app, past.why)
+        except Problem as problem:  # somebody else has, or it is undeployed
+            self._log.warning("past not called off", app=app, why=problem.message)
 
     def _decided(self, facts: Facts, knows_silence: bool) -> Decision:
         """Levelling waits until processors have been uneven for a while: what just joined or was

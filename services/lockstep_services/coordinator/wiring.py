@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar
 
+from lockstep.archive.place import place_of_settings
 from lockstep.control import Beating, HeartbeatWatch
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep.functions.geo import addresses
@@ -14,6 +15,7 @@ from lockstep_services.coordinator.archive_routes import ArchiveRoutes
 from lockstep_services.coordinator.audit import AuditRoutes
 from lockstep_services.coordinator.batch_described import BATCH
 from lockstep_services.coordinator.batch_routes import BatchRoutes
+from lockstep_services.coordinator.calling_off import CallingOff
 from lockstep_services.coordinator.dashboards import Dashboards
 from lockstep_services.coordinator.described import OWN
 from lockstep_services.coordinator.desired import DesiredState, Epoch
@@ -29,6 +31,8 @@ from lockstep_services.coordinator.node_routes import NodeRoutes
 from lockstep_services.coordinator.older_cluster import OlderCluster
 from lockstep_services.coordinator.older_described import OLDER
 from lockstep_services.coordinator.older_statistics import OlderStatistics
+from lockstep_services.coordinator.past_routes import PastRoutes
+from lockstep_services.coordinator.pasts import Pasts
 from lockstep_services.coordinator.people import People
 from lockstep_services.coordinator.people_described import PEOPLE
 from lockstep_services.coordinator.restoring import Restoring
@@ -65,25 +69,25 @@ class Coordinator:
         self._sweeper = Sweeper(
             logs, self._keeper, clock, log, interval_ms=settings.sweep_interval_ms
         )
-        desired = DesiredState(
-            world.store,
-            world.bus,
-            clock,
-            settings,
-            epoch,
-            log,
-            context.offload,
-            context.plans,
-            logs,
-            Layouts(world.bus, context.offload, context.plans, clock, log),
-        )
+        pasts = _pasts(context, self._watch)
+        desired = _desired(context, epoch, logs, pasts)
+        calling_off = CallingOff(desired, pasts, world.store, epoch, clock, log)
         drains = Drains(world.store, epoch, log)
         survey = Survey(desired, drains, self._watch, settings)
         hand_overs = HandOvers(
             partial(ask_leader, world.bus), context.metrics, log, max_moves=settings.max_moves
         )
         self._watchman = Watchman(
-            desired, survey, hand_overs, self._keeper, epoch, clock, settings, context.metrics, log
+            desired,
+            survey,
+            calling_off,
+            hand_overs,
+            self._keeper,
+            epoch,
+            clock,
+            settings,
+            context.metrics,
+            log,
         )
         self._forwarder = Forwarder(self._keeper, self._watch)
         self._beating = Beating(context, leading=lambda: self._keeper.held)
@@ -93,6 +97,7 @@ class Coordinator:
         )
         restoring = Restoring(desired, self._watch, world.store, world.bus, clock)
         RevisionRoutes(restoring, self._forwarder).add_to(context.router)
+        PastRoutes(calling_off, self._forwarder).add_to(context.router)
         Dashboards(world.store.documents).add_to(context.router)
         ErrorStore(world.bus, desired).add_to(context.router)
         archive = ArchiveRoutes(world.bus, desired, context.settings.archive, context.offload)
@@ -144,6 +149,20 @@ class Coordinator:
         await self._keeper.release()
         await self._beating.farewell()
         await self._forwarder.close()
+
+
+def _pasts(context: Context, watch: HeartbeatWatch) -> Pasts:
+    place = place_of_settings(context.settings.archive)
+    return Pasts(place, context.offload, context.world.bus, watch)
+
+
+def _desired(context: Context, epoch: Epoch, logs: AppLogs, pasts: Pasts) -> DesiredState:
+    world, clock, log = context.world, context.clock, context.log
+    layouts = Layouts(world.bus, context.offload, context.plans, clock, log)
+    return DesiredState(
+        world.store, world.bus, clock, context.settings.coordinator, epoch, log, context.offload,
+        context.plans, logs, layouts, pasts,
+    )  # fmt: skip
 
 
 def wire(context: Context) -> Service:

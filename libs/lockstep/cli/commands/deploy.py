@@ -12,6 +12,7 @@ from lockstep.cli.client import Client, with_client
 from lockstep.cli.commands.app_text import Files, read_app
 from lockstep.cli.commands.asking import addresses_of, asking
 from lockstep.cli.commands.options import AsJson
+from lockstep.cli.commands.past import PastOutput, deploy_with_past, wanted_past
 from lockstep.cli.output import SHOWN_VERSION, console, errors, print_json, reported
 from lockstep.events import LockstepError
 
@@ -35,16 +36,34 @@ def deploy(
             help="Cut it into N partitions by key; `lockstep explain --parallel N` shows how.",
         ),
     ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--from", help="Fold what was archived from this time on first (ISO 8601)."),
+    ] = None,
+    from_app: Annotated[
+        str | None, typer.Option(help="Whose archive --from reads; else that of the same name.")
+    ] = None,
+    past_output: Annotated[
+        PastOutput, typer.Option(help="Where the rows go that it gives out for the past.")
+    ] = PastOutput.ARCHIVE,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would begin empty; nothing changes.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Deploy apps, each from a file of its own. One that replaces the app of that name goes on with
-    its state where that fits."""
+    its state where that fits; with --from, with one folded from what was archived."""
+    if from_app is not None and since is None:
+        raise typer.BadParameter("it needs --from", param_hint="--from-app")
     texts = [(file, read_app(file)) for file in files]
     if dry_run:
         reports = [_preview(context, text, as_json=as_json) for _, text in texts]
+    elif since is not None:
+        wanted = wanted_past(since, from_app, past_output)
+        reports = [
+            deploy_with_past(context, text, parallel, wanted, wait=wait, as_json=as_json)
+            for _, text in texts
+        ]
     else:
         reports = [
             one | {"leader": leader and {name: leader[name] for name in BEGUN}}

@@ -97,7 +97,7 @@ class FoldLoop:
     async def run(self) -> None:
         """Until cancelled; errors of the executor come out."""
         while True:
-            if self._pauses or not self._reach.may_fold or self._reach.has_ended:
+            if self._stands_still or self._reach.has_ended:
                 await self._clock.sleep_ms(FULL_WAIT_MS // 4)
             elif self._running.engine.stopped is not None:
                 await self._clock.sleep_ms(BLOCKED_WAIT_MS)
@@ -109,6 +109,10 @@ class FoldLoop:
             else:
                 await self.step()
             await self.touch()
+
+    @property
+    def _stands_still(self) -> bool:
+        return bool(self._pauses) or not self._reach.may_fold or self._running.awaits_past
 
     async def touch(self) -> None:
         """Says to a state that has folded nothing for long that it is still wanted."""
@@ -131,7 +135,7 @@ class FoldLoop:
         if not self._ahead or self._behind != position:
             self._ahead, self._behind = await self._next(position), position
         async with self._busy:
-            if self._pauses or not self._reach.may_fold:
+            if self._stands_still:
                 return
             if self._running.engine.position != position:
                 return  # a revision was restored meanwhile

@@ -25,7 +25,8 @@ def is_begun(version: str, life: Life, wanted: Deployment) -> bool:
     restored = restoration is None or life >= restoration.life
     excluded = all(life >= one.life for one in wanted.origin.exclusions)
     of_this_app = life.deployed_ms >= wanted.life.deployed_ms
-    return of_this_app and version == wanted.version and restored and excluded
+    has_past = wanted.origin.past_for(life) is None
+    return of_this_app and version == wanted.version and restored and excluded and has_past
 
 
 def has_to_give_way(version: str, life: Life, wanted: Deployment) -> bool:

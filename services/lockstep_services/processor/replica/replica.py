@@ -64,6 +64,7 @@ class Replica:
             standby=running.wanted.standby,
             events_per_s=events_per_s,
             busy_permille=busy_permille,
+            past=running.past,
         )
 
     def _full(self) -> str | None:

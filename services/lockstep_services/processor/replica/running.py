@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Final
 
-from lockstep.control import AppView
+from lockstep.control import AppView, PastStatus
 from lockstep.events import Generation, Position
 from lockstep.settings import ProcessorSettings
 from lockstep_services.processor.replica.origin import has_to_give_way
 from lockstep_services.processor.replica.standby import HOT, standby_of
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import Contents
+
+BEFORE_THE_FIRST: Final = 0
+"""The number of the life in which a new app waits for its past."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,8 @@ class Running:
     """The state that runs, which may be older than the one wanted (upgrade, restore).
 
     `is_recorded`: the output log bears its generation. `unrecorded`: it began empty, and the log
-    does not say so yet. `began_empty`: what did not fit of the state before.
+    does not say so yet. `began_empty`: what did not fit of the state before. `past`: how far what
+    the app is to begin with is folded, beside the state that runs.
     """
 
     engine: AppEngine
@@ -61,6 +66,14 @@ class Running:
     is_recorded: bool = False
     unrecorded: Beginning | None = None
     began_empty: tuple[str, ...] = ()
+    past: PastStatus | None = None
+
+    @property
+    def awaits_past(self) -> bool:
+        """The app is new, and begins with a past that is not folded yet: until then it folds
+        nothing else. What replaces an app that runs does not stop that."""
+        origin, life = self.wanted.view.deployment.origin, self.generation.life
+        return life.number == BEFORE_THE_FIRST and origin.past_for(life) is not None
 
     @property
     def is_old(self) -> bool:

@@ -7,14 +7,19 @@ from dataclasses import replace
 
 from lockstep.bus import LogName, OutputTail
 from lockstep.control import AppView, UnitView
-from lockstep.events import Generation, LockstepError, Position
+from lockstep.events import Generation, Life, LockstepError, Position
 from lockstep.frame import Offload
 from lockstep.operators.errors import SnapshotError
-from lockstep.store import Revision
+from lockstep.store import Deployment, Revision
 from lockstep_services.processor.replica.leading import Lead, Published, Reach
 from lockstep_services.processor.replica.origin import Fresh, choose, counting, generation_at
 from lockstep_services.processor.replica.replica import Replica
-from lockstep_services.processor.replica.running import Beginning, Running, Wanted
+from lockstep_services.processor.replica.running import (
+    BEFORE_THE_FIRST,
+    Beginning,
+    Running,
+    Wanted,
+)
 from lockstep_services.processor.replica.site import Site, Surroundings
 from lockstep_services.processor.replica.standing import Standing, standing
 from lockstep_services.processor.revise.inheriting import inherit
@@ -96,7 +101,7 @@ async def _engine(
             engine = await _restored(around, view, revision, offload)
             if engine is not None:
                 return engine, generation_at(revision, tail), False
-    generation = Generation(deployment.life, origin)
+    generation = Generation(_first_life(deployment), origin)
     there = tail.generation
     if there is not None and there != generation:
         is_lost = there.life.deployed_ms == deployment.life.deployed_ms
@@ -110,6 +115,12 @@ async def _engine(
         deployment.text, deployment.version, offload, origin=origin, view=view
     )
     return engine, generation, True
+
+
+def _first_life(deployment: Deployment) -> Life:
+    """In which an empty state begins: one that is to make way for a past is of an earlier life."""
+    waiting = replace(deployment.life, number=BEFORE_THE_FIRST)
+    return deployment.life if deployment.origin.past_for(waiting) is None else waiting
 
 
 async def _restored(

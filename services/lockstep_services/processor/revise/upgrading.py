@@ -16,6 +16,7 @@ from msgspec import structs
 
 from lockstep.events import Generation, Position, UnavailableError
 from lockstep.frame import wait_set
+from lockstep.leader.protocol import facts
 from lockstep.operators.errors import SnapshotError
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import Deployment
@@ -25,6 +26,8 @@ from lockstep_services.processor.lead.leadership import Leadership
 from lockstep_services.processor.publish.publishing import Publishing
 from lockstep_services.processor.replica.replica import Replica
 from lockstep_services.processor.replica.standing import RestartReplicaError
+from lockstep_services.processor.revise.past import PastAbandonedError, PastFold
+from lockstep_services.processor.revise.past_input import PastFailedError
 from lockstep_services.processor.revise.revisions import RevisionLoop
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import Contents, EnvelopeError, unseal
@@ -66,8 +69,8 @@ class UpgradeLoop:
                 continue
             try:
                 if self._running.is_old and self._lead.is_active:
-                    await self._cut_over()
-            except UnavailableError as error:
+                    await self._go_over()
+            except (UnavailableError, PastAbandonedError) as error:
                 self._log.warning("upgrade waits", error=str(error))
                 await self._clock.sleep_ms(STORE_PAUSE_MS)
 
@@ -90,10 +93,28 @@ class UpgradeLoop:
         await self._site.world.store.revisions.mark_verified(saved.id)
         self._running.unrecorded = None
 
-    async def _cut_over(self) -> None:
+    async def _go_over(self) -> None:
+        wanted, running = self._running.wanted.view.deployment, self._running
+        past = wanted.origin.past_for(running.generation.life)
+        if past is None:
+            await self._cut_over(wanted)
+            return
+        if running.past is not None and running.past.has_failed_in(wanted.life.number):
+            return
+        fold = PastFold(self._site, running, self._lead, past)
+        try:
+            # It takes long, and the app goes on meanwhile.
+            await fold.begin()
+            await fold.approach()
+            await self._cut_over(wanted, fold)
+        except (PastFailedError, SnapshotError, SiddhiQLError) as error:
+            fold.failed(str(error))
+        finally:
+            await fold.close()
+
+    async def _cut_over(self, wanted: Deployment, past: PastFold | None = None) -> None:
         # What takes long and needs no rest comes first: nobody publishes while folding is paused.
-        wanted = self._running.wanted.view.deployment
-        begun = await self._fresh(wanted)
+        begun = self._running.engine if past is not None else await self._fresh(wanted)
         was_stopped = self._running.engine.stopped is not None
         is_ending = False
         self._fold.pause()
@@ -106,12 +127,18 @@ class UpgradeLoop:
                 return
             if self._lead.permit is None or not await self._publishing.flush(FLUSH_LIMIT_MS):
                 return
-            position, contents = await self._running.engine.contents()
-            contents = structs.replace(contents, left_out=_left_out(wanted, position))
-            begun, lost = await self._begin(wanted, begun, contents)
+            lost: tuple[str, ...] = ()
+            if past is not None:
+                begun = await past.finish(self._published.last_id)
+            else:
+                position, contents = await self._running.engine.contents()
+                contents = structs.replace(contents, left_out=_left_out(wanted, position))
+                begun, lost = await self._begin(wanted, begun, contents)
             generation = Generation(wanted.life, begun.position)
             if await self._made_count(begun, generation):
                 await self._running.change(begun, generation, began_empty=lost)
+                if (last := begun.outbox.last_id) is not None:
+                    self._leadership.tell(facts.RowsHeld(last))
                 paused_for_ms = self._clock.monotonic_ms() - paused_ms
                 self._log.info("begun", version=begun.version[:12], position=begun.position,
                                paused_ms=paused_for_ms)  # fmt: skip

@@ -33,6 +33,7 @@ from lockstep.execute.succession import Succeeded, succeed
 from lockstep.execute.undoing import UNFOLDABLE, whole, without
 from lockstep.fleet.units import Unit
 from lockstep.frame import Offload
+from lockstep.operators.state import moved
 from lockstep.plan import AppPlan, Plans
 from lockstep_services.processor.state.envelope import Contents
 from lockstep_services.processor.state.outbox import Outbox
@@ -209,6 +210,22 @@ class AppEngine:
             self.outbox = Outbox()
             self.outbox.add(position, contents.rows, contents.faults)
             self.remember(contents)
+
+    async def go_on_as(self, old: AppEngine, *, same_log: bool) -> None:
+        """Takes another engine's place at its position, whatever this one has folded: behind that
+        it folds the same log, on the same thread. `same_log`: it has folded that up to there, so it
+        may know of more sends than the other one."""
+        if self._executor.position > old.position:
+            _, contents = await self.contents()
+            snapshot = moved(contents.snapshot, old.position)
+            due_ms = self.next_due_ms
+            await self.restore(old.position, structs.replace(contents, snapshot=snapshot))
+            self.next_due_ms = due_ms
+        if not same_log or len(old.sends) >= len(self.sends):
+            sends = old.sends.snapshot()
+            self.sends = SendMemory.restored(sends, default_limit=self._engines.max_sends)
+        self._origin, self._offload = old.position, old._offload
+        self.poison = PoisonCount(self._engines.poison)
 
     async def take_over(self, old: AppEngine, contents: Contents) -> tuple[str, ...]:
         """Goes on where another engine stands, with what fits of its state or an earlier one, whose

@@ -8,6 +8,7 @@ from typing import Any
 from lockstep.clock import VirtualClock
 from lockstep.control import Command, CommandAnswer, GroupStatus, Heartbeat
 from lockstep.settings import load_settings
+from lockstep.store import Origin
 from lockstep.telemetry import Metrics, get_logger
 from lockstep_services.coordinator.handing import HandOvers
 from lockstep_services.coordinator.surveying import Survey
@@ -25,7 +26,9 @@ class Desired:
 
     async def list(self) -> Any:
         """Their deployments."""
-        return [SimpleNamespace(app=app, replicas=1, layout=0) for app in ("x", "y")]
+        return [
+            SimpleNamespace(app=app, replicas=1, layout=0, origin=Origin()) for app in ("x", "y")
+        ]
 
     async def wanted(self, one: Any) -> Any:
         """The units."""
@@ -69,7 +72,7 @@ def watchman(desired: Desired, clock: VirtualClock) -> Watchman:
     there: Any = desired
     any_lease: Any = SimpleNamespace(held=True)
     return Watchman(
-        there, Survey(there, there, watch, settings),
+        there, Survey(there, there, watch, settings), there,
         HandOvers(ask, Metrics(), get_logger(), max_moves=1), any_lease, there, clock, settings,
         Metrics(), get_logger(),
     )  # fmt: skip

@@ -1,0 +1,141 @@
+"""The past that an app is to begin with: what of an archive it is, whether the app's text can take
+it, and the tables for what it gives out. All calls block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lockstep.archive import naming
+from lockstep.archive.keeping import SideArchive
+from lockstep.archive.place import Place
+from lockstep.archive.reading import InputReader, Span, lives_of
+from lockstep.events import Position
+from lockstep.events.columns import ARROW_TYPES
+from lockstep.events.outputs import OutputColumns
+from lockstep.history.errors import HistoryError
+from lockstep.history.folding import as_rows
+from lockstep.plan import AppPlan
+from lockstep.siddhiql import SiddhiQLError, ast
+
+RESULTS: Final = "_past"
+_FLUSH_ROWS: Final = 131_072
+_ONLY_NULLS: Final = "n"
+
+
+@dataclass(frozen=True, slots=True)
+class PastSpan:
+    """What of an archived input log an app is to fold: what stands behind `after`; the archive has
+    it up to `archived_to`. `begins_ms`: the clock of the first record. `ignored`: streams that the
+    text does not have."""
+
+    logs: naming.Logs
+    after: Position
+    archived_to: Position
+    begins_ms: int
+    ignored: Sequence[str]
+
+
+def past_of(plan: AppPlan, place: Place, app: str, from_ms: int) -> PastSpan:
+    """What the archive of `app` has from a time on. HistoryError; SiddhiQLError where a stream of
+    the text had other attributes then."""
+    lives = lives_of(place, app)
+    if not lives:
+        raise HistoryError(
+            f"the archive has nothing of an app '{app}'", where=place.folder,
+            hint="`lockstep archive list` says what there is; --from-app names whose input to take",
+        )  # fmt: skip
+    logs = lives[-1]
+    reader = InputReader(place, logs)
+    whole = reader.bounds()
+    first = reader.first_at(from_ms, is_playback=plan.checked.is_playback)
+    if first is None:
+        raise HistoryError(
+            f"the archive of '{app}' ends before that time", where=place.folder,
+            hint="deploy it without --from: there is nothing to fold",
+        )  # fmt: skip
+    span = Span(max(first - 1, whole.after), whole.up_to)
+    _check_holes(plan, reader, span)
+    found = reader.shapes(span)
+    for (stream, shape), position in found.items():
+        if stream in plan.inputs:
+            _check_shape(plan, SideArchive(place, logs, naming.INPUT), stream, shape, position)
+    ignored = sorted({stream for stream, _ in found if stream not in plan.inputs})
+    return PastSpan(logs, span.after, span.up_to, reader.clock_behind(span.after), ignored)
+
+
+def _check_holes(plan: AppPlan, reader: InputReader, span: Span) -> None:
+    for stream, position in reader.holes(span):
+        if not stream:
+            raise HistoryError(
+                f"records in front of position {position + 1} were forgotten before they were "
+                "archived",
+                hint="begin behind them with a later --from",
+            )
+        if stream in plan.inputs:
+            raise HistoryError(
+                f"the events of '{stream}' are not archived (position {position})",
+                hint="@archive in front of it keeps them from now on",
+            )
+
+
+def _check_shape(
+    plan: AppPlan, side: SideArchive, stream: str, shape: str, position: Position
+) -> None:
+    table = side.table(stream, shape).opened()
+    if table is None:
+        return
+    columns = [
+        one for one in pa.schema(table.schema().to_arrow()) if one.name not in naming.EVENT_COLUMNS
+    ]
+    schema = plan.schemas[stream]
+    # A column that had nothing but nulls is of no type, and fits any.
+    codes = shape.partition("-")[0]
+    wanted = naming.codes_of(ARROW_TYPES[kind] for kind in schema.types)
+    same_types = all(one in (_ONLY_NULLS, two) for one, two in zip(codes, wanted, strict=False))
+    if same_types and [one.name for one in columns] == naming.column_names(schema.names):
+        return
+    defined = (one.at for one in plan.checked.app.definitions if one.name == stream)
+    at = next(defined, ast.NOWHERE)
+    had = ", ".join(f"{one.name} {one.type}" for one in columns)
+    raise SiddhiQLError(
+        f"stream '{stream}' had other attributes at position {position}: {had}",
+        line=at.line, column=at.column,
+        hint="--from a time at which it had those of today, or leave --from out",
+    )  # fmt: skip
+
+
+class PastTables:
+    """The tables of one app's past, below `_past/<name>` of the archive. Each row is there once,
+    also when all is folded again from the beginning, cut otherwise."""
+
+    def __init__(self, place: Place, logs: naming.Logs, name: str) -> None:
+        self.folder = place.at(f"{RESULTS}/{name}")
+        self._side = SideArchive(Place(self.folder, place.options), logs, naming.OUTPUT, "past")
+        self._held: list[OutputColumns] = []
+        self._count = 0
+        self._last: Position = 0
+
+    def take(self, columns: Iterable[OutputColumns], last: Position) -> None:
+        """Rows of a slice that ends at `last`. UnavailableError, FencedError."""
+        for one in columns:
+            self._held.append(one)
+            self._count += len(one)
+        self._last = last
+        if self._count >= _FLUSH_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """All that was taken stands when this returns. UnavailableError, FencedError."""
+        held, self._held, self._count = self._held, [], 0
+        for (stream, shape), rows in as_rows(held, self._last).streams.items():
+            table = self._side.table(stream, shape)
+            reached = table.reached(self._side.transaction)
+            missing = rows.filter(pc.greater(rows.column(naming.POSITION), reached))
+            if len(missing):
+                table.append(missing, self._side.transaction, self._last)

@@ -1,0 +1,75 @@
+"""Calling a past off: what was deployed before goes on, or nothing is deployed any more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from http import HTTPStatus
+
+from lockstep.clock import Clock
+from lockstep.control import PAST_FAILED, PAST_NONE, PastStatus
+from lockstep.frame import Problem
+from lockstep.store import Deployment, Stale, Store
+from lockstep.telemetry import Logger
+from lockstep_services.coordinator.desired import (
+    MAX_ATTEMPTS,
+    DesiredState,
+    Epoch,
+    raced,
+    version_of,
+)
+from lockstep_services.coordinator.pasts import Pasts
+
+
+class CallingOff:
+    """Of all apps."""
+
+    def __init__(
+        self, desired: DesiredState, pasts: Pasts, store: Store, epoch: Epoch, clock: Clock,
+        log: Logger,
+    ) -> None:  # fmt: skip
+        self._desired = desired
+        self._pasts = pasts
+        self._deployments = store.deployments
+        self._epoch = epoch
+        self._clock = clock
+        self._log = log
+
+    async def status(self, app: str) -> PastStatus:
+        """How far the past of an app is, also of one that could not be folded. Problem 404."""
+        there = await self._deployments.get(app)
+        found = self._pasts.status(app, there)
+        return found or PastStatus((await self._desired.get(app)).life.number, PAST_NONE)
+
+    async def call_off(self, app: str, why: str) -> bool:
+        """What has not begun with its past does not; whether something was there before, which goes
+        on. Problem 404, 409."""
+        for _ in range(MAX_ATTEMPTS):
+            one = await self._desired.get(app)
+            past = one.origin.past
+            if past is None or not await self._pasts.is_pending(one):
+                raise Problem(HTTPStatus.CONFLICT, f"'{app}' is not folding its past")
+            if past.before is None:
+                await self._desired.undeploy(app, purge=False)
+            else:
+                outcome = await self._deployments.put(
+                    self._as_before(one), epoch=self._epoch.number
+                )
+                if isinstance(outcome, Stale):
+                    self._epoch.pass_over(outcome.current)
+                    continue
+                await self._desired.nudge()
+            goes_on = past.before is not None
+            self._pasts.note_failure(app, PastStatus(one.life.number, PAST_FAILED, why=why))
+            self._log.warning("past called off", app=app, why=why, goes_on=goes_on)
+            return goes_on
+        raise raced(app)
+
+    def _as_before(self, one: Deployment) -> Deployment:
+        assert one.origin.past is not None
+        was = one.origin.past.before
+        assert was is not None
+        return replace(
+            one, text=was.text, version=version_of(was.text), settings=was.settings,
+            replicas=was.replicas, life=one.life.next, updated_ms=self._clock.now_ms(),
+            origin=replace(one.origin, past=None),
+        )  # fmt: skip

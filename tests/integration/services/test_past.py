@@ -1,0 +1,235 @@
+"""Apps that begin with what was archived: the state of one that ran all the time, nothing lost and
+nothing twice where the archive ends and the log goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lockstep.archive.keeping import SideArchive
+from lockstep.archive.naming import OUTPUT, ROW_COLUMNS, Logs
+from lockstep.archive.place import Place
+from lockstep.archive.reading import InputReader
+from lockstep.events.codec import EncodedEntry
+from lockstep.execute.reference.executor import ReferenceExecutor
+from lockstep.execute.sends import SendMemory
+from lockstep.execute.sieve import sieve
+from lockstep.plan import plan_of
+from lockstep_services.processor.state.envelope import unseal
+from tests.integration.services.cluster import Cluster, log_of, revisions_of, until
+from tests.integration.services.conftest import Start
+
+NODES = ("coordinator", "processor-1", "processor-2", "receiver", "publisher")
+ALONE = ("coordinator", "processor-1", "receiver", "publisher")
+OLD = (
+    "@app:name('{name}') define stream In (k string, v long);"
+    " define stream Other (a int);"
+    " from In select v as total insert into Out;"
+)
+CUT = (
+    "@app:name('{name}') @app:parallel('4') define stream In (k string, v long);"
+    " partition with (k of In) begin from In select k, sum(v) as total insert into Out; end;"
+)
+NEW = (
+    "@app:name('{name}') define stream In (k string, v long);"
+    " define table Last (k string, v long);"
+    " @info(name='sum') from In#window.length(50)"
+    " select k, sum(v) as total, count() as n group by k insert into Out;"
+    " from In select k, v update or insert into Last on Last.k == k;"
+    " from every a=In[v % 7 == 3] -> b=In[v == a.v + 5] select a.v as one, b.v as two"
+    " insert into Pairs;"
+)
+
+
+def archived(tmp_path: Path) -> dict[str, str]:
+    """Settings of a cluster that archives all, often, and trims its logs behind that."""
+    return {
+        "LOCKSTEP_ARCHIVE__FOLDER": str(tmp_path / "archive"),
+        "LOCKSTEP_ARCHIVE__BY_DEFAULT": "true",
+        "LOCKSTEP_ARCHIVE__INTERVAL_MS": "100",
+    }
+
+
+async def feed(cluster: Cluster, app: str, first: int, count: int) -> None:
+    """Events of ascending values, three to a send."""
+    for v in range(first, first + count, 3):
+        rows = [{"k": f"k{i % 5}", "v": i} for i in range(v, min(v + 3, first + count))]
+        await cluster.send(app, "In", rows)
+
+
+async def in_archive(cluster: Cluster, app: str) -> int:
+    """Waits until the archive has all that came in; up to which position."""
+    _, end = await (
+        await cluster.watcher.bus.input_log(await log_of(cluster.watcher, app))
+    ).bounds()
+
+    async def there() -> bool:
+        sinks = (await cluster.status(app))["sinks"]
+        return any(one["sink"] == "archive.input" and one["sequence"] >= end for one in sinks)
+
+    await until(there, f"the archive of {app} at {end}")
+    return end
+
+
+async def trimmed(cluster: Cluster, app: str) -> int:
+    """The log forgets what it has now, as it does when revisions allow it; where it begins then."""
+    end = await in_archive(cluster, app)
+    log = await cluster.watcher.bus.input_log(await log_of(cluster.watcher, app))
+    await log.trim(end - 2)
+    return end - 1
+
+
+async def deploy_from(cluster: Cluster, text: str, from_ms: int = 0, **more: Any) -> Any:
+    """The answer to a deployment that begins with the past."""
+    body = {"text": text, "past": {"from_ms": from_ms, **more}}
+    status, answer = await cluster.asked("PUT", "/v1/apps", json=body)
+    assert status in (200, 201), answer
+    return answer
+
+
+async def done(cluster: Cluster, app: str) -> Any:
+    """How far the past is, once it is done or has failed."""
+    found: Any = None
+
+    async def there() -> Any:
+        nonlocal found
+        _, found = await cluster.asked("GET", f"/v1/apps/{app}/past")
+        return found if found.get("phase") in ("done", "failed") else None
+
+    return await until(there, f"the past of {app}", seen=lambda: found)
+
+
+async def all_records(cluster: Cluster, app: str, place: Place) -> list[EncodedEntry]:
+    """Everything that ever came in: from the archive, then from the log."""
+    end = await in_archive(cluster, app)
+    name = await log_of(cluster.watcher, app)
+    reader = InputReader(place, Logs(app, name.since_ms))
+    found = [one.entry for each in reader.slices(reader.bounds()) for one in each]
+    assert [one.position for one in found] == list(range(1, end + 1))
+    return found
+
+
+def ran_all_the_time(text: str, entries: Sequence[EncodedEntry], up_to: int) -> bytes:
+    """The state of an app that has folded all of it, from the first record on."""
+    plan = plan_of(text)
+    executor = ReferenceExecutor(plan)
+    folded = [one for one in entries if one.position <= up_to]
+    executor.run_encoded(sieve(folded, plan.schemas, SendMemory(1_000)).entries)
+    return executor.snapshot()
+
+
+async def state_of(cluster: Cluster, app: str) -> tuple[int, bytes]:
+    """The position and the snapshot of a revision that is taken now."""
+    taken = await cluster.snapshot(app)
+    (revision,) = [r for r in await revisions_of(cluster.watcher, app) if r.id == taken]
+    contents = unseal(await cluster.watcher.store.revisions.load(taken))
+    return revision.position, bytes(contents.snapshot)
+
+
+def values_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Of a row of a table, without the columns of the archive."""
+    return tuple(value for name, value in row.items() if name not in ROW_COLUMNS)
+
+
+async def test_a_changed_text_begins_with_the_past_under_load_while_its_leader_crashes(
+    cluster_of: Start, tmp_path: Path
+) -> None:
+    """No event is lost or counted twice where archive and log meet, whoever leads."""
+    async with cluster_of(*NODES, **archived(tmp_path)) as cluster:
+        app = await cluster.deploy(OLD.format(name="Seam"), replicas=2)
+        await feed(cluster, app, 0, 300)
+        await cluster.send(app, "Other", {"a": 1})
+        assert await trimmed(cluster, app) > 50
+        sent, enough = 300, asyncio.Event()
+
+        async def load() -> None:
+            nonlocal sent
+            while not enough.is_set():
+                await feed(cluster, app, sent, 9)
+                sent += 9
+
+        text = NEW.format(name="Seam")
+        async with asyncio.TaskGroup() as together:
+            together.create_task(load())
+            answer = await deploy_from(cluster, text)
+            await cluster.crash(await cluster.active(app))
+            found = await done(cluster, app)
+            enough.set()
+        assert found["phase"] == "done", found
+        assert answer["past"]["ignored"] == ["Other"]
+        await feed(cluster, app, sent, 30)
+        await cluster.settled(app, 1)
+        position, snapshot = await state_of(cluster, app)
+        place = Place(str(tmp_path / "archive"))
+        entries = await all_records(cluster, app, place)
+        assert snapshot == ran_all_the_time(text, entries, position)
+        rows = await cluster.published(app)
+        ids = [row.id for row in rows]
+        assert ids == sorted(set(ids))
+        assert len([row for row in rows if row.stream == "Out"]) == sent + 30
+
+
+async def test_rows_of_the_past_stand_where_they_were_wanted(
+    cluster_of: Start, tmp_path: Path
+) -> None:
+    """In tables, once; or with the sinks, in their order, and the app goes on behind them."""
+    async with cluster_of(*ALONE, **archived(tmp_path)) as cluster:
+        app = await cluster.deploy(OLD.format(name="Whose"))
+        await feed(cluster, app, 0, 60)
+        await in_archive(cluster, app)
+        one = NEW.format(name="Kept")
+        answer = await deploy_from(cluster, one, app=app)
+        assert answer["created"]
+        assert (await done(cluster, "Kept"))["rows"] > 60
+        results = Place((await done(cluster, "Kept"))["results"])
+        side = SideArchive(
+            results, Logs(app, (await log_of(cluster.watcher, app)).since_ms), OUTPUT
+        )
+        tables = {name.stream: table for name, table in side.tables()}
+        totals = [row for batch in tables["Out"].scan() for row in batch.to_pylist()]
+        assert len(totals) == 60
+        assert await cluster.published("Kept") == []
+        await deploy_from(cluster, NEW.format(name="Told"), app=app, output="sinks")
+        await done(cluster, "Told")
+        rows = [r for r in await cluster.published_count("Told", len(totals)) if r.stream == "Out"]
+        totals.sort(key=lambda row: (row["_position"], row["_ordinal"]))
+        assert [r.data for r in rows] == [values_of(row) for row in totals]
+        for name in ("Kept", "Told"):
+            await cluster.send(name, "In", {"k": "k0", "v": 1_000})
+        expected = sum(v for v in range(11, 60) if v % 5 == 0) + 1_000
+        for name in ("Kept", "Told"):
+
+            async def there(name: str = name) -> bool:
+                data = [r.data for r in await cluster.published(name) if r.stream == "Out"]
+                return bool(data) and data[-1][1] == expected
+
+            await until(there, f"the next row of {name}")
+
+
+async def test_what_cannot_be_is_refused_and_leaves_nothing(
+    cluster_of: Start, tmp_path: Path
+) -> None:
+    """Other attributes, nothing archived, several units; called off, the app goes on as it was."""
+    async with cluster_of(*ALONE, **archived(tmp_path)) as cluster:
+        app = await cluster.deploy(OLD.format(name="No"))
+        await feed(cluster, app, 0, 30)
+        await in_archive(cluster, app)
+        before = await cluster.status(app)
+        refused = [
+            (
+                {"text": OLD.format(name="No").replace("v long", "v double")},
+                400,
+                "other attributes",
+            ),
+            ({"text": OLD.format(name="Else")}, 400, "nothing of an app 'Else'"),
+            ({"text": CUT.format(name="No")}, 409, "several units"),
+        ]
+        for body, status, why in refused:
+            found, answer = await cluster.call(
+                "PUT", "coordinator", "/v1/apps", json=body | {"past": {"from_ms": 0}}
+            )
+            assert (found, why in answer.get("detail", "")) == (status, True), answer
+            assert "hint" in answer
+        assert (await cluster.status(app))["generation"] == before["generation"]
