@@ -67,7 +67,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "test": ("tests.run_tests", "Run the tests beside the apps, on a virtual clock."),
     "samples": (
         "samples.samples",
-        "List the sample apps, print one, or copy them with their tests.",
+        "List the sample apps, print one, or copy them with their tests and dashboards.",
     ),
     "observe": (
         "observe.observe",
@@ -149,7 +149,7 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
         "lsp",
     ),
     "Start the suite": ("run", "up", "down", "demo", "observe"),
-    "Apps": ("deploy", "undeploy", "list", "status"),
+    "Apps": ("deploy", "cancel", "undeploy", "list", "status"),
     "Events and answers": ("send", "replay", "tail", "query", "errors", "sources"),
     "State and machines": ("snapshot", "revisions", "restore", "handover", "drain", "rebalance"),
     "The past": ("archive", "batch", "backtest"),
