@@ -180,6 +180,7 @@ COMMANDS: Final[Mapping[str, Need | None]] = {
     "batch": _VIEW_ALL,  # to run, pause, cancel: operate; to deploy, remove: deploy
     "deploy": _DEPLOY_SOME,
     "undeploy": _DEPLOY,
+    "cancel": _DEPLOY,
     "list": _VIEW_SOME,
     "status": _VIEW,
     "query": _VIEW,
