@@ -173,6 +173,7 @@ COMMANDS: Final[Mapping[str, Need | None]] = {
     "lsp": _ALONE,
     "test": _ALONE,
     "samples": _ALONE,
+    "import": _ALONE,
     "sources": _ALONE,
     "observe": _ALONE,
     "backtest": _ALONE,
