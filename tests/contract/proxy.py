@@ -15,7 +15,7 @@ class Proxy:
 
     While `requests_pass` or `answers_pass` is clear, that direction stands still: connections stay
     open and what was sent arrives later, as it does when a cut network is mended. `delay_ms` is
-    added to every block of either direction.
+    added to every block of either direction. `damage` is what a first answer with it gets instead.
     """
 
     def __init__(self, port: int) -> None:
@@ -25,6 +25,8 @@ class Proxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self.swallow_answers = False
         self.refuse = False
+        self.damage = (b"", b"")
+        self.damaged = 0
         self.delay_ms = 0
         self.requests_pass = asyncio.Event()
         self.answers_pass = asyncio.Event()
@@ -99,6 +101,9 @@ class Proxy:
                     self._swallowed += block
                     self._more.set()
                     continue
+                if answers and self.damage[0] and self.damage[0] in block and not self.damaged:
+                    block = block.replace(*self.damage)
+                    self.damaged += 1
                 if self.delay_ms:
                     await asyncio.sleep(self.delay_ms / 1000)
                 await passing.wait()

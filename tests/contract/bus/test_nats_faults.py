@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
+import nats
 import pytest
 
 from lockstep.bus import Accepted, BusLimits, OutputTail, Refused
 from lockstep.bus.errors import BusRefusedError
 from lockstep.bus.nats import NatsBus
+from lockstep.bus.nats.checksum import CHECKSUM, checksum
+from lockstep.bus.subjects import input_subject
 from lockstep.clock import SystemRandomness
 from lockstep.embedded import NatsServer, free_port
 from lockstep.events import ClaimRecord, OutputId, UnavailableError
+from lockstep.events.codec import encode_record
 from tests.contract.bus.carriers import LIMITS, fresh_log, one_event, rows, with_limits
 from tests.contract.patience import PATIENCE_MS, PATIENCE_S, eventually, read_on
 from tests.contract.pausing import paused
@@ -45,6 +49,33 @@ async def test_readers_and_writers_outlive_a_restart(server: NatsServer) -> None
     await log.append(one_event(1))
     entries = await asyncio.wait_for(reading, PATIENCE_S)
     assert [(e.position, e.record) for e in entries] == [(2, one_event(1))]
+    await bus.close()
+
+
+async def test_a_record_that_comes_damaged_is_read_again(server: NatsServer) -> None:
+    """On its way from the server; what is damaged for good is told, each time, and never given."""
+    bus = await _connect(server.url)
+    name = fresh_log()
+    log = await bus.input_log(name)
+    records = [one_event(i) for i in range(4)]
+    for record in records:
+        await log.append(record)
+    whole = encode_record(records[2])
+    async with Proxy(server.port) as proxy:
+        through = await _through(server, proxy)
+        reader = await through.input_log(name)
+        proxy.damage = (whole, whole[:-1] + bytes([whole[-1] ^ 1]))
+        entries = await read_on(reader.read, 0, 4)
+        assert proxy.damaged == 1
+        assert [entry.record for entry in entries] == records
+        await through.close()
+    client = await nats.connect(server.url)
+    damaged = {CHECKSUM: checksum(b"something else")}
+    await client.jetstream().publish(input_subject(name), whole, headers=damaged)
+    for _ in range(2):
+        with pytest.raises(UnavailableError, match="record 5 came damaged"):
+            await log.read(4, **READ, wait_ms=200)
+    await client.close()
     await bus.close()
 
 

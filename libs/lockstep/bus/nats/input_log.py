@@ -10,6 +10,7 @@ from lockstep.bus.contract import Appended
 from lockstep.bus.errors import LogGoneError, RecordTooLargeError
 from lockstep.bus.in_flight import InFlight
 from lockstep.bus.nats.bells import Bells
+from lockstep.bus.nats.checksum import CHECKSUM, checksum
 from lockstep.bus.nats.jetstream import JetStream, persistently
 from lockstep.bus.nats.reader import LogReader
 from lockstep.bus.nats.room import Room
@@ -50,7 +51,11 @@ class NatsInputLog:
             raise RecordTooLargeError(len(payload), limit_bytes, where=self._subject)
         # With an id of its own a record can be sent again after a lost acknowledgement.
         message_id = self._randomness.uuid_hex() if dedup_id is None else header_id(dedup_id)
-        headers = {"Nats-Msg-Id": message_id, "Nats-Expected-Stream": self._stream}
+        headers = {
+            "Nats-Msg-Id": message_id,
+            "Nats-Expected-Stream": self._stream,
+            CHECKSUM: checksum(payload),
+        }
         async with self._in_flight.passing(len(payload)):
             await self._room.take(len(payload))
             try:

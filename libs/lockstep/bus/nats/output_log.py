@@ -12,6 +12,7 @@ from typing import Final
 from lockstep.bus.contract import Accepted, Held, OutputEntry, OutputTail, Refused
 from lockstep.bus.errors import TailLostError
 from lockstep.bus.nats.bells import Bells
+from lockstep.bus.nats.checksum import CHECKSUM, checksum
 from lockstep.bus.nats.errors import WRONG_LAST_SEQUENCE, ApiError
 from lockstep.bus.nats.jetstream import JetStream, RawMessage, persistently
 from lockstep.bus.nats.reader import LogReader
@@ -105,6 +106,7 @@ class NatsOutputLog:
             _LAST_ID: id_text(ends.last_id),
             _GENERATION: generation_text(ends.generation),
             _APPEND: ours,
+            CHECKSUM: checksum(payload),
         }
         limits = self._jetstream.limits
 

@@ -1,7 +1,8 @@
 """Reads one log in order, by sequence, through an ephemeral consumer that is made anew when needed.
 
-Nothing is skipped: a message counts only when its consumer number follows the last one's; else, and
-after every reconnect, a new consumer starts behind the last message that was handed out.
+Nothing is skipped: a message counts only when its consumer number follows the last one's and it is
+what was appended; else, and after every reconnect, a new consumer starts behind the last message
+that was handed out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 from nats.aio.msg import Msg
 
 from lockstep.bus.nats.bells import Bell, Bells
+from lockstep.bus.nats.checksum import DamagedMessageError, is_whole
 from lockstep.bus.nats.errors import ApiError
 from lockstep.bus.nats.jetstream import JetStream
 from lockstep.bus.nats.puller import ConsumerGoneError, Puller
@@ -212,6 +214,8 @@ class LogReader:
         delivered = _delivered(message.reply)
         if delivered.consumer_sequence != self._delivered + 1:
             raise ConsumerGoneError("a message was lost on its way", where=self._stream)
+        if not is_whole(message.data, message.headers):
+            raise DamagedMessageError(delivered.stream_sequence, self._stream)
         self._delivered = delivered.consumer_sequence
         self._after = delivered.stream_sequence
         self._at_end = delivered.pending == 0
