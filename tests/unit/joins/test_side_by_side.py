@@ -62,14 +62,13 @@ def test_one_side_without_a_window() -> None:
     ("query", "reason"),
     [
         (
-            "L#window.length(1) as l join R#window.length(1) as r on l.v > r.v",
-            "equal attributes",
+            "L#window.time(100) as l join R#window.timeBatch(100) as r on l.k == r.k",
+            "timers of two kinds",
         ),
-        ("L#window.length(1) as l join L#window.length(2) as r on l.k == r.k", "with itself"),
-        ("L#window.length(0) as l join R#window.length(2) as r on l.k == r.k", "length 0"),
+        ("L#window.length(0) as l join R#window.length(2) as r on l.k == r.k", "length(0)"),
         (
             "L#window.sort(1, v) as l join R#window.length(2) as r on l.k == r.k",
-            "another window",
+            "the window sort",
         ),
     ],
 )

@@ -55,7 +55,10 @@ def test_a_window_with_a_kernel_uses_it() -> None:
     ("query", "reason"),
     [
         ("from W#log() select s insert into O;", "behind a named window"),
-        ("from S join W on W.s == S.s select W.s as s insert into O;", "reads a window"),
+        (
+            "from S#window.sort(1, i) as x join W on W.s == x.s select W.s as s insert into O;",
+            "the window sort",
+        ),
     ],
 )
 def test_what_has_no_columnar_form_says_why(query: str, reason: str) -> None:

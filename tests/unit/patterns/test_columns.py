@@ -79,7 +79,7 @@ def test_much_is_held(pattern: str, late: bool) -> None:
 @pytest.mark.parametrize(
     ("pattern", "reason"),
     [
-        ("every e1=S -> e2=R[i > e1.i or s == 'a']", "no comparison"),
+        ("every e1=S -> e2=R[i > e1.i + i or s == 'a']", "mixes several events"),
         ("every e1=S -> e2=R[i > e1.i + i]", None),
     ],
 )

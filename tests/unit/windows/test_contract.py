@@ -61,7 +61,7 @@ def test_forms_without_columns(example: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("example", "reason"),
     [
-        ("time(30)", "expired rows of time windows in a partition"),
+        ("timeLength(30, 2)", "expired rows of timeLength in a partition"),
         ("session(10, k)", "session with a key in a partition"),
     ],
 )

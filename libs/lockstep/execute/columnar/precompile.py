@@ -75,9 +75,13 @@ def apps() -> list[str]:
         queries.append(f"from S select k, sum(d) as d group by k {rate} insert into G{n};")
     queries += [
         f"from S#window.{left} as a join R#window.{left} as b on a.k == b.k"
-        f" select a.k as k, {chosen} insert into {name}{n};"
+        f" select a.k as k, {chosen} insert {kind}into {name}{n};"
         for n, left in enumerate(each.examples[0] for each in windows if each.reach)
-        for name, chosen in (("JP", "b.d as d"), ("JA", "sum(b.d) as d, count() as c"))
+        for name, chosen, kind in (
+            ("JP", "b.d as d", ""),
+            ("JA", "sum(b.d) as d, count() as c", ""),
+            ("JE", "b.d as d", "all events "),
+        )
     ]
     inside, alone = " ".join(queries), " ".join([*_ALONE, *queries])
     return [
