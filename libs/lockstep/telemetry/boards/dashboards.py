@@ -223,6 +223,19 @@ DELIVERY: Final = Dashboard(
             (or_zero(gauge("lockstep_presenter_listeners", how="sum")), "open event streams"),
             (or_zero(rate("lockstep_presenter_listeners_dropped_total")), "dropped per second"),
         ),
+        _panel(
+            "Scheduled scripts",
+            "short",
+            (or_zero(gauge("lockstep_batch_running", how="sum")), "under way"),
+            (or_zero(rate("lockstep_batch_runs_total")), "ended per second"),
+            (or_zero(rate("lockstep_batch_rows_total")), "rows per second"),
+        ),
+        _panel(
+            "Time of scripts",
+            "ms",
+            (or_zero(quantile(0.99, "lockstep_batch_run_ms")), "a run, p99"),
+            (or_zero(gauge("lockstep_batch_late_ms")), "the oldest run waits"),
+        ),
     ),
 )
 
