@@ -16,6 +16,9 @@ PARALLEL = 3
 """What it is deployed with first; rescalings draw from PARALLELS."""
 
 PARALLELS = (1, 2, 3, 4)
+INNER = "Sums"
+"""Goes from group to group, and is not given out."""
+
 KEYS = {"Sums": 0, "Sliding": 0, "Surge": 0, "Buckets": 0}
 """Of the streams that are cut: which attribute has the key."""
 

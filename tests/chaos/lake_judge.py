@@ -3,7 +3,7 @@ with its events, and every row that was published, once."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 import duckdb
@@ -12,6 +12,7 @@ from lockstep.events import ClaimRecord, Position
 from lockstep.events.codec import EncodedEntry, EventColumns
 from tests.archived_files import ArchivedFiles
 from tests.chaos.archive import Archive
+from tests.chaos.fleet_app import INNER
 from tests.chaos.fleet_archive import FleetArchive
 from tests.chaos.judge import Verdict, published
 
@@ -37,20 +38,18 @@ def judge_archived_fleet(files: ArchivedFiles, fleet: FleetArchive, settled: Pos
     """Of a fleet: its rows up to `settled`, as all its units put them out. Blocking."""
     verdict = Verdict()
     _inputs_once(files, fleet.source, verdict)
-    wanted = Numbered(
-        (one.id.position,)
-        for unit in fleet.units.values()
-        for one in published(unit)
-        if one.id.position <= settled
-    )
-    rows = _of_streams(files, "output", "_position, _ordinal")
-    found = Numbered()
-    for (position, _), times in rows.items():
-        if position <= settled:
-            found[(position,)] += times
-    _same("rows", wanted, found, verdict)
-    again = Numbered({key: times for key, times in rows.items() if times > 1})
-    _same("rows", Numbered(again.keys()), again, verdict)
+    wanted: dict[str, Numbered] = defaultdict(Numbered)
+    for unit in fleet.units.values():
+        for row in published(unit):
+            if row.id.position <= settled and row.stream != INNER:
+                wanted[row.stream][(row.id.position,)] += 1
+    there = files.tables("output")
+    for stream in wanted.keys() | there.keys():
+        found = Numbered()
+        for (position,), times in _numbers(there.get(stream, []), "_position").items():
+            if position <= settled:
+                found[(position,)] = times
+        _same(f"rows of {stream}", wanted[stream], found, verdict)
     return verdict
 
 

@@ -33,7 +33,6 @@ from lockstep.control import group_and_layout
 from lockstep.events import UnavailableError
 from lockstep.store.postgres import read_rows
 from lockstep.telemetry import configure_logging
-from lockstep_services.publisher.fleet_log import FLEET_CURSORS
 from tests.archived_files import ArchivedFiles
 from tests.chaos import (
     archive_faults,
@@ -315,7 +314,7 @@ async def _settle(site: Site, subjects: Subjects, bus: Bus) -> dict[str, int]:
     ends = {app: await _end(bus, name) for app, name in subjects.inputs.items()}
     settled = {app: await until_settled(site, app, end, END_LIMIT_MS) for app, end in ends.items()}
     await until_delivered(site, APP, subjects.single.output_sequence, END_LIMIT_MS)
-    await until_delivered(site, FLEET, FLEET_CURSORS + settled[FLEET], END_LIMIT_MS)
+    await until_delivered(site, FLEET, settled[FLEET], END_LIMIT_MS)
     processors = site.of("processor")
     site.down |= {each.node for each in processors}
     await asyncio.gather(*(each.stop() for each in processors))

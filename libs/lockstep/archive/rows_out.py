@@ -32,6 +32,8 @@ RECORDS: Final = pa.schema(
 which input position, the rows behind it come."""
 
 ROWS, CLAIM = "rows", "claim"
+MERGED: Final = 1 << 48
+"""Beyond it a sequence is a position of a fleet's merged log, counted from here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +86,18 @@ def published_rows(
 
 
 def output_batch(columns: OutputColumns, sequence: int, clock_ms: int) -> pa.RecordBatch:
-    """Rows of one stream as its table has them."""
+    """Rows of one stream as its table has them. A merged log is cut into records as it is read, and
+    each time otherwise: there each row's sequence is its own position's, so that whoever reads
+    again knows which rows a table has."""
     count = len(columns)
+    positions = np.asarray(columns.positions, np.int64)
+    sequences = MERGED + positions if sequence > MERGED else np.full(count, sequence, np.int64)
     schema = row_schema(columns.batch.schema.names, columns.batch.schema.types)
     operations = columns.operations
     own = [
         pa.array([day_of(clock_ms)]).take(pa.array(np.zeros(count, np.int64))),
-        column_of(np.full(count, sequence, np.int64)),
-        column_of(columns.positions),
+        column_of(sequences),
+        column_of(positions),
         column_of(columns.ordinals),
         column_of(columns.timestamps_ms),
         column_of(np.zeros(count, np.int8) if operations is None else operations),

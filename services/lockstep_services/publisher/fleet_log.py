@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from lockstep.archive.rows_out import MERGED
 from lockstep.bus import Bus, OutputEntry, OutputLog, OutputTail
 from lockstep.clock import Clock
 from lockstep.control import OWN_LOG, AppView, MergedOutputs
@@ -19,7 +20,7 @@ from lockstep.control.merging import NOBODY
 from lockstep.events import OutputRecord, Position
 from lockstep.events.outputs import NO_ROWS
 
-FLEET_CURSORS: Final = 1 << 48
+FLEET_CURSORS: Final = MERGED
 """More than any log has records; what is added to it, JSON and databases can still say."""
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from lockstep.archive.events_in import rows_of
 from lockstep.archive.keeping import SideArchive, erase, keep_up
-from lockstep.archive.naming import INPUT, Logs, column_names, folder_name, name_of
+from lockstep.archive.naming import INPUT, OUTPUT, Logs, column_names, folder_name, name_of
 from lockstep.archive.place import Place
 from lockstep.archive.reading import InputReader, Span
-from lockstep.archive.rows_out import Published, published_rows
+from lockstep.archive.rows_out import MERGED, OutputRows, Published, published_rows
 from lockstep.events import (
     Attribute,
     AttributeType,
@@ -189,6 +189,30 @@ def test_days_over_age_go(tmp_path: Path) -> None:
     assert len(counted(side)) == 12
     keep_up(side, lambda _: DAY_MS, DAY_MS, now_ms, file_bytes=1_000_000, keep_ms=0)
     assert len(counted(side)) == 8
+
+
+def test_a_merged_log_that_is_cut_otherwise(tmp_path: Path) -> None:
+    """A writer dies between a stream's rows and the records; the next one reads other records."""
+    side = SideArchive(Place(str(tmp_path)), LOGS, OUTPUT)
+
+    def cut(*ends: int) -> OutputRows:
+        starts = [0, *ends]
+        return published_rows(
+            [
+                Published(MERGED + end, OutputRecord(0, tuple(rows[start:end])))
+                for start, end in zip(starts, ends, strict=False)
+            ],
+            0,
+        )
+
+    rows = [OutputRow(OutputId(at + 1, 0), "Out", 5, (at,)) for at in range(9)]
+    torn = cut(5)
+    for (stream, shape), found in torn.streams.items():
+        side.table(stream, shape).append(found, side.transaction, torn.last)
+    side.write(cut(9))
+    (table,) = [one for _, one in side.tables()]
+    positions = [one for batch in table.scan() for one in batch.column("_position").to_pylist()]
+    assert sorted(positions) == list(range(1, 10))
 
 
 def test_rows_of_two_streams() -> None:

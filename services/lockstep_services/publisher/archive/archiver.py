@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
+from msgspec.structs import replace
+
 from lockstep.archive.keeping import SideArchive, Text, keep_up, note_text
 from lockstep.archive.naming import INPUT, OUTPUT, Logs
 from lockstep.archive.place import Place
@@ -18,7 +20,7 @@ from lockstep.siddhiql.checking.archiving import AppArchiving
 from lockstep_services.publisher.archive.erasing import Erasing
 from lockstep_services.publisher.archive.following import HELD_WAIT_MS, Following
 from lockstep_services.publisher.archive.sources import InputSource, OutputSource
-from lockstep_services.publisher.fleet_log import FleetLog
+from lockstep_services.publisher.fleet_log import FleetLog, position_of
 
 ENTRY_ROWS: Final = 16_384
 OPEN_WAIT_MS: Final = 1_000
@@ -64,8 +66,12 @@ class Archiver:
 
     @property
     def statuses(self) -> Sequence[SinkStatus]:
-        """Of both logs."""
-        return (self.input.status(), self.output.status())
+        """Of both logs; of a fleet's merged one by positions, as its sinks tell it."""
+        output = self.output.status()
+        if self._view.fleet is not None:
+            reached, end = position_of(output.sequence), position_of(output.log_end)
+            output = replace(output, sequence=reached, log_end=end)
+        return (self.input.status(), output)
 
     @property
     def tasks(self) -> dict[str, Callable[[], Awaitable[None]]]:
