@@ -49,7 +49,8 @@ OF: Final[Mapping[str, Mapping[tuple[str, str], Need]]] = {
 }
 NAMES: Final = {
     "stream": "In", "table": "Kept", "node": "nobody", "name": "nothing", "revision": "nothing",
-    "path": "nothing-here", "user": "nobody", "group": "nobody", "token": "nobody", "script": "nobody",
+    "path": "nothing-here", "user": "nobody", "group": "nobody", "token": "nobody",
+    "script": "nobody",
 }  # fmt: skip
 CLAIMED: Final = KNOWN
 """No app claims a path of its own in this trial, and what is not there is not there for all."""
