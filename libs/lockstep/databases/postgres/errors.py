@@ -12,7 +12,7 @@ from lockstep.databases.contract import DatabaseError
 from lockstep.events import UnavailableError
 from lockstep.store.postgres import why_away
 
-AWAY: Final = (
+UNREACHABLE: Final = (
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
@@ -20,9 +20,12 @@ AWAY: Final = (
     asyncpg.TooManyConnectionsError,
     asyncpg.InterfaceError,
     asyncpg.QueryCanceledError,
-    asyncpg.ObjectInUseError,
     OSError,
 )
+"""The server is away, or too slow: the same statement may go well later."""
+
+AWAY: Final = (*UNREACHABLE, asyncpg.ObjectInUseError)
+"""For those who follow a slot: another connection may still hold it."""
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import asyncpg
 
 from lockstep.databases.postgres.connections import Connections
+from lockstep.databases.postgres.errors import UNREACHABLE
 from lockstep.events import FencedError, OutputRow
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding
 from lockstep_services.publisher.rdbms.changes import statements
@@ -22,21 +23,12 @@ class PostgresTable:
     """See `TableDatabase`. `key` is empty for streams: every row is inserted."""
 
     away: Errors = (
-        asyncpg.PostgresConnectionError,
-        asyncpg.CannotConnectNowError,
-        asyncpg.AdminShutdownError,
-        asyncpg.CrashShutdownError,
-        asyncpg.TooManyConnectionsError,
-        asyncpg.InterfaceError,
+        *UNREACHABLE,
         asyncpg.DeadlockDetectedError,
         asyncpg.LockNotAvailableError,
         asyncpg.IdleInTransactionSessionTimeoutError,
-        asyncpg.QueryCanceledError,
         asyncpg.OutOfMemoryError,
         asyncpg.DiskFullError,
-        ConnectionError,
-        TimeoutError,
-        OSError,
     )
     unfit: Errors = (asyncpg.PostgresError, asyncpg.DataError, OverflowError, ValueError, TypeError)
 
