@@ -89,7 +89,8 @@ READ_ELSEWHERE = {"/v1/apps/{app}/streams/{stream}/sse", "/v1/apps/{app}/live"}
 
 
 @contextlib.asynccontextmanager
-async def _running(*services: str) -> AsyncIterator[tuple[Process, Door]]:
+async def running(*services: str) -> AsyncIterator[tuple[Process, Door]]:
+    """A process of these services, wired and not started, and its door."""
     doors: list[Door] = []
 
     def make(*given: Any, **named: Any) -> Door:
@@ -115,7 +116,7 @@ async def test_every_route_is_described_and_nothing_else(service: str) -> None:
         "presenter": PRESENTER,
         "receiver": RECEIVER,
     }.get(service, ())  # fmt: skip
-    async with _running(service) as (_, door):
+    async with running(service) as (_, door):
         routes = door.application.router.routes()
         found = sorted(
             (route.method, route.resource.canonical)
@@ -153,7 +154,7 @@ async def _until_active(session: aiohttp.ClientSession, url: str) -> None:
 async def test_answers_are_as_described() -> None:
     """All that reads, and what writes without taking the app away, on one running suite."""
     by_place = {(each.method, each.path): each for each in ROUTES}
-    async with _running(*WIRES) as (process, _):
+    async with running(*WIRES) as (process, _):
         await process.start()
         try:
             url = process.running.url

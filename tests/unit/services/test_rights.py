@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator
-from typing import Any
-
 import pytest
 
 from lockstep.bus import subjects
 from lockstep.cli.command import COMMANDS as LISTED
-from lockstep.clock import SystemClock, SystemRandomness
-from lockstep.frame import Process, open_world
-from lockstep.frame.web import Door
 from lockstep.rights import COMMANDS, ROUTES, TOPICS, Permission, Scope
 from lockstep.rights.table import COORDINATOR, DOOR, PRESENTER, RECEIVER
-from lockstep.settings import load_settings
-from tests.unit.services.test_openapi import SETTINGS, WIRES
+from tests.unit.services.test_openapi import WIRES, running
 
 OF = {"coordinator": COORDINATOR, "presenter": PRESENTER, "receiver": RECEIVER}
-
-
-@contextlib.asynccontextmanager
-async def _door(service: str) -> AsyncIterator[Door]:
-    doors: list[Door] = []
-
-    def make(*given: Any, **named: Any) -> Door:
-        doors.append(Door(*given, **named))
-        return doors[0]
-
-    settings = load_settings(SETTINGS)
-    world = await open_world(settings, SystemClock(), SystemRandomness())
-    process = Process(settings, world, SystemClock(), SystemRandomness(), make_door=make)
-    process.add(service, WIRES[service])
-    try:
-        yield doors[0]
-    finally:
-        await world.close()
 
 
 @pytest.mark.parametrize("service", WIRES)
@@ -44,7 +18,7 @@ async def test_every_route_of_every_service_has_its_row_and_no_row_is_left_over(
     service: str,
 ) -> None:
     """A route that nobody thought about is shut, and this test says so."""
-    async with _door(service) as door:
+    async with running(service) as (_, door):
         found = {
             (route.method, route.resource.canonical)
             for route in door.application.router.routes()
