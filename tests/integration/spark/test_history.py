@@ -80,12 +80,13 @@ def test_asking(place: Place) -> None:
 
 
 def test_what_cannot_be_asked(place: Place) -> None:
-    """Errors say what is wrong."""
+    """Errors say what is wrong, and leave nothing where the asker is."""
     history = History(place, SETTINGS)
     with pytest.raises(QueryRefusedError, match="Nowhere"):
         answered(history, "select * from Nowhere", None, 1)
     with pytest.raises(HistoryError, match="no stream 'Nowhere'"):
         history.stream("Doubles", "Nowhere")
+    assert not Path("spark-warehouse").exists()
 
 
 def test_a_back_test_is_one_job(place: Place) -> None:

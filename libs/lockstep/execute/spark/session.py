@@ -8,6 +8,7 @@ import os
 import re
 import socket
 import sys
+import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -325,6 +326,10 @@ def _start(options: SparkOptions) -> SparkContext:
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.rpc.message.maxSize": "1024",
         "spark.task.maxFailures": str(TASK_ATTEMPTS),
+        # A name that is no view is looked up there, which makes the folder: not where people are.
+        "spark.sql.warehouse.dir": os.path.join(
+            options.local_directory or tempfile.gettempdir(), "lockstep-warehouse"
+        ),
     }
     settings |= _of_place(options)
     if options.local_directory is not None:
