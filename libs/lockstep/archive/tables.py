@@ -326,6 +326,16 @@ def folders_below(place: Place, path: str) -> list[str]:
     return sorted(one.base_name for one in found if one.type == fs.FileType.Directory)
 
 
+def remove_folder(place: Place, path: str) -> None:
+    """All that is below it, for good; nothing where there is none. UnavailableError."""
+    from pyarrow import fs
+
+    with _told(place.at(path)):
+        system, root = _system(place)
+        if system.get_file_info(f"{root}/{path}").type == fs.FileType.Directory:
+            system.delete_dir(f"{root}/{path}")
+
+
 def _system(place: Place) -> tuple[Any, str]:
     from pyarrow import fs
 

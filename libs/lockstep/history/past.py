@@ -15,7 +15,8 @@ from lockstep.archive import naming
 from lockstep.archive.keeping import SideArchive
 from lockstep.archive.place import Place
 from lockstep.archive.reading import InputReader, Span, lives_of
-from lockstep.events import Position
+from lockstep.archive.tables import remove_folder
+from lockstep.events import Life, Position
 from lockstep.events.columns import ARROW_TYPES
 from lockstep.events.outputs import OutputColumns
 from lockstep.history.errors import HistoryError
@@ -110,12 +111,21 @@ def _check_shape(
     )  # fmt: skip
 
 
-class PastTables:
-    """The tables of one app's past, below `_past/<name>` of the archive. Each row is there once,
-    also when all is folded again from the beginning, cut otherwise."""
+def _path_of(app: str, life: Life) -> str:
+    return f"{RESULTS}/{naming.folder_name(app)}.{life.deployed_ms}.{life.number}"
 
-    def __init__(self, place: Place, logs: naming.Logs, name: str) -> None:
-        self.folder = place.at(f"{RESULTS}/{name}")
+
+def remove_rows(place: Place, app: str, life: Life) -> None:
+    """What an app has given out for a past that it does not go on with. UnavailableError."""
+    remove_folder(place, _path_of(app, life))
+
+
+class PastTables:
+    """The tables of one app's past, below `_past/<app>.<deployed>.<life>` of the archive. Each
+    row is there once, also when all is folded again from the beginning, cut otherwise."""
+
+    def __init__(self, place: Place, logs: naming.Logs, app: str, life: Life) -> None:
+        self.folder = place.at(_path_of(app, life))
         self._side = SideArchive(Place(self.folder, place.options), logs, naming.OUTPUT, "past")
         self._held: list[OutputColumns] = []
         self._count = 0

@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from lockstep.clock import Clock
 from lockstep.control import PAST_FAILED, PAST_NONE, PastStatus
+from lockstep.events import UnavailableError
 from lockstep.frame import Problem
 from lockstep.store import Deployment, Stale, Store
 from lockstep.telemetry import Logger
@@ -40,16 +41,17 @@ class CallingOff:
         found = self._pasts.status(app, there)
         return found or PastStatus((await self._desired.get(app)).life.number, PAST_NONE)
 
-    async def call_off(self, app: str, why: str) -> bool:
+    async def call_off(self, app: str, why: str, *, purge: bool) -> bool:
         """What has not begun with its past does not; whether something was there before, which goes
-        on. Problem 404, 409."""
+        on. `purge`: of an app that is new nothing is left, nor of what it has taken in. Rows of the
+        past go in any case. Problem 404, 409."""
         for _ in range(MAX_ATTEMPTS):
             one = await self._desired.get(app)
             past = one.origin.past
             if past is None or not await self._pasts.is_pending(one):
                 raise Problem(HTTPStatus.CONFLICT, f"'{app}' is not folding its past")
             if past.before is None:
-                await self._desired.undeploy(app, purge=False)
+                await self._desired.undeploy(app, purge=purge and _has_logs_of_its_own(one))
             else:
                 outcome = await self._deployments.put(
                     self._as_before(one), epoch=self._epoch.number
@@ -61,6 +63,10 @@ class CallingOff:
             goes_on = past.before is not None
             self._pasts.note_failure(app, PastStatus(one.life.number, PAST_FAILED, why=why))
             self._log.warning("past called off", app=app, why=why, goes_on=goes_on)
+            try:
+                await self._pasts.forget(one, self._clock)
+            except UnavailableError as error:
+                self._log.warning("rows of a past are left", app=app, error=str(error))
             return goes_on
         raise raced(app)
 
@@ -73,3 +79,8 @@ class CallingOff:
             replicas=was.replicas, life=one.life.next, updated_ms=self._clock.now_ms(),
             origin=replace(one.origin, past=None),
         )  # fmt: skip
+
+
+def _has_logs_of_its_own(one: Deployment) -> bool:
+    """They began with it: no app of that name has left them."""
+    return one.origin.logs_since_ms == one.life.deployed_ms

@@ -33,5 +33,5 @@ class PastRoutes:
 
     async def _call_off(self, request: web.Request) -> web.Response:
         app = request.match_info["app"]
-        goes_on = await self._calling_off.call_off(app, CALLED_OFF)
+        goes_on = await self._calling_off.call_off(app, CALLED_OFF, purge=True)
         return web.json_response({"app": app, "goes_on": goes_on})

@@ -11,16 +11,27 @@ from typing import Final
 
 from lockstep.archive.place import Place
 from lockstep.bus import Bus, LogGoneError, LogName
-from lockstep.control import PAST_DONE, GroupStatus, HeartbeatWatch, PastStatus, log_of
+from lockstep.clock import Clock
+from lockstep.control import (
+    PAST_DONE,
+    PAST_FOLDING,
+    PAST_GOING_OVER,
+    GroupStatus,
+    HeartbeatWatch,
+    PastStatus,
+    log_of,
+)
 from lockstep.events import Position, TickRecord
 from lockstep.frame import Offload, Problem
-from lockstep.history.past import PastSpan, past_of
+from lockstep.history.past import PastSpan, past_of, remove_rows
 from lockstep.plan import AppPlan
-from lockstep.store import Before, Deployment, Origin, Past
+from lockstep.store import PAST_ARCHIVE, Before, Deployment, Origin, Past
 
 WAITING: Final = "waiting"
 """Nobody folds it yet."""
 MAX_FAILURES: Final = 1_000
+ABANDON_LIMIT_MS: Final = 10_000
+ABANDON_POLL_MS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +132,26 @@ class Pasts:
                 HTTPStatus.CONFLICT, f"'{deployment.app}' is still folding its past",
                 hint=f"wait for it, or call it off: `lockstep cancel {deployment.app}`",
             )  # fmt: skip
+
+    async def forget(self, deployment: Deployment, clock: Clock) -> None:
+        """Removes the rows of a past that was called off, once no living processor writes them.
+        UnavailableError."""
+        past, place = deployment.origin.past, self._place
+        if past is None or place is None or past.output != PAST_ARCHIVE:
+            return
+        deadline_ms = clock.monotonic_ms() + ABANDON_LIMIT_MS
+        while self._is_folded(deployment) and clock.monotonic_ms() < deadline_ms:
+            await clock.sleep_ms(ABANDON_POLL_MS)
+        await self._offload.run(lambda: remove_rows(place, deployment.app, past.life))
+
+    def _is_folded(self, deployment: Deployment) -> bool:
+        own = deployment.life
+        return any(
+            one.past is not None
+            and (one.deployed_ms, one.past.generation) == (own.deployed_ms, own.number)
+            and one.past.phase in (PAST_FOLDING, PAST_GOING_OVER)
+            for _, one in self._watch.groups(deployment.app)
+        )
 
     def status(self, app: str, deployment: Deployment | None) -> PastStatus | None:
         """How far it is, from heartbeats; None where no past is wanted, or was."""

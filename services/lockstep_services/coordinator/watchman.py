@@ -111,7 +111,7 @@ class Watchman:
 
     async def _call_off(self, app: str, past: PastStatus) -> None:
         try:
-            await self._calling_off.call_off(app, past.why)
+            await self._calling_off.call_off(app, past.why, purge=False)
         except Problem as problem:  # somebody else has, or it is undeployed
             self._log.warning("past not called off", app=app, why=problem.message)
 

@@ -4,14 +4,20 @@ nothing twice where the archive ends and the log goes on."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from lockstep.archive import reading
+from lockstep.archive.events_in import Restored
 from lockstep.archive.keeping import SideArchive
 from lockstep.archive.naming import OUTPUT, ROW_COLUMNS, Logs
 from lockstep.archive.place import Place
-from lockstep.archive.reading import InputReader
+from lockstep.archive.reading import InputReader, Span
 from lockstep.events.codec import EncodedEntry
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.sends import SendMemory
@@ -21,6 +27,7 @@ from lockstep_services.processor.state.envelope import unseal
 from tests.integration.services.cluster import Cluster, log_of, revisions_of, until
 from tests.integration.services.conftest import Start
 
+GATE_S = 60
 NODES = ("coordinator", "processor-1", "processor-2", "receiver", "publisher")
 ALONE = ("coordinator", "processor-1", "receiver", "publisher")
 OLD = (
@@ -41,6 +48,30 @@ NEW = (
     " from every a=In[v % 7 == 3] -> b=In[v == a.v + 5] select a.v as one, b.v as two"
     " insert into Pairs;"
 )
+
+
+@dataclass
+class Gate:
+    """Between the first slice of an archive and the next one: whoever folds waits there."""
+
+    reached: threading.Event = field(default_factory=threading.Event)
+    opened: threading.Event = field(default_factory=threading.Event)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    """Slices of an archive are small, and behind the first one stands the gate."""
+    found, slices = Gate(), InputReader.slices
+
+    def gated(reader: InputReader, span: Span, max_events: int = 9) -> Iterator[list[Restored]]:
+        for each in slices(reader, span, max_events):
+            yield each
+            found.reached.set()
+            found.opened.wait(GATE_S)
+
+    monkeypatch.setattr(reading.InputReader, "slices", gated)
+    yield found
+    found.opened.set()
 
 
 def archived(tmp_path: Path) -> dict[str, str]:
@@ -233,3 +264,76 @@ async def test_what_cannot_be_is_refused_and_leaves_nothing(
             assert (found, why in answer.get("detail", "")) == (status, True), answer
             assert "hint" in answer
         assert (await cluster.status(app))["generation"] == before["generation"]
+
+
+async def called_off(cluster: Cluster, app: str, gate: Gate) -> Any:
+    """The answer to calling a past off in its middle: it waits at the gate until nobody wants it
+    any more."""
+    assert await asyncio.to_thread(gate.reached.wait, GATE_S)
+    _, before = await cluster.asked("GET", f"/v1/apps/{app}/past")
+    assert before["phase"] in ("waiting", "folding")
+    asking = asyncio.create_task(cluster.asked("DELETE", f"/v1/apps/{app}/past"))
+
+    async def unwanted() -> bool:
+        there = await cluster.watcher.store.deployments.get(app)
+        return there is None or there.origin.past is None
+
+    await until(unwanted, f"{app} without a past")
+    gate.opened.set()
+    status, answer = await asking
+    assert status == 200, answer
+    return answer
+
+
+async def test_what_ran_goes_on_when_a_past_is_called_off_in_its_middle(
+    cluster_of: Start, tmp_path: Path, gate: Gate
+) -> None:
+    """Events that come meanwhile are counted once by the old text, and its rows come once."""
+    async with cluster_of(*ALONE, **archived(tmp_path)) as cluster:
+        old = NEW.format(name="Stays")
+        app = await cluster.deploy(old)
+        await feed(cluster, app, 0, 120)
+        await trimmed(cluster, app)
+        answer = await deploy_from(cluster, old.replace("length(50)", "length(60)"))
+        assert answer["changed"]
+        await feed(cluster, app, 120, 30)
+        assert (await called_off(cluster, app, gate))["goes_on"]
+        await feed(cluster, app, 150, 30)
+        rows = await cluster.published_count(app, 180)
+
+        async def all_rows() -> bool:
+            nonlocal rows
+            rows = await cluster.published(app)
+            return len([row for row in rows if row.stream == "Out"]) == 180
+
+        await until(all_rows, "a row of each event", seen=lambda: len(rows))
+        ids = [row.id for row in rows]
+        assert ids == sorted(set(ids))
+        position, snapshot = await state_of(cluster, app)
+        place = Place(str(tmp_path / "archive"))
+        entries = await all_records(cluster, app, place)
+        assert snapshot == ran_all_the_time(old, entries, position)
+        _, past = await cluster.asked("GET", f"/v1/apps/{app}/past")
+        assert (past["phase"], past["why"]) == ("failed", "it was called off")
+        assert not list((tmp_path / "archive" / "_past").glob("*"))
+
+
+async def test_nothing_is_left_of_a_new_app_whose_past_is_called_off(
+    cluster_of: Start, tmp_path: Path, gate: Gate
+) -> None:
+    """No logs, no revisions, no tables of the past; the app whose archive it was goes on."""
+    async with cluster_of(*ALONE, **archived(tmp_path)) as cluster:
+        whose = await cluster.deploy(OLD.format(name="Source"))
+        await feed(cluster, whose, 0, 60)
+        await trimmed(cluster, whose)
+        await deploy_from(cluster, NEW.format(name="Never"), app=whose)
+        await cluster.send("Never", "In", {"k": "k0", "v": 1})
+        assert await cluster.watcher.bus.logs("Never")
+        assert not (await called_off(cluster, "Never", gate))["goes_on"]
+        assert await cluster.watcher.store.deployments.get("Never") is None
+        assert await cluster.watcher.bus.logs("Never") == []
+        assert await cluster.watcher.store.revisions.groups("Never") == []
+        assert await cluster.watcher.store.cursors.names("Never") == []
+        assert not list((tmp_path / "archive" / "_past").glob("*"))
+        await feed(cluster, whose, 60, 3)
+        await cluster.published_count(whose, 63)

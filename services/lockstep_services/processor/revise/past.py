@@ -36,8 +36,9 @@ from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import EnvelopeError, unseal
 from lockstep_services.processor.state.outbox import Outbox
 
-CLOSE: Final = 256
-"""So many positions behind the app it stands still, and the rest is folded."""
+CLOSE_MS: Final = 500
+"""What came meanwhile took no longer than that: then the app stands still, and the rest is folded.
+Positions would not tell: one may have an event or a hundred thousand."""
 APPROACHES: Final = 20
 """So often it is gone after while it goes on; then it stands still, however far it is."""
 WAIT_MS: Final = 250
@@ -93,10 +94,9 @@ class PastFold:
         # The tables' library is a heavy import, for whoever writes them alone.
         from lockstep.history.past import PastTables
 
-        life = self._past.life
-        name = f"{self._site.name.app}.{life.deployed_ms}.{life.number}"
         logs = Logs(self._past.app, self._past.since_ms)
-        return TableRows(PastTables(self._archive, logs, name), self._reading)
+        tables = PastTables(self._archive, logs, self._site.name.app, self._past.life)
+        return TableRows(tables, self._reading)
 
     async def begin(self) -> None:
         """An engine of the wanted text, in the state that the past begins with. PastFailedError,
@@ -119,10 +119,9 @@ class PastFold:
             await self._site.clock.sleep_ms(WAIT_MS)
             self._check()
         for _ in range(APPROACHES):
-            if self._goal - self._position <= (CLOSE if self._follows else 0):
-                break
+            began_ms = self._site.clock.monotonic_ms()
             await self._fold_to(self._goal)
-            if not self._follows:
+            if not self._follows or self._site.clock.monotonic_ms() - began_ms <= CLOSE_MS:
                 break
         # Nobody publishes while the app stands still: what takes long is done before.
         await self._rows.end()
@@ -147,6 +146,10 @@ class PastFold:
         """It is not tried again in this desired state."""
         self._tell(PAST_FAILED, why)
         self._site.log.error("the past cannot be folded", why=why)
+
+    def abandoned(self) -> None:
+        """Nobody writes its rows here any more."""
+        self._running.past = None
 
     async def close(self) -> None:
         """Gives back what the app does not go on with."""

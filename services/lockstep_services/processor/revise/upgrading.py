@@ -109,6 +109,9 @@ class UpgradeLoop:
             await self._cut_over(wanted, fold)
         except (PastFailedError, SnapshotError, SiddhiQLError) as error:
             fold.failed(str(error))
+        except PastAbandonedError:
+            fold.abandoned()
+            raise
         finally:
             await fold.close()
 
