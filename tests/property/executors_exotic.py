@@ -73,27 +73,6 @@ def _ordered(apps: Apps) -> str:
     )
 
 
-def _rated(apps: Apps) -> str:
-    """Output rates by number and by time, with and without groups."""
-    which = apps.pick("", "all ", "first ", "last ")
-    rate = f"output {which}every {apps.pick('3 events', '300 milliseconds', '1 events')}"
-    is_snapshot = apps.pick("yes", "no", "no") == "yes"
-    if is_snapshot:
-        rate = "output snapshot every 200 milliseconds"
-    window = apps.pick("", "#window.length(2)", "#window.lengthBatch(3)", "#window.time(200)")
-    aggregated = apps.pick("yes", "no") == "yes"
-    by = apps.pick("", " group by s") if aggregated else ""
-    value = apps.pick("count()", "sum(i)") if aggregated else "i"
-    kind = apps.pick("", "", "all events ", "" if is_snapshot else "expired events ")
-    out = apps.name()
-    behind = apps.pick("", "#window.length(2)", "#window.timeBatch(100)", "#window.lengthBatch(2)")
-    again = apps.pick("", " output last every 2 events", " output all every 250 milliseconds")
-    return (
-        f"from S{window} select s, {value} as n{by} {rate} insert {kind}into {out};"
-        f" from {out}{behind} select s, count() as c{again} insert into {apps.name()};"
-    )
-
-
 def _named_window(apps: Apps) -> str:
     """A named window with writers and readers."""
     window = apps.pick("length(3)", "time(200)", "lengthBatch(2)", "timeBatch(300)")
@@ -210,8 +189,6 @@ EXOTIC: tuple[Callable[[Apps], str], ...] = (
     _windows,
     _windows,
     _ordered,
-    _rated,
-    _rated,
     _named_window,
     _triggered,
     _joined,

@@ -120,4 +120,46 @@ def rated(apps: Apps) -> str:
     )
 
 
-WINDOWED: tuple[Callable[[Apps], str], ...] = (outside, outside, inside, inside, rated)
+def rated_outside(apps: Apps) -> str:
+    """Output rates by number and by time, with and without groups, in front of windows and behind
+    windows of all sorts; their timers are due with those of windows."""
+    which = apps.pick("", "all ", "first ", "last ")
+    rate = f"output {which}every {apps.pick('3 events', '300 milliseconds', '1 events')}"
+    is_snapshot = apps.pick("yes", "no") == "yes"
+    if is_snapshot:
+        rate = f"output snapshot every {apps.pick('200', '100', '50')} milliseconds"
+    window = apps.pick(
+        "", "length(2)", "lengthBatch(3)", "time(200)", "timeBatch(200)", "sort(3, i)"
+    )
+    handlers = f"{apps.pick('', _KNOWN)}#window.{window}" if window else ""
+    if "sort" in window:
+        handlers = f"{_KNOWN}#window.{window}"
+    aggregated = apps.pick("yes", "no") == "yes"
+    by = apps.pick("", " group by s") if aggregated or is_snapshot else ""
+    having = apps.pick("", "", " having n > 1")
+    value = apps.pick("count()", "sum(i)") if aggregated else "i"
+    first = apps.pick("s, ", "s, ", "s, d, f, eventTimestamp() as at, ", "")
+    kind = apps.pick("", "", "all events ", "" if is_snapshot else "expired events ")
+    out = apps.name()
+    behind = apps.pick("", "#window.length(2)", "#window.timeBatch(100)", "#window.lengthBatch(2)")
+    again = apps.pick(
+        "",
+        " output last every 2 events",
+        " output all every 250 milliseconds",
+        " output snapshot every 100 milliseconds",
+    )
+    return (
+        f"from S{handlers} select {first}{value} as n{by}{having} {rate} insert {kind}into {out};"
+        f" from {out}{behind} select n, count() as c{again} insert into {apps.name()};"
+    )
+
+
+WINDOWED: tuple[Callable[[Apps], str], ...] = (
+    outside,
+    outside,
+    inside,
+    inside,
+    rated,
+    rated_outside,
+    rated_outside,
+)

@@ -10,7 +10,8 @@ from lockstep.rates.by_number.columns import AllByNumber, FirstByNumber, LastByN
 from lockstep.rates.by_time.columns import AllByTime, FirstByTime, LastByTime
 from lockstep.rates.contract import Limiter, Rated
 from lockstep.rates.instances import AllOfInstances, LastOfInstances
-from lockstep.rates.snapshot.columns import LastRows
+from lockstep.rates.snapshot.columns import GroupsInWindow, LastRows, NewestRow, WindowContent
+from lockstep.rates.snapshot.kind import Shows, kind_of
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedQuery, CheckedStream
 
@@ -47,11 +48,7 @@ def limiter_of(
         raise NotLowerable("an output rate by time in a partition")
     if rate.kind is ast.RateKind.SNAPSHOT:
         assert rate.every_ms is not None
-        stream = query.input
-        assert isinstance(stream, CheckedStream)
-        if any(isinstance(checked.handler, ast.WindowHandler) for checked in stream.handlers):
-            raise NotLowerable("output snapshot of a window")
-        return LastRows(rated, rate.every_ms)
+        return _snapshot(query, rated, rate.every_ms)
     if rate.every_events is not None:
         if rate.kind is ast.RateKind.FIRST and rate.every_events == 1 and is_siddhi_5_1:
             raise NotLowerable("first every 1 events, as Siddhi 5.1 has it")
@@ -61,6 +58,19 @@ def limiter_of(
     if by_realm:
         return FirstByTime(rated, rate.every_ms, by_realm=True)
     return _BY_TIME[rate.kind](rated, rate.every_ms)
+
+
+def _snapshot(query: CheckedQuery, rated: Rated, every_ms: int) -> Limiter:
+    kind = kind_of(query)
+    if kind.shows is Shows.LAST:
+        return LastRows(rated, every_ms)
+    if kind.shows is Shows.NEWEST:
+        return NewestRow(rated, every_ms)
+    stream = query.input
+    assert isinstance(stream, CheckedStream)
+    schema = stream.handlers[-1].schema if stream.handlers else stream.source_schema
+    made = GroupsInWindow if kind.shows is Shows.GROUPS else WindowContent
+    return made(rated, every_ms, kind.aggregated, schema.types)
 
 
 __all__ = ["Limiter", "limiter_of"]

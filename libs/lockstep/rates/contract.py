@@ -22,7 +22,10 @@ class Rated:
 
 
 class Limiter(Protocol):
-    """Lets rows out at a rate. `keys` are those of its groups."""
+    """Lets rows out at a rate. `keys` are those of its groups; `carried`: how many attributes of
+    each row's event it wants behind the row's own."""
+
+    carried: int
 
     @property
     def keys(self) -> Keys:

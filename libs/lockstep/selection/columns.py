@@ -98,7 +98,8 @@ class Groups:
 class SelectorOperator:
     """Selects rows from flows. `slides`, `in_order` and `has_places` tell how events leave (see
     Leaves); `orders`: the owner's chunks can be put in order; `limited`: it takes care of the
-    output rate."""
+    output rate, and wants the first `carried` attributes of each row's event behind the row's
+    own."""
 
     def __init__(
         self,
@@ -111,8 +112,10 @@ class SelectorOperator:
         by_realm: bool = False,
         orders: bool = False,
         limited: bool = False,
+        carried: int = 0,
         is_siddhi_5_1: bool = False,
     ) -> None:
+        self._carried = carried
         selector = query.query.selector
         if query.query.rate is not None and not limited:
             raise NotLowerable("an output rate here")
@@ -372,6 +375,7 @@ class SelectorOperator:
             groups = None if groups is None else groups[arranged]
             lengths = np.bincount(chunk_of[arranged], minlength=len(counts))
         columns = tuple(select(frame) for select in self._select)
+        columns += tuple(frame.column(0, attribute) for attribute in range(self._carried))
         starts, order, now, keys = flow.offsets, flow.order, flow.now, flow.keys
         if lengths is not None:
             kept = np.flatnonzero(lengths)

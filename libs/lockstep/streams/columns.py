@@ -63,12 +63,10 @@ class StreamQuery:
         self._selector = selector
         self._selecting = SelectorState(self.name, realms, selector)
         self._limiter = limiter
-        self.shows_timers = (self._window is not None and self._window.shows_timers) or (
-            limiter is not None and limiter.goes_by_wall
-        )
-        self.hears_timers = self.shows_timers or (
-            self._window is not None and self._window.hears_timers
-        )
+        timed = self._window is not None and self._window.shows_timers
+        self.shows_timers = timed or (limiter is not None and limiter.goes_by_wall)
+        # A limiter compares its timers with all others: it hears them wherever it stands.
+        self.hears_timers = timed or (self._window is not None and self._window.hears_timers)
         self.is_observed = not realms.is_partition
         self._keeps_realms = not realms.is_partition or node.writes.startswith("#")
         self._grouped = selector.groups.is_grouped

@@ -124,6 +124,9 @@ def parts_of(
     handlers = _Handlers(query, stream, site, hosted=leaving is not None)
     own = None if handlers.window is None else handlers.window[1]
     left = leaving or Leaving.of(own)
+    limiter = limiter_of(
+        query, site.place, is_siddhi_5_1=site.is_siddhi_5_1, by_realm=site.realms.is_partition
+    )
     selector = SelectorOperator(
         query,
         slides=left.slides,
@@ -133,12 +136,11 @@ def parts_of(
         by_realm=site.realms.is_partition,
         orders=True,
         limited=True,
+        carried=0 if limiter is None else limiter.carried,
         is_siddhi_5_1=site.is_siddhi_5_1,
     )
     if handlers.changes and selector.aggregates.needs_places:
         raise NotLowerable("an extreme behind a filter that reads the time")
-    shows_timers = leaving is not None or (own is not None and own.shows_timers)
-    limiter = _limiter(query, site, shows_timers=shows_timers)
     return Parts(
         node,
         target_of(node, site),
@@ -192,15 +194,6 @@ class _Handlers:
                     self.before.append(made)
 
 
-def _limiter(query: CheckedQuery, site: Site, *, shows_timers: bool) -> Limiter | None:
-    by_realm = site.realms.is_partition
-    old = site.is_siddhi_5_1
-    limiter = limiter_of(query, site.place, is_siddhi_5_1=old, by_realm=by_realm)
-    if limiter is not None and limiter.goes_by_wall and shows_timers:
-        raise NotLowerable("an output rate by time behind a window whose timers are seen")
-    return limiter
-
-
 def condition_of(
     checked: CheckedHandler, expression: ast.Expression, site: Site | None = None
 ) -> tuple[Compiler, Condition]:
@@ -213,7 +206,9 @@ def condition_of(
 
 
 def _setup(query: CheckedQuery, before: StreamSchema, site: Site) -> Setup:
-    wants_expired = wanted_kind(query.query.action) != CURRENT
+    rate = query.query.rate
+    repeats = rate is not None and rate.kind is ast.RateKind.SNAPSHOT
+    wants_expired = repeats or wanted_kind(query.query.action) != CURRENT
     return Setup(
         before.types,
         site.pool,

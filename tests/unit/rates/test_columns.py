@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,19 @@ import pytest
 
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.moves import Moves
+from lockstep.columns.order import Order
 from lockstep.columns.output import Output
 from lockstep.rates.by_number.columns import AllByNumber, FirstByNumber, LastByNumber
-from lockstep.rates.by_time.columns import AllByTime, FirstByTime, LastByTime
+from lockstep.rates.by_time.columns import AllByTime, FirstByTime, LastByTime, Periods
 from lockstep.rates.contract import Limiter, Rated
 from lockstep.rates.rows import last_by_group
-from lockstep.rates.snapshot.columns import LastRows
+from lockstep.rates.snapshot.columns import (
+    GroupsInWindow,
+    LastRows,
+    NewestRow,
+    WindowContent,
+    oldest_of_each,
+)
 from tests.unit.columns.flows import INT, chunks, longs, moves
 
 RATED = Rated("q", 5, (INT,))
@@ -108,8 +116,87 @@ def test_snapshot_without_a_window() -> None:
     assert run(limiter, stream, [1, 0, 0], moves(stream, until=300)) == [[1, 2], [1, 3], [1, 3]]
 
 
+def windowed(limiter: Any, made: Chunks, kinds: Sequence[int], groups: Sequence[int]) -> Output:
+    """What a limiter shows of a window's rows; each event is its own row."""
+    both = replace(made, columns=(*made.columns, *made.columns))
+    output = Output(both, np.array(kinds, np.int8), groups=longs(*groups))
+    return limiter.run(limiter.keys.limited(output, KEYS), moves(made, until=450))
+
+
 @pytest.mark.parametrize(
-    "make", [AllByNumber, FirstByNumber, LastByNumber, AllByTime, LastByTime, FirstByTime, LastRows]
+    ("make", "expected"),
+    [
+        (WindowContent, [[1], [1, 2], [2, 3]]),
+        (GroupsInWindow, [[1], [1, 2], [3]]),
+    ],
+)
+def test_snapshot_of_a_window(make: Any, expected: list[list[int]]) -> None:
+    """What is inside at each tick, and its groups; what leaves takes its likeness out."""
+    limiter = make(RATED, 100, [False], (INT,))
+    limiter.start(0)
+    stream = chunks([1], [2], [3, 1], at=[50, 150, 250])
+    made = windowed(limiter, stream, [0, 0, 0, 1], [0, 1, 1, 0]).chunks
+    values = made.columns[0].to_pylist()
+    found = [values[a:b] for a, b in zip(made.starts[:-1], made.starts[1:], strict=True)]
+    assert found == [*expected, expected[-1]]
+    assert len(made.columns) == 1
+
+
+def test_snapshot_with_the_latest_aggregates() -> None:
+    """Every row shows the newest value of its group, that of a row that left too."""
+    limiter = WindowContent(RATED, 100, [True], (INT,))
+    limiter.start(0)
+    made = windowed(limiter, chunks([1, 2, 3], at=[50]), [0, 0, 0], [0, 1, 0]).chunks
+    assert made.columns[0].to_pylist() == [3, 2, 3] * 4
+    assert limiter.store(0) == (
+        [((1,), (50, (1,), 0, "a")), ((2,), (50, (2,), 0, "b")), ((3,), (50, (3,), 0, "a"))],
+        [("a", (3,)), ("b", (2,))],
+    )
+
+
+def test_snapshot_of_aggregates_alone() -> None:
+    """Nothing when the last event is one that left."""
+    limiter = NewestRow(RATED, 100)
+    limiter.start(0)
+    stream = chunks([1], [2], at=[50, 150])
+    output = Output(stream, np.array([0, 1], np.int8))
+    made = limiter.run(limiter.keys.limited(output, KEYS), moves(stream, until=450)).chunks
+    assert made.columns[0].to_pylist() == [1]
+
+
+def test_a_tick_stands_in_front_of_a_window_s_timer() -> None:
+    """Rows of the query's own timers come behind a tick that is due with them, those of an earlier
+    query in front of it, those of a later one behind."""
+    periods = Periods(100)
+    periods.start(0)
+    clock = moves(chunks([1], at=[200]))
+    at = clock.moments[:1].repeat(4)
+    order = Order(at, (longs(99, 100, 100, 100), longs(9, 4, 5, 6), 0))
+    assert periods.before(order, 5, clock).tolist() == [0, 0, 1, 1]
+
+
+def test_the_oldest_of_each_likeness_leaves_first() -> None:
+    """What finds nothing inside takes nothing out, also later."""
+    like = longs(7, 3, 7, 7, 3, 3, 3, 7)
+    enters = np.array([False, True, True, True, False, False, True, False])
+    rows, gone = oldest_of_each(like, enters)
+    assert dict(zip(rows.tolist(), gone.tolist(), strict=True)) == {1: 4, 2: 7}
+    none = np.zeros(0, np.int64)
+    assert oldest_of_each(none, none.astype(np.bool_))[0].tolist() == []
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        AllByNumber,
+        FirstByNumber,
+        LastByNumber,
+        AllByTime,
+        LastByTime,
+        FirstByTime,
+        LastRows,
+        NewestRow,
+    ],
 )
 def test_what_a_limiter_stores_it_takes_back(make: Any) -> None:
     """Cut anywhere, the same rows leave."""

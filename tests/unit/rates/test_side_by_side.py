@@ -75,10 +75,6 @@ def test_no_rate() -> None:
     ("text", "reason"),
     [
         (KEYED.format("", "last every 1 sec"), "by time in a partition"),
-        (
-            "from S#window.length(2) select s output snapshot every 1 sec insert into O;",
-            "snapshot of a window",
-        ),
     ],
 )
 def test_what_has_no_columnar_form_says_why(text: str, reason: str) -> None:

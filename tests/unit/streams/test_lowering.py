@@ -7,6 +7,8 @@ import pytest
 from lockstep.columns.pool import StringPool
 from lockstep.columns.realms import Defaults, Realms
 from lockstep.columns.rule import NotLowerable, Site
+from lockstep.execute.columnar.executor import lowering_of
+from lockstep.execute.columnar.hosting import hears_timers
 from lockstep.plan import PartitionNode, QueryNode, plan_of
 from lockstep.streams.columns import StreamQuery
 from lockstep.streams.lowering import (
@@ -111,14 +113,26 @@ def test_the_parts_of_a_query() -> None:
 
 
 def test_how_events_leave() -> None:
-    """Without a window not at all; an output rate by time may not stand behind seen timers."""
+    """Without a window not at all; a snapshot sees what leaves, whatever the action asks for."""
     assert Leaving.of(None) == Leaving(slides=False, has_places=False)
     node, _ = node_of("from S select s insert into O;")
     check_target(node.query)
+    text = "from S#window.time(1 sec) select s output snapshot every 1 sec insert into O;"
+    (unit,) = lowering_of(plan_of(S + text)).units
+    assert isinstance(unit, StreamQuery)
+    assert unit.shows_timers
+    assert unit.hears_timers
+
+
+def test_an_output_rate_hears_timers_wherever_it_stands() -> None:
+    """It compares its own with them; so it may stand behind a batch by time."""
     text = (
-        "from S#window.time(1 sec) select s output last every 1 sec insert expired events into O;"
+        "from S#window.timeBatch(1 sec) select s insert into M;"
+        " from M select s output last every 1 sec insert into O;"
     )
-    assert "behind a window whose timers are seen" in reasons(S + text)[0]
+    units = lowering_of(plan_of(S + text)).units
+    assert [unit.shows_timers for unit in units] == [True, True]
+    assert not hears_timers(units[1])  # type: ignore[arg-type]
 
 
 def test_where_a_query_stands() -> None:

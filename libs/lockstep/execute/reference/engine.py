@@ -144,12 +144,13 @@ class Engine:
             self.now = self.wall
 
     def _next_wall(self) -> tuple[int | None, Scheduler | None]:
-        """The next timer that waits for the wall clock, and whose it is."""
+        """The next timer that waits for the wall clock, and whose it is. An output rate's goes in
+        front of those of its query's window that are due with it (see ranks.py)."""
         wall = self.wall_timers.head()
         app = None if self.is_playback else self.app_timers.head()
         if wall is None and app is None:
             return None, None
-        if app is None or (wall is not None and wall < app):
+        if app is None or (wall is not None and wall[:2] <= app[:2]):
             assert wall is not None
             return wall[0], self.wall_timers
         return app[0], self.app_timers

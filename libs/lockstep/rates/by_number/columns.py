@@ -18,6 +18,7 @@ class ByNumber:
     """See Limiter."""
 
     goes_by_wall = False
+    carried = 0
 
     def __init__(self, rated: Rated, every: int, *, by_realm: bool = False) -> None:
         self.rated = rated

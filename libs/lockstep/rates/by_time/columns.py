@@ -11,7 +11,7 @@ from lockstep.aggregators.accumulators import grown
 from lockstep.columns.column import Index
 from lockstep.columns.compiled import plain
 from lockstep.columns.moves import Moves
-from lockstep.columns.order import Order
+from lockstep.columns.order import Order, counts_before
 from lockstep.columns.output import Output
 from lockstep.rates.by_time import kernel as limiting
 from lockstep.rates.contract import Rated
@@ -28,12 +28,16 @@ class Periods:
     def start(self, clock_ms: int) -> None:
         self.next_ms = clock_ms + self.every_ms
 
-    def before(self, moments: Index, moves: Moves) -> Index:
-        """How many times it has fired in the slice in front of each moment."""
+    def before(self, order: Order, place: int, moves: Moves) -> Index:
+        """How many times it has fired in the slice in front of each chunk."""
         walls = moves.wall
-        passed = np.searchsorted(walls.moments, moments, side="left")
-        clock = np.append(walls.before, walls.clock)[passed]
-        return self._fired(clock)
+        passed = np.searchsorted(walls.moments, order.moments, side="left")
+        fired = self._fired(np.append(walls.before, walls.clock)[passed])
+        of_timers = np.flatnonzero((order.moments & 1) == 0)
+        if len(of_timers):
+            own, _ = self.firings(np.arange(self.passes(moves), dtype=np.int64), place, moves)
+            fired[of_timers] = counts_before(own, order.take(of_timers))
+        return fired
 
     def _fired(self, clock: Index) -> Index:
         assert self.next_ms is not None
@@ -66,6 +70,7 @@ class Periodic:
     """See Limiter. Rows of a period leave together at its end."""
 
     goes_by_wall = True
+    carried = 0
 
     def __init__(self, rated: Rated, every: int) -> None:
         self.rated = rated
@@ -84,7 +89,7 @@ class Periodic:
         return np.arange(len(rows), dtype=np.int64), period
 
     def run(self, rows: Limited, moves: Moves) -> Output:
-        own = self.periods.before(rows.chunks.order.moments, moves)
+        own = self.periods.before(rows.chunks.order, self.rated.place, moves)
         whole = rows.block.behind(self.held)
         held = np.zeros(len(self.held), np.int64)
         index, period = self.chosen(np.append(held, rows.chunks.per_event(own)), whole)
@@ -121,6 +126,7 @@ class FirstByTime:
     """A row passes if none of its group passed in the `every` before it, by the app clock."""
 
     goes_by_wall = False
+    carried = 0
 
     def __init__(self, rated: Rated, every: int, *, by_realm: bool = False) -> None:
         self.keys = Keys(by_realm=by_realm)

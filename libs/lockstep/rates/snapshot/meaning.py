@@ -4,46 +4,27 @@ clock.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from lockstep.operators.contract import CURRENT, EXPIRED, Context, JoinedEvent, PlainState
 from lockstep.rates.by_time.meaning import PeriodicRate
 from lockstep.rates.limiter import RateBase, loaded, saved
+from lockstep.rates.snapshot.kind import Shows, kind_of
 from lockstep.selection.meaning import Row
-from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import CheckedJoin, CheckedQuery, CheckedStream, SourceKind
-from lockstep.siddhiql.typing import aggregator_calls
+from lockstep.siddhiql.checked import CheckedQuery
 
 
 def build_snapshot_rate(query: CheckedQuery, every_ms: int, context: Context) -> RateBase:
-    """The kind of snapshot that fits the query's window, aggregators and group by."""
-    functions = query.scope.functions
-    aggregated = [
-        any(True for _ in aggregator_calls(item.expression, functions)) for item in query.selection
-    ]
-    grouped = bool(query.query.selector.group_by)
-    if not _is_windowed(query):
-        return LastRows(every_ms, context, forgets=False)
-    if any(aggregated) and grouped:
-        return GroupsInWindow(every_ms, context, aggregated)
-    if aggregated and all(aggregated):
-        return LastRows(every_ms, context, forgets=True)
-    return WindowContent(every_ms, context, aggregated)
-
-
-def _is_windowed(query: CheckedQuery) -> bool:
-    match query.input:
-        case CheckedStream():
-            return _has_window(query.input)
-        case CheckedJoin(left=left, right=right):
-            return _has_window(left) or _has_window(right)
-    return False
-
-
-def _has_window(stream: CheckedStream) -> bool:
-    if stream.kind is SourceKind.WINDOW:
-        return True
-    return any(isinstance(checked.handler, ast.WindowHandler) for checked in stream.handlers)
+    """The limiter of the query's kind of snapshot."""
+    kind = kind_of(query)
+    match kind.shows:
+        case Shows.LAST | Shows.NEWEST:
+            return LastRows(every_ms, context, forgets=kind.shows is Shows.NEWEST)
+        case Shows.GROUPS:
+            return GroupsInWindow(every_ms, context, kind.aggregated)
+        case Shows.CONTENT:
+            return WindowContent(every_ms, context, kind.aggregated)
 
 
 def _identity(origin: Any) -> Any:
@@ -90,7 +71,7 @@ class WindowContent(PeriodicRate):
     row.
     """
 
-    def __init__(self, every: int, context: Context, aggregated: list[bool]) -> None:
+    def __init__(self, every: int, context: Context, aggregated: Sequence[bool]) -> None:
         super().__init__(every, context)
         self._aggregated = aggregated
         self._inside: list[tuple[Any, Row]] = []

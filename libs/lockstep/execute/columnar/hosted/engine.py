@@ -261,7 +261,7 @@ class HostedEngine(Engine):
     def _next_timer(self) -> Any:
         app = None if self.is_playback else self.app_timers.head()
         wall = self.wall_timers.head()
-        if app is None or (wall is not None and wall < app):
+        if app is None or (wall is not None and wall[:2] <= app[:2]):
             return wall, self.wall_timers
         return app, self.app_timers
 
