@@ -154,6 +154,26 @@ def rated_outside(apps: Apps) -> str:
     )
 
 
+def objects(apps: Apps) -> str:
+    """Values of type object that come of functions and aggregators, and go through untouched."""
+    out, behind = apps.name(), apps.name()
+    made = apps.pick("createSet(i)", "map:create('i', i)", "list:collect(l)")
+    by = apps.pick("", " group by s") if "collect" in made else ""
+    asked = apps.pick("o is null", "not (o is null)", "not (o is null)")
+    rate = apps.pick("", " output last every 2 events", " output all every 100 milliseconds")
+    read = apps.pick("s, o", "o, convert(o, 'string') as t", "ifThenElse(s == 'a', o, o) as o", "*")
+    if "every 100" not in rate and apps.pick("yes", "no") == "yes":
+        return (
+            f"partition with (s of S) begin"
+            f" from S{_KNOWN} select s, {made} as o{by}{rate} insert into #{out};"
+            f" from #{out}[{asked}] select {read} insert into {behind}; end;"
+        )
+    return (
+        f"from S{_KNOWN} select s, {made} as o{by}{rate} insert into {out};"
+        f" from {out}[{asked}] select {read} insert into {behind};"
+    )
+
+
 WINDOWED: tuple[Callable[[Apps], str], ...] = (
     outside,
     outside,
@@ -162,4 +182,5 @@ WINDOWED: tuple[Callable[[Apps], str], ...] = (
     rated,
     rated_outside,
     rated_outside,
+    objects,
 )

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lockstep.events import AttributeType
+from lockstep.events import AttributeType, InvalidEventError
 from lockstep.events.columns import ARROW_TYPES
+from lockstep.events.objects import decode_object, encode_object
 
 Longs = npt.NDArray[np.int64]
 Index = npt.NDArray[np.int64]
@@ -27,8 +28,8 @@ DTYPES: dict[AttributeType, Any] = {
     AttributeType.BOOL: np.dtype(np.bool_),
     AttributeType.OBJECT: np.dtype(np.object_),
 }
-"""NumPy's type of each attribute type but strings. Objects go from one function to another within
-an expression; no stream in columns has them."""
+"""NumPy's type of each attribute type but strings. Objects are Python's own: they go from stream to
+stream and from function to function as they are, and nobody here compares or keeps them."""
 
 
 class Unfit(Exception):
@@ -71,8 +72,19 @@ class Column:
 
     def to_arrow(self) -> pa.Array:
         """As Arrow has it."""
+        if self.type is AttributeType.OBJECT:
+            return self._travelling()
         nulls = self.nulls if self.nulls is not None and self.nulls.any() else None
         return pa.array(np.ascontiguousarray(self.values), ARROW_TYPES[self.type], mask=nulls)
+
+    def _travelling(self) -> pa.Array:
+        """Objects as bytes; Unfit where one cannot travel."""
+        values = self.to_pylist()
+        try:
+            encoded = [None if value is None else encode_object(value) for value in values]
+        except InvalidEventError as error:
+            raise Unfit(str(error)) from error
+        return pa.array(encoded, ARROW_TYPES[self.type])
 
     def to_pylist(self) -> list[Any]:
         """As Python values."""
@@ -218,6 +230,9 @@ def from_arrow(type_: AttributeType, array: pa.Array) -> Column:
     possible."""
     if type_ is AttributeType.STRING:
         return Strings(array)
+    if type_ is AttributeType.OBJECT:
+        encoded = array.to_pylist()
+        return from_values(type_, [None if o is None else decode_object(o) for o in encoded])
     nulls = None
     if array.null_count:
         nulls = array.is_null().to_numpy(zero_copy_only=False)
@@ -228,7 +243,7 @@ def from_arrow(type_: AttributeType, array: pa.Array) -> Column:
 def from_values(type_: AttributeType, values: Sequence[Any]) -> Column:
     """Python values as a column; Unfit where they are not of the type."""
     if type_ is AttributeType.OBJECT:
-        nulls = np.array([value is None for value in values], np.bool_)
+        nulls = np.fromiter((value is None for value in values), np.bool_, len(values))
         return Column(type_, np.fromiter(values, np.object_, len(values)), nulls)
     try:
         return from_arrow(type_, pa.array(values, ARROW_TYPES[type_]))
@@ -240,6 +255,8 @@ def constant(type_: AttributeType, value: Any, length: int) -> Column:
     """The same non-null value in every row."""
     if type_ is AttributeType.STRING:
         return Strings(codes=np.zeros(length, np.int32), words=Words([value]))
+    if type_ is AttributeType.OBJECT:
+        return from_values(type_, [value] * length)  # NumPy would spread a list over the rows
     return Column(type_, np.full(length, value, DTYPES[type_]))
 
 

@@ -47,7 +47,7 @@ class Compiler:
         """Whether something compiled here reads an event's time or the clock."""
 
     def type_of(self, expression: ast.Expression) -> AttributeType:
-        """The expression's type; NotLowerable for `object`."""
+        """The type of an expression that is compared or kept; NotLowerable for `object`."""
         type_ = infer(expression, self.scope)
         if type_ is AttributeType.OBJECT:
             raise NotLowerable("a value of type object")
@@ -92,7 +92,7 @@ class Compiler:
 
     def _variable(self, variable: ast.Variable) -> Evaluate:
         ref = self.scope.resolve(variable)
-        # Those of one stream are what stream functions have added; what comes in has none.
+        # Those of one stream go through. What two or more bring is kept until they meet.
         if ref.type is AttributeType.OBJECT and self.scope.shape is not Shape.STREAM:
             raise NotLowerable("an attribute of type object")
         slot, attribute = number_of(ref), ref.attribute
@@ -147,7 +147,6 @@ class Compiler:
             self.reads_time = True
             return lambda frame: Column(LONG, frame.now())
         if call.namespace is None and call.name == "ifThenElse":
-            self.type_of(call)
             return self._if_then_else(call)
         if call.namespace is None and call.name in ("coalesce", "default"):
             return self._first_present(call)
@@ -176,7 +175,7 @@ class Compiler:
 
     def _first_present(self, call: ast.FunctionCall) -> Evaluate:
         choices = [self.compile(argument) for argument in call.arguments]
-        if len({self.type_of(argument) for argument in call.arguments}) > 1:
+        if len({infer(argument, self.scope) for argument in call.arguments}) > 1:
             raise NotLowerable(f"{call.name}() of several types")
 
         def evaluate(frame: Frame) -> Column:

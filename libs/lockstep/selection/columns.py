@@ -29,7 +29,7 @@ from lockstep.selection.ordering import Ordering
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedQuery
 from lockstep.siddhiql.scope import OUTPUT_SLOT
-from lockstep.siddhiql.typing import aggregator_calls
+from lockstep.siddhiql.typing import aggregator_calls, infer
 
 ALL_KINDS = -1
 _FORGET_MIN = 4096
@@ -53,6 +53,8 @@ class Groups:
     ) -> None:
         self.by_realm = by_realm
         self._live = 0
+        for variable in group_by:
+            compiler.type_of(variable)
         self._columns = [compiler.compile(variable) for variable in group_by]
         self.is_grouped = bool(group_by)
         self.space = KeySpace()
@@ -151,7 +153,7 @@ class SelectorOperator:
             raise NotLowerable("order by, limit or offset")
         self.types = query.output.types
         for expression, type_ in zip(expressions, self.types, strict=True):
-            if compiler.type_of(expression) is not type_:
+            if infer(expression, query.scope) is not type_:
                 raise NotLowerable("an output attribute of another type")
 
     @property

@@ -28,14 +28,19 @@ def stream_of(query: CheckedQuery) -> CheckedStream | None:
     stream = query.input
     if not isinstance(stream, CheckedStream):
         return None
-    check_stream(stream)
+    _check_source(stream)
     return stream
 
 
-def check_stream(stream: CheckedStream) -> None:
-    """NotLowerable for sources that are no plain streams, and for attributes without columns."""
+def _check_source(stream: CheckedStream) -> None:
     if stream.kind not in (SourceKind.STREAM, SourceKind.INNER):
         raise NotLowerable(f"reads a {stream.kind.value}")
+
+
+def check_stream(stream: CheckedStream) -> None:
+    """NotLowerable for sources that are no plain streams, and for attributes that cannot be
+    kept."""
+    _check_source(stream)
     if AttributeType.OBJECT in stream.source_schema.types:
         raise NotLowerable("an attribute of type object")
 
@@ -44,8 +49,6 @@ def check_target(query: CheckedQuery) -> None:
     """NotLowerable for targets that are no plain streams."""
     if query.target_kind not in (SourceKind.STREAM, SourceKind.INNER):
         raise NotLowerable(f"writes a {query.target_kind.value}")
-    if AttributeType.OBJECT in query.output.types:
-        raise NotLowerable("an attribute of type object")
 
 
 def filters_of(stream: CheckedStream) -> list[Condition]:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lockstep.columns.column import Column, Strings, Unfit, concat, constant, from_values, truth
+from lockstep.columns.column import (
+    Column,
+    Strings,
+    Unfit,
+    concat,
+    constant,
+    from_arrow,
+    from_values,
+    truth,
+)
 from lockstep.events import AttributeType
 from tests.unit.columns.flows import INT, STRING, longs
 
@@ -22,6 +31,16 @@ def test_a_place_of_minus_one_gives_null(type_: AttributeType, values: list[obje
     assert column.take(NOTHING).take(longs(-1, -1)).to_pylist() == [None, None]
     assert column.take(NOTHING).to_pylist() == []
     assert column.keep(np.zeros(3, np.bool_)).to_pylist() == []
+
+
+def test_objects_travel_as_bytes() -> None:
+    """And come back; the same one in every row stays one value, and what cannot travel is told."""
+    values = [[1, 2], None, {"a": {3}}, "x"]
+    column = from_values(AttributeType.OBJECT, values)
+    assert from_arrow(AttributeType.OBJECT, column.to_arrow()).to_pylist() == values
+    assert constant(AttributeType.OBJECT, [1, 2], 3).to_pylist() == [[1, 2]] * 3
+    with pytest.raises(Unfit, match="cannot travel"):
+        from_values(AttributeType.OBJECT, [object()]).to_arrow()
 
 
 def test_strings_are_the_same_by_codes_and_by_arrow() -> None:

@@ -120,7 +120,8 @@ def windowed(limiter: Any, made: Chunks, kinds: Sequence[int], groups: Sequence[
     """What a limiter shows of a window's rows; each event is its own row."""
     both = replace(made, columns=(*made.columns, *made.columns))
     output = Output(both, np.array(kinds, np.int8), groups=longs(*groups))
-    return limiter.run(limiter.keys.limited(output, KEYS), moves(made, until=450))
+    shown: Output = limiter.run(limiter.keys.limited(output, KEYS), moves(made, until=450))
+    return shown
 
 
 @pytest.mark.parametrize(

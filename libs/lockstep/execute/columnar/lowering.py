@@ -246,12 +246,7 @@ def _key(key: ast.ValueKey | ast.RangeKey, compiler: Compiler) -> Evaluate | Ran
 def app_reasons(plan: AppPlan) -> list[str]:
     """Why no part of an app can run in columns."""
     checked = plan.checked
-    found = []
     playback = checked.annotations.get("playback")
     if playback is not None and playback.get("idle.time") is not None:
-        found.append("playback with idle time")
-    return found + [
-        f"{name} has an attribute of type object"
-        for name in dict.fromkeys((*plan.inputs, *plan.exported, *plan.stored))
-        if AttributeType.OBJECT in checked.schemas[name].types
-    ]
+        return ["playback with idle time"]
+    return []

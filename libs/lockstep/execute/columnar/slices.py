@@ -209,8 +209,6 @@ def _columns(reading: _Reading, record: EventColumns, new: Mask | None) -> _Even
     schema = reading.schemas.get(record.stream)
     if schema is None:
         raise Unfit(f"events of {record.stream!r}, which the app does not have")
-    if AttributeType.OBJECT in schema.types:  # a fault stream, of a sink that refused rows
-        raise Unfit(f"events of {record.stream!r}, which hold objects")
     untyped = _untyped(record, schema)
     if untyped:
         raise Unfit(f"values of {record.stream}.{untyped} that are not of its type")
@@ -228,9 +226,11 @@ def _columns(reading: _Reading, record: EventColumns, new: Mask | None) -> _Even
 
 
 def _untyped(record: EventColumns, schema: StreamSchema) -> str:
-    """The first attribute that travels as `object` and is none (execute.encoding), or nothing."""
+    """The first attribute that travels as `object` and is none (execute.encoding), or the other way
+    round; or nothing."""
     for column, attribute in zip(record.batch.columns, schema.attributes, strict=False):
-        if pa.types.is_binary(column.type) and attribute.type is not AttributeType.OBJECT:
+        is_object = attribute.type is AttributeType.OBJECT
+        if pa.types.is_binary(column.type) != is_object and not pa.types.is_null(column.type):
             return attribute.name
     return ""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lockstep.columns.pool import StringPool
 from lockstep.columns.realms import Defaults
 from lockstep.columns.units import Unit
@@ -73,16 +71,10 @@ def test_who_shares_a_table_goes_with_who_has_no_form() -> None:
     assert any("shares state with" in reason for reason in reasons(text))
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("@app:playback(idle.time='1 sec', increment='1 sec') ", "playback with idle time"),
-        ("define stream W (o object); ", "W has an attribute of type object"),
-    ],
-)
-def test_what_no_part_of_an_app_can_do_in_columns(text: str, reason: str) -> None:
+def test_what_no_part_of_an_app_can_do_in_columns() -> None:
     """The whole app stays on the reference."""
-    plan = plan_of(f"{text}{S}{PLAIN}")
+    plan = plan_of(f"@app:playback(idle.time='1 sec', increment='1 sec') {S}{PLAIN}")
+    reason = "playback with idle time"
     assert app_reasons(plan) == [reason]
     lowering = lower(plan, StringPool(), Defaults({}))
     assert (lowering.is_columnar, lowering.units, lowering.app_reasons) == (False, (), (reason,))
@@ -113,11 +105,15 @@ def test_the_members_of_what_is_hosted() -> None:
 
 
 def test_who_hears_timers() -> None:
-    """Who shows them, unless he says otherwise."""
-    shown = lowering_of(plan_of(f"{S}from S select i output last every 1 sec insert into O;")).units
+    """Who shows them, unless he says otherwise, as an output rate does."""
+    rated = lowering_of(plan_of(f"{S}from S select i output last every 1 sec insert into O;")).units
+    text = f"{S}from S#window.timeBatch(1 sec) select i insert into O;"
+    shown = lowering_of(plan_of(text)).units
     plain = lowering_of(plan_of(S + PLAIN)).units
-    both: list[Unit] = [unit for unit in (*shown, *plain) if not isinstance(unit, HostedQueries)]
-    assert [hears_timers(unit) for unit in both] == [True, False]
+    both: list[Unit] = [
+        unit for unit in (*shown, *rated, *plain) if not isinstance(unit, HostedQueries)
+    ]
+    assert [hears_timers(unit) for unit in both] == [True, False, False]
 
 
 def test_observations_stand_in_the_order_of_the_reference() -> None:

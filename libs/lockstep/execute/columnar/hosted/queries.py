@@ -18,7 +18,6 @@ from lockstep.columns.labels import Levels
 from lockstep.columns.order import merged, places_of
 from lockstep.columns.output import Output
 from lockstep.columns.units import States
-from lockstep.events import AttributeType
 from lockstep.execute.columnar.hosted.clocks import keeps_time
 from lockstep.execute.columnar.hosted.engine import HostedEngine, Observed
 from lockstep.execute.columnar.hosted.moving import Moving
@@ -99,11 +98,7 @@ class HostedQueries:
         self.members = members
         self.writes = tuple(dict.fromkeys(name for name in [*written, *stored]))
         schemas = plan.checked.schemas
-        self._records = {
-            name: Records(schemas[name].types)
-            for name in self.writes
-            if AttributeType.OBJECT not in schemas[name].types
-        }
+        self._records = {name: Records(schemas[name].types) for name in self.writes}
         self._engine = HostedEngine(part, ranks, self._records, observe=observe)
         self._owners = frozenset(owners_of(part)) | {f"table/{name}" for name in members.tables}
         self.reads = tuple(name for name in self._engine.receivers if name not in members.windows)
