@@ -65,6 +65,7 @@ from tests.chaos.namespaced import namespaced
 from tests.chaos.namespaces import why_not
 from tests.chaos.network import CLIENTS, Network
 from tests.chaos.proxied import ProxiedNetwork
+from tests.chaos.repetitions import OWN_LOG, repetitions
 from tests.chaos.scene import FAULTS, Fault, Scene, faults_of
 from tests.chaos.site import HOSTS, Site, running_site
 from tests.chaos.story import Happened, Story
@@ -111,8 +112,9 @@ async def main(wish: Wish, network: Network) -> int:
     """Runs it; gives the exit code."""
     directory = Path(tempfile.mkdtemp(prefix="lockstep-chaos-"))
     directory.chmod(0o711)
-    # The story tells of the outages; this process's own connections need not.
-    configure_logging(service="chaos", level="error", log_format="console", clock=CLOCK)
+    # The story tells of the outages; what this process's own connections say goes to a file.
+    own_log = (directory / OWN_LOG).open("w", buffering=1)
+    configure_logging(service="chaos", level="warning", clock=CLOCK, stream=own_log)
     _stop_in_good_order()
     story = Story()
     ok = False
@@ -120,12 +122,14 @@ async def main(wish: Wish, network: Network) -> int:
         verdict = await _run(wish, network, directory, story)
         missed = missed_bars(story)
         ending = ending_of(verdict, story, missed, lenient=wish.lenient)
-        for line in [*story.table(), *verdict.complaints, *missed]:
+        again = repetitions(directory)
+        for line in [*story.table(), *again, *verdict.complaints, *missed]:
             print(f"chaos: {line}")
         ok = ending is Ending.OK
         print(last_line(ending, story, verdict))
     except (*FOUND, asyncio.CancelledError) as error:
-        print(f"chaos: {type(error).__name__}: {error}")
+        for line in [f"{type(error).__name__}: {error}", *repetitions(directory)]:
+            print(f"chaos: {line}")
         print(f"chaos: FAILED faults={len(story.happened)} seed={wish.seed}")
     finally:
         if ok and not wish.keep:

@@ -65,27 +65,27 @@ class SideArchive:
         """Up to which record everything is here."""
         return self.records.reached(self.transaction)
 
-    def write(self, rows: InputRows | OutputRows, *, is_begun: bool = False) -> None:
-        """A batch that begins behind `reached` or before it. `is_begun`: the archive has to be
-        there already. FencedError, UnavailableError."""
+    def write(self, rows: InputRows | OutputRows, *, is_begun: bool = False) -> int:
+        """A batch that begins behind `reached` or before it; gives how many of its rows were there
+        already, and so were not written again. `is_begun`: the archive has to be there already.
+        FencedError, UnavailableError."""
         transaction = self.transaction
         written: list[Table] = []
+        repeated = 0
         for (stream, shape), found in rows.streams.items():
             table = self.table(stream, shape)
-            if self._append(table, found, _STREAMS_BY[self.side], rows.last):
+            missing = behind(found, _STREAMS_BY[self.side], table.reached(transaction))
+            repeated += len(found) - len(missing)
+            if len(missing) and table.append(missing, transaction, rows.last):
                 written.append(table)
         self._confirm(written, rows.last)
         if not len(rows.records):
-            return
+            return repeated
         records = self.records
         missing = behind(rows.records, COUNTED_BY[self.side], records.reached(transaction))
         records.append(missing, transaction, rows.last, is_begun=is_begun)
         self._confirm([records], rows.last)
-
-    def _append(self, table: Table, rows: pa.Table, column: str, last: int) -> bool:
-        transaction = self.transaction
-        missing = behind(rows, column, table.reached(transaction))
-        return len(missing) > 0 and table.append(missing, transaction, last)
+        return repeated + len(rows.records) - len(missing)
 
     def _confirm(self, written: Sequence[Table], last: int) -> None:
         """A folder may be a mount that goes away between the looking and the writing."""

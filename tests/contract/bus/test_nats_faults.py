@@ -7,6 +7,7 @@ from collections import Counter
 
 import nats
 import pytest
+from nats.aio.msg import Msg
 
 from lockstep.bus import Accepted, BusLimits, OutputTail, Refused
 from lockstep.bus.errors import BusRefusedError
@@ -76,6 +77,48 @@ async def test_a_record_that_comes_damaged_is_read_again(server: NatsServer) -> 
         with pytest.raises(UnavailableError, match="record 5 came damaged"):
             await log.read(4, **READ, wait_ms=200)
     await client.close()
+    await bus.close()
+
+
+@pytest.mark.parametrize("how", ["left", "broken"])
+async def test_half_a_message_does_not_reach_into_the_next_connection(
+    server: NatsServer, how: str
+) -> None:
+    """A server is left, or its connection breaks, in the very moment when the first half of a
+    record has come: nobody is given that half with the next connection's first bytes behind it."""
+    bus = await _connect(server.url)
+    log = await bus.input_log(fresh_log())
+    await log.append(one_event(0))
+    assert len(await read_on(log.read, 0, 1)) == 1
+    given: list[bytes] = []
+
+    async def note(message: Msg) -> None:
+        given.append(message.data)
+
+    async def is_back() -> bool:
+        return client.is_connected and connection.generation >= before + 2  # lost, and there again
+
+    async def has_come() -> bool:
+        return b"whole" in given
+
+    connection = bus._connection
+    key = await connection.subscribe("halves", note)
+    listening = connection._listening[key].current
+    client, before = connection._client, connection.generation
+    assert listening is not None
+    # Not from the server, as it has to come in this very moment: one that is killed in the midst of
+    # a message, or has a long one to send, leaves as much.
+    client._transport._io_reader.feed_data(b"MSG halves %d 12\r\n" % listening._id + b"first-")
+    if how == "left":
+        await client.force_reconnect()
+    else:
+        await client._process_op_err(ConnectionResetError())
+    await eventually(is_back)
+    await connection.publish("halves", b"whole")
+    await eventually(has_come)
+    assert given == [b"whole"]
+    await log.append(one_event(1))
+    assert [entry.record for entry in await read_on(log.read, 1, 1)] == [one_event(1)]
     await bus.close()
 
 

@@ -107,8 +107,10 @@ def test_nothing_is_written_twice(tmp_path: Path) -> None:
     """Batches that overlap, cut elsewhere, or broke off behind the streams."""
     found = entries()
     side = SideArchive(Place(str(tmp_path)), LOGS, INPUT)
-    side.write(rows_of(found[:5]))
-    side.write(rows_of(found[:7]))
+    first = rows_of(found[:5])
+    assert side.write(first) == 0
+    there = len(first.records) + sum(len(rows) for rows in first.streams.values())
+    assert side.write(rows_of(found[:7])) == there  # it says how much it left out
     torn = rows_of(found[7:10])
     for (stream, shape), rows in torn.streams.items():
         side.table(stream, shape).append(rows, LOGS.transaction, torn.last)

@@ -6,12 +6,21 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from lockstep.bus.in_flight import InFlight
 from lockstep.bus.nats.address import BadAddressError, parse_address
+from lockstep.bus.nats.checksum import (
+    CHECKSUM,
+    DamagedMessageError,
+    Inspection,
+    checksum,
+    differing,
+)
 from lockstep.bus.nats.errors import ApiError, api_error
 from lockstep.bus.nats.input_log import header_id
 from lockstep.events import UnavailableError
+from tests.chaos.repetitions import DAMAGED, WHOLE
 
 
 def test_an_address_names_servers_and_files(tmp_path: Path) -> None:
@@ -116,3 +125,38 @@ def test_what_a_cluster_says_while_it_settles_is_tried_again(
     """Everything else that it refuses stays refused."""
     error = api_error("in.a", {"code": status, "err_code": code, "description": "told so"})
     assert isinstance(error, UnavailableError if temporary else ApiError)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "at", "length"),
+    [
+        (b"abcdXYghij", 4, 2),
+        (b"Xbcdefghij", 0, 1),
+        (b"abcdefghiX", 9, 1),
+        (b"abcd", 4, 0),
+        (b"abcdXYZefghij", 4, 3),
+        (b"", 0, 0),
+        (b"abcdefghij", 10, 0),
+    ],
+)
+def test_where_a_damaged_record_differs(damaged: bytes, at: int, length: int) -> None:
+    """From the first byte that differs to the last one, also where one is shorter."""
+    assert differing(damaged, b"abcdefghij") == (at, length)
+
+
+def test_a_damaged_record_is_told_without_its_bytes() -> None:
+    """When it comes, and when it has come whole; others in between say nothing."""
+    whole, other = b"abcdefghij", b"other"
+    with capture_logs() as told:
+        inspection = Inspection("in-Log")
+        with pytest.raises(DamagedMessageError, match="record 7"):
+            inspection.check(7, b"abcSECRETj", {CHECKSUM: checksum(whole)}, "a:4222")
+        inspection.check(6, other, {CHECKSUM: checksum(other)}, "b:4222")
+        inspection.check(7, whole, {CHECKSUM: checksum(whole)}, "b:4222")
+        inspection.check(7, whole, {CHECKSUM: checksum(whole)}, "b:4222")
+    assert "SECRET" not in str(told)
+    assert [one["event"] for one in told] == [DAMAGED, WHOLE]
+    came, again = told
+    assert (came["log"], came["sequence"], came["size_bytes"]) == ("in-Log", 7, 10)
+    assert (came["server"], again["server"]) == ("a:4222", "b:4222")
+    assert (again["differs_from_byte"], again["differing_bytes"]) == (3, 6)

@@ -81,6 +81,12 @@ class Connection:
         """What the server takes in one message, headers left aside."""
         return self._client.max_payload - _HEADERS_MARGIN_BYTES
 
+    @property
+    def server(self) -> str:
+        """Where we are connected to, or were last."""
+        url = self._client.connected_url
+        return "" if url is None else f"{url.hostname}:{url.port}"
+
     def new_inbox(self) -> str:
         """A subject nobody else uses."""
         return self._client.new_inbox()

@@ -14,6 +14,7 @@ from nats.aio.client import Client
 from lockstep.bus.errors import BusRefusedError
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.address import Address
+from lockstep.bus.nats.renewing import RenewingClient
 from lockstep.bus.nats.transport import WatchedTransport
 from lockstep.events import UnavailableError
 from lockstep.telemetry import get_logger
@@ -41,7 +42,7 @@ class Callbacks:
 
 async def dial(address: Address, limits: BusLimits, name: str, callbacks: Callbacks) -> Client:
     """A connected client. Errors: UnavailableError, BusRefusedError."""
-    client = Client()
+    client = RenewingClient()
     if not any(server.startswith(_WEBSOCKET) for server in address.servers):
         # The library keeps a transport that is there, over all its reconnects.
         client._transport = WatchedTransport(limits.tcp_user_timeout_ms)

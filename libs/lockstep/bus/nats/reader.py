@@ -16,7 +16,7 @@ from typing import Final
 from nats.aio.msg import Msg
 
 from lockstep.bus.nats.bells import Bell, Bells
-from lockstep.bus.nats.checksum import DamagedMessageError, is_whole
+from lockstep.bus.nats.checksum import Inspection
 from lockstep.bus.nats.errors import ApiError
 from lockstep.bus.nats.jetstream import JetStream
 from lockstep.bus.nats.puller import ConsumerGoneError, Puller
@@ -58,6 +58,7 @@ class LogReader:
         self._bell: Bell | None = None
         self._moved_at = 0.0
         self._stream = stream
+        self._inspection = Inspection(stream)
         self._randomness = randomness
         self._lock = asyncio.Lock()
         self._puller: Puller | None = None
@@ -214,8 +215,12 @@ class LogReader:
         delivered = _delivered(message.reply)
         if delivered.consumer_sequence != self._delivered + 1:
             raise ConsumerGoneError("a message was lost on its way", where=self._stream)
-        if not is_whole(message.data, message.headers):
-            raise DamagedMessageError(delivered.stream_sequence, self._stream)
+        self._inspection.check(
+            delivered.stream_sequence,
+            message.data,
+            message.headers,
+            self._jetstream.connection.server,
+        )
         self._delivered = delivered.consumer_sequence
         self._after = delivered.stream_sequence
         self._at_end = delivered.pending == 0

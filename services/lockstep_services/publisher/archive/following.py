@@ -171,7 +171,9 @@ class Following:
         """Only where it wrote before: the folder below a mount that is gone is empty, and takes
         rows that nobody finds when the mount is back."""
         self._reached(self._written)
-        self._archive.write(rows, is_begun=self._written > 0)
+        repeated = self._archive.write(rows, is_begun=self._written > 0)
+        if repeated:
+            self._log.info("archived before", up_to=rows.last, rows=repeated)
 
     async def _persistently(self, work: Callable[[], Awaitable[object]]) -> None:
         attempt = 0
