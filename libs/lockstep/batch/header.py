@@ -2,7 +2,7 @@
 
 -- name: daily_summary                    in Python: # name: daily_summary
 -- cron: 0 0 6 * * ? Europe/Berlin
--- output: table                          or: stream Alerts.Summary
+-- output: table                          or: stream Alerts.Summary, or @sink(…) as in apps
 -- retries: 3
 -- time-limit: 10 min
 -- missed: latest                         or: each
@@ -17,6 +17,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Final
 
+from lockstep.batch.outputs import NoOutputError, Output, goes_on, output_of
 from lockstep.batch.schedule import Schedule, schedule_of
 from lockstep.events import Fault, LockstepError
 from lockstep.siddhiql.durations import duration_ms
@@ -25,8 +26,6 @@ from lockstep.siddhiql.suggestions import did_you_mean
 MAX_RETRIES: Final = 20
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _LINE: Final = re.compile(r"([A-Za-z][A-Za-z-]*)\s*:\s*(.*)")
-_STREAM: Final = re.compile(r"stream\s+([^\s.]+)\.([^\s.]+)")
-_TABLE: Final = re.compile(r"table(?:\s+([A-Za-z][A-Za-z0-9_]{0,63}))?", re.ASCII)
 _KEYS: Final = ("name", "cron", "output", "retries", "time-limit", "missed", "keep")
 
 
@@ -46,30 +45,6 @@ class Missed(StrEnum):
 
     LATEST = "latest"
     EACH = "each"
-
-
-@dataclass(frozen=True, slots=True)
-class ToTable:
-    """The rows stay in the archive's place, as a table of this name."""
-
-    table: str
-
-    def __str__(self) -> str:
-        return f"table {self.table}"
-
-
-@dataclass(frozen=True, slots=True)
-class ToStream:
-    """The rows are events of a stream of an app, too."""
-
-    app: str
-    stream: str
-
-    def __str__(self) -> str:
-        return f"stream {self.app}.{self.stream}"
-
-
-Output = ToTable | ToStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +136,23 @@ def header_of(text: str, language: Language, name: str = "") -> Header:
 
 
 def _lines(text: str, comment: str) -> Iterator[tuple[int, str, str]]:
-    """(line, key, value) of the comments in front of everything else."""
+    """(line, key, value) of the comments in front of everything else; annotations may go on in
+    the lines that follow."""
+    said: tuple[int, str, str] | None = None
     for number, line in enumerate(text.splitlines(), 1):
         plain = line.strip()
         if plain and not plain.startswith(comment):
-            return
-        found = _LINE.fullmatch(plain.removeprefix(comment).strip())
-        if found is not None:
-            yield number, found[1].lower(), found[2].strip()
+            break
+        plain = plain.removeprefix(comment).strip()
+        if said is not None and goes_on(said[2], plain):
+            said = (*said[:2], f"{said[2]} {plain}")
+            continue
+        if said is not None:
+            yield said
+        found = _LINE.fullmatch(plain)
+        said = None if found is None else (number, found[1].lower(), found[2].strip())
+    if said is not None:
+        yield said
 
 
 def _name(value: str) -> str:
@@ -190,12 +174,10 @@ def _schedule(value: str) -> Schedule | None:
 
 
 def _output(value: str, name: str) -> Output:
-    table, stream = _TABLE.fullmatch(value), _STREAM.fullmatch(value)
-    if table is not None:
-        return ToTable(table[1] or name.replace("-", "_"))
-    if stream is not None:
-        return ToStream(stream[1], stream[2])
-    raise _WrongError(f"'{value}' is no output", "table, table NAME, or stream App.Stream")
+    try:
+        return output_of(value, name)
+    except NoOutputError as error:
+        raise _WrongError(error.message, error.hint) from error
 
 
 def _retries(value: str) -> int:

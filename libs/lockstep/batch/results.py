@@ -19,8 +19,9 @@ from lockstep.archive import naming
 from lockstep.archive.events_in import day_of, storable
 from lockstep.archive.place import Place
 from lockstep.archive.tables import HOUR_MS, Table, folders_below
-from lockstep.batch.header import Header, ToTable
+from lockstep.batch.header import Header
 from lockstep.batch.model import Run
+from lockstep.batch.outputs import ToTable
 from lockstep.settings import ArchiveSettings
 
 SCRIPT: Final = "_script"

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from lockstep.batch.header import Header, Missed, ToStream
+from lockstep.batch.header import Header, Missed
 from lockstep.batch.model import Marks, Run, Script, State
+from lockstep.batch.outputs import ToTable
 from lockstep.settings import BatchSettings
 
 MAX_DEATHS: Final = 5
@@ -87,7 +88,7 @@ def is_hopeless(run: Run) -> bool:
 def kept(run: Run, header: Header, rows: int, now_ms: int, log: Sequence[str]) -> Run:
     """Its rows are in its table."""
     found = replace(run, is_kept=True, rows=rows, log=cut(log))
-    if isinstance(header.output, ToStream) and rows:
+    if rows and not isinstance(header.output, ToTable):
         return replace(found, state=State.SENDING)
     return succeeded(found, now_ms)
 

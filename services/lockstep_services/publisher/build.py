@@ -83,7 +83,7 @@ class SinkFactory:
                     view.name, view.plan.schemas[name], sink, view.log.since_ms, on_error
                 )
                 try:
-                    yield self._build(binding, kind, annotation, definition)
+                    yield self.sink_of(binding, annotation, definition)
                 except SinkSetupError as error:
                     yield Refused(binding, error)
 
@@ -94,13 +94,14 @@ class SinkFactory:
         for pool in self._mysql.values():
             await pool.close()
 
-    def _build(
+    def sink_of(
         self,
         binding: SinkBinding,
-        kind: str,
         annotation: ast.Annotation,
         definition: ast.StreamDefinition | ast.TableDefinition,
     ) -> Sink:
+        """The sink of one annotation; SinkSetupError."""
+        kind = annotation.get("type") or "none"
         known = find_type(ExtensionKind.SINK, kind)
         name = known.name if known is not None else kind
         if name == "rdbms":

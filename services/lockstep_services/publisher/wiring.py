@@ -103,7 +103,9 @@ class Publisher:
         tasks.supervise("heartbeats", self._watch.run)
         if self._place is not None:
             offload = self._threads.offload("batch")
-            self._scheduler = scheduler_of(self._context, self._place, offload, self._receivers)
+            self._scheduler = scheduler_of(
+                self._context, self._place, offload, self._receivers, self._factory.sink_of
+            )
 
     async def drain(self) -> None:
         """Deliveries end with their task; what they began repeats harmlessly elsewhere."""

@@ -17,10 +17,9 @@ from lockstep.batch.header import (
     Language,
     Missed,
     ScriptError,
-    ToStream,
-    ToTable,
     header_of,
 )
+from lockstep.batch.outputs import ToStream, ToTable
 
 WHOLE = """-- A summary for the morning: what came in yesterday.
 -- name: daily

@@ -7,8 +7,8 @@ import asyncio
 import pyarrow as pa
 import pytest
 
-from lockstep.batch.header import ToStream
 from lockstep.batch.model import Run
+from lockstep.batch.outputs import ToStream
 from lockstep.client.errors import NotAcceptedError
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.events import UnavailableError

@@ -6,12 +6,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
+
 from lockstep.archive.place import Place
 from lockstep.batch import steps
 from lockstep.batch.book import ScriptBook, UnknownScriptError
-from lockstep.batch.header import Header, ToStream
+from lockstep.batch.header import Header
 from lockstep.batch.model import Run, State, Version
+from lockstep.batch.outputs import ToSink, ToTable
 from lockstep.batch.results import Results, formed, shape_of
+from lockstep.batch.rows_out import misfit
 from lockstep.batch.run_book import RunBook, Seen
 from lockstep.batch.running import Workplace
 from lockstep.batch.views import marks_of
@@ -20,7 +24,7 @@ from lockstep.events import FencedError, LockstepError, UnavailableError
 from lockstep.frame import Offload
 from lockstep.settings import Settings
 from lockstep.telemetry import Logger, Metrics
-from lockstep_services.publisher.batch.sending import Sender
+from lockstep_services.publisher.batch.delivering import Outlets
 
 
 class OvertakenError(LockstepError):
@@ -37,7 +41,7 @@ class Attempts:
         scripts: ScriptBook,
         runs: RunBook,
         workplace: Workplace,
-        sender: Sender,
+        outlets: Outlets,
         offload: Offload,
         clock: Clock,
         settings: Settings,
@@ -49,7 +53,7 @@ class Attempts:
         self._scripts = scripts
         self._runs = runs
         self._workplace = workplace
-        self._sender = sender
+        self._outlets = outlets
         self._offload = offload
         self._clock = clock
         self._settings = settings
@@ -79,8 +83,8 @@ class Attempts:
         results = Results(self._place, header)
         if not run.is_kept:
             seen = await self._kept(seen, version, header, results, log)
-        if seen.run.state is State.SENDING and isinstance(header.output, ToStream):
-            await self._sent(seen, header.output, results, log)
+        if seen.run.state is State.SENDING:
+            await self._sent(seen, header, results, log)
         await self._runs.forget(run.script)
         if seen.run.is_kept:
             await self._look_after(results, header, log)
@@ -106,9 +110,11 @@ class Attempts:
             return await self._failed(seen, header, outcome.error, outcome.log, log)
         rows = formed(outcome.rows, run)
         shape = shape_of(rows)
+        wrong = _misfit(rows, header)
         if run.shape not in ("", shape):
-            error = "it gives other columns than in an earlier attempt"
-            return await self._failed(seen, header, error, outcome.log, log)
+            wrong = "it gives other columns than in an earlier attempt"
+        if wrong is not None:
+            return await self._failed(seen, header, wrong, outcome.log, log)
         seen = await self._written(seen, replace(run, shape=shape))
         noted = seen.run
         try:
@@ -171,14 +177,17 @@ class Attempts:
         if seen is not None and seen.run.is_open and seen.run.holder == self._node:
             await self._runs.write(seen, steps.given_back(seen.run))
 
-    # --- to a stream ---------------------------------------------------------------------------
+    # --- to a stream or a sink -----------------------------------------------------------------
 
-    async def _sent(self, seen: Seen, output: ToStream, results: Results, log: Logger) -> None:
-        run = seen.run
+    async def _sent(self, seen: Seen, header: Header, results: Results, log: Logger) -> None:
+        run, output = seen.run, header.output
+        assert not isinstance(output, ToTable)
         settings = self._settings.batch
         rows = await self._offload.run(lambda: results.rows(run))
         try:
-            await self._sender.send(rows, run, output)
+            await self._outlets.send(rows, run, output)
+        except FencedError:
+            raise
         except LockstepError as error:
             now_ms = self._clock.now_ms()
             if not error.retryable:
@@ -222,3 +231,8 @@ class Attempts:
             await self._offload.run(lambda: results.look_after(header.keep_ms, now_ms, archive))
         except LockstepError as error:
             log.warning("batch results are looked after later", error=str(error))
+
+
+def _misfit(rows: pa.Table, header: Header) -> str | None:
+    """Found before anything is kept."""
+    return misfit(rows, header.output) if isinstance(header.output, ToSink) else None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
 
-from lockstep.batch.header import ToStream
 from lockstep.batch.model import Run
+from lockstep.batch.outputs import ToStream
+from lockstep.batch.rows_out import plain
 from lockstep.client import EventClient
 from lockstep.clock import Clock, Randomness
 from lockstep.events import UnavailableError
@@ -55,14 +54,4 @@ def chunks(rows: pa.Table) -> Iterator[Sequence[Mapping[str, Any]]]:
     """Events by attribute name."""
     for start in range(0, len(rows), CHUNK_ROWS):
         part = rows.slice(start, CHUNK_ROWS).to_pylist()
-        yield [{name: _plain(value) for name, value in row.items()} for row in part]
-
-
-def _plain(value: Any) -> Any:
-    """As JSON and SiddhiQL have it: times are milliseconds, as `long` holds them."""
-    if isinstance(value, dt.datetime):
-        zoned = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
-        return round(zoned.timestamp() * 1_000)
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    return float(value) if isinstance(value, Decimal) else value
+        yield [{name: plain(value) for name, value in row.items()} for row in part]
