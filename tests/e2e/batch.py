@@ -209,19 +209,19 @@ class Desk:
         return out.decode()
 
     async def judge(self, killed: list[str], runs: list[Any]) -> bool:
-        """What is in the tables, and what the other app has heard: each click in each of them once."""
+        """Whether each click is once in each of the tables, and in what the other app has heard."""
         counted = "sum(clicks) as clicks, count(distinct _due_ms) as runs"
         asked = f"select {counted} from batch__daily_summary"
         (summed,) = json.loads(await self.command("archive", "query", asked, "--json"))
         heard = await self._heard()
         connection = await self._database()
         try:
-            counts = f"select sum(clicks)::bigint as clicks, count(*) as rows from {INSERTED}"  # noqa: S608
+            counts = f"select sum(clicks)::bigint as clicks, count(*) as rows from {INSERTED}"
             inserted = dict(await connection.fetchrow(counts))
             inserted["pairs"] = await connection.fetchval(
-                f"select count(*) from (select distinct visitor, page from {INSERTED}) as p"  # noqa: S608
+                f"select count(*) from (select distinct visitor, page from {INSERTED}) as p"
             )
-            counts = f"select sum(clicks)::bigint as clicks, count(*) as rows from {BY_KEY}"  # noqa: S608
+            counts = f"select sum(clicks)::bigint as clicks, count(*) as rows from {BY_KEY}"
             keyed = dict(await connection.fetchrow(counts))
         finally:
             await connection.close()
