@@ -1,4 +1,4 @@
-"""Rows of scheduled scripts to sinks: they arrive once whoever dies, where the sink can see to that;
+"""Rows of scheduled scripts to sinks: they arrive once whoever dies, where the sink can see to it;
 what it does not take ends the run."""
 
 from __future__ import annotations
