@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from lockstep.operators.errors import EventError
 from lockstep.siddhiql import ast
 from lockstep.tables.meaning import Match, Table
 from lockstep.tables.meaning.order import bucket_mask, key_hash, text_hash
+from lockstep.tables.meaning.row_store import RowStore
+from lockstep.testing import VirtualApp
 from tests.unit.operators.plain_context import (
     I,
     PlainContext,
@@ -233,3 +236,50 @@ def test_every_way_finds_what_a_scan_finds(
             assert finder.contains(probe) is bool(scanned)
             found = again.finder(match(condition)).find(probe)
             assert [row.data for row in found] == [row.data for row in scanned]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.text("abcdef", max_size=2), st.integers(0, 20)), max_size=40),
+    st.integers(0, 20),
+    st.booleans(),
+)
+def test_a_scan_gives_the_tables_order_whether_or_not_that_is_known(
+    data: list[tuple[str, int]], least: int, is_known: bool
+) -> None:
+    """Behind a change the order is not known, and what is found is put in order by itself."""
+    table = filled(Table(T, primary=(0,)), *dict(data).items())
+    if is_known:
+        rows(table)
+    found = table.finder(match(more(of("T", "v"), of("E", "v")))).find(event("", least))
+    assert [row.data for row in found] == [one for one in rows(table) if one[1] > least]
+
+
+@pytest.mark.parametrize("executor", ["reference", "columnar"])
+def test_rows_that_are_cleared_away_behind_each_change_do_not_sort_the_table(
+    monkeypatch: pytest.MonkeyPatch, executor: str
+) -> None:
+    """An app that adds a row and deletes the old ones with each event takes time for the rows,
+    not for putting all of them in order again and again."""
+    sorted_rows = 0
+    arrange = RowStore._arranged
+
+    def counted(store: RowStore, found: Iterable[Any]) -> list[Any]:
+        nonlocal sorted_rows
+        some = list(found)
+        sorted_rows += len(some)
+        return arrange(store, some)
+
+    monkeypatch.setattr(RowStore, "_arranged", counted)
+    text = """@app:playback
+    define stream Seen (who string, at long);
+    @PrimaryKey('who') define table Recent (who string, at long);
+    from Seen select who, at update or insert into Recent on Recent.who == who;
+    from Seen select at delete Recent on Recent.at < at - 50L;
+    """
+    with VirtualApp(text, executor=executor) as app:
+        for number in range(200):
+            app.send("Seen", [f"u{number}", number], timestamp_ms=1_000 + number)
+        left = app.on_demand("from Recent select who, at")
+    assert sorted(at for _, at in left) == list(range(149, 200))
+    assert 0 < sorted_rows < 200 + 2 * 51

@@ -37,19 +37,21 @@ class Finder:
 
     def find(self, event: Any) -> list[Row]:
         """The matching rows in the table's order."""
+        if not self._used:
+            return self._rows.chosen(lambda rows: self._match.rows(event, rows))
         candidates, is_exact = self._candidates(event)
         return candidates if is_exact else self._match.rows(event, candidates)
 
     def contains(self, event: Any) -> bool:
         """Whether any row matches."""
+        if not self._used:
+            return self._match.any(event, self._rows.unordered())
         candidates, is_exact = self._candidates(event)
         return bool(candidates) if is_exact else self._match.any(event, candidates)
 
     def _candidates(self, event: Any) -> tuple[list[Row], bool]:
         """Rows that hold all that match, and whether these already are the ones that match."""
         used = self._used
-        if not used:
-            return self._rows.content(), False
         key = self._match.key(event, used)
         for value in key:
             if value is None or value != value:

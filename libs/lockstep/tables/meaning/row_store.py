@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from lockstep.events import StreamSchema
 from lockstep.operators.contract import PlainState
@@ -12,6 +12,9 @@ from lockstep.tables.meaning.hash_index import HashIndex, Row
 from lockstep.tables.meaning.order import bucket_mask, key_hash
 
 Key = tuple[Any, ...]
+
+FEW: Final = 4
+"""Fewer rows than this part of a table are put in order alone."""
 
 Journal = list[tuple[Row | None, Row | None]]
 """What was changed, in order: (the row before, the row after)."""
@@ -59,6 +62,18 @@ class RowStore:
             self._order = [row.number for row in self._arranged(self._rows.values())]
         rows = self._rows
         return [rows[number] for number in self._order]
+
+    def chosen(self, choose: Callable[[Iterable[Row]], list[Row]]) -> list[Row]:
+        """The rows that `choose` picks, in the table's order. Behind a change nobody knows that order
+        yet. Then a few rows are put in order alone: else a scan behind each change would sort the
+        whole table each time."""
+        if not self.primary or self._order is not None:
+            return choose(self.content())
+        found = choose(self._rows.values())
+        if len(found) * FEW < len(self._rows):
+            return self._arranged(found)
+        numbers = {row.number for row in found}
+        return [row for row in self.content() if row.number in numbers]
 
     def unordered(self) -> Iterable[Row]:
         """All rows in the order in which they came."""
