@@ -64,9 +64,9 @@ class RowStore:
         return [rows[number] for number in self._order]
 
     def chosen(self, choose: Callable[[Iterable[Row]], list[Row]]) -> list[Row]:
-        """The rows that `choose` picks, in the table's order. Behind a change nobody knows that order
-        yet. Then a few rows are put in order alone: else a scan behind each change would sort the
-        whole table each time."""
+        """The rows that `choose` picks, in the table's order. Behind a change nobody knows that
+        order yet. Then a few rows are put in order alone: else a scan behind each change would sort
+        the whole table each time."""
         if not self.primary or self._order is not None:
             return choose(self.content())
         found = choose(self._rows.values())
