@@ -7,6 +7,7 @@ does not change what it reads. Only erasing takes files from under it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,6 +26,16 @@ from lockstep.events import Position
 WINDOW: Final = 16_384
 """Positions looked at together."""
 SLICE_EVENTS: Final = 131_072
+READ_EVENTS: Final = 1_048_576
+READ_BYTES: Final = 134_217_728
+"""What is read at once: files that were put together have the rows of many slices side by side."""
+
+RowsByTable = Mapping[tuple[str, str], StreamRows]
+"""By stream and shape."""
+
+Block = tuple[Sequence[Mapping[str, Any]], RowsByTable]
+"""Rows of `records`, and the events that they stand for."""
+
 _IS_EVENTS: Final = pc.field("kind") == EVENTS
 
 
@@ -110,21 +121,32 @@ class InputReader:
 
     def slices(self, span: Span, max_events: int = SLICE_EVENTS) -> Iterator[list[Restored]]:
         """The records of a span as they stood in the log, in slices that cut none."""
-        for window in self.records(span):
-            for records in _sized(window, max_events):
-                yield self._slice(records)
+        for read, rows in _ahead(self._blocks(span, max_events)):
+            for records in _sized(read, max_events):
+                yield [restored(one, _of(rows, one)) for one in records if one["kind"] != GAP]
 
-    def _slice(self, records: Sequence[Mapping[str, Any]]) -> list[Restored]:
+    def _blocks(self, span: Span, max_events: int) -> Iterator[Block]:
+        """Records of a span with their rows: at first `max_events`, then as many as
+        `READ_BYTES` and `READ_EVENTS` allow."""
+        at_once = max_events
+        for window in self.records(span):
+            start = 0
+            while start < len(window):
+                read = window[start : start + _fitting(window[start:], at_once)]
+                start += len(read)
+                rows, read_bytes = self._rows(read)
+                yield read, rows
+                events = max(1, sum(one["events"] or 0 for one in read))
+                room = READ_BYTES * events // max(1, read_bytes)
+                at_once = max(max_events, min(READ_EVENTS, room))
+
+    def _rows(self, records: Sequence[Mapping[str, Any]]) -> tuple[RowsByTable, int]:
+        """The rows of records, by stream and shape, and how many bytes they take."""
         first, last = records[0]["position"], records[-1]["position"]
         wanted = {(one["stream"], one["shape"]) for one in records if one["kind"] == EVENTS}
-        rows = {key: StreamRows(self._events(*key, first, last)) for key in wanted}
-        found: list[Restored] = []
-        for record in records:
-            if record["kind"] == GAP:
-                continue
-            source = rows.get((record["stream"], record["shape"]))
-            found.append(restored(record, source and source.of(record["position"])))
-        return found
+        found = {key: self._events(*key, first, last) for key in wanted}
+        size = sum(batch.nbytes for batches in found.values() for batch in batches)
+        return {key: StreamRows(batches) for key, batches in found.items()}, size
 
     def _events(
         self, stream: str, shape: str, first: Position, last: Position
@@ -186,18 +208,38 @@ def _ascends(rows: pa.Table) -> bool:
     return bool(((steps > 0) | ((steps == 0) & (np.diff(numbers) > 0))).all())
 
 
+def _ahead(blocks: Iterator[Block]) -> Iterator[Block]:
+    """Reads the next one while this one is used."""
+    with ThreadPoolExecutor(1, "archive-reader") as reader:
+        coming = reader.submit(next, blocks, None)
+        while (found := coming.result()) is not None:
+            coming = reader.submit(next, blocks, None)
+            yield found
+
+
+def _of(rows: RowsByTable, record: Mapping[str, Any]) -> pa.Table | None:
+    source = rows.get((record["stream"], record["shape"]))
+    return source and source.of(record["position"])
+
+
 def _sized(
     records: Sequence[Mapping[str, Any]], max_events: int
 ) -> Iterator[Sequence[Mapping[str, Any]]]:
-    start = events = 0
+    start = 0
+    while start < len(records):
+        end = start + _fitting(records[start:], max_events)
+        yield records[start:end]
+        start = end
+
+
+def _fitting(records: Sequence[Mapping[str, Any]], max_events: int) -> int:
+    """How many of the first records have no more events than that; one at least."""
+    events = 0
     for index, record in enumerate(records):
-        count = record["events"] or 0
-        if index > start and events + count > max_events:
-            yield records[start:index]
-            start, events = index, 0
-        events += count
-    if start < len(records):
-        yield records[start:]
+        events += record["events"] or 0
+        if index and events > max_events:
+            return index
+    return len(records)
 
 
 def _extremes(dataset: ds.Dataset, column: str, where: Any) -> tuple[int, int] | None:

@@ -6,18 +6,15 @@ linked by channels run together, in one task, slice by slice; all others run by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import msgspec
-import pyarrow as pa
 
 from lockstep.archive import naming
-from lockstep.archive.keeping import SideArchive
 from lockstep.archive.place import Place
 from lockstep.archive.reading import InputReader, Pinned, Span
-from lockstep.archive.rows_out import RECORDS, OutputRows, output_batch
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import OutputColumns, in_columns
 from lockstep.execute.contract import SliceResult
@@ -27,6 +24,7 @@ from lockstep.execute.sieve import sieve
 from lockstep.fleet.channels import Channel, Merger
 from lockstep.fleet.units import Unit, answering, units_of
 from lockstep.functions.geo import addresses
+from lockstep.history.results import ResultTables
 from lockstep.operators.limits import Limits, put_in_force
 from lockstep.plan import AppPlan, plan_of
 from lockstep.plan.fleet import FleetPlan, fleet_of
@@ -185,10 +183,8 @@ def fold_task(request: bytes) -> bytes:
     task = msgspec.msgpack.decode(request, type=Task)
     put_in_force(Limits(*task.limits))
     addresses.put_in_force(task.places)
-    side = SideArchive(
-        Place(task.results, task.options), naming.Logs(task.app, task.since_ms), naming.OUTPUT,
-        task.name,
-    )  # fmt: skip
+    results = Place(task.results, task.options)
+    tables = ResultTables(results, naming.Logs(task.app, task.since_ms), task.name)
     done = Done()
     for rows, one in Folding(task).slices():
         kept = [_behind(each, task.rows_behind) for each in rows]
@@ -197,22 +193,11 @@ def fold_task(request: bytes) -> bytes:
             done.events + one.events, done.rows + counted, done.refused + one.refused,
             done.missing + one.missing, one.position,
         )  # fmt: skip
-        if counted:
-            side.write(as_rows([each for each in kept if len(each)], one.position))
+        tables.take(kept, one.position)
+    tables.flush()
     return msgspec.msgpack.encode(done)
 
 
 def _behind(rows: OutputColumns, position: int) -> OutputColumns:
     first = int(rows.positions.searchsorted(position, side="right"))
     return rows.part(first, len(rows)) if first else rows
-
-
-def as_rows(columns: Iterable[OutputColumns], last: int) -> OutputRows:
-    """Rows of a slice up to position `last`, as tables have them; that is their sequence."""
-    parts: dict[tuple[str, str], list[pa.RecordBatch]] = {}
-    for one in columns:
-        schema = one.batch.schema
-        shape = naming.shape_of(schema.names, naming.codes_of(schema.types))
-        parts.setdefault((one.stream, shape), []).append(output_batch(one, last, 0))
-    tables = {key: pa.Table.from_batches(batches) for key, batches in parts.items()}
-    return OutputRows(RECORDS.empty_table(), tables, last)

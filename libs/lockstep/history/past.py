@@ -1,31 +1,25 @@
-"""The past that an app is to begin with: what of an archive it is, whether the app's text can take
-it, and the tables for what it gives out. All calls block.
+"""The past that an app is to begin with: what of an archive it is, and whether the app's text can
+take it. All calls block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lockstep.archive import naming
 from lockstep.archive.keeping import SideArchive
 from lockstep.archive.place import Place
 from lockstep.archive.reading import InputReader, Span, lives_of
-from lockstep.archive.tables import remove_folder
-from lockstep.events import Life, Position
+from lockstep.events import Position
 from lockstep.events.columns import ARROW_TYPES
-from lockstep.events.outputs import OutputColumns
 from lockstep.history.errors import HistoryError
-from lockstep.history.folding import as_rows
 from lockstep.plan import AppPlan
 from lockstep.siddhiql import SiddhiQLError, ast
 
-RESULTS: Final = "_past"
-_FLUSH_ROWS: Final = 131_072
 _ONLY_NULLS: Final = "n"
 
 
@@ -109,43 +103,3 @@ def _check_shape(
         line=at.line, column=at.column,
         hint="--from a time at which it had those of today, or leave --from out",
     )  # fmt: skip
-
-
-def _path_of(app: str, life: Life) -> str:
-    return f"{RESULTS}/{naming.folder_name(app)}.{life.deployed_ms}.{life.number}"
-
-
-def remove_rows(place: Place, app: str, life: Life) -> None:
-    """What an app has given out for a past that it does not go on with. UnavailableError."""
-    remove_folder(place, _path_of(app, life))
-
-
-class PastTables:
-    """The tables of one app's past, below `_past/<app>.<deployed>.<life>` of the archive. Each
-    row is there once, also when all is folded again from the beginning, cut otherwise."""
-
-    def __init__(self, place: Place, logs: naming.Logs, app: str, life: Life) -> None:
-        self.folder = place.at(_path_of(app, life))
-        self._side = SideArchive(Place(self.folder, place.options), logs, naming.OUTPUT, "past")
-        self._held: list[OutputColumns] = []
-        self._count = 0
-        self._last: Position = 0
-
-    def take(self, columns: Iterable[OutputColumns], last: Position) -> None:
-        """Rows of a slice that ends at `last`. UnavailableError, FencedError."""
-        for one in columns:
-            self._held.append(one)
-            self._count += len(one)
-        self._last = last
-        if self._count >= _FLUSH_ROWS:
-            self.flush()
-
-    def flush(self) -> None:
-        """All that was taken stands when this returns. UnavailableError, FencedError."""
-        held, self._held, self._count = self._held, [], 0
-        for (stream, shape), rows in as_rows(held, self._last).streams.items():
-            table = self._side.table(stream, shape)
-            reached = table.reached(self._side.transaction)
-            missing = rows.filter(pc.greater(rows.column(naming.POSITION), reached))
-            if len(missing):
-                table.append(missing, self._side.transaction, self._last)

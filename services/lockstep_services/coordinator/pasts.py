@@ -23,7 +23,8 @@ from lockstep.control import (
 )
 from lockstep.events import Position, TickRecord
 from lockstep.frame import Offload, Problem
-from lockstep.history.past import PastSpan, past_of, remove_rows
+from lockstep.history.past import PastSpan, past_of
+from lockstep.history.results import remove_rows
 from lockstep.plan import AppPlan
 from lockstep.store import PAST_ARCHIVE, Before, Deployment, Origin, Past
 

@@ -92,11 +92,11 @@ class PastFold:
         if self._past.output != PAST_ARCHIVE or self._archive is None:
             return NoRows()
         # The tables' library is a heavy import, for whoever writes them alone.
-        from lockstep.history.past import PastTables
+        from lockstep.history.results import ResultTables, of_past
 
         logs = Logs(self._past.app, self._past.since_ms)
-        tables = PastTables(self._archive, logs, self._site.name.app, self._past.life)
-        return TableRows(tables, self._reading)
+        results = of_past(self._archive, self._site.name.app, self._past.life)
+        return TableRows(ResultTables(results, logs, "past"), self._reading)
 
     async def begin(self) -> None:
         """An engine of the wanted text, in the state that the past begins with. PastFailedError,

@@ -14,7 +14,7 @@ from lockstep.frame import Offload
 from lockstep_services.processor.revise.past_input import PastFailedError
 
 if TYPE_CHECKING:
-    from lockstep.history.past import PastTables
+    from lockstep.history.results import ResultTables
 
 
 class PastRows(Protocol):
@@ -51,7 +51,7 @@ class NoRows:
 class TableRows(NoRows):
     """Into tables; each row once, also when all is folded again."""
 
-    def __init__(self, tables: PastTables, offload: Offload) -> None:
+    def __init__(self, tables: ResultTables, offload: Offload) -> None:
         self._tables = tables
         self._offload = offload
         self.results = tables.folder
