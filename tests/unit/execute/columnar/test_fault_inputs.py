@@ -1,5 +1,5 @@
-"""Rows that a sink refused come in on a fault stream, whose `_error` is an object; values there that are
-no objects are left to the reference."""
+"""Rows that a sink refused come in on a fault stream, whose `_error` is an object; what is none is
+left to the reference."""
 
 from __future__ import annotations
 
