@@ -62,6 +62,9 @@ class Folding:
         self.work = Work()
         self._units = [unit for unit in units if not isinstance(unit, HostedQueries)]
         self._hosted = [unit for unit in units if isinstance(unit, HostedQueries)]
+        self._circling = {
+            name for hosted in self._hosted for name in hosted.writes if name in hosted.reads
+        }
 
     def start(self, clock_ms: int) -> None:
         for part in self.parts:
@@ -78,7 +81,7 @@ class Folding:
                 _run_hosted(part, streams, found)
                 self.work.rows.update(part.take_rows())
             else:
-                inputs = streams.whole(part.reads)
+                inputs = self._arranged(streams.whole(part.reads), part.place)
                 if not inputs and not _is_due(part, found):
                     continue
                 output = outputs[part.name] = part.run(inputs, found.moves)
@@ -88,6 +91,14 @@ class Folding:
         if self._observer is not None:
             self._observe(self._observer, found, outputs)
         return self._exported(streams.whole(self._exports), streams.operations, found)
+
+    def _arranged(self, inputs: dict[str, Chunks], place: int) -> dict[str, Chunks]:
+        """The inputs as a unit gets them: of a stream that feeds itself, a chunk stands in front of
+        what came of it for those receivers that are asked before the one that feeds it."""
+        for name in self._circling.intersection(inputs):
+            arranged = merged([inputs[name].order.below(place)])
+            inputs[name] = inputs[name].arranged(arranged)
+        return inputs
 
     def _observe(self, observer: Observer, found: Slice, outputs: Mapping[str, Output]) -> None:
         observed = [seen for hosted in self._hosted for seen in hosted.take_observed()]

@@ -80,8 +80,9 @@ class Hosting:
         return bool(new)
 
     def _host_circles(self) -> None:
-        """Hosts every circle of streams, with all who read its streams: in a circle a chunk
-        overtakes the one that it comes of."""
+        """Hosts every circle of streams: in a circle a chunk overtakes the one that it comes of.
+        Who reads such a stream and another one beside it is hosted, too: for each of its own
+        places the two may stand otherwise."""
         reads: dict[str, Sequence[str]] = {}
         writes: dict[str, Sequence[str]] = {}
         items: dict[str, Item] = {}
@@ -99,10 +100,23 @@ class Hosting:
             read = {name for vertex in circle for name in reads[vertex]}
             feeding = {name for vertex in circle for name in writes[vertex]} & read
             if len(circle) > 1 or feeding:
-                outside = [name for name in reads if not feeding.isdisjoint(reads[name])]
+                outside = [
+                    name
+                    for name in reads
+                    if not feeding.isdisjoint(reads[name]) and not self._follows(items[name])
+                ]
                 inside = list(dict.fromkeys(items[name] for name in (*circle, *outside)))
                 self._host(inside, CIRCLE)
                 self._together.join(inside)
+
+    def _follows(self, item: Item) -> bool:
+        """Whether an item's units take the chunks of a circle in the order of their own place."""
+        units = self.parts.get(item, ())
+        return (
+            item.startswith("query/")
+            and all(len(unit.reads) == 1 for unit in units)
+            and bool(units)
+        )
 
     def _join_hosted(self, order: Sequence[Sequence[str]], vertices: Vertices) -> bool:
         """Hosts those together that feed each other, with what lies between; whether there were

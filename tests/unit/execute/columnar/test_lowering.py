@@ -45,17 +45,21 @@ def test_each_part_stands_behind_those_whose_streams_it_reads() -> None:
 
 
 def test_a_circle_goes_to_the_reference() -> None:
-    """With who reads its streams; what only feeds it stays."""
+    """What only feeds it stays, and who reads one of its streams; a join with another does not."""
     text = (
         f"define stream A (i int); define stream B (i int); {S}{PLAIN}"
         "@info(name='in') from P select i insert into A;"
         "@info(name='there') from A[i < 3] select i + 1 as i insert into B;"
         "@info(name='back') from B select i insert into A;"
+        "@info(name='reader') from A#window.length(2) select sum(i) as n insert into Q;"
+        "@info(name='join') from A#window.length(2) as a join S#window.length(2) as s on a.i == s.i"
+        " select a.i as i insert into Q2;"
     )
     choices = {choice.query: choice for choice in lowering_of(plan_of(text)).choices}
     assert choices["plain"].rule is not None
     assert choices["in"].rule is not None
-    for name in ("there", "back"):
+    assert choices["reader"].rule is not None
+    for name in ("there", "back", "join"):
         assert (choices[name].rule, choices[name].reason) == (None, CIRCLE)
         assert choices[name].alone is not None
 
