@@ -82,6 +82,11 @@ class Client:
         """How far the past of an app is folded."""
         return await self.request("GET", f"{self.addresses.coordinator}/v1/apps/{app}/past")
 
+    async def restore(self, app: str, wanted: Mapping[str, Any]) -> Any:
+        """Goes on with the state of a revision, or of a time."""
+        url = f"{self.addresses.coordinator}/v1/apps/{app}/restore"
+        return await self.request("POST", url, json_body=dict(wanted))
+
     async def call_off(self, app: str) -> Any:
         """Calls the past of an app off."""
         return await self.request("DELETE", f"{self.addresses.coordinator}/v1/apps/{app}/past")

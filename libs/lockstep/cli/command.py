@@ -78,7 +78,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Deploy apps, each from a file of its own. One that replaces the app of that name goes on "
         "with\nits state where that fits; with --from, with one folded from what was archived.",
     ),
-    "cancel": ("past.cancel", "Call off a deployment that still folds its past."),
+    "cancel": (
+        "past.cancel",
+        "Call off a deployment, or a restore to a time, that still folds its past.",
+    ),
     "undeploy": ("apps.undeploy", "Undeploy an app."),
     "list": ("apps.list_apps", "List the deployed apps."),
     "status": (
@@ -125,7 +128,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "restore": (
         "upkeep.restore",
-        "Let an app go on with the state of a revision; what it has published stays.",
+        "Let an app go on with the state of a revision or a time; what it has published stays.",
     ),
     "users": ("people.users", "List users, add and remove them, give them passwords."),
     "groups": ("people.groups", "List groups, add and remove them, and put users into them."),

@@ -55,13 +55,21 @@ def past_of(plan: AppPlan, place: Place, app: str, from_ms: int) -> PastSpan:
             hint="deploy it without --from: there is nothing to fold",
         )  # fmt: skip
     span = Span(max(first - 1, whole.after), whole.up_to)
+    ignored = check_span(plan, place, reader, logs, span)
+    return PastSpan(logs, span.after, span.up_to, reader.clock_behind(span.after), ignored)
+
+
+def check_span(
+    plan: AppPlan, place: Place, reader: InputReader, logs: naming.Logs, span: Span
+) -> Sequence[str]:
+    """Whether the text can fold what is archived of a span; the streams in it that the text does
+    not have. HistoryError, SiddhiQLError."""
     _check_holes(plan, reader, span)
     found = reader.shapes(span)
     for (stream, shape), position in found.items():
         if stream in plan.inputs:
             _check_shape(plan, SideArchive(place, logs, naming.INPUT), stream, shape, position)
-    ignored = sorted({stream for stream, _ in found if stream not in plan.inputs})
-    return PastSpan(logs, span.after, span.up_to, reader.clock_behind(span.after), ignored)
+    return sorted({stream for stream, _ in found if stream not in plan.inputs})
 
 
 def _check_holes(plan: AppPlan, reader: InputReader, span: Span) -> None:
@@ -70,7 +78,7 @@ def _check_holes(plan: AppPlan, reader: InputReader, span: Span) -> None:
             raise HistoryError(
                 f"records in front of position {position + 1} were forgotten before they were "
                 "archived",
-                hint="begin behind them with a later --from",
+                hint="a later time begins behind them",
             )
         if stream in plan.inputs:
             raise HistoryError(
@@ -101,5 +109,5 @@ def _check_shape(
     raise SiddhiQLError(
         f"stream '{stream}' had other attributes at position {position}: {had}",
         line=at.line, column=at.column,
-        hint="--from a time at which it had those of today, or leave --from out",
+        hint="a time since when it had those of today leaves these out",
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """What outlives processes: desired state, state revisions and sink cursors."""
 
 from lockstep.store.contract import (
+    NEVER,
     PAST_ARCHIVE,
     PAST_NOWHERE,
     PAST_OUTPUTS,
@@ -31,6 +32,7 @@ from lockstep.store.rules import needed
 from lockstep.store.stored import OWN_SETTINGS, StoredDeployment
 
 __all__ = [
+    "NEVER",
     "OWN_SETTINGS",
     "PAST_ARCHIVE",
     "PAST_NOWHERE",

@@ -52,7 +52,8 @@ class Past:
 
     `up_to`: the last position of it; 0: all that the app itself has come to in the meantime, as it
     is its own log. `revision`: the state to begin with; empty: none. `output`: where the rows go
-    (`PAST_OUTPUTS`). `before`: None where nothing was deployed.
+    (`PAST_OUTPUTS`); those of positions up to `quiet_to` go nowhere, as they were published.
+    `before`: None where nothing was deployed.
     """
 
     app: str
@@ -63,6 +64,7 @@ class Past:
     life: Life
     revision: str = ""
     before: Before | None = None
+    quiet_to: Position = 0
 
 
 PAST_ARCHIVE: Final = "archive"

@@ -45,6 +45,15 @@ def moment(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1_000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
+def moment_ms(text: str) -> int | None:
+    """A time as people write it, in UTC where it names no zone; None: it is none."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1_000)
+
+
 def value(found: Any) -> str:
     """A value of an event."""
     match found:

@@ -262,18 +262,28 @@ class Revisions(TypedDict):
 
 
 class Restore(TypedDict):
-    """Which revision; nothing: the newest."""
+    """Which revision, or to which time (epoch milliseconds); nothing: the newest revision.
+    `replay`: from that time on to the present; `output`: where the rows of that go."""
 
     revision: NotRequired[str | None]
+    to_ms: NotRequired[int | None]
+    replay: NotRequired[bool]
+    output: NotRequired[str]
 
 
 class Restored(TypedDict):
-    """`done`: a leader goes on with it already."""
+    """`done`: a leader goes on with it already. For a time: `position`, where the app stood;
+    `after`, behind which it is folded; `begins_ms`: since when, where no revision is; `folds`: the
+    route `past` tells how far it is."""
 
     app: str
     revision: str
     generation: int
     done: bool
+    position: NotRequired[int]
+    after: NotRequired[int]
+    begins_ms: NotRequired[int | None]
+    folds: NotRequired[bool]
 
 
 class Deleted(TypedDict):

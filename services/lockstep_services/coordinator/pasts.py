@@ -93,7 +93,7 @@ class Pasts:
         past = Past(app, span.logs.since_ms, span.after, up_to, wish.output, life, before=was)
         if before is None and life.number == 1:
             origin = await self._beginning_of(deployment)
-        self._failures.pop(plan.name, None)
+        self.forget_failure(plan.name)
         found = FoundPast(past, span.begins_ms, span.archived_to, span.ignored)
         return found, replace(origin, past=past)
 
@@ -166,6 +166,10 @@ class Pasts:
             number = past.life.number
             return mine if mine is not None and mine.phase == PAST_DONE else _done(number)
         return mine or PastStatus(past.life.number, WAITING)
+
+    def forget_failure(self, app: str) -> None:
+        """Another past is wanted."""
+        self._failures.pop(app, None)
 
     def note_failure(self, app: str, status: PastStatus) -> None:
         """For whoever asks later; the oldest is forgotten."""

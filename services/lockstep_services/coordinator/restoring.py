@@ -22,7 +22,9 @@ from lockstep.events import Life
 from lockstep.frame import Problem
 from lockstep.store import Deployment, Origin, Restoration, Revision, Store, needed
 from lockstep_services.coordinator.api import ask_leader
-from lockstep_services.coordinator.desired import DesiredState, unknown
+from lockstep_services.coordinator.desired import DesiredState, raced, unknown
+from lockstep_services.coordinator.going_back import BackWish, FoundBack, GoingBack
+from lockstep_services.coordinator.pasts import Pasts
 from lockstep_services.coordinator.status import summary
 
 DONE_LIMIT_MS: Final = 15_000
@@ -39,6 +41,16 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
+class WentBack:
+    """What was found for a time, and in which generation the app goes on so. `done`: it does
+    already; where it is folded first, that is never so."""
+
+    found: FoundBack
+    generation: int
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Deleted:
     """Ids of revisions that went, and of those that recovery needs."""
 
@@ -50,9 +62,18 @@ class Restoring:
     """Over the store's revisions."""
 
     def __init__(
-        self, desired: DesiredState, watch: HeartbeatWatch, store: Store, bus: Bus, clock: Clock
+        self,
+        desired: DesiredState,
+        going_back: GoingBack,
+        pasts: Pasts,
+        watch: HeartbeatWatch,
+        store: Store,
+        bus: Bus,
+        clock: Clock,
     ) -> None:
         self._desired = desired
+        self._going_back = going_back
+        self._pasts = pasts
         self._watch = watch
         self._revisions = store.revisions
         self._bus = bus
@@ -91,6 +112,21 @@ class Restoring:
                 app, partial(_restoring, wanted.id), "restore", relaid=True, revision=wanted.id
             )
         return Restored(wanted.id, following.life.number, await self._is_done(following))
+
+    async def restore_to(self, app: str, wish: BackWish) -> WentBack:
+        """Goes on with the state of a time. Problem 404, 409, HistoryError, SiddhiQLError,
+        UnavailableError."""
+        async with self._deciding:
+            one = await self._desired.get(app)
+            await self._pasts.refuse_pending(one)
+            found = await self._going_back.found(one, wish)
+            self._pasts.forget_failure(app)
+            following = await self._desired.renew(
+                app, partial(_going_back, found, one), "restore", to_ms=wish.to_ms,
+                position=found.position, revision=found.revision, replay=wish.replay,
+            )  # fmt: skip
+        done = found.past is None and await self._is_done(following)
+        return WentBack(found, following.life.number, done)
 
     async def _wanted(self, app: str, revision: str | None) -> Revision:
         deployment = await self._desired.get(app)
@@ -175,8 +211,9 @@ class Restoring:
         ids = {one.id for own in units.values() for one in needed(own)}
         for deployment in await self._desired.list():
             if deployment.app == app:
-                restoration = deployment.origin.restoration
+                restoration, past = deployment.origin.restoration, deployment.origin.past
                 ids |= set() if restoration is None else {restoration.revision}
+                ids |= set() if past is None else {past.revision}
         return ids
 
     async def _is_done(self, wanted: Deployment) -> bool:
@@ -196,6 +233,15 @@ class Restoring:
 def _restoring(revision: str, before: Deployment, life: Life) -> Origin:
     """From which state the app goes on."""
     return replace(before.origin, restoration=Restoration(revision, life))
+
+
+def _going_back(found: FoundBack, seen: Deployment, before: Deployment, life: Life) -> Origin:
+    """What was found is of the deployment that was `seen`. Problem where another one is there."""
+    if before.life != seen.life:
+        raise raced(before.app)
+    if found.past is None:
+        return _restoring(found.revision, before, life)
+    return replace(before.origin, past=found.past)
 
 
 def _as_it_is(before: Deployment, _life: Life) -> Origin:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Literal
 
 import msgspec
 from aiohttp import web
 
+from lockstep.frame import Problem
+from lockstep.store import PAST_ARCHIVE
 from lockstep_services.coordinator.api import read_body
 from lockstep_services.coordinator.forward import Forwarder
+from lockstep_services.coordinator.going_back import BackWish
 from lockstep_services.coordinator.restoring import Restoring
 
 
 class _Restore(msgspec.Struct):
     revision: str | None = None
+    to_ms: int | None = None
+    replay: bool = False
+    output: Literal["archive", "sinks", "nowhere"] = PAST_ARCHIVE
 
 
 class RevisionRoutes:
@@ -55,6 +62,10 @@ class RevisionRoutes:
     async def _restore(self, request: web.Request) -> web.Response:
         app = request.match_info["app"]
         wanted = await read_body(request, _Restore) if request.can_read_body else _Restore()
+        if wanted.to_ms is not None:
+            return await self._restore_to(app, wanted, wanted.to_ms)
+        if wanted.replay:
+            raise Problem(HTTPStatus.BAD_REQUEST, "replay: only with to_ms")
         outcome = await self._restoring.restore(app, wanted.revision)
         body = {
             "app": app,
@@ -64,6 +75,29 @@ class RevisionRoutes:
         }
         status = HTTPStatus.OK if outcome.done else HTTPStatus.ACCEPTED
         return web.json_response(body, status=status)
+
+    async def _restore_to(self, app: str, wanted: _Restore, to_ms: int) -> web.Response:
+        if wanted.revision is not None:
+            raise Problem(
+                HTTPStatus.BAD_REQUEST, "only one of revision, to_ms",
+                hint="to_ms picks the revision",
+            )  # fmt: skip
+        wish = BackWish(to_ms, wanted.replay, wanted.output)
+        outcome = await self._restoring.restore_to(app, wish)
+        found = outcome.found
+        body = {
+            "app": app,
+            "revision": found.revision,
+            "generation": outcome.generation,
+            "done": outcome.done,
+            "position": found.position,
+            "after": found.position if found.past is None else found.past.after,
+            "begins_ms": found.begins_ms,
+            "folds": found.past is not None,
+        }
+        return web.json_response(
+            body, status=HTTPStatus.OK if outcome.done else HTTPStatus.ACCEPTED
+        )
 
     async def _delete(self, request: web.Request) -> web.Response:
         app, revision = request.match_info["app"], request.match_info["revision"]

@@ -22,6 +22,7 @@ from lockstep_services.coordinator.desired import DesiredState, Epoch
 from lockstep_services.coordinator.draining import Drains
 from lockstep_services.coordinator.error_store import ErrorStore
 from lockstep_services.coordinator.forward import Forwarder
+from lockstep_services.coordinator.going_back import GoingBack
 from lockstep_services.coordinator.granting import Granting
 from lockstep_services.coordinator.handing import HandOvers
 from lockstep_services.coordinator.layouts import Layouts
@@ -95,7 +96,7 @@ class Coordinator:
         NodeRoutes(desired, drains, self._watch, survey, self._watchman, self._forwarder).add_to(
             context.router
         )
-        restoring = Restoring(desired, self._watch, world.store, world.bus, clock)
+        restoring = _restoring(context, desired, pasts, self._watch)
         RevisionRoutes(restoring, self._forwarder).add_to(context.router)
         PastRoutes(calling_off, self._forwarder).add_to(context.router)
         Dashboards(world.store.documents).add_to(context.router)
@@ -154,6 +155,15 @@ class Coordinator:
 def _pasts(context: Context, watch: HeartbeatWatch) -> Pasts:
     place = place_of_settings(context.settings.archive)
     return Pasts(place, context.offload, context.world.bus, watch)
+
+
+def _restoring(
+    context: Context, desired: DesiredState, pasts: Pasts, watch: HeartbeatWatch
+) -> Restoring:
+    place, world = place_of_settings(context.settings.archive), context.world
+    revisions = world.store.revisions
+    back = GoingBack(place, context.offload, world.bus, revisions, context.plans)
+    return Restoring(desired, back, pasts, watch, world.store, world.bus, context.clock)
 
 
 def _desired(context: Context, epoch: Epoch, logs: AppLogs, pasts: Pasts) -> DesiredState:

@@ -87,10 +87,9 @@ def deploy_with_past(
         if not wait:
             return answer, None
         try:
-            return answer, await _followed(client, answer, as_json=as_json)
+            return answer, await followed(client, answer, as_json=as_json)
         except asyncio.CancelledError:
-            called_off = await client.call_off(answer["app"])
-            errors.print(_called_off(called_off), markup=False)
+            errors.print(called_off(await client.call_off(answer["app"])), markup=False)
             raise
 
     with reported():
@@ -103,24 +102,27 @@ def deploy_with_past(
 
 
 def cancel(context: typer.Context, app: AppName, as_json: AsJson = False) -> None:
-    """Call off a deployment that still folds its past."""
+    """Call off a deployment, or a restore to a time, that still folds its past."""
     with asking(context) as suite:
         url = f"{suite.addresses.coordinator}/v1/apps/{app}/past"
         answer = suite.request("DELETE", url)
     if as_json:
         print_json(answer)
     else:
-        console.print(_called_off(answer), markup=False)
+        console.print(called_off(answer), markup=False)
 
 
-def _called_off(answer: Mapping[str, Any]) -> str:
+def called_off(answer: Mapping[str, Any]) -> str:
+    """For people."""
     app = answer["app"]
     if answer["goes_on"]:
         return f"called off: {app} goes on with the text and the state that it had"
     return f"called off: {app} is not deployed"
 
 
-async def _followed(client: Client, answer: Mapping[str, Any], *, as_json: bool) -> Any:
+async def followed(client: Client, answer: Mapping[str, Any], *, as_json: bool) -> Any:
+    """How far the past of the app that was answered is, once it is done or has failed; says it
+    meanwhile. LockstepError where no coordinator answers for long."""
     clock = SystemClock()
     said_ms = heard_ms = clock.monotonic_ms()
     while True:

@@ -10,7 +10,9 @@ from urllib.parse import quote
 import typer
 
 from lockstep.cli.commands.asking import asking
+from lockstep.cli.commands.going_back import WantedBack, go_back
 from lockstep.cli.commands.options import AppName, AsJson
+from lockstep.cli.commands.past import PastOutput
 from lockstep.cli.output import SHOWN_VERSION, Exit, console, fail, print_json, reported, show
 from lockstep.cli.output import errors as errors_out
 from lockstep.cli.refusals import RefusedError
@@ -177,10 +179,32 @@ def restore(
     revision: Annotated[
         str | None, typer.Argument(help="As `lockstep revisions` names it; the newest without it.")
     ] = None,
+    to: Annotated[
+        str | None, typer.Option(help="With the state of this time instead (ISO 8601).")
+    ] = None,
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="With --to: fold what came since then again."),
+    ] = False,
+    past_output: Annotated[
+        PastOutput, typer.Option(help="With --replay: where the rows go that this gives.")
+    ] = PastOutput.ARCHIVE,
+    wait: Annotated[
+        bool, typer.Option(help="With --to: wait until the app goes on with that state.")
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Let an app go on with the state of a revision; what it has published stays."""
-
+    """Let an app go on with the state of a revision or a time; what it has published stays."""
+    if revision is not None and to is not None:
+        fail("only one of REVISION, --to", Exit.USAGE)
+    if replay and to is None:
+        fail("--replay needs --to", Exit.USAGE)
+    if to is not None:
+        go_back(
+            context, app, WantedBack(to, replay=replay, output=past_output),
+            wait=wait, as_json=as_json,
+        )  # fmt: skip
+        return
     with asking(context) as suite:
         url = f"{suite.addresses.coordinator}/v1/apps/{app}/restore"
         answer = suite.request("POST", url, json_body={"revision": revision})

@@ -11,6 +11,8 @@ from urllib.parse import quote
 
 from nicegui import ui
 
+from lockstep.clock import SystemClock
+from lockstep.control import PAST_DONE, PAST_FAILED, PAST_NONE
 from lockstep_services.console import allowed, charts, figures
 from lockstep_services.console.look import (
     Cell,
@@ -27,6 +29,7 @@ from lockstep_services.console.shell import View, page
 from lockstep_services.console.suite import app_path
 
 POINTS: Final = 300
+FOLLOW_MS: Final = 1_000
 REPLICAS = ("Node", "Unit", "Role", "Lag", "Behind", "Events / s", "Busy", "State rows", "Trouble")
 REVISIONS = ("Taken (UTC)", "Version", "Position", "Size", "Verified", "Revision")
 Status = Mapping[str, Any]
@@ -148,17 +151,44 @@ class Commands:
             }
             chosen = ui.select(choices, value=there[0]["revision"], label="Saved state")
             chosen.props("outlined dense").classes("wrap").style("width:100%;margin-bottom:16px")
+            time = ui.input("Or the state of a time (UTC)", placeholder="2026-03-01 09:59")
+            time.props("outlined dense clearable").style("width:100%;margin-bottom:16px")
             with box("consequences", "ul"):
                 text("li", "The app goes on with that state and with the next event.")
-                text("li", "What came between the saved state and now is not in it any more.")
+                text("li", "What came between then and now is not in it any more.")
                 text("li", "What was published since then stays published.")
             with box("dialog-actions"):
                 button("Cancel", lambda: dialog.submit(None), kind="quiet")
-                button("Restore", lambda: dialog.submit(chosen.value), kind="danger")
-        revision = await dialog
-        if revision:
-            path = f"{app_path(self._app)}/restore"
+                button(
+                    "Restore",
+                    lambda: dialog.submit((chosen.value, (time.value or "").strip())),
+                    kind="danger",
+                )
+        if wanted := await dialog:
+            await self._restored(*wanted)
+
+    async def _restored(self, revision: str, time: str) -> None:
+        path = f"{app_path(self._app)}/restore"
+        if not time:
             await attempt(self._suite.tell("POST", path, {"revision": revision}), "Restored")
+        elif (to_ms := figures.moment_ms(time)) is None:
+            ui.notify(f"'{time}' is no time, as 2026-03-01 09:59 is.", type="warning")
+        else:
+            asked = self._suite.tell("POST", path, {"to_ms": to_ms})
+            answer = await attempt(asked, f"{self._app} goes back to {time}")
+            if answer is not None and answer["folds"]:
+                await self._followed(time)
+
+    async def _followed(self, time: str) -> None:
+        """Says how the way back has ended; the app goes on meanwhile."""
+        while found := await attempt(self._suite.ask(f"{app_path(self._app)}/past")):
+            if found["phase"] == PAST_FAILED:
+                ui.notify(f"The app goes on as it was: {found['why']}", type="negative")
+                return
+            if found["phase"] in (PAST_DONE, PAST_NONE):
+                ui.notify(f"{self._app} goes on with its state of {time}", type="positive")
+                return
+            await SystemClock().sleep_ms(FOLLOW_MS)
 
     async def _undeploy(self) -> None:
         says = (

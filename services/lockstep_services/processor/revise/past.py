@@ -42,6 +42,7 @@ Positions would not tell: one may have an event or a hundred thousand."""
 APPROACHES: Final = 20
 """So often it is gone after while it goes on; then it stands still, however far it is."""
 WAIT_MS: Final = 250
+LAST_ORDINAL: Final = 1 << 62
 
 
 class PastAbandonedError(LockstepError):
@@ -83,6 +84,12 @@ class PastFold:
         return not self._past.up_to
 
     @property
+    def _is_own(self) -> bool:
+        """It is a part of the app's own log."""
+        own = self._site.name
+        return (self._past.app, self._past.since_ms) == (own.app, own.since_ms)
+
+    @property
     def _goal(self) -> Position:
         return self._past.up_to or self._running.engine.position
 
@@ -110,14 +117,13 @@ class PastFold:
             except (LookupError, EnvelopeError) as error:
                 raise PastFailedError(f"revision '{past.revision}' cannot be read") from error
             await engine.restore(past.after, structs.replace(contents, rows=(), faults=()))
-        engine.left_out = tuple(each.position for each in one.origin.exclusions)
+        excluded = {each.position for each in one.origin.exclusions}
+        engine.left_out = tuple(sorted({*engine.left_out, *excluded}))
 
     async def approach(self) -> None:
         """Folds until the app is not far ahead. PastAbandonedError, PastFailedError,
         UnavailableError."""
-        while self._follows and self._running.engine.position < self._past.after:
-            await self._site.clock.sleep_ms(WAIT_MS)
-            self._check()
+        await self._app_is_there()
         for _ in range(APPROACHES):
             began_ms = self._site.clock.monotonic_ms()
             await self._fold_to(self._goal)
@@ -126,6 +132,19 @@ class PastFold:
         # Nobody publishes while the app stands still: what takes long is done before.
         await self._rows.end()
         self._tell(PAST_GOING_OVER)
+
+    async def _app_is_there(self) -> None:
+        """Until the app has folded what its new state holds: behind that it goes on."""
+        there = max(self._past.after, self._past.up_to) if self._is_own else 0
+        while (engine := self._running.engine).position < there:
+            if engine.stopped is not None:
+                raise PastFailedError(
+                    f"the app has stopped at position {engine.position}, in front of {there}: "
+                    f"{engine.stopped}",
+                    hint="go back to a time before that",
+                )
+            await self._site.clock.sleep_ms(WAIT_MS)
+            self._check()
 
     async def finish(self, published: OutputId | None) -> AppEngine:
         """The app stands still, and what it has given is published: the engine at its position,
@@ -176,6 +195,7 @@ class PastFold:
             folded = await engine.fold(left)
             rows, faults = engine.outbox.rows(), engine.outbox.faults()
             engine.outbox = Outbox()
+            rows = rows[rows.up_to(OutputId(self._past.quiet_to, LAST_ORDINAL)) :]
             refused = sum(len(one.events) for one in faults)
             position = folded.result.position
             await self._rows.take(rows, position)

@@ -63,8 +63,8 @@ class PastInput:
                 raise PastFailedError(
                     f"neither the log of '{self._name.app}' nor its archive has what stands behind "
                     f"position {position}",
-                    hint="`lockstep archive list` says what there is; --from a later time leaves "
-                    "out what is gone",
+                    hint="`lockstep archive list` says what there is; a later time leaves out what "
+                    "is gone",
                 )
             return  # the log has no more up to there
 

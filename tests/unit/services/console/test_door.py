@@ -66,5 +66,8 @@ def test_figures_are_short() -> None:
     assert [figures.duration(each) for each in (0, 950, 4_200, 90_000, 7_200_000)] == [
         "0 ms", "950 ms", "4.2 s", "90 s", "2 h",
     ]  # fmt: skip
+    assert figures.moment_ms("2026-03-01 09:59") == figures.moment_ms("2026-03-01T10:59+01:00")
+    assert figures.moment(figures.moment_ms("2026-03-01") or 0) == "2026-03-01 00:00:00"
+    assert figures.moment_ms("yesterday") is None
     assert [figures.size(each) for each in (827, 2_048, 5_242_880)] == ["827 B", "2.0 KB", "5.0 MB"]
     assert [figures.value(each) for each in (None, True, 1.5, "<b>")] == ["–", "true", "1.5", "<b>"]
