@@ -14,15 +14,15 @@ from lockstep.archive.naming import OUTPUT, Logs
 from lockstep.archive.place import Place
 from tests.integration.services.cluster import CLOCK, Cluster, log_of, until
 from tests.integration.services.conftest import Start
-from tests.integration.services.test_past import (
+from tests.integration.services.pasts import (
     all_records,
     archived,
     done,
     ran_all_the_time,
     state_of,
     trimmed,
-    values_of,
 )
+from tests.integration.services.test_past import values_of
 
 NODES = ("coordinator", "processor-1", "processor-2", "receiver")
 ALONE = ("coordinator", "processor-1", "receiver")
