@@ -4,7 +4,8 @@ about log-ins also come to a mail server and a web hook.
 
 `make e2e SCENARIO=security` prints a table of what was found and what was missed, and why.
 `ARGS="--seed 7"` draws another month, `ARGS="--pictures DIR"` looks at the dashboards in Chromium;
-`ARGS="--executor spark"` runs the apps on Spark.
+`ARGS="--executor spark"` runs the apps on Spark, `ARGS="--in-process"` the apps alone, without the
+suite: they give the same rows.
 Last line:
 `security: ok events=<n> attacks=<n> alerts=<n> recall=<x> precision=<x>`.
 """
@@ -29,6 +30,7 @@ from lockstep.cli.processes import PLAN, ProcessSuite
 from lockstep.cli.replay import send_retrying
 from lockstep.clock import SystemClock
 from lockstep.frame import World
+from lockstep.testing import VirtualApp
 from tests.e2e.harness import Way, replicas_of, tried
 from tests.e2e.security_boards import CONSOLE, look
 from tests.e2e.security_duty import Duty
@@ -180,6 +182,34 @@ async def _until(client: Client, app: str, reached: Callable[[dict[str, Any]], b
     raise TimeoutError(f"the replicas of {app} did not get there: {replicas}")
 
 
+def alone(seed: int) -> int:
+    """The apps in this process, on the reference; gives the exit code."""
+    traffic = drawn(seed)
+    alerts: list[Alert] = []
+    for name, events in ((LOGINS, traffic.logins), (SESSIONS, traffic.actions)):
+        with VirtualApp(Path(FOLDER / f"{TEXTS[name]}.siddhi").read_text("utf-8")) as app:
+            if name == LOGINS:
+                query = f"select '{COMPANY_VPN}' as ip insert into TrustedAddress"
+                app.write(query, request_id="trusted")
+            for stream, at_ms, row in events:
+                names = app.plan.schemas[stream].names
+                app.send(stream, [row[one] for one in names], timestamp_ms=at_ms)
+            alerts += [Alert(one.timestamp_ms, *one.data[:5]) for one in app.stream("Alert")]
+    found = Findings(traffic.attacks, alerts)
+    for line in found.table():
+        print(f"security: {line}")
+    ok = found.recall >= RECALL_AT_LEAST and found.precision >= PRECISION_AT_LEAST
+    print(f"security: in process: {'ok' if ok else 'FAILED'} {_figures(found)}")
+    return 0 if ok else 1
+
+
+def _figures(found: Findings) -> str:
+    return (
+        f"attacks={len(found.attacks)} alerts={len(found.loud)} recall={found.recall:.2f} "
+        f"precision={found.precision:.2f}"
+    )
+
+
 def _judge(
     traffic: Traffic, published: Sequence[Published], seconds: float, *, is_told: bool
 ) -> bool:
@@ -196,10 +226,7 @@ def _judge(
     for line in found.table():
         print(f"security: {line}")
     print(f"security: {events / seconds:,.0f} events/s, duplicated={twice}")
-    print(
-        f"security: {'ok' if ok else 'FAILED'} events={events} attacks={len(found.attacks)} "
-        f"alerts={len(found.loud)} recall={found.recall:.2f} precision={found.precision:.2f}"
-    )
+    print(f"security: {'ok' if ok else 'FAILED'} events={events} {_figures(found)}")
     return ok
 
 
@@ -209,7 +236,10 @@ if __name__ == "__main__":
     parser.add_argument(
         "--pictures", type=Path, help="look at the dashboards, and keep pictures here"
     )
+    parser.add_argument("--in-process", action="store_true", help="the apps alone, no suite")
     Way.ask(parser)
     parser.set_defaults(executor="reference")
     options = parser.parse_args()
+    if options.in_process:
+        sys.exit(alone(options.seed))
     sys.exit(asyncio.run(main(options.seed, Way.of(options), options.pictures)))
