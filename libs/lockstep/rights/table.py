@@ -59,6 +59,7 @@ COORDINATOR: Final[Mapping[Place, Need]] = {
     ("POST", "/v1/batch"): _DEPLOY_ALL,
     ("GET", "/v1/batch/{script}"): _VIEW_ALL,
     ("DELETE", "/v1/batch/{script}"): _DEPLOY_ALL,
+    ("GET", "/v1/batch/{script}/versions/{number}"): _VIEW_ALL,
     ("GET", "/v1/batch/{script}/runs"): _VIEW_ALL,
     ("POST", "/v1/batch/{script}/run"): _OPERATE_ALL,
     ("POST", "/v1/batch/{script}/pause"): _OPERATE_ALL,

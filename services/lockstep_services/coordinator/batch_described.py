@@ -87,6 +87,13 @@ class ScriptVersion(TypedDict):
     deployed_ms: int
 
 
+class OneVersion(ScriptVersion):
+    """With its text."""
+
+    script: str
+    text: str
+
+
 class OneScript(ScriptLine):
     """A script with its text and the versions that are kept."""
 
@@ -116,6 +123,7 @@ BATCH: Final = (
     Described("GET", "/v1/batch", "All scheduled scripts.", ListedScripts),
     Described("POST", "/v1/batch", "Deploys scripts.", DeployedScripts, DeployScripts),
     Described("GET", _SCRIPT, "A script with its text.", OneScript),
+    Described("GET", f"{_SCRIPT}/versions/{{number}}", "A version's text.", OneVersion),
     Described("DELETE", _SCRIPT, "Forgets it, and its runs.", RemovedScript),
     Described("GET", f"{_SCRIPT}/runs", "Its runs.", BatchRuns, query=("limit",)),
     Described("POST", f"{_SCRIPT}/run", "Runs it once, now.", BatchRun),

@@ -33,6 +33,7 @@ from lockstep_services.coordinator.api import read_body
 MAX_SCRIPTS_AT_ONCE: Final = 100
 DEFAULT_RUNS: Final = 20
 MAX_RUNS: Final = 1_000
+MAX_DIGITS: Final = 9
 
 
 class _File(msgspec.Struct):
@@ -71,6 +72,7 @@ class BatchRoutes:
         router.add_post("/v1/batch", self._deploy)
         router.add_get("/v1/batch/{script}", self._show)
         router.add_delete("/v1/batch/{script}", self._remove)
+        router.add_get("/v1/batch/{script}/versions/{number}", self._version)
         router.add_get("/v1/batch/{script}/runs", self._history)
         router.add_post("/v1/batch/{script}/run", self._run)
         router.add_post("/v1/batch/{script}/pause", self._pause)
@@ -152,6 +154,21 @@ class BatchRoutes:
             ],
         }
         return web.json_response(answer)
+
+    async def _version(self, request: web.Request) -> web.Response:
+        script = await self._found(request)
+        number = request.match_info["number"]
+        if not (number.isascii() and number.isdecimal() and len(number) <= MAX_DIGITS):
+            raise Problem(HTTPStatus.BAD_REQUEST, "a version is a number from 1 on")
+        try:
+            found = await self._scripts.version(script.name, int(number))
+        except UnknownScriptError as error:
+            raise Problem(HTTPStatus.NOT_FOUND, error.message) from error
+        told = {
+            "script": found.script, "version": found.number, "digest": found.digest,
+            "deployed_ms": found.deployed_ms, "text": found.text,
+        }  # fmt: skip
+        return web.json_response(told)
 
     async def _history(self, request: web.Request) -> web.Response:
         script = await self._found(request)

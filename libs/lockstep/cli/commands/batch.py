@@ -93,9 +93,16 @@ def _line(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @commands.command("show")
-def show_script(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
-    """Print a script as it is deployed."""
-    answer = _asked(context, "GET", name)
+def show_script(
+    context: typer.Context,
+    name: Name,
+    version: Annotated[
+        int | None, typer.Option("--version", min=1, help="An older one; kept are the last ones.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a script as it is deployed, or as it was."""
+    answer = _asked(context, "GET", name, "" if version is None else f"/versions/{version}")
     if as_json:
         print_json(answer)
     else:

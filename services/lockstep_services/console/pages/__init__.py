@@ -5,7 +5,17 @@ from __future__ import annotations
 from lockstep.clock import Clock
 from lockstep.settings import Settings
 from lockstep_services.console import shell
-from lockstep_services.console.pages import app, apps, errors, history, nodes, trying, watch, write
+from lockstep_services.console.pages import (
+    app,
+    apps,
+    errors,
+    history,
+    nodes,
+    scripts,
+    trying,
+    watch,
+    write,
+)
 from lockstep_services.console.suite import Doors
 from lockstep_services.console.workshops import Workshops
 
@@ -17,6 +27,7 @@ __all__ = [
     "history",
     "nodes",
     "open_with",
+    "scripts",
     "trying",
     "watch",
     "write",
