@@ -44,8 +44,8 @@ async def test_a_script_from_its_deployment_to_its_end(doors: Doors) -> None:
     for number, text in ((1, PYTHON), (2, PYTHON + "\n")):
         _, version = await doors.ask(ROOT, "GET", f"/v1/batch/one/versions/{number}")
         assert (version["version"], version["text"]) == (number, text)
-    for number, refused in (("3", 404), ("x", 400)):
-        assert (await doors.ask(ROOT, "GET", f"/v1/batch/one/versions/{number}"))[0] == refused
+    for wrong, refused in (("3", 404), ("x", 400)):
+        assert (await doors.ask(ROOT, "GET", f"/v1/batch/one/versions/{wrong}"))[0] == refused
     changed = [(one["version"], one["changed"]) for one in answer["scripts"]]
     assert changed == [(2, True), (1, False)]
     status, run = await doors.ask(ROOT, "POST", "/v1/batch/one/run")
