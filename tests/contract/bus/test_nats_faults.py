@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import nats
 import pytest
@@ -108,7 +109,8 @@ async def test_half_a_message_does_not_reach_into_the_next_connection(
     assert listening is not None
     # Not from the server, as it has to come in this very moment: one that is killed in the midst of
     # a message, or has a long one to send, leaves as much.
-    client._transport._io_reader.feed_data(b"MSG halves %d 12\r\n" % listening._id + b"first-")
+    transport: Any = client._transport
+    transport._io_reader.feed_data(b"MSG halves %d 12\r\n" % listening._id + b"first-")
     if how == "left":
         await client.force_reconnect()
     else:
