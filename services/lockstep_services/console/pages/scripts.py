@@ -227,20 +227,24 @@ async def build_one(view: View) -> None:
         script, history = found
         is_open = any(one["state"] in ("due", "running", "sending") for one in history)
         commands.show(is_paused=script["paused"], is_open=is_open)
-        _show_tiles(tiles, script, history)
+        _show_tiles(tiles, script, history, view.world.clock.now_ms())
         runs.show([run_row(one) for one in history])
         texts.show(script, history)
 
     await view.keep(fetch, show, 1.0)
 
 
-def _show_tiles(tiles: Mapping[str, Tile], script: Told, history: Sequence[Told]) -> None:
+def _show_tiles(
+    tiles: Mapping[str, Tile], script: Told, history: Sequence[Told], now_ms: int
+) -> None:
     last = history[0] if history else None
     state = "paused" if script["paused"] else last["state"] if last else "never ran"
     tiles["State"].set(state, KINDS.get(state, "soft"), script["language"])
-    due = moment(script["next_ms"])
-    tiles["Next due"].set(due if script["cron"] else "by hand", "soft", script["cron"] or "")
-    tiles["Last run"].set(moment(last["due_ms"]) if last else "–", "soft", "as it was due")
+    due_ms = script["next_ms"]
+    pause = f"in {figures.duration(max(0, due_ms - now_ms))}" if due_ms else "–"
+    tiles["Next due"].set(pause if script["cron"] else "by hand", "soft", script["cron"] or "")
+    ago = f"{figures.duration(max(0, now_ms - last['due_ms']))} ago" if last else "–"
+    tiles["Last run"].set(ago, "soft", moment(last["due_ms"]) if last else "")
     kept = next((one["rows"] for one in history if one["rows"] is not None), None)
-    tiles["Rows"].set(number(kept), "soft", "of the newest run that has some")
+    tiles["Rows"].set(number(kept), "soft", "of the newest run with any")
     tiles["Output"].set(script["output"], "soft", f"version {script['version']}")
