@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from lockstep.archive.events_in import rows_of
@@ -93,3 +95,13 @@ def test_what_is_archived_twice(run: Run) -> None:
     verdict = run.judged()
     assert (verdict.archived_twice, verdict.archive_missing) == (5, 0)
     assert not verdict.ok
+
+
+def test_an_event_in_the_place_of_another(run: Run) -> None:
+    """As many as there should be, but one is there twice and one is missing."""
+    ((_, table),) = SideArchive(run.lake, Logs("A"), INPUT).tables()
+    first = next(batch for batch in table.scan(where=(pc.field("_position") == 2)))
+    table.delete("_position = 2 and _row = 1", ("_position", "_row"))
+    table.append(pa.Table.from_batches([first.slice(0, 1)]), "somebody else", 1)
+    verdict = run.judged()
+    assert (verdict.archived_twice, verdict.archive_missing) == (1, 1)
