@@ -31,6 +31,14 @@ from lockstep.store import PAST_ARCHIVE, Before, Deployment, Origin, Past
 WAITING: Final = "waiting"
 """Nobody folds it yet."""
 MAX_FAILURES: Final = 1_000
+BEGIN_WHOLE: Final = (
+    "deploy it in one unit, without @app:parallel and @dist. Cut it when it has begun:"
+    " `lockstep deploy --parallel n` moves keys with their state"
+)
+STAYS_CUT: Final = (
+    "an app that was cut stays so: deploy it under another name with --from-app, in one unit, and"
+    " cut that when it has begun"
+)
 ABANDON_LIMIT_MS: Final = 10_000
 ABANDON_POLL_MS: Final = 50
 
@@ -81,8 +89,7 @@ class Pasts:
             raise Problem(
                 HTTPStatus.CONFLICT,
                 f"'{plan.name}' is cut into several units, which cannot begin with a past yet",
-                hint="deploy it in one unit, without @app:parallel. Cut it when it has begun:"
-                " `lockstep deploy --parallel n` moves keys with their state",
+                hint=STAYS_CUT if before is not None and before.layout else BEGIN_WHOLE,
             )
         app = wish.app or plan.name
         span = await self._offload.run(lambda: past_of(plan, place, app, wish.from_ms))

@@ -72,7 +72,11 @@ def deploy_with_past(
     as_json: bool,
 ) -> Any:
     """Deploys it, says how far the past is, and ends when the app goes on with it. Ctrl-C calls it
-    off. Exit code 1 when the past cannot be folded: then what was there before goes on."""
+    off. Exit code 1 when the past cannot be folded: then what was there before goes on. With
+    `parallel` it begins in one unit, and is cut, with its state, when it has begun."""
+    cut = parallel is not None and parallel > 1
+    if cut and not wait:
+        raise typer.BadParameter("with --from it needs --wait", param_hint="--parallel")
 
     async def action(client: Client) -> tuple[Any, Any]:
         if not as_json:
@@ -81,16 +85,19 @@ def deploy_with_past(
                 f"from {wanted.since} on, {whose} is folded first; the rows of that "
                 f"{WHERE[wanted.output]}", markup=False, soft_wrap=True,
             )  # fmt: skip
-        answer = await client.deploy(text, parallel=parallel, past=wanted.body)
+        answer = await client.deploy(text, parallel=None if cut else parallel, past=wanted.body)
         if not as_json:
             _say_deployed(answer)
         if not wait:
             return answer, None
         try:
-            return answer, await followed(client, answer, as_json=as_json)
+            past = await followed(client, answer, as_json=as_json)
         except asyncio.CancelledError:
             errors.print(called_off(await client.call_off(answer["app"])), markup=False)
             raise
+        if cut and past["phase"] == PAST_DONE:
+            answer |= await client.deploy(text, parallel=parallel) | {"past": answer["past"]}
+        return answer, past
 
     with reported():
         answer, past = with_client(addresses_of(context), action)
@@ -98,6 +105,8 @@ def deploy_with_past(
         fail(f"{answer['app']} does not begin with its past: {past['why']}", Exit.FAILED)
     if past is not None and not as_json:
         _say_done(answer, past)
+        if cut:
+            console.print(f"it is cut into {parallel} partitions, with that state", markup=False)
     return answer | {"progress": past}
 
 
