@@ -158,8 +158,11 @@ class PastFold:
         engine.left_out = tuple(each for each in engine.left_out if each > engine.position)
         if len(rows := self._rows.at(engine.position, published)):
             engine.outbox.add(engine.position, rows)
-        self._tell(PAST_DONE)
         return engine
+
+    def done(self) -> None:
+        """The output log says so: the app goes on with it."""
+        self._tell(PAST_DONE)
 
     def failed(self, why: str) -> None:
         """It is not tried again in this desired state."""

@@ -140,6 +140,8 @@ class UpgradeLoop:
             generation = Generation(wanted.life, begun.position)
             if await self._made_count(begun, generation):
                 await self._running.change(begun, generation, began_empty=lost)
+                if past is not None:
+                    past.done()
                 if (last := begun.outbox.last_id) is not None:
                     self._leadership.tell(facts.RowsHeld(last))
                 paused_for_ms = self._clock.monotonic_ms() - paused_ms
