@@ -131,12 +131,13 @@ async def main(seed: int, way: Way, pictures: Path | None = None) -> int:
                 _through(client, world, SESSIONS, traffic.actions),
             )
             seconds = (CLOCK.monotonic_ms() - sent_ms) / 1_000
+            is_told = await duty.got(logins.rows["Alert"])
+            mails, posts = len(duty.mails), len(duty.posts)
             if pictures is not None:
                 await look(suite, client, drawn(seed + 1, people=10, days=15, each=1), pictures)
-            is_told = await duty.got(logins.rows["Alert"])
         print(
-            f"security: {len(logins.rows['Alert'])} alerts about log-ins: {len(duty.mails)} mails, "
-            f"{len(duty.posts)} requests, again={duty.again}"
+            f"security: {len(logins.rows['Alert'])} alerts about log-ins: {mails} mails, "
+            f"{posts} requests, again={duty.again}"
         )
         return _judge(traffic, (logins, actions), seconds, is_told=is_told)
 
