@@ -307,5 +307,7 @@ APPS = st.builds(
     st.lists(st.one_of(QUERIES, PARTITIONS), max_size=2).map(tuple),
 )
 _FINDS = st.builds(ast.OnDemandQuery, WORDS, SELECTORS, st.none(), _CONDITIONS, _OPTIONAL_RANGES)
+_SPANS = st.builds(ast.Range, EXPRESSIONS, st.one_of(st.none(), EXPRESSIONS), st.none())
+_PASTS = st.builds(ast.OnDemandQuery, WORDS, SELECTORS, st.none(), _CONDITIONS, _SPANS)
 _WRITES = st.builds(ast.OnDemandQuery, st.none(), EXPLICIT, ACTIONS)
-ON_DEMAND = st.one_of(_FINDS, _WRITES)
+ON_DEMAND = st.one_of(_FINDS, _PASTS, _WRITES)

@@ -9,10 +9,11 @@ nothing but a query can be.
 from __future__ import annotations
 
 import itertools
+import os
 import resource
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import msgspec
 import pyarrow as pa
@@ -140,21 +141,34 @@ def _plain(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
 
 
-def main() -> None:
-    """One question from standard input."""
-    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
+def limited_to(memory_bytes: int, cpu_s: int) -> None:
+    """From now on this process may have no more."""
     for what, most in (
-        (resource.RLIMIT_AS, question.memory_bytes),
-        (resource.RLIMIT_CPU, question.cpu_s),
+        (resource.RLIMIT_AS, memory_bytes),
+        (resource.RLIMIT_CPU, cpu_s),
         (resource.RLIMIT_FSIZE, MAX_FILE_BYTES),
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(what, (most, most))
+
+
+def main() -> None:
+    """One question from standard input."""
+    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
+    limited_to(question.memory_bytes, question.cpu_s)
     try:
         answer = answered(question)
     except MemoryError:
         answer = Answer(error="the query needs more memory than it may have here")
-    sys.stdout.buffer.write(msgspec.json.encode(answer))
+    end_with(msgspec.json.encode(answer))
+
+
+def end_with(answer: bytes) -> NoReturn:
+    """The process ends here: threads of the libraries may still run, and one that does while
+    the interpreter is taken down aborts it."""
+    sys.stdout.buffer.write(answer)
+    sys.stdout.buffer.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":

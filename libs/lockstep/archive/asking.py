@@ -32,22 +32,41 @@ class AskedTooMuchError(LockstepError):
 async def ask(place: Place, app: str, sql: str, rows: int, settings: ArchiveSettings) -> Answer:
     """The answer. When the caller is cancelled the process is killed. AskedTooMuchError,
     UnavailableError."""
-    within_s = settings.query_timeout_ms / 1_000
     question = Question(
         place.folder, dict(place.options), app, sql, rows, settings.query_memory_bytes,
-        max(1, round(within_s)) * (os.cpu_count() or 1),
+        cpu_s(settings),
     )  # fmt: skip
+    out = await in_process("lockstep.archive.answering", msgspec.json.encode(question), settings)
+    answer = msgspec.json.decode(out, type=Answer)
+    if answer.error is not None:
+        if answer.retryable:
+            raise UnavailableError(answer.error)
+        raise AskedTooMuchError(answer.error, hint="streams and columns are named as in the app")
+    return answer
+
+
+def cpu_s(settings: ArchiveSettings) -> int:
+    """How much a query may take of all cores together."""
+    return max(1, round(settings.query_timeout_ms / 1_000)) * (os.cpu_count() or 1)
+
+
+async def in_process(module: str, question: bytes, settings: ArchiveSettings) -> bytes:
+    """What a module answers in a process of its own, which is to limit itself. When the caller is
+    cancelled the process is killed. AskedTooMuchError."""
+    within_s = settings.query_timeout_ms / 1_000
     passed = {
         name: value for name, value in os.environ.items()
         if name in PASSED_ON or name.startswith(AWS)
     }  # fmt: skip
+    # Each thread would reserve an arena of its own of the address space that is limited.
+    passed["MALLOC_ARENA_MAX"] = "2"
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "lockstep.archive.answering",
+        sys.executable, "-m", module,
         stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=passed, start_new_session=True,
     )  # fmt: skip
     try:
         async with asyncio.timeout(within_s):
-            out, _ = await process.communicate(msgspec.json.encode(question))
+            out, _ = await process.communicate(question)
     except TimeoutError as error:
         raise AskedTooMuchError(
             f"the query took more than {within_s:g} s",
@@ -64,12 +83,7 @@ async def ask(place: Place, app: str, sql: str, rows: int, settings: ArchiveSett
             hint=f"it may have {settings.query_memory_bytes} bytes of memory here; `lockstep "
             "archive query` has Spark",
         )
-    answer = msgspec.json.decode(out, type=Answer)
-    if answer.error is not None:
-        if answer.retryable:
-            raise UnavailableError(answer.error)
-        raise AskedTooMuchError(answer.error, hint="streams and columns are named as in the app")
-    return answer
+    return out
 
 
 def _ended(code: int) -> str:

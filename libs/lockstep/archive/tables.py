@@ -49,6 +49,10 @@ _CONNECT_S: Final = 5.0
 _REQUEST_S: Final = 30.0
 
 
+UNREADABLE: Final = (DeltaError, OSError, pa.ArrowException)
+"""What a store that is away and a table that is broken raise."""
+
+
 class ArchiveDamagedError(LockstepError):
     """A table of the archive that is there and cannot be read."""
 
@@ -71,7 +75,7 @@ def _told(address: str) -> Iterator[None]:
         raise UnavailableError(
             f"the archive does not take it: {one_line(error)}", where=address
         ) from error
-    except (DeltaError, OSError, pa.ArrowException) as error:
+    except UNREADABLE as error:
         raise UnavailableError(
             f"the archive is away: {one_line(error)}", where=address,
             hint="archive.folder has to be there, writable and with room",

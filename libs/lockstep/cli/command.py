@@ -91,7 +91,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "query": (
         "apps.query",
-        "Ask a table, window or aggregation of a running app, or change a table.",
+        "Ask a table, window or aggregation of a running app, or the past of a stream; or change\n"
+        "a table.",
     ),
     "send": (
         "events.send",

@@ -373,7 +373,7 @@ class Range(Node):
 
     start: Expression
     end: Expression | None
-    per: Expression
+    per: Expression | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -628,7 +628,7 @@ class App:
 class OnDemandQuery(Node):
     """A query on the present content of a store; `source` None for the writing forms.
 
-    action None means find.
+    action None means find. A range without `per` asks what is archived of a stream.
     """
 
     source: str | None

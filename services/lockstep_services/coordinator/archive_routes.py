@@ -3,9 +3,6 @@ forgotten for good."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import asdict
 from http import HTTPStatus
 from typing import Annotated, Any, Final
@@ -20,15 +17,12 @@ from lockstep.bus import Bus
 from lockstep.control import Erased, Erasure, erasure_subject
 from lockstep.events import UnavailableError
 from lockstep.frame import Offload, Problem
-from lockstep.frame.callers import caller_of
-from lockstep.rights import Kind
+from lockstep.frame.turns import Turns
 from lockstep.settings import ArchiveSettings
 from lockstep_services.coordinator.api import read_body
 from lockstep_services.coordinator.desired import DesiredState
 
 ERASING_TIMEOUT_MS: Final = 25_000
-LOOKS_EVERY_S: Final = 0.2
-AGAIN_AFTER_MS: Final = 1_000
 MAX_SQL_CHARACTERS: Final = 65_536
 
 
@@ -50,7 +44,7 @@ class ArchiveRoutes:
         self._desired = desired
         self._settings = settings
         self._offload = offload
-        self._asking: list[str] = []
+        self._turns = Turns(settings.max_queries)
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """The paths."""
@@ -78,43 +72,16 @@ class ArchiveRoutes:
     async def _query(self, request: web.Request) -> web.Response:
         wanted = await read_body(request, Asked)
         app, rows = request.match_info["app"], min(wanted.limit, self._settings.query_rows)
-        async with self._turn(request):
-            work = asyncio.ensure_future(ask(self._place, app, wanted.sql, rows, self._settings))
-            try:
-                while not work.done():
-                    await asyncio.wait({work}, timeout=LOOKS_EVERY_S)
-                    if request.transport is None:  # whoever asked has hung up
-                        raise Problem(HTTPStatus.BAD_REQUEST, "the query was given up")
-                answer = await work
-            except AskedTooMuchError as error:
-                raise Problem(HTTPStatus.BAD_REQUEST, error.message, hint=error.hint) from error
-            finally:
-                work.cancel()
-                await asyncio.wait({work})
+        work = ask(self._place, app, wanted.sql, rows, self._settings)
+        try:
+            answer = await self._turns.ask(request, work)
+        except AskedTooMuchError as error:
+            raise Problem(HTTPStatus.BAD_REQUEST, error.message, hint=error.hint) from error
         told: dict[str, Any] = {"app": app, "columns": answer.columns, "types": answer.types}
         return web.Response(
             content_type="application/json",
             body=msgspec.json.encode({**told, "rows": answer.rows, "more": answer.more}),
         )
-
-    @asynccontextmanager
-    async def _turn(self, request: web.Request) -> AsyncIterator[None]:
-        """One query of each person at a time, and a few of all. Problem 429."""
-        caller = caller_of(request)
-        is_known = caller is not None and caller.kind not in (Kind.ANYBODY, Kind.CLUSTER)
-        who = str(caller) if is_known else ""
-        if (is_known and who in self._asking) or len(self._asking) >= self._settings.max_queries:
-            raise Problem(
-                HTTPStatus.TOO_MANY_REQUESTS,
-                "your last query has not ended" if who in self._asking else "too many are asking",
-                hint="closing its connection ends a query",
-                retry_after_ms=AGAIN_AFTER_MS,
-            )
-        self._asking.append(who)
-        try:
-            yield
-        finally:
-            self._asking.remove(who)
 
     async def _erase(self, request: web.Request) -> web.Response:
         wanted = await read_body(request, Erasure)

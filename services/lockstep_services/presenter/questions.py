@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from aiohttp import web
 
+from lockstep.archive.asking import AskedTooMuchError
 from lockstep.bus import Topics
 from lockstep.clock import Clock, Randomness
 from lockstep.control import OnDemandAnswer, OnDemandQuestion, UnitView, question_subject
@@ -20,7 +21,10 @@ from lockstep.events import UnavailableError
 from lockstep.fleet.units import Answering
 from lockstep.frame import Problem, malformed_json
 from lockstep.frame.callers import require
+from lockstep.frame.turns import Turns
+from lockstep.history.remembering import asks_the_past, remember
 from lockstep.rights import Permission
+from lockstep.settings import ArchiveSettings
 from lockstep.siddhiql import SiddhiQLError, ast, check_on_demand, parse_on_demand
 from lockstep_services.presenter.api import Lookup, answer
 
@@ -36,8 +40,15 @@ class Questions:
     """The routes of on-demand queries."""
 
     def __init__(
-        self, lookup: Lookup, topics: Topics, clock: Clock, randomness: Randomness
+        self,
+        lookup: Lookup,
+        topics: Topics,
+        clock: Clock,
+        randomness: Randomness,
+        archive: ArchiveSettings,
     ) -> None:
+        self._archive = archive
+        self._turns = Turns(archive.max_queries)
         self._lookup = lookup
         self._topics = topics
         self._clock = clock
@@ -76,14 +87,29 @@ class Questions:
         if key is not None and not 0 < len(key) <= MAX_KEY_CHARACTERS:
             message = f"{KEY_HEADER}: 1 to {MAX_KEY_CHARACTERS} characters"
             raise Problem(HTTPStatus.BAD_REQUEST, message)
-        question = OnDemandQuestion(query, key or self._randomness.uuid_hex())
-        found = await self._ask(app, question)
+        if asks_the_past(query):
+            found = await self._remembered(request, app, query)
+        else:
+            question = OnDemandQuestion(query, key or self._randomness.uuid_hex())
+            found = await self._ask(app, question)
         result: dict[str, Any] = {"records": found.rows, "position": found.position}
         if found.rows_changed is not None:
             result["changed"] = found.rows_changed
         if body.get("details"):
             result["details"] = [{"name": name, "dataType": kind} for name, kind in found.columns]
         return answer(result)
+
+    async def _remembered(self, request: web.Request, app: str, query: str) -> OnDemandAnswer:
+        """The archive's answer, of a process on this machine: no leader is asked. Problem 400, 404,
+        429."""
+        view = await self._lookup.view(app)
+        if view is None:
+            raise Problem(HTTPStatus.NOT_FOUND, f"no app named '{app}' is deployed")
+        work = remember(view.plan, query, self._clock.now_ms(), self._archive)
+        try:
+            return _accepted(await self._turns.ask(request, work))
+        except AskedTooMuchError as error:
+            raise Problem(HTTPStatus.BAD_REQUEST, error.message, hint=error.hint) from error
 
     async def _ask(self, app: str, question: OnDemandQuestion) -> OnDemandAnswer:
         """The leader's answer, or that of the one that comes after it; of a group that is cut,
@@ -160,6 +186,8 @@ def together(found: Sequence[OnDemandAnswer]) -> OnDemandAnswer:
 def _accepted(found: OnDemandAnswer) -> OnDemandAnswer:
     if found.error is None:
         return found
+    if not found.user_error:
+        raise UnavailableError(found.error, hint=found.hint)
     errors: list[dict[str, Any]] = []
     if found.line:
         errors.append({"line": found.line, "column": found.column})

@@ -45,7 +45,8 @@ class Presenter:
         self._streams = EventStreams(self._feed, lookup, listeners, self._watch, clock)
         context.describe(ROUTES)
         Api(lookup, listeners, clock, presenter.history_rows).add_to(context.router)
-        Questions(lookup, bus.topics, clock, context.randomness).add_to(context.router)
+        questions = Questions(lookup, bus.topics, clock, context.randomness, settings.archive)
+        questions.add_to(context.router)
         self._streams.add_to(context.router)
         Page(self._feed, lookup, self._catalogue, self._watch, clock).add_to(context.router)
 

@@ -88,8 +88,11 @@ def test_an_app_that_has_nothing_to_be_asked() -> None:
     """The hint says what could be."""
     app = check("define stream S (s string); from S select s insert into O;")
     with pytest.raises(SiddhiQLError) as caught:
-        check_on_demand("from O select s", app)
+        check_on_demand("from X select s", app)
     assert caught.value.hint == NOTHING_TO_ASK
+    with pytest.raises(SiddhiQLError) as caught:
+        check_on_demand("from O select s", app)
+    assert "within" in (caught.value.hint or "")
 
 
 def test_an_empty_question() -> None:

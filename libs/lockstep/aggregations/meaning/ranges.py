@@ -114,6 +114,7 @@ class RangeReader:
         self._known = known
         self._start = compiled(range_.start)
         self._end = None if range_.end is None else compiled(range_.end)
+        assert range_.per is not None  # as the checker has seen
         self._per = compiled(range_.per)
 
     def _granularity(self, per: Any) -> Granularity:

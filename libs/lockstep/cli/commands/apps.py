@@ -58,7 +58,8 @@ def query(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a table, window or aggregation of a running app, or change a table."""
+    """Ask a table, window or aggregation of a running app, or the past of a stream; or change
+    a table."""
 
     with asking(context) as suite:
         url = f"{suite.addresses.presenter}/v1/apps/{app}/query"

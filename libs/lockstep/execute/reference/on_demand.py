@@ -51,6 +51,18 @@ def write(checked: CheckedOnDemand, engine: Engine, *, place: str) -> int:
         return sum(action.apply(row) for row in rows)
 
 
+def select(checked: CheckedOnDemand, found: list[StreamEvent], engine: Engine) -> list[Row]:
+    """What the query selects of events that were found elsewhere. EventError."""
+    if not found:
+        return []
+    return [row.data for row in _select(checked, found, OnDemandContext(engine, "on-demand"))]
+
+
+def matching(checked: CheckedOnDemand, engine: Engine) -> Match:
+    """Which of the source's events the query's `on` lets through."""
+    return Match(checked.query.on, checked.scope, 0, OnDemandContext(engine, "on-demand"))
+
+
 def _rows(checked: CheckedOnDemand, context: OnDemandContext) -> list[StreamEvent]:
     """What a query found and selected; the one row of values of a query without a source."""
     if checked.query.source is None:
@@ -63,6 +75,12 @@ def _rows(checked: CheckedOnDemand, context: OnDemandContext) -> list[StreamEven
 def _find(checked: CheckedOnDemand, context: OnDemandContext) -> list[StreamEvent]:
     query = checked.query
     assert query.source is not None
+    if checked.kind is SourceKind.STREAM:
+        raise positioned(
+            query.at,
+            f"{query.source!r} keeps no events: its archive is asked, which a running suite has",
+            "`lockstep query` asks it",
+        )
     match = Match(query.on, checked.scope, 0, context)
     if checked.kind is SourceKind.TABLE:
         found: list[StreamEvent] = (

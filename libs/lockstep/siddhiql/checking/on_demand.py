@@ -10,13 +10,14 @@ from lockstep.siddhiql.checked import CheckedApp, CheckedOnDemand, SourceKind
 from lockstep.siddhiql.checking.actions import check_table_write, require_equal
 from lockstep.siddhiql.checking.expressions import condition
 from lockstep.siddhiql.checking.external import refuse_write
-from lockstep.siddhiql.checking.ranges import check_range
+from lockstep.siddhiql.checking.ranges import check_range, check_span
 from lockstep.siddhiql.checking.selection import CheckedSelection, check_selection
 from lockstep.siddhiql.checking.streams import stream_scope
 from lockstep.siddhiql.checking.symbols import Symbols
 from lockstep.siddhiql.scope import Scope, Shape, Source
 from lockstep.siddhiql.suggestions import did_you_mean
 from lockstep.siddhiql.syntax.parser import parse_on_demand
+from lockstep.siddhiql.trees import below
 from lockstep.siddhiql.typing import positioned
 
 NOTHING_TO_ASK = "the app defines no table, window or aggregation: only these can be asked"
@@ -55,6 +56,14 @@ def _store(tree: ast.OnDemandQuery, symbols: Symbols) -> tuple[SourceKind, Strea
     kind = symbols.kind_of(tree.source)
     if kind in _STORES and kind is not None:
         return kind, symbols.schemas[tree.source]
+    if kind is SourceKind.STREAM:
+        if tree.range is not None:
+            return kind, symbols.schemas[tree.source]
+        raise positioned(
+            tree.at,
+            f"{tree.source!r} is a stream, which keeps no events",
+            "what is archived of it can be asked: within '2020-06-01', '2020-07-01'",
+        )
     stores = [*symbols.tables, *symbols.windows, *symbols.aggregations]
     what = "is not defined" if kind is None else f"is a {kind.value}, which keeps no events"
     hint = did_you_mean(tree.source, stores) if stores else NOTHING_TO_ASK
@@ -81,9 +90,12 @@ def _find(tree: ast.OnDemandQuery, symbols: Symbols) -> CheckedOnDemand:
 
 
 def _range(tree: ast.OnDemandQuery, kind: SourceKind, scope: Scope) -> ast.Range | None:
+    if kind is SourceKind.STREAM:
+        return _past(tree, scope)
     if kind is not SourceKind.AGGREGATION:
         if tree.range is not None:
-            raise positioned(tree.range.at, "'within … per' is for aggregations", "remove it")
+            what = "'within … per' is for aggregations, 'within' for streams that are archived"
+            raise positioned(tree.range.at, what, "remove it")
         return None
     if tree.range is None:
         raise positioned(
@@ -92,6 +104,24 @@ def _range(tree: ast.OnDemandQuery, kind: SourceKind, scope: Scope) -> ast.Range
             "add: within '2020-**-** **:**:**' per 'hours'",
         )
     return check_range(tree.range, scope)
+
+
+def _past(tree: ast.OnDemandQuery, scope: Scope) -> ast.Range:
+    """Of a query of the past, which changes nothing and sees nothing of the present."""
+    within = tree.range
+    assert within is not None
+    if within.per is not None:
+        raise positioned(within.per.at, "'per' is for aggregations", "remove it")
+    if not isinstance(tree.action, ast.ReturnEvents | None):
+        raise positioned(tree.action.at, "what is read of the past changes no table", "remove it")
+    for node in below((tree.on, tree.selector)):
+        if isinstance(node, ast.InTable):
+            raise positioned(
+                node.at,
+                f"table {node.table!r} holds what is now, not what was in it then",
+                "ask for the rows, and compare them with the table outside",
+            )
+    return check_span(within, scope)
 
 
 def _write(tree: ast.OnDemandQuery, symbols: Symbols) -> CheckedOnDemand:

@@ -28,6 +28,7 @@ PER_NAMES: dict[str, ast.Granularity] = {
 """Granularity by what may stand behind `per`."""
 
 _ZONE = r"(?:\s[+-]\d{2}:\d{2})?"
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _FIELD = r"(\d{2}|\*\*)"
 _TIME = re.compile(rf"\d{{4}}-\d{{2}}-\d{{2}}\s\d{{2}}:\d{{2}}:\d{{2}}{_ZONE}")
 _PATTERN = re.compile(rf"(\d{{4}})-{_FIELD}-{_FIELD}\s{_FIELD}:{_FIELD}:{_FIELD}{_ZONE}")
@@ -38,12 +39,40 @@ def check_range(range_: ast.Range, scope: Scope) -> ast.Range:
     """The range made ready; `per` a granularity, `within` two times or one pattern."""
     start = normalise(range_.start, scope)
     end = None if range_.end is None else normalise(range_.end, scope)
+    if range_.per is None:
+        raise positioned(range_.at, "'within' needs 'per' here", "add: per 'hours'")
     per = normalise(range_.per, scope)
     for bound in (start, end):
         if bound is not None:
             _check_bound(bound, scope, is_pattern=end is None)
     _check_per(per, scope)
     return replace(range_, start=start, end=end, per=per)
+
+
+def check_span(span: ast.Range, scope: Scope) -> ast.Range:
+    """A range without `per` made ready: two times or one pattern, which do not depend on what is
+    found."""
+    start = _day_as_time(normalise(span.start, scope), is_pattern=span.end is None)
+    end = None
+    if span.end is not None:
+        end = _day_as_time(normalise(span.end, scope), is_pattern=False)
+    for bound in (start, end):
+        if bound is None:
+            continue
+        if not isinstance(bound, ast.Constant):
+            raise positioned(bound.at, "'within' of a stream takes constants", _HINT)
+        _check_bound(bound, scope, is_pattern=end is None)
+    return replace(span, start=start, end=end)
+
+
+def _day_as_time(bound: ast.Expression, *, is_pattern: bool) -> ast.Expression:
+    """`'2020-06-01'` is where that day begins, or as a pattern all of it."""
+    if not isinstance(bound, ast.Constant) or not isinstance(bound.value, str):
+        return bound
+    text = bound.value.strip()
+    if not _DAY.fullmatch(text):
+        return bound
+    return replace(bound, value=f"{text} **:**:**" if is_pattern else f"{text} 00:00:00")
 
 
 def _check_bound(bound: ast.Expression, scope: Scope, *, is_pattern: bool) -> None:

@@ -12,7 +12,12 @@ from lockstep.siddhiql.printing.expressions import (
     print_time,
     print_variable,
 )
-from lockstep.siddhiql.printing.inputs import print_join, print_range, print_state, print_stream
+from lockstep.siddhiql.printing.inputs import (
+    print_join,
+    print_range,
+    print_state,
+    print_stream,
+)
 from lockstep.siddhiql.printing.names import (
     annotation,
     annotation_lines,

@@ -27,7 +27,8 @@ def print_stream(stream: ast.StreamInput) -> str:
 def print_range(range_: ast.Range) -> str:
     """`within a, b per g`."""
     end = "" if range_.end is None else f", {print_expression(range_.end)}"
-    return f"within {print_expression(range_.start)}{end} per {print_expression(range_.per)}"
+    per = "" if range_.per is None else f" per {print_expression(range_.per)}"
+    return f"within {print_expression(range_.start)}{end}{per}"
 
 
 def print_join(join: ast.JoinInput) -> str:

@@ -93,6 +93,8 @@ class StreamRules:
                 seen_window = isinstance(handler, ast.WindowHandler)
         on = children[-1]
         if isinstance(on, ast.Range):
+            if on.per is None:
+                raise error(on.at, "'within' needs 'per' here", "add: per 'hours'")
             on = children[-2]
         return ast.JoinInput(
             left,
@@ -115,8 +117,10 @@ class StreamRules:
         end = parts[1] if len(parts) == 3 else None
         return ast.Range(parts[0], end, parts[-1], at=place(children[0]))
 
-    def range_without_per(self, children: Nodes) -> None:
-        raise error(place(children[0]), "'within' needs 'per' here", "add: per 'hours'")
+    def range_without_per(self, children: Nodes) -> ast.Range:
+        parts = [child for child in children if not isinstance(child, Token)]
+        end = parts[1] if len(parts) == 2 else None
+        return ast.Range(parts[0], end, None, at=place(children[0]))
 
     def range_without_within(self, children: Nodes) -> None:
         raise error(place(children[0]), "'per' needs 'within' in front of it", "add: within …")
