@@ -60,6 +60,15 @@ async def test_the_past_of_a_stream(cluster_of: Start, tmp_path: Path) -> None:
         async def published() -> list[list[Any]]:
             return await said(cluster, f"from Totals {within} select symbol, total")
 
+        sql = "select symbol, sum(price), count(*) from Trade group by symbol order by symbol"
+        status, answer = await cluster.call(
+            "POST", "coordinator", f"/v1/apps/{app}/archive/query", json={"sql": sql}
+        )
+        select = "select symbol, sum(price) as total, count() as n group by symbol order by symbol"
+        assert (status, answer["rows"]) == (
+            200,
+            await said(cluster, f"from Trade {within} {select}"),
+        )
         assert await published() == [list(row.data) for row in rows]
         wrong = [
             (f"from Quiet {within}", "nothing is archived of stream 'Quiet'"),
