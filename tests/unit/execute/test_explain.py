@@ -53,20 +53,23 @@ def test_who_shares_a_table_goes_along() -> None:
 
 
 def test_a_circle_is_one_place() -> None:
-    """With who reads its streams; others stay."""
+    """With who joins its streams; who only reads them stays in columns, and so do others."""
     found = explained(
         "define stream C (s string, i int);"
         "@info(name='a') from C[i > 0] select s, i - 1 as i insert into C;"
         "@info(name='b') from C select count() as n insert into O;"
         "@info(name='c') from S select s, i insert into C;"
+        "@info(name='d') from C#window.length(2) as x join S#window.length(2) as y on x.s == y.s"
+        " select x.s as s insert into J;"
     )
-    assert engines(found) == {"a": "reference", "b": "reference", "c": "columns"}
+    wanted = {"a": "reference", "b": "columns", "c": "columns", "d": "reference"}
+    assert engines(found) == wanted
     assert found.queries[0].reason == "stands in a circle of streams that feed each other"
 
 
 def test_clocks_behind_clocks() -> None:
     """The second of two batches by time takes the reference's window, where that can be; not one
-    that only counts."""
+    that only counts, nor an output rate."""
     found = explained(
         "@info(name='a') from S#window.timeBatch(1 sec) select s, i insert into A;"
         "@info(name='b') from A#window.timeBatch(2 sec) select s insert into B;"
@@ -77,8 +80,7 @@ def test_clocks_behind_clocks() -> None:
     rules = [query.rule for query in found.queries]
     assert rules[0] == rules[2] == rules[3] == "tumbling window"
     assert rules[1] == "window of the reference, the rest in columns"
-    assert rules[4] is None
-    assert found.queries[4].reason == "goes by timers of its own behind those of a"
+    assert rules[4] == "filter, project, running aggregates"
 
 
 def test_queries_between_what_shares_state_go_along() -> None:
@@ -97,11 +99,13 @@ def test_queries_between_what_shares_state_go_along() -> None:
 
 def test_reasons_of_the_whole_app() -> None:
     """They are told once, and each query says what it alone would be."""
-    found = explained("define stream X (o object);@info(name='a') from S select s insert into O;")
-    assert found.whole_app_reasons == ("X has an attribute of type object",)
+    text = "@info(name='a') from S select s insert into O;"
+    head = "@app:playback(idle.time='1 sec', increment='1 sec')\n"
+    found = explain_execution(build(check(head + STREAMS + text)))
+    assert found.whole_app_reasons == ("playback with idle time",)
     assert engines(found) == {"a": "reference"}
     assert found.queries[0].alone == "filter, project, running aggregates"
-    assert "all on the reference: X has an attribute of type object" in found.text()
+    assert "all on the reference: playback with idle time" in found.text()
 
 
 def test_aggregations_are_told_of() -> None:

@@ -63,6 +63,7 @@ NAMES = {
     "node": "all",
     "name": "page.css",
     "script": "s",
+    "number": "1",
 }
 WRITES: dict[tuple[str, str], Any] = {
     ("POST", "/v1/validate"): {"text": TEXT},
