@@ -47,6 +47,16 @@ class Span:
     up_to: Position
 
 
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What is lacking, at its first and last position: the events of a stream, or, without one, all
+    records that there were."""
+
+    stream: str
+    first: Position
+    last: Position
+
+
 @dataclass(frozen=True)
 class Pinned:
     """The versions that somebody reads, by path: what travels to other machines."""
@@ -186,19 +196,35 @@ class InputReader:
         found = next(self.records(Span(position, position + WINDOW)), ())
         return int(found[0]["clock_ms"]) if found else 0
 
-    def holes(self, span: Span) -> list[tuple[str, Position]]:
+    def gaps(self, span: Span) -> list[Gap]:
         """Why a fold of the span would not be that of the log: records that were forgotten before
-        they were archived, and streams that are not archived, with their first positions."""
+        they were archived, and streams that are not archived."""
         dataset = self._dataset(self._side.records.path)
         if dataset is None:
             return []
         place = (pc.field("position") > span.after) & (pc.field("position") <= span.up_to)
         odd = place & pc.field("kind").isin([GAP, LEFT_OUT])
-        found = dataset.to_table(columns=["position", "kind", "stream"], filter=odd)
-        firsts: dict[str, Position] = {}
-        for row in found.sort_by("position").to_pylist():
-            firsts.setdefault(row["stream"] if row["kind"] == LEFT_OUT else "", row["position"])
-        return sorted(firsts.items())
+        found: dict[str, Gap] = {}
+        for row in dataset.to_table(columns=["position", "kind", "stream"], filter=odd).to_pylist():
+            stream = row["stream"] if row["kind"] == LEFT_OUT else ""
+            one = found.get(stream, Gap(stream, row["position"], row["position"]))
+            first, last = min(one.first, row["position"]), max(one.last, row["position"])
+            found[stream] = Gap(stream, first, last)
+        return sorted(found.values(), key=lambda one: one.stream)
+
+    def time_behind(self, position: Position, *, is_playback: bool) -> int:
+        """The first time, as `first_at` has it, at which all up to a position is left out."""
+        places = [(self._side.records.path, "clock_ms", "position")]
+        if is_playback:
+            tables = [name.path for name, _ in self._side.tables()]
+            places = [(path, naming.TIMESTAMP, naming.POSITION) for path in tables]
+        latest = -1
+        for path, column, place in places:
+            dataset = self._dataset(path)
+            if dataset is not None:
+                found = _extremes(dataset, column, pc.field(place) <= position)
+                latest = latest if found is None else max(latest, found[1])
+        return latest + 1
 
 
 def _ascends(rows: pa.Table) -> bool:

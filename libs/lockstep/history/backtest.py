@@ -20,6 +20,7 @@ from lockstep.archive.reading import InputReader, Span, lives_of
 from lockstep.history.comparing import Compared, Rows, compared
 from lockstep.history.errors import HistoryError
 from lockstep.history.folding import Done, Task, fold_task, linked
+from lockstep.history.gaps import check_gaps
 from lockstep.operators.limits import Limits
 from lockstep.plan import AppPlan, plan_of
 from lockstep.plan.fleet import fleet_of
@@ -74,7 +75,8 @@ def backtest(wanted: Wanted, place: Place, settings: Settings, run: Run, name: s
     logs = _logs(place, app)
     reader = InputReader(place, logs)
     fold, rows_behind = _span(wanted, plan, reader)
-    _check(wanted, plan, reader, fold)
+    if not wanted.despite_gaps:
+        check_gaps(plan, reader, fold, "--despite-gaps leaves out what is not there")
     tasks = _tasks(wanted, plan, place, logs, reader, settings, fold, rows_behind, name)
     answers = run(fold_task, [msgspec.msgpack.encode(one) for one in tasks])
     done = _together([msgspec.msgpack.decode(one, type=Done) for one in answers])
@@ -119,25 +121,6 @@ def _span(wanted: Wanted, plan: AppPlan, reader: InputReader) -> tuple[Span, int
     if after >= up_to:
         raise HistoryError("there is nothing in the archive between these times")
     return Span(after, up_to), rows_behind
-
-
-def _check(wanted: Wanted, plan: AppPlan, reader: InputReader, span: Span) -> None:
-    """Refuses what would not be what the app would have given."""
-    if wanted.despite_gaps:
-        return
-    for stream, position in reader.holes(span):
-        if not stream:
-            raise HistoryError(
-                f"records in front of position {position + 1} were forgotten before they were "
-                "archived",
-                hint="begin behind them with --from, or say --despite-gaps",
-            )
-        if stream in plan.inputs:
-            raise HistoryError(
-                f"the events of '{stream}' are not archived (position {position})",
-                hint="@archive in front of it keeps them from now on; --despite-gaps leaves them "
-                "out",
-            )
 
 
 def _tasks(

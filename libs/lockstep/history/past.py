@@ -17,6 +17,7 @@ from lockstep.archive.reading import InputReader, Span, lives_of
 from lockstep.events import Position
 from lockstep.events.columns import ARROW_TYPES
 from lockstep.history.errors import HistoryError
+from lockstep.history.gaps import check_gaps
 from lockstep.plan import AppPlan
 from lockstep.siddhiql import SiddhiQLError, ast
 
@@ -64,27 +65,12 @@ def check_span(
 ) -> Sequence[str]:
     """Whether the text can fold what is archived of a span; the streams in it that the text does
     not have. HistoryError, SiddhiQLError."""
-    _check_holes(plan, reader, span)
+    check_gaps(plan, reader, span)
     found = reader.shapes(span)
     for (stream, shape), position in found.items():
         if stream in plan.inputs:
             _check_shape(plan, SideArchive(place, logs, naming.INPUT), stream, shape, position)
     return sorted({stream for stream, _ in found if stream not in plan.inputs})
-
-
-def _check_holes(plan: AppPlan, reader: InputReader, span: Span) -> None:
-    for stream, position in reader.holes(span):
-        if not stream:
-            raise HistoryError(
-                f"records in front of position {position + 1} were forgotten before they were "
-                "archived",
-                hint="a later time begins behind them",
-            )
-        if stream in plan.inputs:
-            raise HistoryError(
-                f"the events of '{stream}' are not archived (position {position})",
-                hint="@archive in front of it keeps them from now on",
-            )
 
 
 def _check_shape(

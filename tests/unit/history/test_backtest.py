@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -152,3 +154,24 @@ def test_streams_that_are_not_archived(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="'In' are not archived"):
         tried(place)
     assert tried(place, despite_gaps=True).done.missing > 0
+
+
+def test_the_hint_of_a_gap_is_a_time_that_goes(tmp_path: Path) -> None:
+    """The archive has nothing of the first events; the time that the refusal names begins behind
+    them, and an earlier one does not."""
+    place = Place(str(tmp_path))
+    side = SideArchive(place, Logs("Sums"), INPUT)
+    found = entries(40)
+    side.write(rows_of(found[:20], lambda _: False))
+    with pytest.raises(HistoryError, match="position 1 on") as refused:
+        tried(place)
+    assert "nothing behind the last gap, position 20, is archived yet" in str(refused.value.hint)
+    side.write(rows_of(found[20:]))
+    with pytest.raises(HistoryError) as refused:
+        tried(place)
+    told = re.search(r"there from (\S+) on", str(refused.value.hint))
+    assert told is not None
+    from_ms = round(datetime.fromisoformat(told[1]).timestamp() * 1_000)
+    assert tried(place, from_ms=from_ms).span.after == 20
+    with pytest.raises(HistoryError):
+        tried(place, from_ms=from_ms - 1)

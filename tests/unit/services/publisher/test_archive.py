@@ -9,7 +9,7 @@ import pytest
 
 from lockstep.archive.naming import INPUT, OUTPUT, Logs
 from lockstep.archive.place import Place
-from lockstep.archive.reading import InputReader
+from lockstep.archive.reading import Gap, InputReader
 from lockstep.control import archive_cursor, archived_to
 from lockstep.events import ClaimRecord, OutputRecord
 from lockstep.settings import load_settings
@@ -109,7 +109,7 @@ async def test_a_gap_is_told(world: World) -> None:
     async with world.writing(INPUT) as one:
         await until(lambda: one.cursor == 3)
     reader = InputReader(Place(str(world.folder)), Logs("A"))
-    assert reader.holes(reader.bounds()) == [("", 2)]
+    assert reader.gaps(reader.bounds()) == [Gap("", 2, 2)]
     assert world.kept() == [3]
 
 
