@@ -236,11 +236,15 @@ def _ascends(rows: pa.Table) -> bool:
 
 def _ahead(blocks: Iterator[Block]) -> Iterator[Block]:
     """Reads the next one while this one is used."""
-    with ThreadPoolExecutor(1, "archive-reader") as reader:
+    reader = ThreadPoolExecutor(1, "archive-reader")
+    try:
         coming = reader.submit(next, blocks, None)
         while (found := coming.result()) is not None:
             coming = reader.submit(next, blocks, None)
             yield found
+    finally:
+        # Whoever goes away early need not wait for a block that nobody wants.
+        reader.shutdown(wait=False, cancel_futures=True)
 
 
 def _of(rows: RowsByTable, record: Mapping[str, Any]) -> pa.Table | None:

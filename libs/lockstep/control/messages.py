@@ -87,6 +87,11 @@ class PastStatus(msgspec.Struct, frozen=True, omit_defaults=True):
         """It is not tried again."""
         return self.phase == PAST_FAILED and self.generation == generation
 
+    @property
+    def is_under_way(self) -> bool:
+        """Another leader would begin it anew."""
+        return self.phase in (PAST_FOLDING, PAST_GOING_OVER)
+
 
 class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     """How one replica of one (app, group, partition) is doing.

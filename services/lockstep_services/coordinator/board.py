@@ -57,7 +57,8 @@ class Wanted:
 @dataclass(frozen=True)
 class Facts:
     """What is known. By unit: where it is placed, the nodes on which it is ready, who leads it, and
-    its measured load in thousandths of a core."""
+    its measured load in thousandths of a core. `staying`: units that are not moved to level loads,
+    as their leader folds a past, which another one would begin anew."""
 
     nodes: Sequence[Node]
     wanted: Sequence[Wanted]
@@ -65,6 +66,7 @@ class Facts:
     ready: Mapping[str, frozenset[str]] = field(default_factory=dict)
     leaders: Mapping[str, str] = field(default_factory=dict)
     loads: Mapping[str, int] = field(default_factory=dict)
+    staying: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,8 @@ def _movable(board: Board, source: str, to: str) -> list[str]:
     return [
         unit
         for unit, targets in board.targets.items()
-        if source in targets
+        if unit not in board.facts.staying
+        and source in targets
         and to not in targets
         and not board.leaving[unit]
         and board.crowding(to if one == source else one for one in targets)
@@ -148,6 +149,8 @@ def _level_leads(board: Board, rules: Rules) -> list[HandOver]:
     while len(found) < rules.max_moves:
         fitting = []
         for unit, targets in board.targets.items():
+            if unit in board.facts.staying:
+                continue
             leader, weight = leaders[unit], board.weight(unit)
             to = min(targets, key=lambda node: (board.leads[node], node))
             gap = board.leads[leader] - board.leads[to]

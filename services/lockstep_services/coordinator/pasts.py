@@ -14,8 +14,6 @@ from lockstep.bus import Bus, LogGoneError, LogName
 from lockstep.clock import Clock
 from lockstep.control import (
     PAST_DONE,
-    PAST_FOLDING,
-    PAST_GOING_OVER,
     GroupStatus,
     HeartbeatWatch,
     PastStatus,
@@ -157,7 +155,7 @@ class Pasts:
         return any(
             one.past is not None
             and (one.deployed_ms, one.past.generation) == (own.deployed_ms, own.number)
-            and one.past.phase in (PAST_FOLDING, PAST_GOING_OVER)
+            and one.past.is_under_way
             for _, one in self._watch.groups(deployment.app)
         )
 

@@ -117,10 +117,13 @@ def facts_of(
     ready: dict[str, set[str]] = {}
     leaders: dict[str, tuple[int, str]] = {}
     loads: dict[str, int] = {}
+    staying: set[str] = set()
     for beat in beats:
         for group in beat.groups:
             unit = unit_key(LogName(group.app, group.group, group.partition))
             loads[unit] = max(load_of(group), loads.get(unit, 0))
+            if group.past is not None and group.past.is_under_way:
+                staying.add(unit)
             if group.ready:
                 ready.setdefault(unit, set()).add(beat.node)
             if group.leads:  # of two who say so the later epoch's does
@@ -130,6 +133,7 @@ def facts_of(
         ready={unit: frozenset(names) for unit, names in ready.items()},
         leaders={unit: node for unit, (_, node) in leaders.items()},
         loads=loads,
+        staying=frozenset(staying),
     )  # fmt: skip
 
 

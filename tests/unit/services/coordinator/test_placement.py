@@ -155,6 +155,15 @@ def test_leads_are_levelled_by_hand_over() -> None:
     assert decide(there, Rules()) == Decision((), (HandOver("x", "a", "b", Reason.LOAD),))
 
 
+def test_who_folds_a_past_is_left_alone() -> None:
+    """Another leader would begin it anew; a drained node gives it away all the same."""
+    there = facts(["a", "b"], APPS, {"x": ["a", "b"], "y": ["a", "b"]})
+    folding = replace(there, staying=frozenset({"x", "y"}))
+    assert decide(folding, Rules()) == Decision((), ())
+    drained = replace(folding, nodes=[Node("a", "a", is_drained=True), Node("b", "b")])
+    assert {one.app for one in decide(drained, Rules()).hand_overs} == {"x", "y"}
+
+
 def test_a_drained_node_gives_everything_away() -> None:
     """Leads at once; replicas as soon as there is room; nothing new comes."""
     nodes = [Node("a", "a", is_drained=True), Node("b", "b")]

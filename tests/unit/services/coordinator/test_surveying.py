@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.control import GroupStatus, Heartbeat
+from lockstep.control import GroupStatus, Heartbeat, PastStatus
 from lockstep_services.coordinator.board import Wanted
 from lockstep_services.coordinator.surveying import facts_of, load_of
 
@@ -34,6 +34,13 @@ def test_what_living_processors_say() -> None:
     assert [node.name for node in facts.nodes if node.is_drained] == ["b"]
     assert facts.ready == {"App": frozenset({"a", "b"})}
     assert (facts.leaders, facts.loads) == ({"App": "b"}, {"App": 250})
+
+
+def test_who_folds_a_past_stays() -> None:
+    """Until it goes on from there."""
+    for phase, staying in (("folding", {"App"}), ("going over", {"App"}), ("done", set())):
+        beats = [beat("a", status(role="active", past=PastStatus(1, phase)))]
+        assert facts_of(beats, [Wanted("App", 1)], {"App": ["a"]}, []).staying == staying
 
 
 def test_what_a_replica_counts_for() -> None:
