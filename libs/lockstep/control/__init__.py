@@ -32,6 +32,7 @@ from lockstep.control.messages import (
     presence_subject,
     question_subject,
     redelivery_subject,
+    refusal_of,
     snapshot_subject,
 )
 from lockstep.control.units import (
@@ -87,6 +88,7 @@ __all__ = [
     "presence_subject",
     "question_subject",
     "redelivery_subject",
+    "refusal_of",
     "send_heartbeat",
     "send_mark",
     "snapshot_subject",

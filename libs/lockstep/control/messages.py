@@ -12,6 +12,7 @@ import msgspec
 
 from lockstep.bus import LogName, control_subject
 from lockstep.events import Fault, Generation, Life, LockstepError
+from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import Deployment
 
 HEARTBEATS: Final = control_subject("heartbeat")
@@ -208,6 +209,18 @@ class OnDemandAnswer(msgspec.Struct, frozen=True):
     hint: str | None = None
     line: int | None = None
     column: int | None = None
+
+
+def refusal_of(error: LockstepError) -> OnDemandAnswer:
+    """Why a query has no rows, and where in it that stands."""
+    placed = error if isinstance(error, SiddhiQLError) else None
+    return OnDemandAnswer(
+        error=error.message,
+        hint=error.hint,
+        user_error=error.fault is Fault.USER,
+        line=None if placed is None else placed.line,
+        column=None if placed is None else placed.column,
+    )
 
 
 class Command(msgspec.Struct, frozen=True):

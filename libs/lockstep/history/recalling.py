@@ -21,15 +21,15 @@ from lockstep.archive.keeping import SideArchive
 from lockstep.archive.place import Place
 from lockstep.archive.reading import lives_of
 from lockstep.archive.tables import UNREADABLE, Table, one_line
-from lockstep.control import OnDemandAnswer
-from lockstep.events import AttributeType, Fault, LockstepError, StreamSchema
+from lockstep.control import OnDemandAnswer, refusal_of
+from lockstep.events import AttributeType, LockstepError, StreamSchema
 from lockstep.events.columns import ARROW_TYPES, conformed, default_names, rows_of
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.reference.on_demand import matching, select
 from lockstep.history.errors import HistoryError
 from lockstep.operators.contract import StreamEvent
 from lockstep.plan import plan_of
-from lockstep.siddhiql import CheckedOnDemand, SiddhiQLError, ast, check_on_demand
+from lockstep.siddhiql import CheckedOnDemand, ast, check_on_demand
 from lockstep.tables.meaning import Match
 
 BATCH_ROWS: Final = 65_536
@@ -71,14 +71,8 @@ def recalled(question: Recall) -> OnDemandAnswer:
     """Blocking."""
     try:
         return _answer(question)
-    except SiddhiQLError as error:
-        return OnDemandAnswer(
-            error=error.message, hint=error.hint, user_error=True,
-            line=error.line, column=error.column,
-        )  # fmt: skip
     except LockstepError as error:
-        is_user = error.fault is Fault.USER
-        return OnDemandAnswer(error=error.message, hint=error.hint, user_error=is_user)
+        return refusal_of(error)
     except UNREADABLE as error:
         return OnDemandAnswer(error=one_line(error))
 

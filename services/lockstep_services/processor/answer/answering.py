@@ -16,9 +16,10 @@ from lockstep.control import (
     OnDemandQuestion,
     command_subject,
     question_subject,
+    refusal_of,
 )
-from lockstep.events import Fault, LockstepError
-from lockstep.siddhiql import CheckedOnDemand, SiddhiQLError, check_on_demand
+from lockstep.events import LockstepError
+from lockstep.siddhiql import CheckedOnDemand, check_on_demand
 from lockstep_services.processor.answer.writing import Writes
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
@@ -80,15 +81,8 @@ class Answers:
             if checked.is_write:
                 return await self._written(question)
             return await self._found(checked, question.query)
-        except SiddhiQLError as error:
-            return OnDemandAnswer(
-                error=error.message, hint=error.hint, user_error=True,
-                line=error.line, column=error.column,
-            )  # fmt: skip
         except LockstepError as error:
-            return OnDemandAnswer(
-                error=error.message, hint=error.hint, user_error=error.fault is Fault.USER
-            )
+            return refusal_of(error)
 
     async def _found(self, checked: CheckedOnDemand, query: str) -> OnDemandAnswer:
         position, rows = await self._running.engine.on_demand(query)
