@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from tests.architecture.manifests import (
 )
 
 SECRETS = {"token", "bus-url", "redis-url", "postgres-dsn"}
+SECRETS_FOLDER = "/var/run/lockstep/"
 MARGIN_S = 5
 
 
@@ -63,26 +65,53 @@ def test_all_settings_are_known() -> None:
     """The services would refuse to start with any other."""
     given = variables()
     assert len(given) > 10
-    settings = load_settings(
-        {key: value for key, value in given.items() if not key.endswith("_FILE")}
-    )
+    secrets = {key for key, value in given.items() if value.startswith(SECRETS_FOLDER)}
+    settings = load_settings({key: given[key] for key in given.keys() - secrets})
     assert settings.server.port == 8080
     for name in given:
         section, _, key = name.removeprefix("LOCKSTEP_").lower().partition("__")
         model = Settings.model_fields[section].annotation
         assert isinstance(model, type)
-        assert key.removesuffix("_file") in model.model_fields, name
+        asked = key.removesuffix("_file") if name in secrets else key
+        assert asked in model.model_fields, name
 
 
 def test_files_of_secrets_are_keys_of_the_secret() -> None:
     """What a setting reads from a file is in the secret of every quickstart, and in the README."""
-    files = {value for key, value in variables().items() if key.endswith("_FILE")}
-    assert {path.removeprefix("/var/run/lockstep/") for path in files} == SECRETS
+    files = [value for value in variables().values() if value.startswith(SECRETS_FOLDER)]
+    assert {path.removeprefix(SECRETS_FOLDER) for path in files} == SECRETS
     page = (K8S / "README.md").read_text()
     assert all(f"--from-literal={key}=" in page for key in SECRETS)
     for overlay in ("quickstart", "quickstart-kafka"):
         made = literals(K8S / "overlays" / overlay, "secretGenerator")
         assert {key for name, key, _ in made if name == "lockstep-secrets"} == SECRETS
+
+
+def test_with_tls_all_speak_it_and_find_their_files() -> None:
+    """Pods, probes, addresses and HAProxy; people's browsers need no certificate."""
+    folder = K8S / "components" / "tls"
+    given = {key: value for _, key, value in literals(folder, "configMapGenerator")}
+    settings = load_settings(given)
+    assert settings.server.tls
+    assert settings.client.tls
+    base = dict(line.split("=", 1) for line in (K8S / "base/settings.env").read_text().split())
+    for name, url in base.items():
+        assert not url.startswith("http://") or given[name] == url.replace("http", "https", 1)
+    for file in ("pods.yaml", "door.yaml"):
+        pod = pod_of(documents(folder / file)[0])
+        (container,) = pod["containers"]
+        probes = [value for key, value in container.items() if key.endswith("Probe")]
+        assert probes
+        assert all(probe["httpGet"] == {"scheme": "HTTPS"} for probe in probes)
+        place = container["volumeMounts"][0]["mountPath"]
+        files = [value for key, value in given.items() if key.endswith("_FILE")]
+        assert {Path(each).parent for each in files} == {Path(place)}
+        secret = pod["volumes"][0]["secret"]["secretName"]
+        assert f"generic {secret}" in (K8S / "README.md").read_text()
+    (console,) = pod_of(documents(folder / "console.yaml")[0])["containers"]
+    assert {one["name"]: one["value"] for one in console["env"]} == {
+        "LOCKSTEP_SERVER__TLS_CLIENT_CA_FILE": ""
+    }
 
 
 @pytest.mark.parametrize("overlay", ["quickstart", "quickstart-kafka"])

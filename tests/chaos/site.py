@@ -72,7 +72,10 @@ class Site:
     @property
     def addresses(self) -> Addresses:
         """Of the first of each."""
-        return Addresses(*(self.of(s)[0].url for s in ("receiver", "presenter", "coordinator")))
+        receiver, presenter, coordinator = (
+            self.of(name)[0].url for name in ("receiver", "presenter", "coordinator")
+        )
+        return Addresses(receiver, presenter, coordinator)
 
     def clock_of(self, node: str) -> Path:
         """The file that moves the node's wall clock."""

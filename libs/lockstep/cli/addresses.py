@@ -6,26 +6,31 @@ A suite behind one proxy has one URL. A service's own address wins over it.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from lockstep.events import UnavailableError
+from lockstep.tls import TlsFiles
 
 ADDRESSES_FILE = "addresses.json"
 SESSION_FILE = "session.json"
 """Who has logged in with `lockstep login`, at which suite."""
 DEFAULT_DIRECTORY = Path(".lockstep")
 DOORS = ("receiver", "presenter", "coordinator")
+NO_TLS = TlsFiles()
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Base URLs of the services people talk to, and the bearer token if the suite wants one."""
+    """Base URLs of the services people talk to, the bearer token if the suite wants one, and the
+    certificates of those who speak over TLS."""
 
     receiver: str
     presenter: str
     coordinator: str
     token: str | None = None
+    tls: TlsFiles = NO_TLS
 
     def write(self, directory: Path) -> None:
         """Leaves the addresses for later commands; readable by the owner only."""
@@ -37,18 +42,25 @@ class Addresses:
             "presenter": self.presenter,
             "coordinator": self.coordinator,
             "token": self.token,
+            "tls": {name: _absolute(name, value) for name, value in asdict(self.tls).items()},
         }
         path.write_text(json.dumps(content, indent=2) + "\n")
 
 
-def find_addresses(directory: Path, *, url: str | None = None, **given: str | None) -> Addresses:
+def find_addresses(
+    directory: Path,
+    *,
+    url: str | None = None,
+    tls: TlsFiles = NO_TLS,
+    **given: str | None,
+) -> Addresses:
     """The addresses, those given first; UnavailableError when nothing says where the suite is.
 
     `url` stands for all three, and then nothing is read from the directory: a token that is kept
     there is that of another suite.
     """
     path = directory / ADDRESSES_FILE
-    known: dict[str, str | None] = dict.fromkeys(DOORS, url.rstrip("/")) if url else {}
+    known: dict[str, Any] = dict.fromkeys(DOORS, url.rstrip("/")) if url else {}
     if not url and path.exists():
         known = json.loads(path.read_text())
     known |= {name: value for name, value in given.items() if value}
@@ -67,6 +79,7 @@ def find_addresses(directory: Path, *, url: str | None = None, **given: str | No
         presenter=str(known["presenter"]),
         coordinator=coordinator,
         token=token or known.get("token"),
+        tls=tls or TlsFiles(**known.get("tls", {})),
     )
 
 
@@ -81,6 +94,12 @@ def keep_session(directory: Path, coordinator: str, token: str) -> None:
 def forget_session(directory: Path) -> None:
     """Of whoever logged in."""
     (directory / SESSION_FILE).unlink(missing_ok=True)
+
+
+def _absolute(name: str, value: str) -> str:
+    """Later commands may run in another folder."""
+    is_path = bool(value) and name in ("authority", "certificate", "key")
+    return str(Path(value).absolute()) if is_path else value
 
 
 def _session(directory: Path, coordinator: str) -> str | None:

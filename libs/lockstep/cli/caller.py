@@ -14,14 +14,11 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from lockstep.cli.addresses import Addresses
 from lockstep.cli.refusals import answer_of, unreached
+from lockstep.tls import calling
 
 TIMEOUT_S: Final = 60.0
 CONNECT_TIMEOUT_S: Final = 10.0
 _SAFE: Final = "/?%!$&'()*+,;=:@~"
-_KINDS: Final[Mapping[str, type[HTTPConnection]]] = {
-    "http": HTTPConnection,
-    "https": HTTPSConnection,
-}
 
 
 class Caller:
@@ -46,7 +43,7 @@ class Caller:
             body, sent["Content-Type"] = json.dumps(json_body).encode(), "application/json"
         where = f"{url}?{urlencode(params)}" if params else url
         try:
-            connection = _connection(where, TIMEOUT_S)
+            connection = self._connection(where, TIMEOUT_S)
             with self._response(connection, method, where, body, sent) as response:
                 return _answer(response)
         except (OSError, HTTPException) as error:
@@ -60,7 +57,7 @@ class Caller:
         """(identity, event) pairs of a stream from now on, by server-sent events."""
         url = f"{self.addresses.presenter}/v1/apps/{app}/streams/{stream}/sse"
         try:
-            connection = _connection(url, CONNECT_TIMEOUT_S)
+            connection = self._connection(url, CONNECT_TIMEOUT_S)
             connection.connect()
             connection.sock.settimeout(None)  # the next event may be a day away
             with self._response(connection, "GET", url, None, {}) as response:
@@ -90,17 +87,21 @@ class Caller:
         finally:
             connection.close()
 
+    def _connection(self, url: str, timeout_s: float) -> HTTPConnection:
+        with suppress(ValueError):
+            parts = urlsplit(url)
+            if parts.scheme == "https" and parts.hostname:
+                context = calling(self.addresses.tls)
+                return HTTPSConnection(
+                    parts.hostname, parts.port, timeout=timeout_s, context=context
+                )
+            if parts.scheme == "http" and parts.hostname:
+                return HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
+        raise InvalidURL("no address of the form http://host:port")
+
 
 def _answer(response: HTTPResponse) -> Any:
     return answer_of(response.status, response.headers["Retry-After"], response.read())
-
-
-def _connection(url: str, timeout_s: float) -> HTTPConnection:
-    with suppress(ValueError):
-        parts = urlsplit(url)
-        if parts.scheme in _KINDS and parts.hostname:
-            return _KINDS[parts.scheme](parts.hostname, parts.port, timeout=timeout_s)
-    raise InvalidURL("no address of the form http://host:port")
 
 
 def _events(lines: Iterator[bytes]) -> Iterator[tuple[str | None, Any]]:

@@ -12,6 +12,7 @@ import aiohttp
 from lockstep.cli.addresses import Addresses
 from lockstep.cli.refusals import answer_of, unreached
 from lockstep.clock import SystemClock
+from lockstep.tls import calling
 
 TIMEOUT_MS = 60_000
 Result = TypeVar("Result")
@@ -24,7 +25,9 @@ class Client:
         self.addresses = addresses
         headers = {"Authorization": f"Bearer {addresses.token}"} if addresses.token else {}
         self._session = aiohttp.ClientSession(
-            headers=headers, timeout=aiohttp.ClientTimeout(total=TIMEOUT_MS / 1000)
+            headers=headers,
+            timeout=aiohttp.ClientTimeout(total=TIMEOUT_MS / 1000),
+            connector=aiohttp.TCPConnector(ssl=calling(addresses.tls) or True),
         )
 
     async def __aenter__(self) -> Self:

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from lockstep.embedded import (
 )
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.settings import Settings, load_settings
+from lockstep.tls import TlsFiles, calling
 
 PROCESSES_FILE = "processes.json"
 """Node name → its HTTP door, in the suite's folder."""
@@ -66,13 +67,14 @@ class ServiceProcess:
     port: int = field(default_factory=free_port)
     module: str = ""
     machine: Machine = THIS_MACHINE
+    scheme: str = "http"
     _process: subprocess.Popen[bytes] | None = None
     _wanted: bool = False
 
     @property
     def url(self) -> str:
         """Its HTTP door."""
-        return f"http://{self.machine.host}:{self.port}"
+        return f"{self.scheme}://{self.machine.host}:{self.port}"
 
     @property
     def pid(self) -> int | None:
@@ -192,12 +194,14 @@ async def running_processes(
         environment = {**servers.environment(), **overrides}
         (directory / "logs").mkdir(parents=True, exist_ok=True)
         joining = [(node, "processor") for node in later]
-        processes = _planned(directory, [*plan, *joining], environment, ports or {})
         settings = load_settings({**os.environ, **environment})
-        addresses = _addresses(processes, settings.server.token.get_secret_value() or None)
+        scheme = scheme_of(settings)
+        processes = _planned(directory, [*plan, *joining], environment, ports or {}, scheme)
+        token = settings.server.token.get_secret_value() or None
+        addresses = replace(_addresses(processes), token=token, tls=settings.client.tls)
         suite = ProcessSuite(processes, servers, settings, addresses)
         try:
-            await _start({node: processes[node] for node, _ in plan})
+            await _start({node: processes[node] for node, _ in plan}, settings.client.tls)
             urls = {process.node: process.url for process in processes.values()}
             (directory / PROCESSES_FILE).write_text(json.dumps(urls, indent=2) + "\n")
             addresses.write(directory)
@@ -215,16 +219,17 @@ def _planned(
     plan: Sequence[tuple[str, str]],
     environment: Mapping[str, str],
     ports: Mapping[str, int],
+    scheme: str,
 ) -> dict[str, ServiceProcess]:
     found: dict[str, ServiceProcess] = {}
     for node, service in plan:
         port = ports.get(node) or free_port()
         log = directory / "logs" / f"{node}.log"
-        found[node] = ServiceProcess(node, service, environment, log, port)
+        found[node] = ServiceProcess(node, service, environment, log, port, scheme=scheme)
     for process in found.values():
         own = {"LOCKSTEP_SPARK__STATE_DIRECTORY": str(directory / "spark" / process.node)}
         if process.service == "console":
-            own |= where_they_are(_addresses(found, None))
+            own |= where_they_are(_addresses(found))
         process.environment = {**environment, **own}
     return found
 
@@ -243,16 +248,26 @@ def where_they_are(addresses: Addresses) -> dict[str, str]:
     }
 
 
-def _addresses(processes: Mapping[str, ServiceProcess], token: str | None) -> Addresses:
+def scheme_of(settings: Settings) -> str:
+    """How the doors of its processes are spoken to."""
+    return "https" if settings.server.tls_certificate_file else "http"
+
+
+def _addresses(processes: Mapping[str, ServiceProcess]) -> Addresses:
     def url(service: str) -> str:
         return next(p.url for p in processes.values() if p.service == service)
 
-    return Addresses(url("receiver"), url("presenter"), url("coordinator"), token)
+    return Addresses(url("receiver"), url("presenter"), url("coordinator"))
 
 
-async def _start(processes: Mapping[str, ServiceProcess]) -> None:
-    timeout = aiohttp.ClientTimeout(total=5)
-    async with aiohttp.ClientSession(timeout=timeout) as session:
+def asking_session(tls: TlsFiles) -> aiohttp.ClientSession:
+    """For short questions to processes; within a running loop."""
+    connector = aiohttp.TCPConnector(ssl=calling(tls) or True)
+    return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5), connector=connector)
+
+
+async def _start(processes: Mapping[str, ServiceProcess], tls: TlsFiles) -> None:
+    async with asking_session(tls) as session:
         for process in processes.values():
             process.start()
         await asyncio.gather(*(process.ready(session) for process in processes.values()))

@@ -62,7 +62,8 @@ async def running_suite(
             prepare_spark_environment()
         async with _services(settings, directory) as running:
             token = settings.server.token.get_secret_value() or None
-            addresses = Addresses(running.url, running.url, running.url, token)
+            url, tls = running.url, settings.client.tls
+            addresses = Addresses(url, url, url, token, tls)
             addresses.write(directory)
             yield Suite(addresses, settings)
 

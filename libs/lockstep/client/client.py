@@ -19,6 +19,7 @@ from lockstep.client.posting import Answer, Poster
 from lockstep.client.receipts import Receipt
 from lockstep.clock import Clock, Randomness, SystemClock, SystemRandomness
 from lockstep.events import LockstepError, UnavailableError
+from lockstep.tls import TlsFiles, calling
 
 KEPT_ERRORS: Final = 20
 Event = Mapping[str, Any] | Sequence[Any]
@@ -39,6 +40,7 @@ class EventClient:
         *,
         mode: Mode | str = Mode.ANY,
         token: str | None = None,
+        tls: TlsFiles | None = None,
         limits: Limits | None = None,
         clock: Clock | None = None,
         randomness: Randomness | None = None,
@@ -49,6 +51,7 @@ class EventClient:
         self._clock = clock or SystemClock()
         self._doors = Doors(receivers, self._mode, avoid_failed_ms=self._limits.avoid_failed_ms)
         self._token = token
+        self._tls = tls or TlsFiles()
         self._randomness = randomness or SystemRandomness()
         self._name = self._randomness.uuid_hex()
         self._batches = 0
@@ -66,7 +69,8 @@ class EventClient:
     async def __aenter__(self) -> Self:
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         timeout = aiohttp.ClientTimeout(total=self._limits.request_timeout_ms / 1000)
-        session = aiohttp.ClientSession(headers=headers, timeout=timeout)
+        connector = aiohttp.TCPConnector(ssl=calling(self._tls) or True)
+        session = aiohttp.ClientSession(headers=headers, timeout=timeout, connector=connector)
         await self._open.enter_async_context(session)
         poster = Poster(session, self._app)
         delivery = Delivery(

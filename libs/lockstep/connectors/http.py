@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from lockstep.connectors.tls import INSTEAD, OPTIONS
 from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
@@ -44,7 +45,6 @@ _HTTP_POOL = (
     " test.while.idle exhausted.action"
 )
 _LOGIN: Final = "put it into 'headers', or let a proxy in front of the destination do it"
-_TRUST: Final = "certificates are those that the publisher's machine trusts: leave it out"
 _HTTP_TLS: Final = dict.fromkeys(
     (
         "https.truststore.file",
@@ -57,7 +57,7 @@ _HTTP_TLS: Final = dict.fromkeys(
         "hostname.verification.enabled",
         "tls.store.type",
     ),
-    _TRUST,
+    INSTEAD,
 )
 _OAUTH: Final = dict.fromkeys(
     ("body.consumer.key", "body.consumer.secret"),
@@ -69,7 +69,7 @@ _PROXY: Final = dict.fromkeys(
 )
 _DOOR: Final = dict.fromkeys(
     ("ssl.verify.client", "ssl.protocol", "tls.store.type", "ssl.configurations"),
-    "the receiver's door speaks HTTP: put TLS in front of it, and leave this out",
+    "the receiver's door speaks TLS where the settings say so (server.tls_certificate_file)",
 )
 
 
@@ -113,6 +113,7 @@ EXTENSIONS = (
                     option("oauth.scope"),
                     option("refresh.token"),
                     option("socket.idle.timeout", INT),
+                    *OPTIONS,
                     *without_meaning(_HTTP_POOL),
                 ),
                 check=_sent,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from lockstep.events import Fault, LockstepError
+from lockstep.tls import TlsFiles, calling
 
 KINDS: Final = {
     "postgresql": "postgresql",
@@ -76,6 +78,20 @@ class Datasource:
         return f"{self.kind}://{at}{host}:{self.port}/{quote(self.database, safe='')}{options}"
 
     @property
+    def wants_tls(self) -> bool:
+        """Of MySQL: whether it is spoken to over TLS alone."""
+        return "sslmode=verify-full" in self.options.split("&")
+
+    @property
+    def tls(self) -> ssl.SSLContext | None:
+        """For MySQL; PostgreSQL's client reads the same options out of `dsn`."""
+        given = dict(parse_qsl(self.options))
+        files = (given.get(name, "") for name in ("sslrootcert", "sslcert", "sslkey"))
+        if not self.wants_tls:
+            return None
+        return calling(TlsFiles(*files)) or ssl.create_default_context()
+
+    @property
     def place(self) -> str:
         """For people."""
         return f"{self.kind}://{self.host}:{self.port}/{self.database}"
@@ -96,6 +112,8 @@ def datasource_of_url(
     given = dict(parse_qsl(parts.query))
     login = given.pop("user", ""), given.pop("password", "")
     database = unquote(parts.path.strip("/"))
+    if kind == "mysql":
+        _check_mysql(name, given)
     try:
         port = parts.port or PORTS[kind]
     except ValueError as error:
@@ -115,6 +133,17 @@ def datasource_of_url(
         urlencode(given),
         **limits,
     )
+
+
+def _check_mysql(name: str, given: Mapping[str, str]) -> None:
+    """Half a wish for TLS is refused: who writes it means to be safe."""
+    mode = given.get("sslmode")
+    older = sorted({"useSSL", "requireSSL", "sslMode", "verifyServerCertificate"} & given.keys())
+    if older or mode not in (None, "disable", "verify-full"):
+        raise DatasourceError(
+            f"its url says {older[0] if older else f'sslmode={mode}'}", where=name,
+            hint="sslmode=verify-full, with sslrootcert, sslcert, sslkey; or sslmode=disable",
+        )  # fmt: skip
 
 
 def read_datasources(file: str, environment: Mapping[str, str] | None = None) -> Datasources:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import aiomysql
 import pymysql
@@ -25,7 +25,9 @@ async def mysql_server_of(datasource: Datasource) -> str:
             password=datasource.password,
             db=datasource.database,
             connect_timeout=CONNECT_TIMEOUT_S,
+            ssl=datasource.tls,
         )
+        check_encrypted(connection, datasource)
     except (pymysql.MySQLError, OSError) as error:
         number = error.args[0] if error.args else 0
         if isinstance(error, OSError) or number in NO_CONNECTION:
@@ -39,3 +41,10 @@ async def mysql_server_of(datasource: Datasource) -> str:
     finally:
         connection.close()
     return f"{'MariaDB' if 'Maria' in version else 'MySQL'} {version}"
+
+
+def check_encrypted(connection: Any, datasource: Datasource) -> None:
+    """The driver goes on plainly with a server that offers no TLS. OSError."""
+    if datasource.wants_tls and not connection._secure:
+        connection.close()
+        raise ConnectionError(f"the server of {datasource.name} speaks no TLS")

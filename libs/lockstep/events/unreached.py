@@ -11,9 +11,12 @@ def why_unreached(error: BaseException) -> str:
     """Of what aiohttp or the standard library raises: `connection refused`, `no answer in time`,
     …; never empty.
     """
-    cause = getattr(error, "os_error", error)  # aiohttp wraps what the system said
+    # aiohttp wraps what the system said, and what was wrong with a certificate.
+    cause = getattr(error, "certificate_error", getattr(error, "os_error", error))
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate is not to be trusted ({cause.verify_message})"
     if isinstance(error, ValueError):
         return "no address of the form http://host:port"
     if isinstance(cause, socket.gaierror):

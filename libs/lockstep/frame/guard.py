@@ -26,6 +26,13 @@ from lockstep.settings import ServerSettings
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 METRICS: Final = "/metrics"
+PROBES: Final = frozenset({"/healthz", "/health", "/readyz"})
+"""What answers also those who show no certificate: they tell nothing else."""
+
+
+def is_encrypted(request: web.Request) -> bool:
+    """Whether the caller speaks TLS, with us or with a proxy in front of us."""
+    return request.secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,7 @@ class Guard:
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            self._refuse_unproven(request)
             need = self._need(request)
             if need.scope is Scope.OPEN and request.method in SAFE_METHODS:
                 remember(request, None)
@@ -170,8 +178,20 @@ class Guard:
         response = web.Response(
             status=303, headers={"Location": str(request.rel_url.with_query(query))}
         )
-        response.set_cookie(TOKEN_COOKIE, token, httponly=True, samesite="Strict")
+        response.set_cookie(
+            TOKEN_COOKIE, token, httponly=True, samesite="Strict", secure=is_encrypted(request)
+        )
         return response
+
+    def _refuse_unproven(self, request: web.Request) -> None:
+        """Where callers have to show a certificate. One that is shown has been checked."""
+        if not self._settings.tls_client_ca_file or request.path in PROBES:
+            return
+        if not request.get_extra_info("peercert"):
+            raise Problem(
+                HTTPStatus.FORBIDDEN, "this door wants to see a client certificate",
+                hint="for `lockstep`: --certificate and --key, or LOCKSTEP_CLIENT__TLS_*",
+            )  # fmt: skip
 
     def _refuse_strangers(self, request: web.Request) -> None:
         """Pages of other sites may not use a browser on this machine to reach an open door."""

@@ -1,7 +1,7 @@
 """The HTTP door of a process: health, readiness, metrics, the bearer token, errors as problem+json.
 
-It listens on the loopback by default, and refuses any other host without a token unless the
-settings say that the network is private.
+It listens on the loopback by default, and refuses any other host unless callers need a token or a
+certificate, or the settings say that the network is private.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from lockstep.frame.problems import Problem, problem_response, respond
 from lockstep.rights import ROUTES, Need
 from lockstep.settings import ServerSettings
 from lockstep.telemetry import CONTENT_TYPE, Logger, Metrics
+from lockstep.tls import serving
 
 BODY_MARGIN_BYTES: Final = 1_024
 KEEPALIVE_S: Final = 75.0
@@ -39,14 +40,14 @@ class OpenDoorError(LockstepError):
 
 
 def check_host(settings: ServerSettings) -> None:
-    """Raises OpenDoorError for a host beyond the loopback without a token."""
-    token = settings.token.get_secret_value()
-    if is_loopback(settings.host) or token or settings.allow_open_host:
+    """Raises OpenDoorError for a host beyond the loopback where nothing is asked of callers."""
+    is_guarded = settings.token.get_secret_value() or settings.tls_client_ca_file
+    if is_loopback(settings.host) or is_guarded or settings.allow_open_host:
         return
     raise OpenDoorError(
         f"refusing to listen on {settings.host} without a token",
-        hint="set LOCKSTEP_SERVER__TOKEN, or LOCKSTEP_SERVER__ALLOW_OPEN_HOST=true on a private"
-        " network",
+        hint="set LOCKSTEP_SERVER__TOKEN, or LOCKSTEP_SERVER__TLS_CLIENT_CA_FILE, or"
+        " LOCKSTEP_SERVER__ALLOW_OPEN_HOST=true on a private network",
     )
 
 
@@ -78,6 +79,8 @@ class Door:
     ) -> None:
         check_host(settings)
         self._settings = settings
+        # Probes of health have no certificate: the guard looks at those of all others.
+        self._tls = serving(settings.tls, insist=False)
         self._readiness = readiness
         self._metrics = metrics
         self._clock = clock
@@ -112,7 +115,8 @@ class Door:
         if self._settings.advertised_url:
             return self._settings.advertised_url.rstrip("/")
         host = self._host
-        return f"http://{f'[{host}]' if ':' in host else host}:{self._port}"
+        scheme = "http" if self._tls is None else "https"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self._port}"
 
     async def open(self) -> None:
         """Listens; OpenDoorError when the address is taken."""
@@ -120,7 +124,9 @@ class Door:
             self.application, access_log=None, keepalive_timeout=KEEPALIVE_S, handle_signals=False
         )
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._settings.host, self._settings.port)
+        site = web.TCPSite(
+            self._runner, self._settings.host, self._settings.port, ssl_context=self._tls
+        )
         try:
             await site.start()
         except OSError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from lockstep.settings.models import Settings
 
@@ -89,6 +89,34 @@ RULES: Final = (
 )
 
 
+NEEDS: Final = (
+    (
+        ("server", "tls_key_file"),
+        ("server", "tls_certificate_file"),
+        "a key is of no use without its certificate",
+    ),
+    (
+        ("server", "tls_client_ca_file"),
+        ("server", "tls_certificate_file"),
+        "only a door with TLS can ask its callers for certificates",
+    ),
+    (("receiver", "sources_tls"), ("server", "tls_certificate_file"), "servers show a certificate"),
+    (
+        ("client", "tls_key_file"),
+        ("client", "tls_certificate_file"),
+        "a key is of no use without its certificate",
+    ),
+)
+"""The first is of no use without the second, and why."""
+
+
+def lacking(settings: Settings) -> Iterator[tuple[Key, Key, str]]:
+    """The needs that are not met."""
+    for first, second, why in NEEDS:
+        if _given(settings, first) and not _given(settings, second):
+            yield first, second, why
+
+
 def contradictions(settings: Settings) -> Iterator[tuple[Rule, int, int]]:
     """The rules that are broken, with both values."""
     for rule in RULES:
@@ -99,4 +127,8 @@ def contradictions(settings: Settings) -> Iterator[tuple[Rule, int, int]]:
 
 
 def _value(settings: Settings, key: Key) -> int:
-    return int(getattr(getattr(settings, key[0]), key[1]))
+    return int(_given(settings, key))
+
+
+def _given(settings: Settings, key: Key) -> Any:
+    return getattr(getattr(settings, key[0]), key[1])

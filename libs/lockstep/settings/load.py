@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, SecretStr, ValidationError
 
-from lockstep.settings.contradictions import contradictions
+from lockstep.settings.contradictions import contradictions, lacking
 from lockstep.settings.errors import Mistake, SettingsError
 from lockstep.settings.models import Settings
 
@@ -170,4 +170,6 @@ def _contradictions(settings: Settings, origins: dict[tuple[str, str], str]) -> 
         of = {1: "", 2: "half of "}[rule.times]
         problem = f"{first} is {relation} {of}{name(rule.second)} ({second})"
         found.append(Mistake(name(rule.first), problem, rule.why))
+    for first_key, second_key, why in lacking(settings):
+        found.append(Mistake(name(first_key), f"needs {name(second_key)}, too", why))
     return found

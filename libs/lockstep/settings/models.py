@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from lockstep.tls import TlsFiles
+
 Count = Annotated[int, Field(ge=1)]
 Milliseconds = Annotated[int, Field(ge=1)]
 Bytes = Annotated[int, Field(ge=1)]
@@ -37,6 +39,14 @@ class ServerSettings(Section):
     advertised_url: str
     node: Label
     catalogue_poll_ms: Milliseconds
+    tls_certificate_file: str
+    tls_key_file: str
+    tls_client_ca_file: str
+
+    @property
+    def tls(self) -> TlsFiles:
+        """What the door shows, and whose certificates it wants to see."""
+        return TlsFiles(self.tls_client_ca_file, self.tls_certificate_file, self.tls_key_file)
 
 
 class BusSettings(Section):
@@ -94,6 +104,7 @@ class ReceiverSettings(Section):
     append_max_wait_ms: Milliseconds
     max_appends_abreast: Count
     sources_host: str
+    sources_tls: bool
 
 
 class DatasourcesSettings(Section):
@@ -275,7 +286,7 @@ class TelemetrySettings(Section):
 
 
 class ClientSettings(Section):
-    """Where the `lockstep` command finds a running suite."""
+    """Where the `lockstep` command finds a running suite, and how doors are called."""
 
     directory: Path
     url: str
@@ -283,6 +294,17 @@ class ClientSettings(Section):
     presenter_url: str
     coordinator_url: str
     token: SecretStr
+    tls_ca_file: str
+    tls_certificate_file: str
+    tls_key_file: str
+    tls_server_name: str
+
+    @property
+    def tls(self) -> TlsFiles:
+        """Whom this process trusts when it calls a door, and what it shows there."""
+        return TlsFiles(
+            self.tls_ca_file, self.tls_certificate_file, self.tls_key_file, self.tls_server_name
+        )
 
 
 class Settings(Section):

@@ -6,6 +6,7 @@ messages in order, and is told of each when its events, or its dead letter, are 
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -33,13 +34,15 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Whose source it is: the `number`-th of a stream. `host`: where servers of its own listen."""
+    """Whose source it is: the `number`-th of a stream. `host`: where servers of its own listen;
+    `tls`: what they speak, if not plainly."""
 
     app: str
     stream: str
     number: int
     host: str
     clock: Clock
+    tls: ssl.SSLContext | None = None
 
 
 class Source:

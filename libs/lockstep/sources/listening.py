@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -24,12 +25,12 @@ class Listening:
         self._connections: set[asyncio.Task[None]] = set()
         self._starting = asyncio.Lock()
 
-    async def start(self, host: str, port: int) -> None:
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
         """Listens; OSError."""
         async with self._starting:
             if self._server is None:
                 self._server = await asyncio.start_server(
-                    self._accept, host, port, limit=self._line_max_bytes
+                    self._accept, host, port, limit=self._line_max_bytes, ssl=tls
                 )
 
     async def stop(self) -> None:

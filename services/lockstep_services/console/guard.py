@@ -30,6 +30,10 @@ HEADERS: Final = {
 }
 
 
+ONLY_TLS: Final = {"Strict-Transport-Security": "max-age=31536000"}
+"""Said over TLS: browsers then come back over nothing else, for a year."""
+
+
 class Guard:
     """An ASGI middleware for HTTP and WebSockets."""
 
@@ -52,10 +56,11 @@ class Guard:
             await _refuse(refusal, scope, receive, send)
             return
         started_ms = self._clock.monotonic_ms()
+        only_tls = ONLY_TLS if scope["scheme"] in ("https", "wss") else {}
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                MutableHeaders(scope=message).update(HEADERS | only_tls)
                 took_ms = self._clock.monotonic_ms() - started_ms
                 route = "/" + scope["path"].split("/")[1]
                 known = route if route in _ROUTES else "other"

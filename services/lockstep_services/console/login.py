@@ -102,10 +102,12 @@ async def _session(doors: Doors, path: str, **body: str) -> str:
 
 
 def _entered(request: Request, target: str, token: str) -> Response:
+    # Behind a proxy that ends TLS, the browser's own word; the guard has compared it with the host.
+    seen = (request.url.scheme, urlsplit(request.headers.get("origin", "")).scheme)
     response = RedirectResponse(target, status_code=303)
     response.set_cookie(
         TOKEN_COOKIE, token, httponly=True, samesite="strict",
-        secure=request.url.scheme == "https",
+        secure="https" in seen,
     )  # fmt: skip
     return response
 

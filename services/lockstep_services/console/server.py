@@ -22,6 +22,7 @@ from lockstep.events import LockstepError
 from lockstep.frame.web import OpenDoorError, check_host
 from lockstep.settings import Settings, SettingsError, load_settings
 from lockstep.telemetry import CONTENT_TYPE, Metrics, configure_logging, get_logger
+from lockstep.tls import serving
 from lockstep_services.console import login, pages
 from lockstep_services.console.guard import Guard
 from lockstep_services.console.suite import Doors
@@ -54,6 +55,7 @@ def run() -> int:
 async def serve(settings: Settings, clock: Clock) -> None:
     """Until asked to stop."""
     application = built(settings, clock)
+    tls = serving(settings.server.tls)
     config = uvicorn.Config(
         application,
         host=settings.server.host,
@@ -63,6 +65,7 @@ async def serve(settings: Settings, clock: Clock) -> None:
         server_header=False,
         ws_max_size=PAGE_LIMIT_BYTES,
         timeout_graceful_shutdown=1,
+        ssl_context_factory=None if tls is None else lambda _config, _default: tls,
     )
     await uvicorn.Server(config).serve()
 
@@ -76,6 +79,7 @@ def built(settings: Settings, clock: Clock) -> FastAPI:
         receiver=client.receiver_url,
         presenter=client.presenter_url,
         coordinator=client.coordinator_url,
+        tls=client.tls,
     )
     metrics = Metrics()
 

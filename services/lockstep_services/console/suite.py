@@ -13,6 +13,7 @@ import aiohttp
 
 from lockstep.cli.addresses import Addresses
 from lockstep.cli.refusals import answer_of, unreached
+from lockstep.tls import calling
 
 TIMEOUT_S: Final = 60.0
 SILENT_AFTER_S: Final = 30.0
@@ -34,7 +35,10 @@ class Doors:
         return cls(
             addresses,
             aiohttp.ClientSession(
-                timeout=timeout, read_bufsize=MAX_LINE_BYTES, cookie_jar=aiohttp.DummyCookieJar()
+                timeout=timeout,
+                read_bufsize=MAX_LINE_BYTES,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                connector=aiohttp.TCPConnector(ssl=calling(addresses.tls) or True),
             ),
         )
 

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from lockstep.control import HeartbeatWatch
 from lockstep.frame import LeaseKeeper, Problem
+from lockstep.tls import TlsFiles, calling
 
 FORWARDED: Final = "X-Lockstep-Forwarded"
 KEPT_HEADERS: Final = ("Content-Type", "Authorization", "Accept")
@@ -23,9 +24,10 @@ Handler = Callable[[web.Request], Awaitable[web.Response]]
 class Forwarder:
     """Wraps handlers that write."""
 
-    def __init__(self, keeper: LeaseKeeper, watch: HeartbeatWatch) -> None:
+    def __init__(self, keeper: LeaseKeeper, watch: HeartbeatWatch, tls: TlsFiles) -> None:
         self._keeper = keeper
         self._watch = watch
+        self._tls = calling(tls)
         self._session: aiohttp.ClientSession | None = None
 
     def by_leader(self, handler: Handler) -> Handler:
@@ -60,7 +62,8 @@ class Forwarder:
     async def _forward(self, request: web.Request, leader: str) -> web.Response:
         if self._session is None:
             timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
-            self._session = aiohttp.ClientSession(timeout=timeout)
+            connector = aiohttp.TCPConnector(ssl=self._tls or True)
+            self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
         headers = {name: request.headers[name] for name in KEPT_HEADERS if name in request.headers}
         headers[FORWARDED] = "1"
         url = leader + str(request.rel_url)

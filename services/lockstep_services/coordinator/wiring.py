@@ -90,7 +90,7 @@ class Coordinator:
             context.metrics,
             log,
         )
-        self._forwarder = Forwarder(self._keeper, self._watch)
+        self._forwarder = Forwarder(self._keeper, self._watch, context.settings.client.tls)
         self._beating = Beating(context, leading=lambda: self._keeper.held)
         Api(desired, self._watch, survey, self._forwarder, world.bus).add_to(context.router)
         NodeRoutes(desired, drains, self._watch, survey, self._watchman, self._forwarder).add_to(

@@ -7,6 +7,7 @@ once, to whichever receiver is there. Whether one does is looked at again and ag
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Final
@@ -44,6 +45,7 @@ class SourceFeeds:
         clock: Clock,
         keeper_of: Callable[[str], LeaseKeeper],
         sources_host: str = "127.0.0.1",
+        sources_tls: ssl.SSLContext | None = None,
     ) -> None:
         self._bus = bus
         self._catalogue = catalogue
@@ -54,6 +56,7 @@ class SourceFeeds:
         self._clock = clock
         self._keeper_of = keeper_of
         self._sources_host = sources_host
+        self._sources_tls = sources_tls
         self._keepers: dict[str, LeaseKeeper] = {}
         self._running: dict[str, Source] = {}
         self._under_way: set[asyncio.Future[None]] = set()
@@ -127,7 +130,10 @@ class SourceFeeds:
             return KafkaMailbox(kafka)
         carrier = None if source.subject is not None else carrier_of(source.kind)
         if carrier is not None:
-            place = Place(source.app, source.stream, source.number, self._sources_host, self._clock)
+            place = Place(
+                source.app, source.stream, source.number, self._sources_host, self._clock,
+                self._sources_tls,
+            )  # fmt: skip
             return CarriedMailbox(carrier, source.options, place)
         return await self._bus.mailbox(source.subject or "", source.mailbox)
 

@@ -10,6 +10,7 @@ from lockstep.events.columns import load_arrow
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep.frame.web import check_sources_host
 from lockstep.siddhiql import ast
+from lockstep.tls import serving
 from lockstep_services.receiver.accept import Acceptor
 from lockstep_services.receiver.copies import CopyFeeds
 from lockstep_services.receiver.described import ROUTES
@@ -62,6 +63,7 @@ class Receiver:
         self._feeds = SourceFeeds(
             bus, self._catalogue, self._acceptor.sources, take, gate, context.tasks, context.clock,
             self._keeper_of, settings.receiver.sources_host,
+            serving(settings.server.tls) if settings.receiver.sources_tls else None,
         )  # fmt: skip
         self._copies = CopyFeeds(
             self._catalogue, self._intakes, gate, context.tasks, context.clock,

@@ -1,6 +1,8 @@
 """Reads the bus's URL: servers, user or token, and credentials and TLS files as query parameters.
 
-`nats://user:password@a:4222,nats://b:4222?credentials=/run/nats.creds&ca=/run/ca.pem`
+`tls://user:password@a:4222,tls://b:4222?credentials=/run/nats.creds&ca=/run/ca.pem`. `cert=`
+and `key=` are for servers that ask for them. With `tls://` or one of the three, a server that
+speaks no TLS is told nothing.
 """
 
 from __future__ import annotations
@@ -11,8 +13,10 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from lockstep.events import Fault, LockstepError
+from lockstep.tls import TlsFiles, calling
 
 _PARAMETERS = {"credentials", "token_file", "ca", "cert", "key"}
+_TLS = ("tls://", "wss://")
 
 
 class BadAddressError(LockstepError):
@@ -29,6 +33,11 @@ class Address:
     credentials: str | None = None
     token: str | None = None
     tls: ssl.SSLContext | None = None
+
+    @property
+    def wants_tls(self) -> bool:
+        """Whether a server that speaks plainly is not to be trusted."""
+        return self.tls is not None or self.servers[0].startswith(_TLS)
 
     @property
     def shown(self) -> str:
@@ -48,14 +57,9 @@ def parse_address(url: str) -> Address:
         raise BadAddressError(f"a bus URL with {what}", where="bus.url", hint=hint)
     try:
         token = Path(given["token_file"]).read_text().strip() if "token_file" in given else None
-        tls = _tls(given) if {"ca", "cert"} & set(given) else None
     except OSError as error:
         raise BadAddressError(f"a file cannot be read: {error}", where="bus.url") from error
-    return Address(servers, given.get("credentials"), token, tls)
-
-
-def _tls(given: dict[str, str]) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=given.get("ca"))
-    if "cert" in given:
-        context.load_cert_chain(given["cert"], given.get("key"))
-    return context
+    if any(server.startswith(_TLS) != servers[0].startswith(_TLS) for server in servers):
+        raise BadAddressError("a bus URL with servers over TLS and others", where="bus.url")
+    files = TlsFiles(given.get("ca", ""), given.get("cert", ""), given.get("key", ""))
+    return Address(servers, given.get("credentials"), token, calling(files))

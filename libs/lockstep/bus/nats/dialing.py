@@ -45,7 +45,7 @@ async def dial(address: Address, limits: BusLimits, name: str, callbacks: Callba
     client = RenewingClient()
     if not any(server.startswith(_WEBSOCKET) for server in address.servers):
         # The library keeps a transport that is there, over all its reconnects.
-        client._transport = WatchedTransport(limits.tcp_user_timeout_ms)
+        client._transport = WatchedTransport(limits.tcp_user_timeout_ms, address.wants_tls)
     errors: list[Exception] = []
     refused = asyncio.Event()
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 from typing import Final
 from urllib.parse import ParseResult
 
+import nats.errors
 from nats.aio.transport import TcpTransport
 
 _PROBES: Final = 3
@@ -19,17 +21,24 @@ _MS_PER_S: Final = 1_000
 
 class WatchedTransport(TcpTransport):
     """Ends when sent bytes, or probes of an idle connection, are not acknowledged by the other
-    *host* for `user_timeout_ms` (RFC 5482); a server that is merely slow acknowledges."""
+    *host* for `user_timeout_ms` (RFC 5482); a server that is merely slow acknowledges.
 
-    def __init__(self, user_timeout_ms: int) -> None:
+    Where `wants_tls`, nothing is written before the connection is encrypted: whoever stands between
+    could otherwise say that the server does not ask for TLS, and would be told the password.
+    """
+
+    def __init__(self, user_timeout_ms: int, wants_tls: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._user_timeout_ms = user_timeout_ms
+        self._wants_tls = wants_tls
+        self._is_encrypted = False
 
     def __bool__(self) -> bool:
         """Always: the client library puts one of its own in the place of one that is not."""
         return True
 
     async def connect(self, uri: ParseResult, buffer_size: int, connect_timeout: int) -> None:
+        self._is_encrypted = False
         await super().connect(uri, buffer_size, connect_timeout)
         connected = None if self._io_writer is None else self._io_writer.get_extra_info("socket")
         if connected is not None:
@@ -37,6 +46,28 @@ class WatchedTransport(TcpTransport):
                 # A kernel without one of them still has the client's own pings.
                 with contextlib.suppress(OSError):
                     connected.setsockopt(level, option, value)
+
+    async def connect_tls(
+        self,
+        uri: str | ParseResult,
+        ssl_context: ssl.SSLContext,
+        buffer_size: int,
+        connect_timeout: int,
+    ) -> None:
+        await super().connect_tls(uri, ssl_context, buffer_size, connect_timeout)
+        self._is_encrypted = True
+
+    def write(self, payload: bytes) -> None:
+        self._check()
+        super().write(payload)  # type: ignore[no-untyped-call]
+
+    def writelines(self, payload: list[bytes]) -> None:
+        self._check()
+        super().writelines(payload)  # type: ignore[no-untyped-call]
+
+    def _check(self) -> None:
+        if self._wants_tls and not self._is_encrypted:
+            raise nats.errors.Error("the server speaks no TLS")
 
 
 def _options(user_timeout_ms: int) -> list[tuple[int, int, int]]:

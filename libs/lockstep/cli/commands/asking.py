@@ -23,6 +23,7 @@ def addresses_of(context: typer.Context) -> Addresses:
         presenter=connection.presenter,
         coordinator=connection.coordinator,
         token=connection.token,
+        tls=connection.tls,
     )
 
 

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from lockstep import __version__
-from lockstep.cli.addresses import DEFAULT_DIRECTORY
+from lockstep.cli.addresses import DEFAULT_DIRECTORY, NO_TLS
+from lockstep.tls import TlsFiles
 
 AppName = Annotated[str, typer.Argument(help="Name of the app.")]
 StreamName = Annotated[str, typer.Argument(help="Name of the stream.")]
@@ -26,6 +27,7 @@ class Connection:
     presenter: str | None = None
     coordinator: str | None = None
     token: str | None = None
+    tls: TlsFiles = NO_TLS
 
 
 def _tell_version(wanted: bool) -> None:
@@ -67,6 +69,24 @@ def connection_options(
             help="It is in there.",
         ),
     ] = None,
+    ca: Annotated[
+        str, typer.Option(envvar="LOCKSTEP_CLIENT__TLS_CA_FILE", help="Authorities of https doors.")
+    ] = "",
+    certificate: Annotated[
+        str,
+        typer.Option(
+            envvar="LOCKSTEP_CLIENT__TLS_CERTIFICATE_FILE", help="For doors that ask for one."
+        ),
+    ] = "",
+    key: Annotated[
+        str, typer.Option(envvar="LOCKSTEP_CLIENT__TLS_KEY_FILE", help="Of the certificate.")
+    ] = "",
+    server_name: Annotated[
+        str,
+        typer.Option(
+            envvar="LOCKSTEP_CLIENT__TLS_SERVER_NAME", help="What the doors' certificates say."
+        ),
+    ] = "",
     version: Annotated[
         bool,
         typer.Option(
@@ -77,4 +97,5 @@ def connection_options(
     """Streaming SQL (SiddhiQL) that loses nothing and publishes nothing twice."""
     if token_file is not None and token is None:
         token = token_file.read_text(encoding="utf-8").strip()
-    context.obj = Connection(directory, url, receiver, presenter, coordinator, token)
+    tls = TlsFiles(ca, certificate, key, server_name)
+    context.obj = Connection(directory, url, receiver, presenter, coordinator, token, tls)

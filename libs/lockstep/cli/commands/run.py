@@ -7,15 +7,20 @@ import signal
 from pathlib import Path
 from typing import Annotated
 
-import aiohttp
 import typer
 
-from lockstep.cli.addresses import Addresses
 from lockstep.cli.client import Client
 from lockstep.cli.commands.options import Connection
 from lockstep.cli.output import console, reported
-from lockstep.cli.processes import CONSOLE_PORT, ServiceProcess, has_console, where_they_are
-from lockstep.cli.suite import running_suite
+from lockstep.cli.processes import (
+    CONSOLE_PORT,
+    ServiceProcess,
+    asking_session,
+    has_console,
+    scheme_of,
+    where_they_are,
+)
+from lockstep.cli.suite import Suite, running_suite
 from lockstep.clock import SystemClock
 from lockstep.embedded import free_port
 from lockstep.settings import load_settings
@@ -63,7 +68,7 @@ async def _run(
             for file in apps:
                 answer = await client.deploy(file.read_text())
                 console.print(f"deployed {answer['app']}")
-        pages = await _console(directory, suite.addresses, console_port)
+        pages = await _console(directory, suite, console_port)
         shown = suite.addresses.presenter if pages is None else pages.url
         console.print(f"Lockstep is up: {shown}  (Ctrl-C stops it)")
         await stop.wait()
@@ -72,15 +77,15 @@ async def _run(
             await pages.stop()
 
 
-async def _console(directory: Path, addresses: Addresses, port: int) -> ServiceProcess | None:
+async def _console(directory: Path, suite: Suite, port: int) -> ServiceProcess | None:
     """The console in a process of its own; None where it is not installed."""
     if not has_console():
         return None
-    environment = where_they_are(addresses)
     pages = ServiceProcess(
-        "console", "console", environment, directory / "console.log", port or free_port()
-    )
+        "console", "console", where_they_are(suite.addresses), directory / "console.log",
+        port or free_port(), scheme=scheme_of(suite.settings),
+    )  # fmt: skip
     pages.start()
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
+    async with asking_session(suite.addresses.tls) as session:
         await pages.ready(session)
     return pages

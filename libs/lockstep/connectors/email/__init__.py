@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lockstep.connectors.tls import OPTIONS
 from lockstep.siddhiql.catalogue import ExtensionKind, Overload
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
@@ -25,6 +26,7 @@ EXTENSIONS = (
                     option("host"),
                     option("port", INT),
                     option("ssl.enable", BOOL),
+                    *OPTIONS,
                     option("auth", BOOL),
                     option("content.type"),
                     dynamic("subject", needed=True),

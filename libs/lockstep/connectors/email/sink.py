@@ -15,6 +15,7 @@ from email.utils import formatdate, getaddresses
 from typing import Final
 from urllib.parse import quote
 
+from lockstep.connectors.tls import context_of
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
 TIMEOUT_S: Final = 20.0
@@ -80,7 +81,7 @@ class EmailSink(Sink):
         if self._server is not None and self._server.noop()[0] == 250:
             return self._server
         if self._ssl:
-            context = ssl.create_default_context()
+            context = context_of(self._options) or ssl.create_default_context()
             server: smtplib.SMTP = smtplib.SMTP_SSL(
                 self._host, self._port, timeout=TIMEOUT_S, context=context
             )

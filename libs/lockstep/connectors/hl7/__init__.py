@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from lockstep.connectors.tls import INSTEAD, OPTIONS
 from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
@@ -17,18 +18,20 @@ from lockstep.siddhiql.catalogue.connectors import (
 _ER7: Final = "carry ER7, hl7.encoding='er7', and take fields out of it with regular expressions"
 _PLAIN: Final = dict.fromkeys(
     ("tls.keystore.filepath", "tls.keystore.passphrase", "tls.keystore.type", "keystore.filepath"),
-    "HL7 is spoken without TLS: let a tunnel do it",
+    f"a source speaks TLS where receiver.sources_tls says so; a sink: {INSTEAD}",
 )
 
 
 def _form(arguments: Sequence[Argument]) -> None:
     given = {one.attribute_name: str(one.value) for one in arguments}
-    for name in ("hl7.encoding", "hl7.conformance.profile.used", "tls.enabled"):
-        text = given.get(name, "").lower()
-        if name == "hl7.encoding" and text == "xml":
-            raise SignatureError("HL7 in XML is not read or written", _ER7)
-        if name != "hl7.encoding" and text == "true":
-            raise SignatureError(f"{name!r} is not supported", "leave it out")
+    if given.get("hl7.encoding", "").lower() == "xml":
+        raise SignatureError("HL7 in XML is not read or written", _ER7)
+    if given.get("hl7.conformance.profile.used", "").lower() == "true":
+        raise SignatureError("'hl7.conformance.profile.used' is not supported", "leave it out")
+    if "port" in given and given.get("tls.enabled", "").lower() == "true":
+        raise SignatureError(
+            "'tls.enabled' is not for apps to say", "leave it out: receiver.sources_tls says it"
+        )
     host, colon, port = given.get("uri", "host:1").rpartition(":")
     if not colon or not host or not port.isdecimal():
         raise SignatureError(f"'uri' is {given['uri']!r}", "uri='localhost:4000'")
@@ -63,7 +66,12 @@ EXTENSIONS = (
         "hl7",
         (
             Overload(
-                (option("uri", needed=True), *_COMMON, *without_meaning("hl7.timeout", INT)),
+                (
+                    option("uri", needed=True),
+                    *_COMMON,
+                    *OPTIONS,
+                    *without_meaning("hl7.timeout", INT),
+                ),
                 check=_form,
             ),
         ),

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from lockstep.connectors.tls import context_of
 from lockstep.sinks import Message, MessageRefusedError, Sink
 from lockstep.sources import Inbox, Listening, Place, Received, Source
 
@@ -75,11 +76,12 @@ class Hl7Source(Source):
 
     def __init__(self, options: Mapping[str, str], place: Place) -> None:
         self._address = (place.host, int(options["port"]))
+        self._tls = place.tls
         self._inbox = Inbox()
         self._listening = Listening(self._talk, line_max_bytes=MAX_MESSAGE_BYTES)
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
-        await self._listening.start(*self._address)
+        await self._listening.start(*self._address, self._tls)
         return await self._inbox.take(max_messages, wait_ms)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -105,9 +107,10 @@ class Hl7Source(Source):
 
 
 class Hl7Sink(Sink):
-    """Option: `uri`, as host:port."""
+    """Options: `uri`, as host:port, `tls.enabled` (false) …"""
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = options
         host, _, port = options["uri"].rpartition(":")
         self._address = (host, int(port))
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -131,9 +134,11 @@ class Hl7Sink(Sink):
     async def _asked(self, payload: bytes) -> bytes:
         if self._streams is None or self._streams[0].at_eof():
             await self.close()
+            is_encrypted = self._options.get("tls.enabled", "").lower() == "true"
+            tls = (context_of(self._options) or True) if is_encrypted else None
             async with asyncio.timeout(CONNECT_S):
                 self._streams = await asyncio.open_connection(
-                    *self._address, limit=MAX_MESSAGE_BYTES
+                    *self._address, limit=MAX_MESSAGE_BYTES, ssl=tls
                 )
         reader, writer = self._streams
         writer.write(block(payload))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from lockstep.connectors.tls import OPTIONS
 from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
@@ -34,6 +35,7 @@ _COMMON = (
     option("clean.session", BOOL),
     option("keep.alive", INT),
     option("connection.timeout", INT),
+    *OPTIONS,
 )
 
 EXTENSIONS = (

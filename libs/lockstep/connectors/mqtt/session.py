@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
+from lockstep.connectors.tls import context_of
+
 PORTS: Final = {"tcp": 1883, "mqtt": 1883, "ssl": 8883, "mqtts": 8883}
 TIMEOUT_S: Final = 30.0
 
@@ -31,7 +33,7 @@ class Session:
         if options.get("username"):
             self.client.username_pw_set(options["username"], options.get("password"))
         if parts.scheme in ("ssl", "mqtts"):
-            self.client.tls_set()
+            self.client.tls_set_context(context_of(options))
         self._keep_alive_s = int(options.get("keep.alive", 60))
         self._timeout_s = float(options.get("connection.timeout", TIMEOUT_S))
 

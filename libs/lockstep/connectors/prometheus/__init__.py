@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from lockstep.connectors.tls import OPTIONS
 from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
 from lockstep.siddhiql.catalogue.connectors import INT, ConnectorExtension, option
 
@@ -44,6 +45,7 @@ EXTENSIONS = (
                     option("username"),
                     option("password"),
                     option("headers"),
+                    *OPTIONS,
                 )
             ),
         ),

@@ -9,6 +9,7 @@ from typing import Final
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
+from lockstep.connectors.tls import context_of
 from lockstep.sources import Place, Received, Source
 
 INTERVAL_S: Final = 60
@@ -45,7 +46,8 @@ class PrometheusSource(Source):
             user = options.get("username")
             auth = None if user is None else aiohttp.BasicAuth(user, options.get("password", ""))
             timeout = aiohttp.ClientTimeout(total=int(options.get("scrape.timeout", TIMEOUT_S)))
-            self._session = aiohttp.ClientSession(auth=auth, timeout=timeout)
+            connector = aiohttp.TCPConnector(ssl=context_of(options) or True)
+            self._session = aiohttp.ClientSession(auth=auth, timeout=timeout, connector=connector)
         try:
             async with self._session.get(options["target.url"]) as response:
                 response.raise_for_status()

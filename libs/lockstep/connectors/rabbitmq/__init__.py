@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lockstep.connectors.tls import INSTEAD, OPTIONS
 from lockstep.siddhiql.catalogue import ExtensionKind, Overload
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
@@ -18,11 +19,12 @@ _EXCHANGE = (
     option("exchange.type", choices=EXCHANGES),
     option("exchange.durable.enabled", BOOL),
     option("exchange.autodelete.enabled", BOOL),
+    *OPTIONS,
     *without_meaning("heartbeat consumer.threadpool.size"),
 )
 _TLS = dict.fromkeys(
     ("tls.enabled", "tls.truststore.path", "tls.truststore.password", "tls.version"),
-    "write the scheme amqps:// into 'uri'; certificates are those that the machine trusts",
+    f"write the scheme amqps:// into 'uri'; {INSTEAD}",
 )
 
 EXTENSIONS = (

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 import aio_pika
 from aio_pika.exceptions import AMQPError, DeliveryError
 
+from lockstep.connectors.tls import context_of
 from lockstep.sinks import Message, MessageRefusedError, Sink, headers_of
 
 TIMEOUT_S: Final = 10.0
@@ -58,7 +59,9 @@ class RabbitSink(Sink):
         name = filled["exchange.name"]
         async with self._opening:
             if self._channel is None or self._channel.is_closed:
-                self._connection = await aio_pika.connect(filled["uri"], timeout=TIMEOUT_S)
+                self._connection = await aio_pika.connect(
+                    filled["uri"], timeout=TIMEOUT_S, ssl_context=context_of(filled)
+                )
                 self._channel = await self._connection.channel(publisher_confirms=True)
                 self._exchanges.clear()
             if name not in self._exchanges:

@@ -15,6 +15,7 @@ import aio_pika
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 from aio_pika.exceptions import AMQPError
 
+from lockstep.connectors.tls import context_of
 from lockstep.sources import Place, Received, Source
 
 PREFETCH: Final = 256
@@ -50,7 +51,9 @@ class RabbitSource(Source):
 
     async def _open(self) -> None:
         options = self._options
-        connection = await aio_pika.connect(options["uri"], timeout=TIMEOUT_S)
+        connection = await aio_pika.connect(
+            options["uri"], timeout=TIMEOUT_S, ssl_context=context_of(options)
+        )
         self._connection = connection
         connection.close_callbacks.add(lambda *_: self._found.put_nowait(None))
         channel = await connection.channel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from lockstep.connectors.tls import OPTIONS
 from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
@@ -21,7 +22,11 @@ def _url(arguments: Sequence[Argument]) -> None:
         text = str(argument.value)
         if argument.attribute_name == "url" and "{{" not in text:
             parts = urlsplit(text)
-            if parts.scheme != "tcp" or not parts.hostname or not parts.path.strip("/"):
+            if (
+                parts.scheme not in ("tcp", "tls")
+                or not parts.hostname
+                or not parts.path.strip("/")
+            ):
                 raise SignatureError(f"'url' is {text!r}", "url='tcp://host:9892/context'")
 
 
@@ -51,6 +56,7 @@ EXTENSIONS = (
                 (
                     dynamic("url", needed=True),
                     dynamic("sync"),
+                    *OPTIONS,
                     *without_meaning("worker.threads", INT),
                     *without_meaning("tcp.no.delay keep.alive", BOOL),
                 ),

@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from lockstep.connectors.tcp.frames import frame
+from lockstep.connectors.tls import context_of
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
 PORT: Final = 9892
@@ -15,20 +16,21 @@ CONNECT_TIMEOUT_S: Final = 5.0
 
 
 class TcpSink(Sink):
-    """Option: `url`. The protocol knows no answer: a message counts as delivered when the
-    connection has taken it, so what the other side had not read is lost with it."""
+    """Options: `url`, `tls.ca.file` … The protocol knows no answer: a message counts as delivered
+    when the connection has taken it, so what the other side had not read is lost with it."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = options
         self._url = options["url"]
-        self._address: tuple[str, int] | None = None
+        self._address: tuple[str, str, int] | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._reader: asyncio.StreamReader | None = None
 
     async def send(self, message: Message) -> None:
         parts = urlsplit(message.fill(self._url))
-        if parts.scheme != "tcp" or not parts.hostname:
+        if parts.scheme not in ("tcp", "tls") or not parts.hostname:
             raise MessageRefusedError(f"{parts.geturl()[:200]!r} is no tcp://host:port/context")
-        writer = await self._connected((parts.hostname, parts.port or PORT))
+        writer = await self._connected((parts.scheme, parts.hostname, parts.port or PORT))
         try:
             writer.write(frame(parts.path.strip("/"), message.payload))
             await writer.drain()
@@ -36,13 +38,15 @@ class TcpSink(Sink):
             await self.close()
             raise
 
-    async def _connected(self, address: tuple[str, int]) -> asyncio.StreamWriter:
+    async def _connected(self, address: tuple[str, str, int]) -> asyncio.StreamWriter:
         if self._reader is not None and self._reader.at_eof():
             await self.close()  # the other side has gone: it would never read what is written
         if self._writer is None or self._address != address or self._writer.is_closing():
             await self.close()
+            scheme, host, port = address
+            tls = (context_of(self._options) or True) if scheme == "tls" else None
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                self._reader, self._writer = await asyncio.open_connection(*address)
+                self._reader, self._writer = await asyncio.open_connection(host, port, ssl=tls)
             self._address = address
         return self._writer
 

@@ -47,13 +47,14 @@ class TcpSource(Source):
     def __init__(self, options: Mapping[str, str], place: Place) -> None:
         self._context = options.get("context", f"{place.app}/{place.stream}").strip("/")
         self._address = (place.host, int(options.get("port", PORT)))
+        self._tls = place.tls
         self._inbox = Inbox()
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
         server = _SERVERS.setdefault(self._address, _Server())
         if server.inboxes.setdefault(self._context, self._inbox) is not self._inbox:
             raise OSError(f"the context {self._context!r} belongs to another source")
-        await server.listening.start(*self._address)
+        await server.listening.start(*self._address, self._tls)
         return await self._inbox.take(max_messages, wait_ms)
 
     async def close(self) -> Sequence[Received]:

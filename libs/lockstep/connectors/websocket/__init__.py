@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lockstep.connectors.tls import INSTEAD, OPTIONS
 from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
 from lockstep.siddhiql.catalogue.connectors import (
     ConnectorExtension,
@@ -24,9 +25,9 @@ def _url(arguments: Sequence[Argument]) -> None:
 
 _TRUST = dict.fromkeys(
     ("truststore.path", "truststore.password", "tls.truststore.path", "tls.truststore.password"),
-    "certificates are those that the machine trusts: leave it out",
+    INSTEAD,
 )
-_COMMON = (option("sub.protocol"), option("headers"), *without_meaning("idle.timeout"))
+_COMMON = (option("sub.protocol"), option("headers"), *OPTIONS, *without_meaning("idle.timeout"))
 
 EXTENSIONS = (
     ConnectorExtension(

@@ -11,6 +11,7 @@ from typing import Final
 
 import aiohttp
 
+from lockstep.connectors.tls import context_of
 from lockstep.sinks import Message, MessageRefusedError, Sink, headers_of
 from lockstep.sources import Place, Received, Source
 
@@ -22,6 +23,7 @@ class _Connection:
     """One connection, opened at first use. Errors: OSError."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = options
         protocols = options.get("sub.protocol", "")
         self._protocols = [one.strip() for one in protocols.split(",") if one.strip()]
         self._headers = headers_of(options.get("headers", ""))
@@ -33,7 +35,8 @@ class _Connection:
         if self._socket is not None and (self._socket.closed or self._url != url):
             await self.close()
         if self._socket is None:
-            self._session = aiohttp.ClientSession()
+            connector = aiohttp.TCPConnector(ssl=context_of(self._options) or True)
+            self._session = aiohttp.ClientSession(connector=connector)
             try:
                 self._socket = await self._session.ws_connect(
                     url, protocols=self._protocols, headers=self._headers, heartbeat=PING_S,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import stamina
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
+from redis.asyncio.connection import SSLConnection
 from redis.exceptions import AuthenticationError, RedisError
 
 from lockstep.clock import Clock, Randomness
@@ -35,6 +36,15 @@ class LeasesRefusedError(LockstepError):
     fault = Fault.USER
 
 
+class RenewedConnection(SSLConnection):
+    """Reads the files of certificates each time it connects: they may be others by then."""
+
+    def _connection_arguments(self) -> Mapping[str, Any]:
+        self.ssl_context.context = None
+        arguments: Mapping[str, Any] = super()._connection_arguments()
+        return arguments
+
+
 class RedisLeases:
     """See `lockstep.leader.Leases`. Connects when first used, and again when needed.
 
@@ -49,8 +59,11 @@ class RedisLeases:
         self._randomness = randomness
         self.process = randomness.uuid_hex()
         self._shown = urlsplit(url).netloc.rpartition("@")[2]
+        is_encrypted = url.startswith("rediss:")
+        kind: dict[str, Any] = {"connection_class": RenewedConnection} if is_encrypted else {}
         self._redis: Redis = Redis.from_url(
             url,
+            **kind,
             socket_timeout=timeout_ms / 1000,
             socket_connect_timeout=timeout_ms / 1000,
             retry=None,

@@ -16,6 +16,7 @@ import pymysql
 from pymysql.constants import CLIENT
 
 from lockstep.databases import Datasource
+from lockstep.databases.mysql import check_encrypted
 from lockstep.events import FencedError, OutputRow
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding
 from lockstep_services.publisher.mysql.sql import (
@@ -69,6 +70,7 @@ class MysqlConnections:
                 connect_timeout=CONNECT_TIMEOUT_S,
                 pool_recycle=IDLE_S // 2,
                 charset="utf8mb4",
+                ssl=one.tls,
                 client_flag=CLIENT.FOUND_ROWS,
                 init_command=f"SET SESSION {SETTINGS}, wait_timeout={IDLE_S},"
                 f" innodb_lock_wait_timeout={seconds}",
@@ -85,6 +87,7 @@ class MysqlConnections:
                 connection = await pool.acquire()
                 is_done = False
                 try:
+                    check_encrypted(connection, self._datasource)
                     await connection.begin()
                     async with connection.cursor() as cursor:
                         yield cursor

@@ -7,6 +7,7 @@ from typing import Final
 
 import aiohttp
 
+from lockstep.connectors.tls import context_of
 from lockstep.events import UnavailableError
 from lockstep.events.unreached import why_unreached
 from lockstep.sinks import Message, MessageRefusedError, Sink, headers_of
@@ -20,9 +21,11 @@ SHOWN_CHARACTERS: Final = 200
 
 class HttpSink(Sink):
     """Options: `publisher.url`, `method` (POST), `headers`, `socket.idle.timeout`,
-    `basic.auth.username`, `basic.auth.password`; with `token.url` those of OAuth."""
+    `basic.auth.username`, `basic.auth.password`, `tls.ca.file` …; with `token.url` those of
+    OAuth."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = options
         self._url = options["publisher.url"]
         self._method = options.get("method", "POST")
         self._headers = headers_of(options.get("headers", ""))
@@ -36,7 +39,8 @@ class HttpSink(Sink):
     async def send(self, message: Message) -> None:
         if self._session is None:
             timeout = aiohttp.ClientTimeout(total=self._timeout_ms / 1000)
-            self._session = aiohttp.ClientSession(timeout=timeout)
+            connector = aiohttp.TCPConnector(ssl=context_of(self._options) or True)
+            self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
         headers = {
             "Content-Type": message.content_type,
             "Idempotency-Key": message.id,

@@ -1,0 +1,22 @@
+"""Options for certificates, the same for every connector that calls a server over TLS."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from typing import Final
+
+from lockstep.siddhiql.catalogue.connectors import option
+from lockstep.tls import TlsError, TlsFiles, calling
+
+NAMES: Final = ("tls.ca.file", "tls.certificate.file", "tls.key.file")
+OPTIONS: Final = tuple(option(name) for name in NAMES)
+INSTEAD: Final = f"PEM files on the machine of the service: {', '.join(NAMES)}"
+
+
+def context_of(options: Mapping[str, str]) -> ssl.SSLContext | None:
+    """None where the options name no file: what the machine trusts counts. OSError."""
+    try:
+        return calling(TlsFiles(*(options.get(name, "") for name in NAMES)))
+    except TlsError as error:
+        raise OSError(str(error)) from error  # its operator may still put the files there
