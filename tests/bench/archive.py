@@ -1,6 +1,6 @@
 """The archive and what stands on it, side by side in one run: how fast a log is archived and read
-back, and a running sum per key by the live engine, by back-tests, and by DuckDB over the same
-files."""
+back, and a running sum per key by the live engine, by back-tests, and by plain Spark SQL and
+DuckDB over the same files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from pyspark.sql import DataFrame
 
 from lockstep.archive.events_in import rows_of
 from lockstep.archive.keeping import SideArchive
@@ -21,7 +22,7 @@ from lockstep.archive.place import Place
 from lockstep.archive.reading import InputReader
 from lockstep.events.codec import EncodedEntry
 from lockstep.execute.spark import SparkExecutor
-from lockstep.execute.spark.bulk import run_tasks
+from lockstep.execute.spark.bulk import run_tasks, session_of
 from lockstep.history.asking import spark_options
 from lockstep.history.backtest import Wanted, backtest, run_here
 from lockstep.plan import plan_of
@@ -34,9 +35,9 @@ define stream Trade (symbol string, price double, volume long);
 from Trade select symbol, sum(volume) as total group by symbol insert into Total;
 """
 BATCH_RECORDS = 50
-SQL = """
-copy (select symbol, sum(volume) over (partition by symbol order by _position, _row
-      rows unbounded preceding) as total from read_parquet(?)) to '{target}' (format parquet)
+RUNNING_SUM = """
+select symbol, sum(volume) over (partition by symbol order by _position, _row
+       rows unbounded preceding) as total from {files}
 """
 
 
@@ -87,6 +88,9 @@ def archive_figures(events: int, runs: int) -> list[dict[str, Any]]:
         measured("back-test on Spark, two tasks", partial(tested, on_spark, 2))
         target = Path(folder) / "duckdb.parquet"
         measured("DuckDB over the same files", partial(_asked, files, target))
+        session, target = session_of(spark_options(settings)), Path(folder) / "spark.parquet"
+        view = session.read.parquet(*files)
+        measured("plain Spark SQL over the same files", partial(_asked_spark, view, target))
     return rows
 
 
@@ -105,4 +109,10 @@ def _live(entries: list[EncodedEntry]) -> None:
 
 def _asked(files: list[str], target: Path) -> None:
     target.unlink(missing_ok=True)
-    duckdb.execute(SQL.format(target=target), [files])
+    asked = RUNNING_SUM.format(files="read_parquet(?)")
+    duckdb.execute(f"copy ({asked}) to '{target}' (format parquet)", [files])
+
+
+def _asked_spark(files: DataFrame, target: Path) -> None:
+    asked = files.sparkSession.sql(RUNNING_SUM.format(files="{files}"), files=files)
+    asked.write.mode("overwrite").parquet(str(target))

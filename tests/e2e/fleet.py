@@ -63,6 +63,7 @@ PART_PAUSE_MS = 1_000
 OVERRIDES = {
     # A processor that joins gets its share soon.
     "LOCKSTEP_COORDINATOR__REBALANCE_AFTER_MS": "3000",
+    "LOCKSTEP_COORDINATOR__REBALANCE_REST_MS": "5000",
 }
 STRIKES = """
 select ts, carrier, level, 5 as made_of

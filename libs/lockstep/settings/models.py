@@ -246,6 +246,7 @@ class CoordinatorSettings(Section):
     min_processors: Count
     max_moves: Count
     rebalance_after_ms: Milliseconds
+    rebalance_rest_ms: Milliseconds
     rebalance_gap_percent: Annotated[int, Field(ge=1, le=1_000)]
     rebalance_cpu_max_percent: Annotated[int, Field(ge=1, le=100)]
     sweep_interval_ms: Milliseconds

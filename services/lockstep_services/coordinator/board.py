@@ -58,7 +58,7 @@ class Wanted:
 class Facts:
     """What is known. By unit: where it is placed, the nodes on which it is ready, who leads it, and
     its measured load in thousandths of a core. `staying`: units that are not moved to level loads,
-    as their leader folds a past, which another one would begin anew."""
+    as their leader folds a past, or as they were moved lately."""
 
     nodes: Sequence[Node]
     wanted: Sequence[Wanted]

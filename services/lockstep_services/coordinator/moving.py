@@ -109,9 +109,7 @@ def _most_levelling(board: Board, rules: Rules) -> tuple[str, str, str] | None:
             gap = board.loads[source] - board.loads[to]
             if gap <= limit:
                 break
-            if board.nodes[to].cpu_percent > max(
-                rules.cpu_max_percent, board.nodes[source].cpu_percent
-            ):
+            if _is_too_busy(board, to, source, rules):
                 continue
             fitting = [
                 (abs(gap - 2 * board.weight(unit)), unit)
@@ -121,6 +119,19 @@ def _most_levelling(board: Board, rules: Rules) -> tuple[str, str, str] | None:
             if fitting:
                 return min(fitting)[1], source, to
     return None
+
+
+def _is_too_busy(board: Board, to: str, source: str, rules: Rules) -> bool:
+    """The host of `to` is full, and fuller than that of `source`."""
+    cpu_percent = board.nodes[to].cpu_percent
+    return cpu_percent > max(rules.cpu_max_percent, board.nodes[source].cpu_percent)
+
+
+def _gains(board: Board, to: str, source: str, rules: Rules) -> bool:
+    """A lead is cheaper there: on a host that is full it costs as much in any process."""
+    one, other = board.nodes[source], board.nodes[to]
+    is_full = other.cpu_percent > rules.cpu_max_percent
+    return not (is_full and one.host == other.host) and not _is_too_busy(board, to, source, rules)
 
 
 def _movable(board: Board, source: str, to: str) -> list[str]:
@@ -154,7 +165,9 @@ def _level_leads(board: Board, rules: Rules) -> list[HandOver]:
             leader, weight = leaders[unit], board.weight(unit)
             to = min(targets, key=lambda node: (board.leads[node], node))
             gap = board.leads[leader] - board.leads[to]
-            if gap > limit and to in board.open and _is_worth(weight, gap, limit):
+            if not (gap > limit and to in board.open and _is_worth(weight, gap, limit)):
+                continue
+            if _gains(board, to, leader, rules):
                 fitting.append((-gap, abs(gap - 2 * weight), unit, to))
         if not fitting:
             break

@@ -52,9 +52,14 @@ class Decision:
     @property
     def levels(self) -> bool:
         """Something moves for the sake of levelness alone."""
-        return Reason.LOAD in [one.reason for one in self.moves] + [
-            one.reason for one in self.hand_overs
-        ]
+        return bool(self.levelled)
+
+    @property
+    def levelled(self) -> frozenset[str]:
+        """The units that move for its sake."""
+        return frozenset(
+            one.app for one in (*self.moves, *self.hand_overs) if one.reason is Reason.LOAD
+        )
 
 
 def decide(facts: Facts, rules: Rules) -> Decision:

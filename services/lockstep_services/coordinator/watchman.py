@@ -6,6 +6,8 @@ not take apps from processors that it merely has not heard of yet. Until then it
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lockstep.clock import Clock
 from lockstep.control import PastStatus, unit_label
 from lockstep.frame import LeaseKeeper, Problem
@@ -18,6 +20,7 @@ from lockstep_services.coordinator.excluding import Blocked, undecided
 from lockstep_services.coordinator.handing import HandOvers
 from lockstep_services.coordinator.pasts import failed
 from lockstep_services.coordinator.placement import Decision, Placed, decide, unready
+from lockstep_services.coordinator.resting import Resting
 from lockstep_services.coordinator.surveying import Survey
 
 HELD_WAIT_MS = 1_000
@@ -50,6 +53,7 @@ class Watchman:
         self._metrics = metrics
         self._log = log
         self._uneven_ms: int | None = None
+        self._resting = Resting(settings.rebalance_rest_ms)
         self._is_asked = False
 
     def rebalance(self) -> None:
@@ -119,15 +123,18 @@ class Watchman:
         """Levelling waits until processors have been uneven for a while: what just joined or was
         just deployed is still finding its place."""
         asked = self._is_asked and knows_silence
+        now_ms = self._clock.monotonic_ms()
+        if not asked:
+            facts = replace(facts, staying=facts.staying | self._resting.at(now_ms))
         decision = decide(facts, self._survey.rules(may_move=knows_silence, at_once=asked))
         if knows_silence and not decision and not unready(facts):
             self._uneven_ms, self._is_asked = None, False
         if asked or not decision.levels:
             return decision
-        now_ms = self._clock.monotonic_ms()
         if self._uneven_ms is None:
             self._uneven_ms = now_ms
         if now_ms - self._uneven_ms >= self._settings.rebalance_after_ms:
+            self._resting.note(decision.levelled, now_ms)
             return decision
         return decide(facts, self._survey.rules(may_move=knows_silence, may_level=False))
 

@@ -155,6 +155,17 @@ def test_leads_are_levelled_by_hand_over() -> None:
     assert decide(there, Rules()) == Decision((), (HandOver("x", "a", "b", Reason.LOAD),))
 
 
+def test_a_lead_does_not_move_within_a_host_that_is_full() -> None:
+    """It would cost as much in the other process."""
+    placed = {"x": ["a", "b"], "y": ["a", "b"]}
+    full = [Node("a", "one", cpu_percent=100), Node("b", "one", cpu_percent=99)]
+    assert not decide(facts(full, APPS, placed), Rules())
+    free = [Node("a", "one", cpu_percent=80), Node("b", "one", cpu_percent=80)]
+    assert decide(facts(free, APPS, placed), Rules()).levelled == {"x"}
+    apart = [Node("a", "one", cpu_percent=100), Node("b", "two", cpu_percent=90)]
+    assert decide(facts(apart, APPS, placed), Rules()).levelled == {"x"}
+
+
 def test_who_folds_a_past_is_left_alone() -> None:
     """Another leader would begin it anew; a drained node gives it away all the same."""
     there = facts(["a", "b"], APPS, {"x": ["a", "b"], "y": ["a", "b"]})

@@ -90,6 +90,26 @@ async def test_processors_are_levelled_when_they_stay_uneven() -> None:
     assert desired.placed == {"x": ["b", "a"], "y": ["a"]}
 
 
+async def test_what_was_levelled_rests() -> None:
+    """Measured loads swing: what comes back is not moved again at once, unless somebody asks."""
+    desired, clock = Desired(), VirtualClock()
+    leading = watchman(desired, clock)
+    await leading.round(knows_silence=True)
+    await clock.advance_ms(AFTER_MS)
+    await leading.round(knows_silence=True)
+    assert desired.placed["x"] == ["b", "a"]
+    desired.placed = {"x": ["a"], "y": ["a"]}
+    await leading.round(knows_silence=True)
+    assert desired.placed == {"x": ["a"], "y": ["b", "a"]}
+    desired.placed = {"x": ["a"], "y": ["a"]}
+    await clock.advance_ms(AFTER_MS)
+    await leading.round(knows_silence=True)
+    assert desired.placed == {"x": ["a"], "y": ["a"]}
+    leading.rebalance()
+    await leading.round(knows_silence=True)
+    assert desired.placed["x"] == ["b", "a"]
+
+
 async def test_somebody_asks_for_it() -> None:
     """Then at once."""
     desired = Desired()
