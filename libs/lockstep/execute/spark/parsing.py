@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkConf
-from pyspark.java_gateway import launch_gateway
+
+from lockstep.execute.spark.gateway import launched
 
 _PLACE: Final = re.compile(r"\(line (\d+), pos (\d+)\)")
 _PARSER: Final = "CatalystSqlParser$"
@@ -27,8 +28,7 @@ class Misread:
 
 def misread(texts: Sequence[str]) -> list[Misread | None]:
     """Of each text: None where it is one query. It starts a JVM, which ends with this process."""
-    start: Any = launch_gateway
-    gateway = start(SparkConf(loadDefaults=False).set("spark.driver.memory", _MEMORY))
+    gateway = launched(SparkConf(loadDefaults=False).set("spark.driver.memory", _MEMORY))
     try:
         package = gateway.jvm.org.apache.spark.sql.catalyst.parser
         parser = getattr(getattr(package, _PARSER), "MODULE$")

@@ -32,6 +32,7 @@ from lockstep.execute.spark.company import (
     Task,
     WorkerDiedError,
 )
+from lockstep.execute.spark.gateway import launched
 
 WORKER_SLOT = "LOCKSTEP_WORKER_SLOT"
 """Environment variable that sets the worker processes of different slots apart."""
@@ -336,6 +337,8 @@ def _start(options: SparkOptions) -> SparkContext:
         settings["spark.local.dir"] = options.local_directory
     for key, value in (settings | dict(options.settings)).items():
         conf.set(key, value)
+    if SparkContext._gateway is None:
+        SparkContext._ensure_initialized(gateway=launched(conf))
     return SparkContext.getOrCreate(conf)
 
 
