@@ -221,9 +221,9 @@ def _signal(pids: list[int], number: signal.Signals) -> None:
 
 
 def fill(path: Path) -> None:
-    """Takes all the space there is."""
+    """Takes all the space there is, again when there is some anew."""
     block = bytes(BALLAST_BLOCK_BYTES)
-    with path.open("wb", buffering=0) as file:
+    with path.open("ab", buffering=0) as file:
         while True:
             try:
                 file.write(block)
