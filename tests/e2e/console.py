@@ -1,9 +1,9 @@
 """What a person does at the console, in a real Chromium, on a suite of processes.
 
 `make e2e SCENARIO=console` writes an app with an error, mends it, tries it with a CSV, saves the
-test, deploys, sends events, makes a dashboard of three widgets and shares it, asks the archive by
-SQL, upgrades with a preview, mends a refused event, and hands over; each step with a picture, light
-and dark. Last line:
+test, deploys, sends events, makes a dashboard of four widgets and shares it, asks the archive by
+SQL, runs and pauses a scheduled script, upgrades with a preview, mends a refused event, and hands
+over; each step with a picture, light and dark. Last line:
 `console: ok steps=<n> screenshots=<n> page_errors=0`.
 """
 
@@ -58,6 +58,11 @@ from RoomMean select room, mean, readings insert into Means;
 CSV: Final = "room,celsius\nattic,31.5\nhall,20.25\nattic,33.0\n"
 ROOMS: Final = {"attic": 33.0, "hall": 21.0, "cellar": 14.0}
 PHONE: Final = (390, 844)
+SCRIPT: Final = """-- name: hottest
+-- cron: 30 2 * * *
+-- output: table
+select room, max(cast(celsius as double)) as hottest from Reading group by room
+"""
 
 
 async def _write_and_try(person: Person, folder: Path) -> None:
@@ -210,6 +215,26 @@ async def _history(person: Person, folder: Path) -> None:
     await person.step("history-refused")
 
 
+async def _scripts(person: Person, client: Client, suite: ProcessSuite) -> None:
+    """A script runs when somebody says so, and rests until somebody says otherwise."""
+    await person.go("/scripts")
+    await person.see("No script is deployed")
+    scripts = {"scripts": [{"file": "hottest.sql", "text": SCRIPT}]}
+    await client.request("POST", f"{suite.addresses.coordinator}/v1/batch", json_body=scripts)
+    await person.see("never ran")
+    await person.click("hottest")
+    await person.page.until("location.pathname === '/scripts/hottest'")
+    await person.see("It has not run yet.")
+    await person.click("Run now")
+    await person.see("succeeded", within=".table")
+    await person.step("script-ran")
+    await person.click("Pause")
+    await person.see("Resume")
+    await person.go("/scripts")
+    await person.see("paused")
+    await person.step("scripts")
+
+
 async def _hand_over(person: Person, client: Client) -> None:
     await person.go("/apps/Rooms")
     await person.see("ready")
@@ -256,6 +281,7 @@ async def _scenario(pictures: Path) -> bool:
             await _deploy_and_watch(person, client)
             await _shared(person, folder, base)
             await _history(person, folder)
+            await _scripts(person, client, suite)
             await _run_it(person, client, suite)
             print(f"first content, ms: {person.first_content_ms}")
             outside = [

@@ -29,3 +29,9 @@ def shown_ms(epoch_ms: int | None) -> str:
     if epoch_ms is None:
         return ""
     return datetime.fromtimestamp(epoch_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def shown_exactly(epoch_ms: int) -> str:
+    """In UTC to the millisecond."""
+    found = datetime.fromtimestamp(epoch_ms / 1000, UTC)
+    return found.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -72,12 +72,12 @@ def backtest(wanted: Wanted, place: Place, settings: Settings, run: Run, name: s
     """Runs it; `name` tells the run from others. HistoryError, SiddhiQLError, UnavailableError."""
     plan = plan_of(wanted.text)
     app = wanted.app or plan.name
-    logs = _logs(place, app)
+    logs = logs_of(place, app)
     reader = InputReader(place, logs)
-    fold, rows_behind = _span(wanted, plan, reader)
+    fold, rows_behind = span_of(wanted, plan, reader)
     if not wanted.despite_gaps:
         check_gaps(plan, reader, fold, "--despite-gaps leaves out what is not there")
-    tasks = _tasks(wanted, plan, place, logs, reader, settings, fold, rows_behind, name)
+    tasks = tasks_of(wanted, plan, place, logs, reader, settings, fold, rows_behind, name)
     answers = run(fold_task, [msgspec.msgpack.encode(one) for one in tasks])
     done = _together([msgspec.msgpack.decode(one, type=Done) for one in answers])
     results = Place(tasks[0].results, place.options)
@@ -91,7 +91,8 @@ def backtest(wanted: Wanted, place: Place, settings: Settings, run: Run, name: s
     return Report(app, fold, len(tasks), done, results.folder, found, ahead)
 
 
-def _logs(place: Place, app: str) -> naming.Logs:
+def logs_of(place: Place, app: str) -> naming.Logs:
+    """The newest life of an app. HistoryError."""
     found = lives_of(place, app)
     if not found:
         raise HistoryError(
@@ -102,7 +103,7 @@ def _logs(place: Place, app: str) -> naming.Logs:
     return found[-1]
 
 
-def _span(wanted: Wanted, plan: AppPlan, reader: InputReader) -> tuple[Span, int]:
+def span_of(wanted: Wanted, plan: AppPlan, reader: InputReader) -> tuple[Span, int]:
     """What is folded, and behind which position rows count."""
     whole = reader.bounds()
     is_playback = plan.checked.is_playback
@@ -123,10 +124,11 @@ def _span(wanted: Wanted, plan: AppPlan, reader: InputReader) -> tuple[Span, int
     return Span(after, up_to), rows_behind
 
 
-def _tasks(
+def tasks_of(
     wanted: Wanted, plan: AppPlan, place: Place, logs: naming.Logs, reader: InputReader,
     settings: Settings, span: Span, rows_behind: int, name: str,
 ) -> list[Task]:  # fmt: skip
+    """Who folds which units; `name` is that of the run."""
     fleet = fleet_of(plan, wanted.parallel) if wanted.parallel > 1 else None
     is_cut = fleet is not None and not fleet.is_single
     parts = linked(fleet) if fleet is not None and is_cut else [()]

@@ -14,13 +14,13 @@ import msgspec
 
 from lockstep.archive import naming
 from lockstep.archive.place import Place
-from lockstep.archive.reading import InputReader, Pinned, Span
+from lockstep.archive.reading import SLICE_EVENTS, InputReader, Pinned, Span
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import OutputColumns, in_columns
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.in_process import InProcessExecutor
 from lockstep.execute.sends import SendMemory
-from lockstep.execute.sieve import sieve
+from lockstep.execute.sieve import Sieved, sieve
 from lockstep.fleet.channels import Channel, Merger
 from lockstep.fleet.units import Unit, answering, units_of
 from lockstep.functions.geo import addresses
@@ -160,29 +160,38 @@ class Folding:
 
     def slices(self) -> Iterator[tuple[list[OutputColumns], Done]]:
         """Rows of each slice, and what was done for them."""
-        task = self.task
-        place = Place(task.folder, task.options)
-        reader = InputReader(place, naming.Logs(task.app, task.since_ms), Pinned(task.pinned))
-        sends = SendMemory(task.max_sends)
-        schemas = self.part.plan.schemas
-        for found in reader.slices(Span(task.after, task.up_to)):
-            entries = [one.entry for one in found]
-            if not entries:
-                continue
-            sieved = sieve(entries, schemas, sends)
+        for sieved, missing in sieved_slices(self.task, self.part.plan):
             rows, refused = self.part.fold(sieved.entries)
             refused += sum(len(one.events) for one in sieved.faults)
+            counted, position = sum(map(len, rows)), sieved.entries[-1].position
+            yield rows, Done(sieved.events, counted, refused, missing, position)
+
+
+def sieved_slices(
+    task: Task, plan: AppPlan, max_events: int = SLICE_EVENTS
+) -> Iterator[tuple[Sieved, int]]:
+    """What a task folds, as the processor would take it, and how many events are missing there."""
+    place = Place(task.folder, task.options)
+    reader = InputReader(place, naming.Logs(task.app, task.since_ms), Pinned(task.pinned))
+    sends = SendMemory(task.max_sends)
+    for found in reader.slices(Span(task.after, task.up_to), max_events):
+        if entries := [one.entry for one in found]:
             missing = sum(one.missing for one in found)
-            counted = sum(map(len, rows))
-            yield rows, Done(sieved.events, counted, refused, missing, entries[-1].position)
+            yield sieve(entries, plan.schemas, sends), missing
+
+
+def begin(request: bytes) -> Task:
+    """A task, with its limits and its places in force in this process."""
+    task = msgspec.msgpack.decode(request, type=Task)
+    put_in_force(Limits(*task.limits))
+    addresses.put_in_force(task.places)
+    return task
 
 
 def fold_task(request: bytes) -> bytes:
     """Folds a task, and appends its rows to the results as they come; that it may run again, from
     its beginning, changes nothing of these."""
-    task = msgspec.msgpack.decode(request, type=Task)
-    put_in_force(Limits(*task.limits))
-    addresses.put_in_force(task.places)
+    task = begin(request)
     results = Place(task.results, task.options)
     tables = ResultTables(results, naming.Logs(task.app, task.since_ms), task.name)
     done = Done()

@@ -20,6 +20,7 @@ from tests.integration.services.pasts import (
     state_of,
     trimmed,
 )
+from tests.integration.services.test_going_back import back_to, between, end_of
 
 pytestmark = pytest.mark.timeout(300)  # Spark begins in seconds, on a crowded machine in a minute
 TEXT = (
@@ -61,3 +62,35 @@ async def test_the_past_is_folded_on_spark(
         held = {f"k{k}": sum(v for v in range(121, 150) if v % 5 == k) for k in range(5)}
         first = next(row for row in rows if row.stream == "Out")
         assert first.data == ("k0", held["k0"] + 150)
+
+
+async def test_an_app_on_spark_goes_back_to_a_time(
+    spark_env: None, servers: EmbeddedServers, tmp_path: Path
+) -> None:
+    """From the revision before it: windows, tables and patterns are those of one that stopped
+    then, and it goes on with them."""
+    settings = {
+        **archived(tmp_path),
+        "LOCKSTEP_PROCESSOR__EXECUTOR": "spark",
+        "LOCKSTEP_SPARK__STATE_DIRECTORY": str(tmp_path / "spark"),
+    }
+    async with running_cluster(servers, tmp_path, ALONE, **settings) as cluster:
+        text = TEXT.format(name="Back", length=20)
+        app = await cluster.deploy(text)
+        await feed(cluster, app, 0, 60)
+        await cluster.published_count(app, 60)
+        kept = await cluster.snapshot(app)
+        await feed(cluster, app, 60, 30)
+        then, end = await between(), await end_of(cluster, app)
+        await feed(cluster, app, 90, 60)
+        await cluster.snapshot(app)
+        answer = await back_to(cluster, app, then)
+        assert (answer["revision"], answer["position"]) == (kept, end)
+        _, snapshot = await state_of(cluster, app)
+        entries = await all_records(cluster, app, Place(str(tmp_path / "archive")))
+        assert snapshot == ran_all_the_time(text, entries, end, columnar=True)
+        before = len(await cluster.published_count(app, 1))
+        await feed(cluster, app, 90, 3)
+        rows = (await cluster.published_count(app, before + 3))[before:]
+        held = sum(v for v in range(71, 91) if v % 5 == 0)
+        assert next(row for row in rows if row.stream == "Out").data == ("k0", held)
