@@ -57,9 +57,9 @@ class Decision:
     @property
     def levelled(self) -> frozenset[str]:
         """The units that move for its sake."""
-        return frozenset(
-            one.app for one in (*self.moves, *self.hand_overs) if one.reason is Reason.LOAD
-        )
+        moved = [one.app for one in self.moves if one.reason is Reason.LOAD]
+        handed = [one.app for one in self.hand_overs if one.reason is Reason.LOAD]
+        return frozenset(moved + handed)
 
 
 def decide(facts: Facts, rules: Rules) -> Decision:

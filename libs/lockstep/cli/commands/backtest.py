@@ -143,10 +143,10 @@ def _show_state(found: Stopped, watch: str | None, *, as_json: bool) -> None:
         for part in found.state:
             if part.rest is not None:
                 lines.append([part.part, "", "", json.dumps(part.rest, default=str)])
-            for time_ms, values in part.events:
+            of = f"{len(part.events)} of {part.count}"
+            for time_ms, held in part.events:
                 time = "" if time_ms is None else shown_exactly(time_ms)
-                of = f"{len(part.events)} of {part.count}"
-                lines.append([part.part, of, time, json.dumps(values, default=str)])
+                lines.append([part.part, of, time, json.dumps(held, default=str)])
         print_table(STATE, lines, title="state")
         if found.more_parts:
             console.print(f"and {counted(found.more_parts, 'more part')}")
