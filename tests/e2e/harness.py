@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.events import LockstepError
 from lockstep.frame import World, open_world
 from tests.kafka.suite import BUSES, bus_settings
+from tests.tls.certificates import Authority
+from tests.tls.servers import secured
 
 Trial = Callable[[ProcessSuite, World], Awaitable[bool]]
 
@@ -27,6 +30,8 @@ class Way:
     executor: str
     bus: str
     keep_logs: bool
+    tls: bool = False
+    """Doors and servers speak over TLS alone, and ask for certificates."""
 
     @staticmethod
     def ask(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +44,18 @@ class Way:
     def of(cls, options: argparse.Namespace) -> Way:
         """As asked for."""
         return cls(options.executor, options.bus, options.keep_logs)
+
+
+@contextlib.asynccontextmanager
+async def _bus_and_certificates(way: Way, directory: Path) -> AsyncIterator[dict[str, str]]:
+    """LOCKSTEP_* variables that lead to servers that the suite does not bring itself."""
+    if not way.tls:
+        async with bus_settings(way.bus, directory) as bus:
+            yield bus
+        return
+    authority = Authority(directory / "certificates")
+    async with secured(directory / "servers", authority) as settings:
+        yield settings
 
 
 async def replicas_of(client: Client, app: str) -> list[dict[str, Any]]:
@@ -70,8 +87,8 @@ async def tried(
     directory = Path(tempfile.mkdtemp(prefix=f"lockstep-{name}-"))
     ok = False
     try:
-        async with bus_settings(way.bus, directory) as bus:
-            settings = {"LOCKSTEP_PROCESSOR__EXECUTOR": way.executor, **bus, **(overrides or {})}
+        async with _bus_and_certificates(way, directory) as given:
+            settings = {"LOCKSTEP_PROCESSOR__EXECUTOR": way.executor, **given, **(overrides or {})}
             async with running_processes(
                 directory, plan=plan, later=later, overrides=settings
             ) as suite:

@@ -4,7 +4,8 @@ doubled.
 `python -m tests.e2e.run` starts one process per service and two processors, replays the flights
 through the receiver in four legs, and kills the active processor with SIGKILL in the middle of each
 of the first three, starting it again as a standby each time. Then everything published, and the
-sink's table, is compared with the independent answers.
+sink's table, is compared with the independent answers. With `--tls` all doors and servers speak TLS
+and ask for certificates.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import asyncio
 import itertools
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lockstep.bus import OutputLog, OutputTail
@@ -210,6 +211,9 @@ async def _delivered(dsn: str, expected: list[tuple[Any, ...]]) -> list[tuple[An
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--limit", type=int, help="only the first departures")
+    parser.add_argument("--tls", action="store_true", help="everywhere, with certificates; NATS")
     Way.ask(parser)
     options = parser.parse_args()
-    sys.exit(asyncio.run(main(options.limit, Way.of(options))))
+    if options.tls and options.bus != "nats":
+        parser.error("--tls is for NATS")
+    sys.exit(asyncio.run(main(options.limit, replace(Way.of(options), tls=options.tls))))

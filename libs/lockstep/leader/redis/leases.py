@@ -59,16 +59,15 @@ class RedisLeases:
         self._randomness = randomness
         self.process = randomness.uuid_hex()
         self._shown = urlsplit(url).netloc.rpartition("@")[2]
-        is_encrypted = url.startswith("rediss:")
-        kind: dict[str, Any] = {"connection_class": RenewedConnection} if is_encrypted else {}
         self._redis: Redis = Redis.from_url(
             url,
-            **kind,
             socket_timeout=timeout_ms / 1000,
             socket_connect_timeout=timeout_ms / 1000,
             retry=None,
             decode_responses=True,
         )
+        if self._redis.connection_pool.connection_class is SSLConnection:
+            self._redis.connection_pool.connection_class = RenewedConnection
 
     async def acquire(
         self, resource: str, holder: str, *, ttl_ms: int, instead_of: Held | None = None
