@@ -59,7 +59,7 @@ CSV: Final = "room,celsius\nattic,31.5\nhall,20.25\nattic,33.0\n"
 ROOMS: Final = {"attic": 33.0, "hall": 21.0, "cellar": 14.0}
 PHONE: Final = (390, 844)
 SCRIPT: Final = """-- name: hottest
--- cron: 30 2 * * *
+-- cron: 0 30 2 * * ? UTC
 -- output: table
 select room, max(cast(celsius as double)) as hottest from Reading group by room
 """

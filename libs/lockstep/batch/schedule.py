@@ -70,8 +70,9 @@ def schedule_of(line: str) -> Schedule | NoSchedule:
     """Of `second minute hour day month weekday [year] Zone/Name`."""
     words = line.split()
     *fields, zone = words
-    if len(words) == 6 and not _is_zone(zone):
-        return NoSchedule("the cron line names no time zone", _HINT)
+    if len(words) in (5, 6) and not _is_zone(zone):
+        hint = f"{_HINT}; put a 0 for the seconds in front" if len(words) == 5 else _HINT
+        return NoSchedule("the cron line names no time zone", hint)
     if not _is_zone(zone):
         return NoSchedule(f"'{zone}' is no time zone", _HINT)
     if len(fields) not in _FIELDS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -31,8 +31,9 @@ class RefusedError(LockstepError):
         self, status: int, problem: Mapping[str, Any], retry_after_s: float | None
     ) -> None:
         text = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
-        errors = problem.get("errors") or ()
-        details = "; ".join(filter(None, map(detail, errors)))
+        errors: Sequence[Mapping[str, Any]] = problem.get("errors") or ()
+        alone = len(errors) == 1 and errors[0].get("message") == text and problem.get("where")
+        details = "" if alone else "; ".join(filter(None, map(detail, errors)))
         text = f"{text}: {details}" if details else text
         hint = HINT_TOKEN if status == HTTPStatus.UNAUTHORIZED else problem.get("hint")
         where = problem.get("where") or next(filter(None, map(_position, errors)), None)

@@ -122,13 +122,20 @@ class Times(Chart):
         }  # fmt: skip
 
 
+MAX_LEVEL_LABELS: Final = 6
+MAX_LABELS: Final = 40
+
+
 class Bars(Chart):
-    """A value for each name."""
+    """A value for each name. Many names are written aslant, very many not all."""
 
     def _options(self, data: Any, look: Mapping[str, Any]) -> dict[str, Any]:
+        names = axis(look, "category", data=[name for name, _ in data])
+        if MAX_LEVEL_LABELS < len(data) <= MAX_LABELS:
+            names["axisLabel"] |= {"interval": 0, "rotate": 40, "hideOverlap": False}
         return {
             "grid": {"left": 8, "right": 12, "top": 12, "bottom": 4, "containLabel": True},
-            "xAxis": axis(look, "category", data=[name for name, _ in data]),
+            "xAxis": names,
             "yAxis": axis(look, "value", splitNumber=4),
             "series": [{"type": "bar", "data": [value for _, value in data], "barMaxWidth": 44,
                         "itemStyle": {"borderRadius": [5, 5, 0, 0]}}],

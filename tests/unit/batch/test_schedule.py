@@ -66,6 +66,7 @@ def test_a_time_that_comes_twice_is_due_once() -> None:
     ("line", "told"),
     [
         ("0 0 6 * * ?", "names no time zone"),
+        ("30 2 * * *", "names no time zone"),
         ("0 6 * * * Europe/Berlin", "5 fields instead of 6 or 7"),
         ("0 0 6 * * ? Europe/Bärlin", "no time zone"),
         ("0 0 6 * * ? ../../etc/passwd", "no time zone"),

@@ -32,3 +32,12 @@ def test_refused_lines_are_told_each() -> None:
     assert str(RefusedError(400, {"detail": "1 of 2", "errors": [line]}, None)) == (
         "1 of 2: line 2: n: missing"
     )
+
+
+def test_the_only_mistake_is_told_once() -> None:
+    """It is the text of the answer already, which says where, too."""
+    mistake = {"line": 2, "message": "it has no time zone"}
+    body = {"detail": "it has no time zone", "where": "nightly, line 2", "errors": [mistake]}
+    assert str(RefusedError(400, body, None)) == "nightly, line 2: it has no time zone"
+    told = str(RefusedError(400, {**body, "errors": [mistake, {"line": 3, "message": "x"}]}, None))
+    assert told.endswith("line 2: it has no time zone; line 3: x")
