@@ -16,10 +16,12 @@ from lockstep.clock import Clock, Randomness
 from lockstep.events import LockstepError
 from lockstep.frame.accounts import AccountBook
 from lockstep.frame.offload import Offload
+from lockstep.frame.openid import Provider
 from lockstep.frame.problems import Problem
 from lockstep.rights import Kind, Permission, Principal, administrator, check
 from lockstep.rights.accounts import id_of
 from lockstep.rights.attempts import Attempts
+from lockstep.rights.openid import is_signed
 from lockstep.rights.passwords import fits
 from lockstep.settings import RightsSettings
 
@@ -103,16 +105,19 @@ class Callers:
         clock: Clock,
         book: AccountBook | None = None,
         passwords: Passwords | None = None,
+        provider: Provider | None = None,
     ) -> None:
         self._token = token
         self._clock = clock
         self._book = book
         self._passwords = passwords
+        self._provider = provider
 
     @property
     def are_asked(self) -> bool:
         """Whether callers have to show anything."""
-        return bool(self._token) or (self._book is not None and bool(self._book.directory.users))
+        has_users = self._book is not None and bool(self._book.directory.users)
+        return bool(self._token) or self._provider is not None or has_users
 
     async def of(self, request: web.Request) -> Principal | None:
         """None: nobody that is known. UnavailableError, Problem 429."""
@@ -135,10 +140,12 @@ class Callers:
         return administrator(Kind.ANYBODY)
 
     async def by_token(self, given: str) -> Principal | None:
-        """Whose token it is."""
+        """Whose token it is; StrangerError says what is wrong with one of the provider's."""
         if self._token and _same(given, self._token):
             return administrator(Kind.CLUSTER)
         identity = id_of(given)
+        if identity is None and self._provider is not None and is_signed(given):
+            return await self._provider.person(given)
         if identity is None or self._book is None:
             return None
         if identity not in self._book.directory.tokens:

@@ -27,6 +27,7 @@ from lockstep.frame.context import Context, Service, Wire
 from lockstep.frame.health import Readiness, answering
 from lockstep.frame.holders import HolderWatch
 from lockstep.frame.offload import Offload, ThreadOffload
+from lockstep.frame.openid import provider_of
 from lockstep.frame.process_usage import ProcessUsage
 from lockstep.frame.tasks import Tasks
 from lockstep.frame.waiting import once_there
@@ -146,11 +147,13 @@ class Process:
         rights = settings.rights
         self._accounts = AccountBook(world.store.accounts, clock, rights, self._log)
         self._hashing = offload or ThreadOffload("passwords")
+        self._provider = provider_of(settings.oidc, clock, self._log)
         self._callers = Callers(
             settings.server.token.get_secret_value(),
             clock,
             self._accounts,
             Passwords(self._accounts, clock, randomness, rights, self._hashing),
+            self._provider,
         )
         self._trail = AuditTrail(world.store.audit, clock, rights, self._metrics, self._log)
         self._door = make_door(
@@ -231,6 +234,8 @@ class Process:
         self._log.info("listening", url=self._door.url)
         self._tasks.supervise("accounts", self._accounts.run)
         self._tasks.supervise("audit", self._trail.run)
+        if self._provider is not None:
+            self._tasks.supervise("openid", self._provider.run)
         self._tasks.supervise("holders", self._holders.run)
         self._tasks.supervise("leases", self._leases.run)
         try:

@@ -94,6 +94,8 @@ class Directory:
 
     def still(self, caller: Principal, now_ms: int) -> Principal | None:
         """What a caller who came in earlier is now; None: nobody any more."""
+        if caller.kind is Kind.PERSON:
+            return caller if now_ms < caller.expires_ms else None
         if caller.token:
             found = self.tokens.get(caller.token)
             return None if found is None or found.expires_ms <= now_ms else self._of(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockstep.events import Fault, LockstepError
-from lockstep.rights.model import Permission, Principal
+from lockstep.rights.model import Kind, Permission, Principal
 from lockstep.rights.needs import Need, Scope
 
 WHO_HINT = (
@@ -30,6 +30,11 @@ def refusal(caller: Principal | None, need: Need, app: str | None = None) -> Loc
         return None
     if caller is None:
         return StrangerError("who are you? a token or a user's password is needed", hint=WHO_HINT)
+    if caller.kind is Kind.PERSON and not caller.grants:
+        return ForbiddenError(
+            f"{caller} has no role here",
+            hint="an administrator of the suite maps the provider's groups to roles: oidc.roles",
+        )
     permission = need.permission
     if need.scope is Scope.KNOWN or permission is None:
         return None

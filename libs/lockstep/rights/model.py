@@ -68,6 +68,8 @@ class Kind(StrEnum):
 
     USER = "user"
     TOKEN = "token"
+    PERSON = "person"
+    """Whom the OpenID Connect provider knows: a human, or a service."""
     CLUSTER = "cluster"
     """Whoever has the secret that the processes share."""
     ANYBODY = "anybody"
@@ -83,6 +85,8 @@ class Principal:
     grants: frozenset[Grant] = frozenset()
     token: str = field(default="", compare=False)
     """The id of the token that was shown, if it was one of the store's."""
+    expires_ms: int = field(default=0, compare=False)
+    """Of a person: when the provider's token runs out."""
 
     def may(self, permission: Permission, app: str | None = None) -> bool:
         """On that app; None: everywhere."""

@@ -82,6 +82,12 @@ RULES: Final = (
         strictly=True,
     ),
     Rule(
+        ("oidc", "keys_refresh_ms"),
+        ("oidc", "keys_stale_max_ms"),
+        "keys would be too old between two looks",
+        strictly=True,
+    ),
+    Rule(
         ("publisher", "retry_backoff_ms"),
         ("publisher", "retry_backoff_max_ms"),
         "the first pause is the shortest",
@@ -106,6 +112,8 @@ NEEDS: Final = (
         ("client", "tls_certificate_file"),
         "a key is of no use without its certificate",
     ),
+    (("oidc", "issuer"), ("oidc", "audience"), "tokens for others would be good here"),
+    (("oidc", "audience"), ("oidc", "issuer"), "whose tokens?"),
 )
 """The first is of no use without the second, and why."""
 

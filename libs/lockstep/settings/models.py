@@ -19,6 +19,7 @@ Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]*$", max_length=100)]
 Port = Annotated[int, Field(ge=0, le=65_535)]
 MemorySize = Annotated[str, Field(pattern=r"^\d+[kmgt]$")]
 """As Spark writes it."""
+_SIGNED = r" *(?:[RPE]S(?:256|384|512)|EdDSA) *"
 
 
 class Section(BaseModel):
@@ -268,6 +269,25 @@ class RightsSettings(Section):
     password_kept_ms: Milliseconds
 
 
+class OidcSettings(Section):
+    """Whose tokens are taken beside Lockstep's own, and what they give."""
+
+    issuer: str
+    audience: str
+    ca_file: str
+    algorithms: Annotated[str, Field(pattern=rf"^{_SIGNED}(,{_SIGNED})*$")]
+    leeway_ms: Annotated[int, Field(ge=0, le=300_000)]
+    user_claim: Annotated[str, Field(min_length=1)]
+    roles_claim: Annotated[str, Field(min_length=1)]
+    roles: str
+    default_role: str
+    max_token_bytes: Annotated[int, Field(ge=1, le=8_000)]  # a header holds no more
+    timeout_ms: Milliseconds
+    keys_refresh_ms: Milliseconds
+    keys_again_ms: Milliseconds
+    keys_stale_max_ms: Milliseconds
+
+
 class ConsoleSettings(Section):
     """What people's texts may take on the console's machine."""
 
@@ -327,6 +347,7 @@ class Settings(Section):
     presenter: PresenterSettings
     coordinator: CoordinatorSettings
     rights: RightsSettings
+    oidc: OidcSettings
     console: ConsoleSettings
     telemetry: TelemetrySettings
     client: ClientSettings
