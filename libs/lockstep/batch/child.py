@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lockstep.batch.header import Language
+from lockstep.batch.task import Task
 from lockstep.batch.views import Batch
 from lockstep.embedded import prepare_spark_environment
 from lockstep.events import Fault, LockstepError
@@ -24,20 +25,6 @@ from lockstep.history.asking import History
 
 FAILED: Final = 3
 """The exit code of a run that failed for a reason that stands in its last line."""
-
-
-class Task(msgspec.Struct):
-    """What to run, over what, and where its rows go."""
-
-    name: str
-    language: Language
-    text: str
-    due_ms: int
-    since_ms: int
-    after: dict[str, int]
-    up_to: dict[str, int]
-    result: str
-    max_rows: int
 
 
 class NoRowsError(LockstepError):

@@ -18,9 +18,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lockstep.batch.child import Task
 from lockstep.batch.model import Run, Version
 from lockstep.batch.processes import end_session, resident_bytes, surroundings
+from lockstep.batch.task import Task
 from lockstep.clock import Clock
 from lockstep.embedded import tied_to_parent
 from lockstep.settings import Settings, environment_name

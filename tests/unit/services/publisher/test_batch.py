@@ -13,11 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lockstep.batch.child import NoRowsError, Task, rows_of
+from lockstep.batch.child import NoRowsError, rows_of
 from lockstep.batch.header import Language, header_of
 from lockstep.batch.model import Run, State, Version
 from lockstep.batch.results import Results, formed, shape_of
 from lockstep.batch.running import Outcome, Workplace
+from lockstep.batch.task import Task
 from lockstep.clock import SystemClock
 from lockstep.events import UnavailableError
 from tests.unit.services.publisher.scripts import MINUTE, TEXT, TO_STREAM, Publisher, World

@@ -1,0 +1,22 @@
+"""What a service loads to start: one that was killed has to be back soon."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Final
+
+import pytest
+
+SERVICES: Final = ("receiver", "processor", "publisher", "presenter", "coordinator", "console")
+HEAVY: Final = ("pyspark", "numba", "duckdb", "lockstep.execute.columnar")
+"""The processor's engine takes them when its first app comes."""
+ASK: Final = "import sys, lockstep_services.{}.__main__; print([m for m in {} if m in sys.modules])"
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_no_service_loads_spark_or_kernels_to_start(service: str) -> None:
+    """Runs of scripts, queries over the past and parsing have processes of their own."""
+    command = [sys.executable, "-c", ASK.format(service, HEAVY)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
