@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 AUDIENCE = "lockstep"
+CLIENT = "lockstep-command"
 
 
 class SigningKey:
@@ -57,6 +59,15 @@ class OpenIdServer:
         self.fetched = 0
         self.away = False
         self.claimed_issuer: str | None = None
+        self.devices: dict[str, str] = {}
+        """Code of a device, and what is answered to it: `approved`, or an OAuth error."""
+        self.answers: list[str] = []
+        """Errors that come before that, in turn."""
+        self.refreshing: set[str] = set()
+        """Refresh tokens that are good; each once."""
+        self.lives_s = 300
+        self.granted: dict[str, Any] = {}
+        """Claims of what it gives out."""
 
     def claims(self, **changed: Any) -> dict[str, Any]:
         """Of a good token, with some changed; None takes one away."""
@@ -81,9 +92,55 @@ class OpenIdServer:
     async def _document(self, _request: web.Request) -> web.Response:
         if self.away:
             raise web.HTTPServiceUnavailable
+        places = {
+            "jwks_uri": "keys", "token_endpoint": "token", "revocation_endpoint": "revoke",
+            "device_authorization_endpoint": "device",
+        }  # fmt: skip
+        known = {name: f"{self.issuer}/{path}" for name, path in places.items()}
+        return web.json_response({"issuer": self.claimed_issuer or self.issuer, **known})
+
+    async def _device(self, request: web.Request) -> web.Response:
+        form = await request.post()
+        assert (form["client_id"], form["scope"]) == (CLIENT, "openid profile")
+        code = f"device-{len(self.devices)}"
+        self.devices[code] = "authorization_pending"
         return web.json_response(
-            {"issuer": self.claimed_issuer or self.issuer, "jwks_uri": f"{self.issuer}/keys"}
-        )
+            {
+                "device_code": code, "user_code": "WDJB-MJHT", "interval": 1, "expires_in": 60,
+                "verification_uri": f"{self.issuer}/activate",
+            }
+        )  # fmt: skip
+
+    async def _token(self, request: web.Request) -> web.Response:
+        form = await request.post()
+        if form.get("client_id") != CLIENT:
+            return web.json_response({"error": "invalid_client"}, status=401)
+        if form["grant_type"] == "refresh_token":
+            if form["refresh_token"] not in self.refreshing:
+                return web.json_response({"error": "invalid_grant"}, status=400)
+            self.refreshing.remove(str(form["refresh_token"]))
+            return self._given()
+        assert form["grant_type"] == "urn:ietf:params:oauth:grant-type:device_code"
+        error = self.answers.pop(0) if self.answers else self.devices[str(form["device_code"])]
+        if error != "approved":
+            return web.json_response({"error": error}, status=503 if error == "away" else 400)
+        return self._given()
+
+    def _given(self) -> web.Response:
+        refresh = secrets.token_hex(8)
+        self.refreshing.add(refresh)
+        ends = int(self._clock()) + self.lives_s
+        return web.json_response(
+            {
+                "access_token": self.token(exp=ends, **self.granted), "token_type": "Bearer",
+                "expires_in": self.lives_s, "refresh_token": refresh,
+            }
+        )  # fmt: skip
+
+    async def _revoke(self, request: web.Request) -> web.Response:
+        form = await request.post()
+        self.refreshing.discard(str(form["token"]))
+        return web.Response()
 
     async def _keys(self, _request: web.Request) -> web.Response:
         self.fetched += 1
@@ -94,6 +151,9 @@ class OpenIdServer:
         application = web.Application()
         application.router.add_get("/realm/.well-known/openid-configuration", self._document)
         application.router.add_get("/realm/keys", self._keys)
+        application.router.add_post("/realm/device", self._device)
+        application.router.add_post("/realm/token", self._token)
+        application.router.add_post("/realm/revoke", self._revoke)
         return application
 
 

@@ -6,6 +6,8 @@ A suite behind one proxy has one URL. A service's own address wins over it.
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -83,12 +85,16 @@ def find_addresses(
     )
 
 
-def keep_session(directory: Path, coordinator: str, token: str) -> None:
-    """For later commands; readable by the owner only."""
+def keep_session(directory: Path, coordinator: str, session: Mapping[str, Any]) -> None:
+    """For later commands, at once or not at all; readable by the owner only. `session` has the
+    `token`, and what its kind needs beside it."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / SESSION_FILE
-    path.touch(mode=0o600)
-    path.write_text(json.dumps({"coordinator": coordinator, "token": token}) + "\n")
+    part = path.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(json.dumps({**session, "coordinator": coordinator}) + "\n")
+    part.replace(path)
 
 
 def forget_session(directory: Path) -> None:
@@ -102,10 +108,15 @@ def _absolute(name: str, value: str) -> str:
     return str(Path(value).absolute()) if is_path else value
 
 
-def _session(directory: Path, coordinator: str) -> str | None:
+def kept_session(directory: Path, coordinator: str) -> dict[str, Any] | None:
     """Of the suite at that address; another one never sees it."""
-    path = directory / SESSION_FILE
-    if not path.exists():
+    try:
+        kept: dict[str, Any] = json.loads((directory / SESSION_FILE).read_text())
+    except FileNotFoundError:
         return None
-    kept = json.loads(path.read_text())
-    return str(kept["token"]) if kept["coordinator"] == coordinator else None
+    return kept if kept["coordinator"] == coordinator else None
+
+
+def _session(directory: Path, coordinator: str) -> str | None:
+    kept = kept_session(directory, coordinator)
+    return None if kept is None else str(kept["token"])

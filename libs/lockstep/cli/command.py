@@ -137,7 +137,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "revoke": ("people.revoke", "Take a role back from a user or a group."),
     "tokens": ("people.tokens", "List the tokens of services, create one, revoke one."),
     "audit": ("people.audit", "Show who did what, and what was refused, the newest first."),
-    "login": ("people.login", "Log in: later commands in this folder are that user's."),
+    "login": (
+        "people.login",
+        "Log in, without a name at the OpenID Connect provider: later commands are that user's.",
+    ),
     "logout": ("people.logout", "Log out: the session ends everywhere."),
 }
 """Of every command: its function below `lockstep.cli.commands`, and that function's docstring."""

@@ -78,6 +78,7 @@ COORDINATOR: Final[Mapping[Place, Need]] = {
     ("PUT", "/v1/nodes/{node}/drain"): _OPERATE_ALL,
     ("DELETE", "/v1/nodes/{node}/drain"): _OPERATE_ALL,
     ("POST", "/v1/rebalance"): _OPERATE_ALL,
+    ("GET", "/v1/login"): OPEN,
     ("POST", "/v1/login"): OPEN,
     ("POST", "/v1/logout"): KNOWN,
     ("POST", "/v1/invitation"): OPEN,

@@ -114,6 +114,7 @@ NEEDS: Final = (
     ),
     (("oidc", "issuer"), ("oidc", "audience"), "tokens for others would be good here"),
     (("oidc", "audience"), ("oidc", "issuer"), "whose tokens?"),
+    (("oidc", "client_id"), ("oidc", "issuer"), "whose client?"),
 )
 """The first is of no use without the second, and why."""
 

@@ -274,6 +274,8 @@ class OidcSettings(Section):
 
     issuer: str
     audience: str
+    client_id: str
+    scope: str
     ca_file: str
     algorithms: Annotated[str, Field(pattern=rf"^{_SIGNED}(,{_SIGNED})*$")]
     leeway_ms: Annotated[int, Field(ge=0, le=300_000)]

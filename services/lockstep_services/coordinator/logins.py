@@ -24,7 +24,7 @@ from lockstep.rights.accounts import (
     token_text,
 )
 from lockstep.rights.passwords import hashed
-from lockstep.settings import RightsSettings
+from lockstep.settings import OidcSettings, RightsSettings
 from lockstep_services.coordinator.api import read_body
 
 MAX_SESSIONS = 20
@@ -56,6 +56,7 @@ class Logins:
         randomness: Randomness,
         settings: RightsSettings,
         offload: Offload,
+        openid: OidcSettings,
     ) -> None:
         self._book = book
         self._callers = callers
@@ -63,14 +64,22 @@ class Logins:
         self._randomness = randomness
         self._settings = settings
         self._offload = offload
+        self._openid = openid
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """The paths."""
+        router.add_get("/v1/login", self._offer)
         router.add_post("/v1/login", self._log_in)
         router.add_post("/v1/logout", self._log_out)
         router.add_post("/v1/invitation", self._accept)
         router.add_get("/v1/me", self._me)
         router.add_put("/v1/me/password", self._change_password)
+
+    async def _offer(self, _request: web.Request) -> web.Response:
+        """Where people can sign in besides: nothing of it is a secret."""
+        known = self._openid
+        offered = {"issuer": known.issuer, "client_id": known.client_id, "scope": known.scope}
+        return web.json_response({"openid": offered if known.client_id else None})
 
     async def _log_in(self, request: web.Request) -> web.Response:
         body: _Login = await read_body(request, _Login)

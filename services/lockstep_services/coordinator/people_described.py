@@ -14,6 +14,12 @@ class Login(TypedDict):
     password: str
 
 
+class Offered(TypedDict):
+    """`openid`: the provider's `issuer`, and `client_id` and `scope` for it; null without one."""
+
+    openid: dict[str, str] | None
+
+
 class Invited(TypedDict):
     """Who was invited chooses a password."""
 
@@ -153,6 +159,7 @@ class Entries(TypedDict):
 _USER: Final = "/v1/users/{user}"
 _MEMBER: Final = "/v1/groups/{group}/members/{user}"
 PEOPLE: Final = (
+    Described("GET", "/v1/login", "Where one can sign in besides.", Offered),
     Described("POST", "/v1/login", "Begins a session.", Session, Login),
     Described("POST", "/v1/logout", "Ends it.", UserName),
     Described("POST", "/v1/invitation", "Chooses a password, once.", Session, Invited),

@@ -106,7 +106,7 @@ class Coordinator:
         BatchRoutes(world.store.batch, clock, context.settings, log).add_to(context.router)
         logins = Logins(
             context.accounts, context.callers, clock, context.randomness,
-            context.settings.rights, context.offload,
+            context.settings.rights, context.offload, context.settings.oidc,
         )  # fmt: skip
         logins.add_to(context.router)
         rights = context.settings.rights

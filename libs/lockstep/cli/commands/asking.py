@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import typer
 
 from lockstep.cli.addresses import Addresses, find_addresses
 from lockstep.cli.caller import Caller
 from lockstep.cli.commands.options import Connection
+from lockstep.cli.openid import refreshed
 from lockstep.cli.output import reported
+from lockstep.clock import SystemClock
 
 
-def addresses_of(context: typer.Context) -> Addresses:
-    """Where the suite is; UnavailableError when nothing says so."""
+def addresses_of(context: typer.Context, *, refreshes: bool = True) -> Addresses:
+    """Where the suite is; UnavailableError when nothing says so. SignInError where the session of
+    who signed in at a provider has ended."""
     connection: Connection = context.obj
-    return find_addresses(
+    found = find_addresses(
         connection.directory,
         url=connection.url,
         receiver=connection.receiver,
@@ -25,10 +29,14 @@ def addresses_of(context: typer.Context) -> Addresses:
         token=connection.token,
         tls=connection.tls,
     )
+    if connection.token is not None or not refreshes:
+        return found
+    token = refreshed(connection.directory, found.coordinator, SystemClock())
+    return found if token is None else replace(found, token=token)
 
 
 @contextmanager
-def asking(context: typer.Context) -> Iterator[Caller]:
+def asking(context: typer.Context, *, refreshes: bool = True) -> Iterator[Caller]:
     """The running suite; errors become messages and exit codes."""
     with reported():
-        yield Caller(addresses_of(context))
+        yield Caller(addresses_of(context, refreshes=refreshes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -11,10 +12,13 @@ from urllib.parse import quote
 
 import typer
 
-from lockstep.cli.addresses import forget_session, keep_session
+from lockstep.cli.addresses import forget_session, keep_session, kept_session
+from lockstep.cli.caller import Caller
 from lockstep.cli.commands.asking import asking
 from lockstep.cli.commands.options import AsJson, Connection
+from lockstep.cli.openid import SignInError, signed_in, signed_out
 from lockstep.cli.output import console, print_json, show
+from lockstep.clock import SystemClock
 
 DAY_MS: Final = 86_400_000
 User = Annotated[str, typer.Argument(help="Name of the user.")]
@@ -221,24 +225,63 @@ def audit(
          title="audit log")  # fmt: skip
 
 
-def login(context: typer.Context, user: User, password_file: PasswordFile = None) -> None:
-    """Log in: later commands in this folder are that user's."""
+def login(
+    context: typer.Context,
+    user: Annotated[
+        str | None, typer.Argument(help="A user of Lockstep; without: sign in at the provider.")
+    ] = None,
+    password_file: PasswordFile = None,
+    provider_ca: Annotated[
+        str, typer.Option(envvar="LOCKSTEP_OIDC__CA_FILE", help="Authorities of the provider.")
+    ] = "",
+) -> None:
+    """Log in, without a name at the OpenID Connect provider: later commands are that user's."""
+    if user is None:
+        return _sign_in(context, provider_ca)
     connection: Connection = context.obj
     password = _asked(confirmed=False) if password_file is None else _read(password_file)
-    with asking(context) as suite:
+    with asking(context, refreshes=False) as suite:
         url = suite.addresses.coordinator
         body = {"user": user, "password": password}
         answer = suite.request("POST", f"{url}/v1/login", json_body=body)
-        keep_session(connection.directory, url, answer["token"])
+        keep_session(connection.directory, url, {"token": answer["token"]})
     console.print(f"logged in as {user} until {_at(answer['expires_ms'])}", markup=False)
+    return None
+
+
+def _sign_in(context: typer.Context, authority: str) -> None:
+    connection: Connection = context.obj
+    with asking(context, refreshes=False) as suite:
+        url = suite.addresses.coordinator
+        offered = suite.request("GET", f"{url}/v1/login")["openid"]
+        if offered is None:
+            raise SignInError(
+                "this suite knows no OpenID Connect provider for commands",
+                hint="lockstep login <user>; or oidc.issuer and oidc.client_id at the coordinators",
+            )
+        session = signed_in(offered, authority and str(Path(authority).absolute()), SystemClock(),
+                            _tell_where)  # fmt: skip
+        mine = Caller(replace(suite.addresses, token=session["token"]))
+        name = mine.request("GET", f"{url}/v1/me")["name"]
+        keep_session(connection.directory, url, session)
+    console.print(f"logged in as {name}", markup=False)
+
+
+def _tell_where(address: str, code: str) -> None:
+    console.print(f"Open {address}\nand enter the code {code}", markup=False, soft_wrap=True)
 
 
 def logout(context: typer.Context) -> None:
     """Log out: the session ends everywhere."""
     connection: Connection = context.obj
-    with asking(context) as suite:
-        suite.request("POST", f"{suite.addresses.coordinator}/v1/logout")
-    forget_session(connection.directory)
+    with asking(context, refreshes=False) as suite:
+        session = kept_session(connection.directory, suite.addresses.coordinator)
+        if connection.token is None and session is not None and "token_endpoint" in session:
+            forget_session(connection.directory)
+            signed_out(session)
+        else:
+            suite.request("POST", f"{suite.addresses.coordinator}/v1/logout")
+            forget_session(connection.directory)
     console.print("logged out")
 
 
