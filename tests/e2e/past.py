@@ -7,8 +7,9 @@ its log has forgotten them. Then trades come at a rate, and meanwhile `deploy --
 * an app of a changed text, likewise, which SQL judges,
 * and the first app again, from its own archive, so that its state is folded anew.
 
-Who leads is killed while it folds. What comes behind the seam is sent to the other apps as it was
-to the first one. At the end the revisions have one state, and every row was given once.
+Who leads is killed while it folds, and the next one goes on from the progress that was kept. What
+comes behind the seam is sent to the other apps as it was to the first one. At the end the revisions
+have one state, and every row was given once.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ OVERRIDES: Final = {
     "LOCKSTEP_ARCHIVE__INTERVAL_MS": "500",
     "LOCKSTEP_ARCHIVE__UPKEEP_INTERVAL_MS": "5_000",
     "LOCKSTEP_PROCESSOR__SNAPSHOT_INTERVAL_MS": "5_000",
+    "LOCKSTEP_PROCESSOR__PAST_REVISION_INTERVAL_MS": "500",
     "LOCKSTEP_COORDINATOR__HEARTBEAT_INTERVAL_MS": "250",
     "LOCKSTEP_COORDINATOR__HEARTBEAT_MAX_RETRY": "12",
 }
@@ -80,6 +82,11 @@ class Story:
 
     events: int
     pasts: dict[str, Folded] = field(default_factory=dict)
+
+    @property
+    def resumed(self) -> int:
+        """Pasts that another leader went on with, and did not fold anew."""
+        return sum(bool(one.said["resumed_from"]) for one in self.pasts.values())
 
     @property
     def kills(self) -> int:
@@ -155,7 +162,7 @@ class Stage:
         async def there() -> bool:
             nonlocal killed, said
             found = await asked_until_told(lambda: self.client.past(app))
-            if found.get("phase") == "folding" and found.get("events", 0) and kill and not killed:
+            if found.get("phase") == "folding" and found.get("kept_to") and kill and not killed:
                 killed = await self._kill_leader(app)
             elif found.get("events", 0):
                 said = found
@@ -282,9 +289,11 @@ async def _judge(
     folded = sum(one.said["events"] for one in story.pasts.values())
     rates = sorted(one.per_second for one in story.pasts.values())
     ok = equal and not (lost or twice) and folded >= 3 * story.events
+    ok = ok and story.resumed >= min(1, story.kills)
     print(
         f"past: {'ok' if ok else 'FAILED'} events={story.events} folded={folded} "
         f"fold_events_per_second={rates[1]} live={traffic.live} kills={story.kills} "
+        f"resumed={story.resumed} "
         f"lost={lost} duplicated={twice} states_equal={'yes' if equal else 'no'}"
     )
     return ok

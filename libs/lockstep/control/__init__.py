@@ -35,6 +35,7 @@ from lockstep.control.messages import (
     refusal_of,
     snapshot_subject,
 )
+from lockstep.control.pasts import forget_progress, past_key, past_said
 from lockstep.control.units import (
     AppView,
     UnitView,
@@ -81,9 +82,12 @@ __all__ = [
     "before_position",
     "command_subject",
     "erasure_subject",
+    "forget_progress",
     "group_and_layout",
     "layouts_of",
     "log_of",
+    "past_key",
+    "past_said",
     "place_of",
     "presence_subject",
     "question_subject",

@@ -68,7 +68,8 @@ class PastStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     `phase`: folding, going over, done, or failed (`why`). `position`, `up_to`: of the input log
     whose past it is. `events` were folded, in `took_ms`; `rows` were given; `refused` events became
     dead letters then, and are counted alone; `ignored` ones are of streams that the text does not
-    have; `missing` ones are in the archive no more.
+    have; `missing` ones are in the archive no more. `kept_to`: from there another leader would go
+    on. `resumed_from`: from there this one has; `resumed_events` of the events others had folded.
     """
 
     generation: int
@@ -83,6 +84,9 @@ class PastStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     took_ms: int = 0
     results: str = ""
     why: str = ""
+    kept_to: int = 0
+    resumed_from: int = 0
+    resumed_events: int = 0
 
     def has_failed_in(self, generation: int) -> bool:
         """It is not tried again."""
@@ -90,7 +94,7 @@ class PastStatus(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_under_way(self) -> bool:
-        """Another leader would begin it anew."""
+        """Another leader would fold some of it again."""
         return self.phase in (PAST_FOLDING, PAST_GOING_OVER)
 
 

@@ -126,6 +126,8 @@ class ProcessorSettings(Section):
     standby_gather_ms: Milliseconds
     snapshot_interval_ms: Milliseconds
     revisions_to_keep: Count
+    past_revision_interval_ms: Milliseconds
+    past_revisions_to_keep: Count
     rebuild_max_bytes: Bytes
     state_max_rows: Count
     hold_back_max_outputs: Count

@@ -72,6 +72,9 @@ class PastProgress(TypedDict):
     took_ms: int
     results: str
     why: str
+    kept_to: int
+    resumed_from: int
+    resumed_events: int
 
 
 class CalledOff(TypedDict):

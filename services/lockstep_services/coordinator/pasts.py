@@ -17,6 +17,7 @@ from lockstep.control import (
     GroupStatus,
     HeartbeatWatch,
     PastStatus,
+    forget_progress,
     log_of,
 )
 from lockstep.events import Position, TickRecord
@@ -24,7 +25,7 @@ from lockstep.frame import Offload, Problem
 from lockstep.history.past import PastSpan, past_of
 from lockstep.history.results import remove_rows
 from lockstep.plan import AppPlan
-from lockstep.store import PAST_ARCHIVE, Before, Deployment, Origin, Past
+from lockstep.store import PAST_ARCHIVE, Before, Deployment, Origin, Past, Revisions
 
 WAITING: Final = "waiting"
 """Nobody folds it yet."""
@@ -64,11 +65,17 @@ class Pasts:
     """Of all apps. `place`: None where nothing is archived."""
 
     def __init__(
-        self, place: Place | None, offload: Offload, bus: Bus, watch: HeartbeatWatch
+        self,
+        place: Place | None,
+        offload: Offload,
+        bus: Bus,
+        revisions: Revisions,
+        watch: HeartbeatWatch,
     ) -> None:
         self._place = place
         self._offload = offload
         self._bus = bus
+        self._revisions = revisions
         self._watch = watch
         self._failures: dict[str, PastStatus] = {}
 
@@ -140,15 +147,17 @@ class Pasts:
             )  # fmt: skip
 
     async def forget(self, deployment: Deployment, clock: Clock) -> None:
-        """Removes the rows of a past that was called off, once no living processor writes them.
-        UnavailableError."""
+        """Removes progress and rows of a past that was called off, once no living processor writes
+        them. UnavailableError."""
         past, place = deployment.origin.past, self._place
-        if past is None or place is None or past.output != PAST_ARCHIVE:
+        if past is None:
             return
         deadline_ms = clock.monotonic_ms() + ABANDON_LIMIT_MS
         while self._is_folded(deployment) and clock.monotonic_ms() < deadline_ms:
             await clock.sleep_ms(ABANDON_POLL_MS)
-        await self._offload.run(lambda: remove_rows(place, deployment.app, past.life))
+        await forget_progress(self._revisions, log_of(deployment), past.life)
+        if place is not None and past.output == PAST_ARCHIVE:
+            await self._offload.run(lambda: remove_rows(place, deployment.app, past.life))
 
     def _is_folded(self, deployment: Deployment) -> bool:
         own = deployment.life
@@ -164,7 +173,9 @@ class Pasts:
         past = None if deployment is None else deployment.origin.past
         if past is None:
             return self._failures.get(app)
+        # The latest first: one that has died is still heard of for a while.
         leading = [one for _, one in self._watch.groups(app) if one.leads]
+        leading.sort(key=lambda one: one.epoch, reverse=True)
         said = [one.past for one in leading if one.past is not None]
         mine = next((one for one in said if one.generation >= past.life.number), None)
         if any(one.generation >= past.life.number for one in leading):

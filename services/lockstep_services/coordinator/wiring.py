@@ -154,7 +154,8 @@ class Coordinator:
 
 def _pasts(context: Context, watch: HeartbeatWatch) -> Pasts:
     place = place_of_settings(context.settings.archive)
-    return Pasts(place, context.offload, context.world.bus, watch)
+    world = context.world
+    return Pasts(place, context.offload, world.bus, world.store.revisions, watch)
 
 
 def _restoring(

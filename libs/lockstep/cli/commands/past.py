@@ -16,7 +16,7 @@ from lockstep.cli.commands.options import AppName, AsJson
 from lockstep.cli.output import SHOWN_VERSION, Exit, console, errors, fail, print_json, reported
 from lockstep.cli.times import parsed_ms, shown_ms
 from lockstep.clock import SystemClock
-from lockstep.control import PAST_DONE, PAST_FAILED, PAST_NONE
+from lockstep.control import PAST_DONE, PAST_FAILED, PAST_NONE, past_said
 from lockstep.events import LockstepError
 
 POLL_MS: Final = 250
@@ -150,17 +150,7 @@ async def followed(client: Client, answer: Mapping[str, Any], *, as_json: bool) 
             return found | {"phase": PAST_FAILED, "why": "something else was deployed meanwhile"}
         if not as_json and now_ms - said_ms >= SAY_EVERY_MS:
             said_ms = now_ms
-            console.print(progress(found), markup=False, soft_wrap=True)
-
-
-def progress(found: Mapping[str, Any]) -> str:
-    """One line."""
-    end = f" of {found['up_to']}" if found["up_to"] else ""
-    rate = found["events"] * 1_000 // max(1, found["took_ms"])
-    return (
-        f"  {found['phase']}: position {found['position']}{end}, {found['events']} events "
-        f"({rate} per second), {found['rows']} rows"
-    )
+            console.print(f"  {past_said(found)}", markup=False, soft_wrap=True)
 
 
 def _say_deployed(answer: Mapping[str, Any]) -> None:

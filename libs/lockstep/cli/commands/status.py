@@ -13,6 +13,7 @@ from lockstep.cli.commands.asking import asking
 from lockstep.cli.commands.options import AsJson
 from lockstep.cli.output import SHOWN_VERSION, console, counted, print_json, show
 from lockstep.cli.refusals import RefusedError
+from lockstep.control import past_said
 
 UNIT_COLUMNS: Final = ("group", "partition")
 REPLICA_COLUMNS: Final = (
@@ -91,6 +92,8 @@ def show_app(one: Mapping[str, Any]) -> None:
             behind = replica["begins_behind"]
             console.print(f"began empty behind position {behind}: {', '.join(lost)}",
                           markup=False, soft_wrap=True)  # fmt: skip
+        if past := replica.get("past"):
+            console.print(f"past {past_said(past)}", markup=False, soft_wrap=True)
     sinks = [
         {**sink, "behind": max(0, sink["log_end"] - sink["sequence"])} for sink in one["sinks"]
     ]

@@ -12,7 +12,14 @@ from urllib.parse import quote
 from nicegui import ui
 
 from lockstep.clock import SystemClock
-from lockstep.control import PAST_DONE, PAST_FAILED, PAST_NONE
+from lockstep.control import (
+    PAST_DONE,
+    PAST_FAILED,
+    PAST_FOLDING,
+    PAST_GOING_OVER,
+    PAST_NONE,
+    past_said,
+)
 from lockstep_services.console import allowed, charts, figures
 from lockstep_services.console.look import (
     Cell,
@@ -61,6 +68,8 @@ def replica_row(replica: Status) -> list[Cell]:
     trouble = replica["trouble"] or ""
     if replica["began_empty"]:
         trouble = f"{trouble} began empty: {'; '.join(replica['began_empty'])}".strip()
+    if (past := replica.get("past")) and past["phase"] in (PAST_FOLDING, PAST_GOING_OVER):
+        trouble = f"{trouble} past {past_said(past)}".strip()
     return [
         Cell(replica["node"]),
         Cell(replica["unit"]),

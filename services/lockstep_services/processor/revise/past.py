@@ -3,7 +3,8 @@
 
 Who leads folds it, in an engine of its own, while the app goes on as it is. Then the app goes over
 to that state as to any other (`upgrading.py`): nothing of it counts before the output log says so.
-Whoever leads next begins anew.
+What it has come to is kept from time to time, and whoever leads next goes on from there
+(`past_progress.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import Final
 
 from msgspec import structs
 
-from lockstep.archive.naming import Logs
 from lockstep.archive.place import place_of_settings
 from lockstep.bus import LogName
 from lockstep.control import (
@@ -24,14 +24,18 @@ from lockstep.control import (
     PAST_GOING_OVER,
     PastStatus,
 )
-from lockstep.events import LockstepError, OutputId, Position, TickRecord
-from lockstep.events.codec import EncodedEntry, EventsHeader, encode_record
-from lockstep.store import PAST_ARCHIVE, PAST_SINKS, Deployment, Past
+from lockstep.events import LockstepError, OutputId, Position
+from lockstep.events.codec import EncodedEntry
+from lockstep.operators.errors import SnapshotError
+from lockstep.store import Deployment, Past
 from lockstep_services.processor.replica.leading import Lead
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
-from lockstep_services.processor.revise.past_input import PastFailedError, PastInput
-from lockstep_services.processor.revise.past_rows import NoRows, PastRows, SinkRows, TableRows
+from lockstep_services.processor.revise.past_account import PastAccount
+from lockstep_services.processor.revise.past_input import PastFailedError, PastInput, known
+from lockstep_services.processor.revise.past_progress import PastProgress
+from lockstep_services.processor.revise.past_rows import rows_out
+from lockstep_services.processor.revise.revisions import RevisionLoop
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import EnvelopeError, unseal
 from lockstep_services.processor.state.outbox import Outbox
@@ -54,29 +58,29 @@ class PastAbandonedError(LockstepError):
 class PastFold:
     """Of one desired state. `begin`, `approach`, `finish`, in this order; `close` in any case."""
 
-    def __init__(self, site: Site, running: Running, lead: Lead, past: Past) -> None:
+    def __init__(
+        self, site: Site, running: Running, lead: Lead, past: Past, revisions: RevisionLoop
+    ) -> None:
         self._site, self._running, self._lead = site, running, lead
         self._past = past
         self._wanted: Deployment = running.wanted.view.deployment
-        app = site.name.app
+        app, settings = site.name.app, site.settings.processor
         self._folding = site.make_offload(f"past-{app}")
         self._reading = site.make_offload(f"read-past-{app}")
-        self._archive = place_of_settings(site.settings.archive)
+        archive = place_of_settings(site.settings.archive)
         self._input = PastInput(
-            site.world.bus, LogName(past.app, since_ms=past.since_ms), self._archive,
-            self._reading, site.settings.processor.slice_max_bytes,
+            site.world.bus, LogName(past.app, since_ms=past.since_ms), archive,
+            self._reading, settings.slice_max_bytes,
         )  # fmt: skip
-        self._rows = self._rows_out()
+        self._rows = rows_out(past, app, archive, self._reading, settings.hold_back_max_outputs)
+        self._progress = PastProgress(site, revisions, self._wanted, past)
         self._position = past.after
-        self._began_ms = site.clock.monotonic_ms()
         self._engine: AppEngine | None = None
-        running.past = PastStatus(
-            self._wanted.life.number,
-            PAST_FOLDING,
-            past.after,
-            self._goal,
+        begun = PastStatus(
+            self._wanted.life.number, PAST_FOLDING, past.after, self._goal,
             results=self._rows.results,
-        )
+        )  # fmt: skip
+        self._account = PastAccount(running, site.clock, begun)
 
     @property
     def _follows(self) -> bool:
@@ -93,32 +97,55 @@ class PastFold:
     def _goal(self) -> Position:
         return self._past.up_to or self._running.engine.position
 
-    def _rows_out(self) -> PastRows:
-        if self._past.output == PAST_SINKS:
-            return SinkRows(self._site.settings.processor.hold_back_max_outputs)
-        if self._past.output != PAST_ARCHIVE or self._archive is None:
-            return NoRows()
-        # The tables' library is a heavy import, for whoever writes them alone.
-        from lockstep.history.results import ResultTables, of_past
-
-        logs = Logs(self._past.app, self._past.since_ms)
-        results = of_past(self._archive, self._site.name.app, self._past.life)
-        return TableRows(ResultTables(results, logs, "past"), self._reading)
-
     async def begin(self) -> None:
-        """An engine of the wanted text, in the state that the past begins with. PastFailedError,
-        UnavailableError, SnapshotError."""
-        one, past = self._wanted, self._past
-        engine = await self._site.engines.make(one.text, one.version, self._folding, origin=0)
-        self._engine = engine
+        """An engine of the wanted text, in the state that the past begins with, or that a leader
+        before has come to. PastFailedError, UnavailableError, SnapshotError."""
+        engine = await self._gone_on() or await self._begun()
+        excluded = {each.position for each in self._wanted.origin.exclusions}
+        engine.left_out = tuple(sorted({*engine.left_out, *excluded}))
+
+    async def _fresh(self) -> AppEngine:
+        one = self._wanted
+        self._engine = await self._site.engines.make(one.text, one.version, self._folding, origin=0)
+        return self._engine
+
+    async def _begun(self) -> AppEngine:
+        engine, past = await self._fresh(), self._past
         if past.revision:
             try:
                 contents = unseal(await self._site.world.store.revisions.load(past.revision))
             except (LookupError, EnvelopeError) as error:
                 raise PastFailedError(f"revision '{past.revision}' cannot be read") from error
             await engine.restore(past.after, structs.replace(contents, rows=(), faults=()))
-        excluded = {each.position for each in one.origin.exclusions}
-        engine.left_out = tuple(sorted({*engine.left_out, *excluded}))
+        return engine
+
+    async def _gone_on(self) -> AppEngine | None:
+        async for kept in self._progress.found():
+            running = self._running.engine
+            if self._is_own and running.stopped and running.position < kept.position:
+                continue  # the app would have to come there first
+            engine = await self._fresh()
+            try:
+                await engine.restore(
+                    kept.position, structs.replace(kept.contents, rows=(), faults=())
+                )
+            except SnapshotError as error:
+                self._site.log.warning(
+                    "a past cannot go on", revision=kept.revision, why=str(error)
+                )
+                await engine.close()
+                self._engine = None
+                continue
+            engine.next_due_ms = kept.next_due_ms
+            self._position = kept.position
+            self._rows.go_on(kept.contents.rows)
+            self._account.go_on(kept.status, kept.position)
+            self._site.log.info(
+                "a past goes on", position=kept.position, up_to=self._goal,
+                events=kept.status.events, revision=kept.revision,
+            )  # fmt: skip
+            return engine
+        return None
 
     async def approach(self) -> None:
         """Folds until the app is not far ahead. PastAbandonedError, PastFailedError,
@@ -131,13 +158,15 @@ class PastFold:
                 break
         # Nobody publishes while the app stands still: what takes long is done before.
         await self._rows.end()
-        self._tell(PAST_GOING_OVER)
+        self._account.tell(PAST_GOING_OVER, self._position)
 
     async def _app_is_there(self) -> None:
         """Until the app has folded what its new state holds: behind that it goes on."""
-        there = max(self._past.after, self._past.up_to) if self._is_own else 0
+        there = max(self._past.after, self._past.up_to, self._position) if self._is_own else 0
         while (engine := self._running.engine).position < there:
             if engine.stopped is not None:
+                if there == self._position:
+                    raise PastAbandonedError("the app stops in front of what was folded before")
                 raise PastFailedError(
                     f"the app has stopped at position {engine.position}, in front of {there}: "
                     f"{engine.stopped}",
@@ -162,11 +191,11 @@ class PastFold:
 
     def done(self) -> None:
         """The output log says so: the app goes on with it."""
-        self._tell(PAST_DONE)
+        self._account.tell(PAST_DONE, self._position)
 
     def failed(self, why: str) -> None:
         """It is not tried again in this desired state."""
-        self._tell(PAST_FAILED, why)
+        self._account.tell(PAST_FAILED, self._position, why)
         self._site.log.error("the past cannot be folded", why=why)
 
     def abandoned(self) -> None:
@@ -179,16 +208,33 @@ class PastFold:
             await self._engine.close()
         self._folding.close()
         self._reading.close()
+        past = self._running.past
+        if past is not None and past.phase == PAST_DONE:
+            await self._progress.forget()
 
     async def _fold_to(self, up_to: Position) -> None:
+        assert self._engine is not None
+        inputs = self._engine.plan.inputs
         async with contextlib.aclosing(self._input.slices(self._position, up_to)) as slices:
             async for found in slices:
                 self._check()
-                entries, ignored = self._known(found.entries)
+                entries, ignored = known(found.entries, inputs)
                 await self._fold(entries)
-                self._count(missing=found.missing, ignored=ignored)
+                self._account.count(
+                    self._position, self._goal, missing=found.missing, ignored=ignored
+                )
+                if self._progress.is_due:
+                    await self._keep()
         self._position = max(self._position, up_to)
-        self._tell(PAST_FOLDING)
+        self._account.tell(PAST_FOLDING, self._position)
+
+    async def _keep(self) -> None:
+        assert self._engine is not None
+        # Rows first: whoever goes on from that state gives none of them again.
+        await self._rows.end()
+        said, at = self._account.status, self._position
+        if await self._progress.keep(at, self._engine, self._rows.held, said):
+            self._account.keep(at)
 
     async def _fold(self, entries: Sequence[EncodedEntry]) -> None:
         engine = self._engine
@@ -203,7 +249,9 @@ class PastFold:
             position = folded.result.position
             await self._rows.take(rows, position)
             self._position = max(self._position, position)
-            self._count(events=folded.events, rows=len(rows), refused=refused)
+            self._account.count(
+                self._position, self._goal, events=folded.events, rows=len(rows), refused=refused
+            )
             if engine.poison.stopped is not None:
                 raise PastFailedError(
                     f"the app stops at position {position}: {engine.poison.stopped}"
@@ -212,43 +260,8 @@ class PastFold:
             if engine.unfoldable is not None:  # nobody has folded it: it is set aside for all
                 engine.left_out = (*engine.left_out, engine.unfoldable)
 
-    def _known(self, entries: Sequence[EncodedEntry]) -> tuple[list[EncodedEntry], int]:
-        """Records of streams that the text does not have only move the clock."""
-        assert self._engine is not None
-        inputs = self._engine.plan.inputs
-        ignored = 0
-        kept: list[EncodedEntry] = []
-        for entry in entries:
-            header = entry.header
-            if isinstance(header, EventsHeader) and header.stream not in inputs:
-                ignored += header.events
-                tick = encode_record(TickRecord(header.clock_ms))
-                kept.append(EncodedEntry(entry.position, tick))
-            else:
-                kept.append(entry)
-        return kept, ignored
-
     def _check(self) -> None:
         if not self._lead.is_active:
             raise PastAbandonedError("somebody else leads")
         if self._running.wanted.view.deployment.life != self._wanted.life:
             raise PastAbandonedError("something else is wanted")
-
-    def _count(self, **more: int) -> None:
-        past = self._running.past
-        assert past is not None
-        self._running.past = structs.replace(
-            past, position=self._position, up_to=self._goal, took_ms=self._took_ms,
-            **{name: getattr(past, name) + count for name, count in more.items()},
-        )  # fmt: skip
-
-    def _tell(self, phase: str, why: str = "") -> None:
-        past = self._running.past
-        assert past is not None
-        self._running.past = structs.replace(
-            past, phase=phase, why=why, position=self._position, took_ms=self._took_ms
-        )
-
-    @property
-    def _took_ms(self) -> int:
-        return self._site.clock.monotonic_ms() - self._began_ms

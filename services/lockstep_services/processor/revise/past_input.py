@@ -4,13 +4,13 @@ archive. No position twice, and none left out unseen."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from lockstep.bus import Bus, InputLog, LogGoneError, LogName
-from lockstep.events import Fault, LockstepError, Position
-from lockstep.events.codec import EncodedEntry
+from lockstep.events import Fault, LockstepError, Position, TickRecord
+from lockstep.events.codec import EncodedEntry, EventsHeader, encode_record
 from lockstep.frame import Offload
 
 if TYPE_CHECKING:  # the tables' library is a heavy import, for whoever reads them alone
@@ -119,3 +119,20 @@ class PastInput:
         end = min(up_to, reader.bounds().up_to)
         if end > after:
             yield from filter(None, reader.slices(Span(after, end)))
+
+
+def known(
+    entries: Sequence[EncodedEntry], inputs: Container[str]
+) -> tuple[list[EncodedEntry], int]:
+    """Records of streams that a text does not have only move the clock; of how many events."""
+    ignored = 0
+    kept: list[EncodedEntry] = []
+    for entry in entries:
+        header = entry.header
+        if isinstance(header, EventsHeader) and header.stream not in inputs:
+            ignored += header.events
+            tick = encode_record(TickRecord(header.clock_ms))
+            kept.append(EncodedEntry(entry.position, tick))
+        else:
+            kept.append(entry)
+    return kept, ignored

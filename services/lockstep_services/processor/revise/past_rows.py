@@ -3,17 +3,20 @@ sinks as if they were given now, or nowhere."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from lockstep.events import OutputId, Position
-from lockstep.events.outputs import NO_ROWS, OutputColumns, RowsOfColumns, joined
+from lockstep.events import OutputId, OutputRow, Position
+from lockstep.events.outputs import NO_ROWS, OutputColumns, RowsOfColumns, in_columns, joined
 from lockstep.frame import Offload
+from lockstep.store import PAST_ARCHIVE, PAST_SINKS, Past
 from lockstep_services.processor.revise.past_input import PastFailedError
 
 if TYPE_CHECKING:
+    from lockstep.archive.place import Place
     from lockstep.history.results import ResultTables
 
 
@@ -26,7 +29,14 @@ class PastRows(Protocol):
         """Of a slice up to `last`."""
 
     async def end(self) -> None:
-        """All were taken: what is kept stands when this returns."""
+        """What was taken and is not held stands when this returns."""
+
+    @property
+    def held(self) -> RowsOfColumns:
+        """What stands nowhere yet, in order."""
+
+    def go_on(self, held: Sequence[OutputRow]) -> None:
+        """With what another one has held."""
 
     def at(self, position: Position, behind: OutputId | None) -> RowsOfColumns:
         """What is to be published at a position, behind an identity."""
@@ -42,6 +52,14 @@ class NoRows:
 
     async def end(self) -> None:
         """Nothing to do."""
+
+    @property
+    def held(self) -> RowsOfColumns:
+        """Nothing is held."""
+        return NO_ROWS
+
+    def go_on(self, held: Sequence[OutputRow]) -> None:
+        """Nothing was held."""
 
     def at(self, position: Position, behind: OutputId | None) -> RowsOfColumns:
         """Nothing is published."""
@@ -86,6 +104,15 @@ class SinkRows(NoRows):
         if len(rows):
             self._held.append(rows)
 
+    @property
+    def held(self) -> RowsOfColumns:
+        """All of them."""
+        return joined(self._held)
+
+    def go_on(self, held: Sequence[OutputRow]) -> None:
+        """They come before all others."""
+        self._held, self._count = [in_columns(held)], len(held)
+
     def at(self, position: Position, behind: OutputId | None) -> RowsOfColumns:
         """In the order in which they were given."""
         first = 0
@@ -96,6 +123,20 @@ class SinkRows(NoRows):
             found.append(_renumbered(rows, position, first))
             first += len(rows)
         return joined(found)
+
+
+def rows_out(past: Past, app: str, archive: Place | None, offload: Offload, limit: int) -> PastRows:
+    """As was asked for. `limit`: so many rows of it are held for sinks."""
+    if past.output == PAST_SINKS:
+        return SinkRows(limit)
+    if past.output != PAST_ARCHIVE or archive is None:
+        return NoRows()
+    # The tables' library is a heavy import, for whoever writes them alone.
+    from lockstep.archive.naming import Logs
+    from lockstep.history.results import ResultTables, of_past
+
+    results = of_past(archive, app, past.life)
+    return TableRows(ResultTables(results, Logs(past.app, past.since_ms), "past"), offload)
 
 
 def _renumbered(rows: RowsOfColumns, position: Position, first: int) -> RowsOfColumns:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from typing import Any, Final
 
 from lockstep.bus import LogName
-from lockstep.control import UnitView, archived_to
+from lockstep.control import UnitView, archived_to, forget_progress
 from lockstep.control.endings import endings_of, last_revision
 from lockstep.control.units import places_of
 from lockstep.events import Generation, Life, LockstepError, Position, UnavailableError
@@ -58,6 +58,7 @@ class RevisionLoop:
         self._log = site.log
         self._last: tuple[Position, Generation] | None = None
         self._last_id = ""
+        self._tidied: Life | None = None
 
     async def run(self) -> None:
         """Until cancelled; a store that is away is waited for."""
@@ -124,10 +125,15 @@ class RevisionLoop:
         return await self._kept(self._taken(engine), engine.version, life, key)
 
     async def store(
-        self, position: Position, contents: Contents, version: str, life: Life
+        self,
+        position: Position,
+        contents: Contents,
+        version: str,
+        life: Life,
+        key: tuple[str, str, int] | None = None,
     ) -> Revision | None:
-        """As `save`, of what an engine has held."""
-        return await self._kept(self._sealed(position, contents), version, life)
+        """As `save`, of what an engine has held; maybe kept under a key of its own."""
+        return await self._kept(self._sealed(position, contents), version, life, key)
 
     async def _taken(self, engine: AppEngine) -> tuple[Position, bytes]:
         return await self._sealed(*await engine.contents())
@@ -184,6 +190,7 @@ class RevisionLoop:
             return
         await self._revisions.purge(*where, keep=self._settings.revisions_to_keep)
         await self._forget_endings()
+        await self._forget_pasts()
         # The record at which a revision stands is kept: it may be the end of a layout.
         view = self._running.wanted.view
         up_to = min([await self._forgettable(one) for one in view.together]) - 1
@@ -207,6 +214,13 @@ class RevisionLoop:
                 for _, state in ending.states
             ]
         )
+
+    async def _forget_pasts(self) -> None:
+        """What is left of folds that have ended without whoever led them, or were called off."""
+        wanted = self._running.wanted.view.deployment.life
+        if wanted != self._tidied:
+            await forget_progress(self._revisions, self._site.name, wanted)
+            self._tidied = wanted
 
     async def _forgettable(self, name: LogName) -> Position:
         last = await last_revision(self._revisions, name)

@@ -101,7 +101,7 @@ class UpgradeLoop:
             return
         if running.past is not None and running.past.has_failed_in(wanted.life.number):
             return
-        fold = PastFold(self._site, running, self._lead, past)
+        fold = PastFold(self._site, running, self._lead, past, self._revisions)
         try:
             # It takes long, and the app goes on meanwhile.
             await fold.begin()
@@ -139,9 +139,9 @@ class UpgradeLoop:
                 begun, lost = await self._begin(wanted, begun, contents)
             generation = Generation(wanted.life, begun.position)
             if await self._made_count(begun, generation):
-                await self._running.change(begun, generation, began_empty=lost)
                 if past is not None:
                     past.done()
+                await self._running.change(begun, generation, began_empty=lost)
                 if (last := begun.outbox.last_id) is not None:
                     self._leadership.tell(facts.RowsHeld(last))
                 paused_for_ms = self._clock.monotonic_ms() - paused_ms

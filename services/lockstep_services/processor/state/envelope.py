@@ -43,11 +43,13 @@ class _Envelope(msgspec.Struct, array_like=True, frozen=True):
     snapshot: memoryview  # of what is decoded: no copy of a large state
     sends: bytes = b""
     left_out: tuple[Position, ...] = ()
+    progress: bytes = b""
 
 
 class Contents(msgspec.Struct, frozen=True):
     """An app text, the executor's snapshot, the outputs up to it that were held back, which sends
-    the log had brought (`SendMemory.snapshot`), and which positions behind it are left out.
+    the log had brought (`SendMemory.snapshot`), which positions behind it are left out,
+    and of a past that is folded how far it is (`past_progress.py`).
     """
 
     text: str
@@ -56,6 +58,7 @@ class Contents(msgspec.Struct, frozen=True):
     faults: tuple[EventFault, ...]
     sends: bytes = b""
     left_out: tuple[Position, ...] = ()
+    progress: bytes = b""
 
 
 def seal(contents: Contents) -> bytes:
@@ -74,8 +77,9 @@ def seal(contents: Contents) -> bytes:
     ]
     snapshot = memoryview(contents.snapshot)
     envelope = _Envelope(
-        FORMAT, contents.text, rows, faults, snapshot, contents.sends, contents.left_out
-    )
+        FORMAT, contents.text, rows, faults, snapshot, contents.sends, contents.left_out,
+        contents.progress,
+    )  # fmt: skip
     return msgspec.msgpack.encode(envelope)
 
 
@@ -95,8 +99,9 @@ def unseal(payload: bytes) -> Contents:
         rows = record.rows
     faults = tuple(map(_fault, envelope.faults))
     return Contents(
-        envelope.text, envelope.snapshot, rows, faults, envelope.sends, envelope.left_out
-    )
+        envelope.text, envelope.snapshot, rows, faults, envelope.sends, envelope.left_out,
+        envelope.progress,
+    )  # fmt: skip
 
 
 def _fault(stored: _Fault) -> EventFault:
