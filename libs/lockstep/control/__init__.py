@@ -35,7 +35,7 @@ from lockstep.control.messages import (
     refusal_of,
     snapshot_subject,
 )
-from lockstep.control.pasts import forget_progress, past_key, past_said
+from lockstep.control.pasts import forget_progress, past_key
 from lockstep.control.units import (
     AppView,
     UnitView,
@@ -87,7 +87,6 @@ __all__ = [
     "layouts_of",
     "log_of",
     "past_key",
-    "past_said",
     "place_of",
     "presence_subject",
     "question_subject",

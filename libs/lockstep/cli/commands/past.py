@@ -14,9 +14,10 @@ from lockstep.cli.client import Client, with_client
 from lockstep.cli.commands.asking import addresses_of, asking
 from lockstep.cli.commands.options import AppName, AsJson
 from lockstep.cli.output import SHOWN_VERSION, Exit, console, errors, fail, print_json, reported
+from lockstep.cli.progress import past_said
 from lockstep.cli.times import parsed_ms, shown_ms
 from lockstep.clock import SystemClock
-from lockstep.control import PAST_DONE, PAST_FAILED, PAST_NONE, past_said
+from lockstep.control import PAST_DONE, PAST_FAILED, PAST_NONE
 from lockstep.events import LockstepError
 
 POLL_MS: Final = 250

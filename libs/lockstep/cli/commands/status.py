@@ -12,8 +12,8 @@ from lockstep.cli.caller import Caller
 from lockstep.cli.commands.asking import asking
 from lockstep.cli.commands.options import AsJson
 from lockstep.cli.output import SHOWN_VERSION, console, counted, print_json, show
+from lockstep.cli.progress import past_said
 from lockstep.cli.refusals import RefusedError
-from lockstep.control import past_said
 
 UNIT_COLUMNS: Final = ("group", "partition")
 REPLICA_COLUMNS: Final = (

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from nicegui import ui
 
+from lockstep.cli.progress import past_said
 from lockstep.clock import SystemClock
 from lockstep.control import (
     PAST_DONE,
@@ -18,7 +19,6 @@ from lockstep.control import (
     PAST_FOLDING,
     PAST_GOING_OVER,
     PAST_NONE,
-    past_said,
 )
 from lockstep_services.console import allowed, charts, figures
 from lockstep_services.console.look import (

@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from lockstep.bus import LogName
+from lockstep.cli.progress import past_said
 from lockstep.clock import VirtualClock
-from lockstep.control import PastStatus, past_key, past_said
+from lockstep.control import PastStatus, past_key
 from lockstep.events import Life
 from lockstep.settings import load_settings
 from lockstep.store import Deployment, Exclusion, Origin, Past, Revision, revision_id
