@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lockstep.events.columns import CODES, columns_of, default_names, rows_of
+from lockstep.events.errors import InvalidEventError
 from lockstep.events.records import Operation, OutputId, OutputRow
 from lockstep.events.schema import StreamSchema
 
@@ -196,7 +197,8 @@ def numbers_within(positions: Longs) -> Longs:
 def in_columns(
     rows: Sequence[OutputRow], schemas: Mapping[str, StreamSchema] | None = None
 ) -> RowsOfColumns:
-    """The rows as columns; those of streams that `schemas` does not know are typed by their values.
+    """The rows as columns, named and typed as `schemas` says; those of other streams, and such as
+    do not fit, are typed by their values.
 
     Errors: ValueError when they do not ascend in identity, InvalidEventError for values that cannot
     travel.
@@ -219,7 +221,15 @@ def _columns(stream: str, rows: list[OutputRow], schema: StreamSchema | None) ->
     # A deletion bears only the key's values, so its rows have a width of their own.
     if schema is not None and len(schema.attributes) != len(rows[0].data):
         schema = None
-    codes, arrays = columns_of([row.data for row in rows], stream, schema)
+    data = [row.data for row in rows]
+    try:
+        codes, arrays = columns_of(data, stream, schema)
+    except InvalidEventError:
+        if schema is None:
+            raise
+        # A function may give what it did not declare; that is no reason to stop an app.
+        schema = None
+        codes, arrays = columns_of(data, stream, schema)
     names = default_names(len(codes)) if schema is None else schema.names
     fields = pa.schema([(name, CODES[code]) for name, code in zip(names, codes, strict=True)])
     operations = np.fromiter((int(row.operation) for row in rows), np.int8, len(rows))

@@ -111,7 +111,7 @@ class Part:
     def fold(self, entries: Sequence[EncodedEntry]) -> tuple[list[OutputColumns], int]:
         """What the app gives out of them, and how many events became dead letters."""
         if self._whole is not None:
-            return _given(self._whole.run_encoded(entries))
+            return _given(self._whole.run_encoded(entries), self.plan)
         rows: list[OutputColumns] = []
         channels: dict[str, list[Channel]] = {}
         refused = 0
@@ -123,7 +123,7 @@ class Part:
                 if channel.unit.group.name in feed.writers
             ]
             merged = merger.merged(entries, upstream)
-            given, faults = _given(executor.run_encoded(merged.entries))
+            given, faults = _given(executor.run_encoded(merged.entries), unit.plan.app)
             refused += faults
             for found in merged.placed([e for e in given if e.stream in unit.group.channels]):
                 channels.setdefault(found.stream, []).append(Channel(unit, found))
@@ -141,8 +141,8 @@ def _executor(plan: AppPlan) -> InProcessExecutor:
     return InProcessExecutor(plan, observe=False, base_bytes=BASE_BYTES)
 
 
-def _given(result: SliceResult) -> tuple[list[OutputColumns], int]:
-    columns = result.columns or in_columns(result.rows).columns
+def _given(result: SliceResult, plan: AppPlan) -> tuple[list[OutputColumns], int]:
+    columns = result.columns or in_columns(result.rows, plan.schemas).columns
     faults = sum(len(one.events) for one in result.faults)
     return [one for one in columns if len(one)], faults
 

@@ -9,8 +9,8 @@ from tests.integration.services.cluster import until
 from tests.integration.services.conftest import Start
 
 TEXT = """@app:name('Past')
-define stream Reading (roomName string, celsius double);
-from Reading[celsius > 30.0] select roomName, celsius insert into Hot;
+define stream Reading (roomName string, celsius double, place string);
+from Reading[celsius > 30.0] select roomName, celsius, place insert into Hot;
 """
 
 
@@ -25,7 +25,7 @@ async def test_the_past_is_asked(cluster_of: Start, tmp_path: Path) -> None:
         "coordinator", "processor-1", "receiver", "publisher", **archive
     ) as cluster:
         app = await cluster.deploy(TEXT)
-        rooms = [{"roomName": f"r{at}", "celsius": 29.0 + at} for at in range(4)]
+        rooms = [{"roomName": f"r{at}", "celsius": 29.0 + at, "place": None} for at in range(4)]
         await cluster.send(app, "Reading", rooms)
         path = f"/v1/apps/{app}/archive"
 
@@ -49,6 +49,8 @@ async def test_the_past_is_asked(cluster_of: Start, tmp_path: Path) -> None:
         assert status == 200, answer
         assert answer["columns"] == ["roomName", "celsius"]
         assert (answer["rows"], answer["more"]) == ([["r3", 32.0], ["r2", 31.0]], True)
+        status, answer = await ask("select roomName, celsius, place from Hot order by celsius")
+        assert (status, answer["rows"]) == (200, [["r2", 31.0, None], ["r3", 32.0, None]]), answer
         status, answer = await ask("drop table Reading")
         assert status == 400, answer
         status, answer = await ask("")

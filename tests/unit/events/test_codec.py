@@ -41,6 +41,7 @@ from lockstep.events.codec import (
     encode_record,
 )
 from lockstep.events.envelope import Kind, assembled, taken_apart
+from lockstep.events.outputs import in_columns
 
 ALL_TYPES = StreamSchema("S", tuple(Attribute(kind.value, kind) for kind in AttributeType))
 ROW = ("x", 1, 2**62, 0.5, 0.1, True, {"a": (1, {2})})
@@ -306,3 +307,19 @@ def test_a_header_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not entry.is_write
     assert entry.header.clock_ms == entry.columns().clock_ms == entry.record().clock_ms
     assert len(read) == 1
+
+
+def test_rows_bear_the_names_and_types_of_their_stream() -> None:
+    """What is null everywhere keeps its type; what does not fit is typed by its values."""
+    schema = StreamSchema(
+        "S", (Attribute("n", AttributeType.LONG), Attribute("place", AttributeType.STRING))
+    )
+
+    def columns_of_row(*data: object) -> pa.Schema:
+        found = in_columns([OutputRow(OutputId(1, 0), "S", 5, data)], {"S": schema})
+        return found.columns[0].batch.schema
+
+    own = pa.schema([("n", pa.int64()), ("place", pa.string())])
+    assert columns_of_row(1, None) == columns_of_row(1, "here") == own
+    assert columns_of_row("one", None).names == ["c0", "c1"]
+    assert columns_of_row(1).names == ["c0"]

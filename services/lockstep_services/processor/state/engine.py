@@ -170,7 +170,7 @@ class AppEngine:
         sieved = sieve(entries, self.plan.schemas, self.sends)
         result = self._run(sieved.entries)
         # Rows that are no columns yet become columns here, not on the event loop.
-        return sieved, replace(result, rows=in_columns(result.rows))
+        return sieved, replace(result, rows=in_columns(result.rows, self.plan.schemas))
 
     def _run(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         if not self.left_out:
