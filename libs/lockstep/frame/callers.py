@@ -26,6 +26,7 @@ from lockstep.rights.passwords import fits
 from lockstep.settings import RightsSettings
 
 TOKEN_COOKIE: Final = "lockstep_token"
+BEARER_PROTOCOL: Final = "lockstep.bearer."
 MAX_KEPT_PASSWORDS: Final = 1_000
 MAX_WAITING: Final = 20
 FROM_ALL: Final = 10
@@ -125,8 +126,8 @@ class Callers:
             return self._at_an_open_door()
         kind, _, given = request.headers.get("Authorization", "").partition(" ")
         found: Principal | None = None
-        if kind.lower() == "bearer":
-            found = await self.by_token(given.strip())
+        if (shown := bearer_of(request)) is not None:
+            found = await self.by_token(shown)
         elif kind.lower() == "basic":
             found = await self._by_basic(given.strip(), request.remote or "")
         else:
@@ -176,6 +177,33 @@ class Callers:
         except (binascii.Error, UnicodeDecodeError):
             return None
         return await self.by_password(name, password, address) if colon else None
+
+
+def bearer_of(request: web.Request) -> str | None:
+    """The token in the header, or, as browsers give it to a WebSocket, in an offered subprotocol:
+    `lockstep.bearer.` and the token in base64url without padding."""
+    kind, _, given = request.headers.get("Authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        return given.strip()
+    for offered in () if kind else offered_protocols(request):
+        if offered.startswith(BEARER_PROTOCOL):
+            encoded = offered.removeprefix(BEARER_PROTOCOL)
+            try:
+                return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+            except ValueError:
+                return ""
+    return None
+
+
+def offered_protocols(request: web.Request) -> list[str]:
+    """What a WebSocket client would speak, as it prefers."""
+    lines = request.headers.getall("Sec-WebSocket-Protocol", ())
+    return [one.strip() for line in lines for one in line.split(",") if one.strip()]
+
+
+def opens_socket(request: web.Request) -> bool:
+    """Whether it asks for a WebSocket: a GET that no page is kept from sending elsewhere."""
+    return request.headers.get("Upgrade", "").lower() == "websocket"
 
 
 def _same(given: str, token: str) -> bool:

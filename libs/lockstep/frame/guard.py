@@ -17,7 +17,14 @@ from lockstep.clock import Clock
 from lockstep.events import LockstepError
 from lockstep.frame.addresses import is_loopback
 from lockstep.frame.audit import AuditTrail
-from lockstep.frame.callers import TOKEN_COOKIE, Callers, caller_of, remember
+from lockstep.frame.callers import (
+    TOKEN_COOKIE,
+    Callers,
+    bearer_of,
+    caller_of,
+    opens_socket,
+    remember,
+)
 from lockstep.frame.problems import Problem, respond
 from lockstep.rights import Need, Principal, Scope, StrangerError, refusal
 from lockstep.rights.audit import AuditEntry, cut, is_told
@@ -194,13 +201,14 @@ class Guard:
             )  # fmt: skip
 
     def _refuse_strangers(self, request: web.Request) -> None:
-        """Pages of other sites may not use a browser on this machine to reach an open door."""
+        """Pages of other sites may not use a browser on this machine to reach an open door, nor
+        its cookie or password for a WebSocket, which browsers open to any site."""
         origin = request.headers.get("Origin")
-        if (
-            origin
-            and request.method not in SAFE_METHODS
-            and urlsplit(origin).netloc != request.host
-        ):
+        if opens_socket(request):
+            is_safe = self._callers.are_asked and bearer_of(request) is not None
+        else:
+            is_safe = request.method in SAFE_METHODS
+        if origin and not is_safe and urlsplit(origin).netloc != request.host:
             raise Problem(HTTPStatus.FORBIDDEN, f"requests from pages of {origin} are refused")
         host = urlsplit(f"//{request.host}").hostname or ""
         is_private = is_loopback(self._settings.host) and not self._callers.are_asked

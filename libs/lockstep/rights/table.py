@@ -138,6 +138,7 @@ PRESENTER: Final[Mapping[Place, Need]] = {
     ("GET", "/v1/apps/{app}/streams/{stream}/latest"): _VIEW,
     ("GET", "/v1/apps/{app}/streams/{stream}/poll"): _VIEW,
     ("GET", "/v1/apps/{app}/streams/{stream}/sse"): _VIEW,
+    ("GET", "/v1/apps/{app}/streams/{stream}/ws"): _VIEW,
     ("GET", "/v1/apps/{app}/tables/{table}"): _VIEW,
     ("POST", "/v1/apps/{app}/query"): _VIEW,  # a query that changes something: operate, too
     ("POST", "/stores/query"): _VIEW_SOME,

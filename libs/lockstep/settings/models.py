@@ -238,6 +238,7 @@ class PresenterSettings(Section):
     table_rows: Count
     sse_queue_events: Count
     max_listeners: Count
+    send_limit_ms: Milliseconds
 
 
 class CoordinatorSettings(Section):

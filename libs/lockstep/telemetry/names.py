@@ -217,7 +217,9 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_batch_running": _gauge("Runs of scripts under way."),
     "lockstep_batch_late_ms": _gauge("How long the oldest run waits that could begin."),
     "lockstep_presenter_events_total": _counter("Events shown.", "app", "stream"),
-    "lockstep_presenter_listeners": _gauge("Open event streams.", "kind"),
+    "lockstep_presenter_listeners": _gauge(
+        "Event streams, WebSockets and polls that wait.", "kind"
+    ),
     "lockstep_presenter_listeners_dropped_total": _counter("Too slow to keep up.", "kind"),
     "lockstep_coordinator_leading": _gauge("1 while this coordinator leads."),
     "lockstep_coordinator_apps": _gauge("Apps desired.", "state"),

@@ -87,7 +87,7 @@ class Api:
         wait_ms = number(request, "wait_ms", 0, MAX_WAIT_MS)
         rows, gap = stream.after(after)
         if not rows and wait_ms:
-            listener = self._listeners.add(models.view.name, stream.schema.name)
+            listener = self._listeners.add(models.view.name, stream.schema.name, "poll")
             try:
                 rows, gap = stream.after(after)
                 if not rows:

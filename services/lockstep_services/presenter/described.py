@@ -88,6 +88,9 @@ ROUTES: Final = (
     ),
     Described("GET", f"{_STREAM}/sse", "Rows as they come.", content=EVENTS, query=("after",)),
     Described(
+        "GET", f"{_STREAM}/ws", "Rows as they come, over a WebSocket.", status=101, query=("after",)
+    ),
+    Described(
         "GET", "/v1/apps/{app}/tables/{table}", "Rows of a stored table.", Table, query=("limit",)
     ),
     Described(

@@ -130,6 +130,8 @@ class Feed:
                 models = AppModels(view, self._settings, replaced.get(app))
                 self._models[app] = models
                 self._tasks.supervise(f"feed-{app}", partial(self._follow, models))
+        for app in replaced:
+            self._listeners.wake(app)  # who listens to what is not there any more
 
     async def _follow(self, models: AppModels) -> None:
         if models.view.fleet is None:

@@ -4,7 +4,6 @@ page.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -16,11 +15,11 @@ from lockstep.events import OutputId
 from lockstep.frame import wait_set
 from lockstep_services.presenter.api import Lookup, encode
 from lockstep_services.presenter.feed import AppModels, Feed
+from lockstep_services.presenter.following import Ended, Gap, follow
 from lockstep_services.presenter.listeners import Listener, Listeners
 from lockstep_services.presenter.models import Shown, StreamModel, identity
 from lockstep_services.presenter.resuming import ResumePoint, event_id, resume_point
 
-KEEPALIVE_MS: Final = 10_000
 DIGEST_EVERY_MS: Final = 500
 DIGEST_ROWS: Final = 60
 DIGEST_FIRST_ROWS: Final = 240
@@ -38,22 +37,17 @@ class EventStreams:
         self._listeners = listeners
         self._watch = watch
         self._clock = clock
-        self._closing = asyncio.Event()
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """The paths."""
         router.add_get("/v1/apps/{app}/streams/{stream}/sse", self._rows)
         router.add_get("/v1/apps/{app}/live", self._live)
 
-    def close(self) -> None:
-        """Ends all streams; clients come back to another presenter."""
-        self._closing.set()
-
     async def _rows(self, request: web.Request) -> web.StreamResponse:
         models, stream = await self._lookup.stream(request)
         given = request.headers.get("Last-Event-ID") or request.query.get("after")
         resume = resume_point(given, models.view.log.since_ms)
-        listener = self._listeners.add(models.view.name, stream.schema.name)
+        listener = self._listeners.add(models.view.name, stream.schema.name, "sse")
         try:
             response = await _open(request)
             await self._serve(response, models, stream, listener, resume)
@@ -71,27 +65,17 @@ class EventStreams:
         listener: Listener,
         resume: ResumePoint,
     ) -> None:
-        seen, log = resume.seen, models.view.log
-        if seen is not None:
-            rows, gap = stream.after(seen)
-            if gap or resume.is_anew:
-                reason = "the app was purged" if resume.is_anew else "history is gone"
-                await _send(response, "gap", {"after": identity(seen), "reason": reason})
-            await _send_rows(response, stream, rows, log.since_ms)
-            seen = rows[-1].id if rows else seen
-        while not self._closing.is_set():
-            now = self._feed.models(log.app)
-            if now is not None and now.view.log != log:
-                return  # the next app of this name counts from 1: the client comes back for that
-            arrived = await wait_set(listener.arrived, self._clock, KEEPALIVE_MS)
-            if not arrived:
+        closing, since_ms = self._listeners.closing, models.view.log.since_ms
+        following = follow(self._feed, models, stream, resume, listener, closing, self._clock)
+        async for heard in following:
+            if heard is None:
                 await response.write(b": still here\n\n")
-                continue
-            rows = [row for row in listener.take() if seen is None or row.id > seen]
-            await _send_rows(response, stream, rows, log.since_ms)
-            if listener.lagging:
-                await _send(response, "lagging", {"reason": "too slow; connect again to resume"})
-                return
+            elif isinstance(heard, Gap):
+                await _send(response, "gap", heard.as_json())
+            elif heard is Ended.LAGGING:
+                await _send(response, "lagging", {"reason": heard.value})
+            elif not isinstance(heard, Ended):
+                await _send_rows(response, stream, heard, since_ms)
 
     async def _live(self, request: web.Request) -> web.StreamResponse:
         models = await self._lookup.app(request)
@@ -99,12 +83,15 @@ class EventStreams:
         seen: dict[str, OutputId] = {}
         first = True
         try:
-            while not self._closing.is_set() and self._feed.models(models.view.name) is models:
+            while (
+                not self._listeners.closing.is_set()
+                and self._feed.models(models.view.name) is models
+            ):
                 digest = self._digest(models, seen, DIGEST_FIRST_ROWS if first else DIGEST_ROWS)
                 await _send(response, "digest", digest)
                 first = False
-                await wait_set(self._closing, self._clock, DIGEST_EVERY_MS)
-            if not self._closing.is_set():
+                await wait_set(self._listeners.closing, self._clock, DIGEST_EVERY_MS)
+            if not self._listeners.closing.is_set():
                 await _send(response, "changed", {"reason": "the app changed; load again"})
         except ConnectionError:
             pass

@@ -12,6 +12,7 @@ from lockstep_services.presenter.feed import Feed
 from lockstep_services.presenter.listeners import Listeners
 from lockstep_services.presenter.page import Page
 from lockstep_services.presenter.questions import Questions
+from lockstep_services.presenter.sockets import Sockets
 from lockstep_services.presenter.sse import EventStreams
 
 TOPICS_RESOURCE = "presenter/topics"
@@ -35,19 +36,22 @@ class Presenter:
             context.log,
         )  # fmt: skip
         presenter = settings.presenter
-        listeners = Listeners(presenter.max_listeners, presenter.sse_queue_events, metrics)
+        self._listeners = listeners = Listeners(
+            presenter.max_listeners, presenter.sse_queue_events, metrics
+        )
         self._feed = Feed(
             bus, self._catalogue, listeners, self._keeper, context.tasks, clock, presenter, metrics,
             context.traces,
         )  # fmt: skip
         self._beating = Beating(context)
         lookup = Lookup(self._feed)
-        self._streams = EventStreams(self._feed, lookup, listeners, self._watch, clock)
+        streams = EventStreams(self._feed, lookup, listeners, self._watch, clock)
         context.describe(ROUTES)
         Api(lookup, listeners, clock, presenter.history_rows).add_to(context.router)
         questions = Questions(lookup, bus.topics, clock, context.randomness, settings.archive)
         questions.add_to(context.router)
-        self._streams.add_to(context.router)
+        streams.add_to(context.router)
+        Sockets(self._feed, lookup, listeners, clock, presenter).add_to(context.router)
         Page(self._feed, lookup, self._catalogue, self._watch, clock).add_to(context.router)
 
     async def start(self) -> None:
@@ -63,7 +67,7 @@ class Presenter:
 
     async def drain(self) -> None:
         """Listeners are sent away; they resume elsewhere by their last identity."""
-        self._streams.close()
+        self._listeners.close()
 
     async def stop(self) -> None:
         """The next presenter takes over the topics at once."""

@@ -6,7 +6,9 @@ import asyncio
 import json
 from typing import Any
 
-from tests.integration.services.cluster import STEADY, Cluster, until
+import aiohttp
+
+from tests.integration.services.cluster import CLOCK, STEADY, WAIT_MS, Cluster, until
 from tests.integration.services.conftest import Start
 
 TEXT = """
@@ -97,6 +99,51 @@ async def test_event_streams_resume_behind_the_last_id(cluster_of: Start) -> Non
         rest = asyncio.create_task(events_of(cluster, path, 8, **{"Last-Event-ID": first[-1][1]}))
         await cluster.send(app, "In", [["x", 10], ["y", 11]])
         assert [data["event"]["v"] for _, _, data in await rest] == [4, 5, 6, 7, 8, 9, 10, 11]
+
+
+async def test_sockets_lose_and_repeat_nothing_when_the_presenter_is_killed(
+    cluster_of: Start,
+) -> None:
+    """It is killed twice while events come; the client opens another socket behind its last row."""
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(TEXT.format(name="Socket"))
+        await cluster.send(app, "In", ["first", 0])
+        await ready(cluster, app, 1)
+        found: list[int] = []
+        codes: list[int | None] = []
+        after, last = "0.0", 300
+
+        async def listen() -> None:
+            nonlocal after
+            while not found or found[-1] != last:
+                path = f"/v1/apps/{app}/streams/Out/ws?after={after}"
+                try:
+                    async with cluster.session.ws_connect(
+                        cluster.url("presenter") + path
+                    ) as socket:
+                        async for message in socket:
+                            row = json.loads(message.data)
+                            found.append(row["event"]["v"])
+                            after = row["after"]
+                            if found[-1] == last:
+                                return
+                        codes.append(socket.close_code)
+                except (aiohttp.ClientError, LookupError):
+                    await CLOCK.sleep_ms(20)
+
+        listening = asyncio.create_task(listen())
+        for number in range(1, last + 1):
+            await cluster.send(app, "In", [str(number), number])
+            if number == 200:
+                await cluster.crash("presenter")
+                await cluster.start("presenter")
+            if number == 100:
+                await cluster.stop("presenter")
+                await cluster.start("presenter")
+        await asyncio.wait_for(listening, WAIT_MS / 1000)
+        assert found == list(range(last + 1))
+        assert codes[0] == 1001
+        assert len(codes) >= 2
 
 
 async def test_a_listener_hears_the_next_app_from_its_first_row_on(cluster_of: Start) -> None:

@@ -20,7 +20,7 @@ class Doors:
     """Asks with what somebody shows."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
-        self._session = session
+        self.session = session
         self.url = url
 
     async def ask(
@@ -28,7 +28,7 @@ class Doors:
     ) -> tuple[int, Any]:
         """Status, and the decoded answer."""
         headers = {} if shown is None else {"Authorization": shown}
-        async with self._session.request(
+        async with self.session.request(
             method, self.url + path, json=body, headers=headers
         ) as response:
             text = await response.text()

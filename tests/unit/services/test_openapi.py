@@ -85,7 +85,10 @@ WRITES: dict[tuple[str, str], Any] = {
     ("POST", "/v1/apps/{app}/query"): {"query": "from Kept select a, n", "details": True},
     ("POST", "/stores/query"): {"appName": "A", "query": "from Kept select a, n"},
 }  # fmt: skip
-READ_ELSEWHERE = {"/v1/apps/{app}/streams/{stream}/sse", "/v1/apps/{app}/live"}
+READ_ELSEWHERE = {
+    "/v1/apps/{app}/streams/{stream}/sse", "/v1/apps/{app}/streams/{stream}/ws",
+    "/v1/apps/{app}/live",
+}  # fmt: skip
 """Streams without an end."""
 
 

@@ -220,7 +220,7 @@ DELIVERY: Final = Dashboard(
         _panel(
             "Listeners",
             "short",
-            (or_zero(gauge("lockstep_presenter_listeners", how="sum")), "open event streams"),
+            (gauge("lockstep_presenter_listeners", "kind", how="sum"), "{{kind}}"),
             (or_zero(rate("lockstep_presenter_listeners_dropped_total")), "dropped per second"),
         ),
         _panel(

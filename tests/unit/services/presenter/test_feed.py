@@ -124,7 +124,7 @@ async def test_listeners_miss_nothing_when_a_topic_cannot_be_told(
         models = await world.feed.find("A")
         assert models is not None
         await world.clock.advance_ms(0)
-        listener = world.listeners.add("A", "Two")
+        listener = world.listeners.add("A", "Two", "sse")
         monkeypatch.setattr(type(world.bus.topics), "publish", away)
         await world.publish(log, "One", "Two")
         await world.clock.advance_ms(1_000)
@@ -139,7 +139,7 @@ async def test_another_version_tells_nobody_again_what_the_one_before_has_told()
         log = await world.bus.output_log(LogName("A"))
         await world.feed.find("A")
         await world.clock.advance_ms(0)
-        listeners = [world.listeners.add("A", name) for name in ("One", "Two")]
+        listeners = [world.listeners.add("A", name, "sse") for name in ("One", "Two")]
         subscription = await world.bus.topics.subscribe("presenter.A.*")
         await world.publish(log, "One", "Two")
         await world.clock.advance_ms(10)
@@ -184,7 +184,7 @@ async def test_a_fleet_is_shown_as_one_app_and_nobody_is_told_a_row_twice() -> N
         single = single_view()
         two = fleet_view({"up": 1, "down": 1}, 2, single)
         three = fleet_view({"up": 1, "down": 2}, 3, two)
-        listener = world.listeners.add("A", "One")
+        listener = world.listeners.add("A", "One", "sse")
         subscription = await world.bus.topics.subscribe("presenter.A.*")
         for view, begin in ((single, 0), (two, 2), (three, 4)):
             units = units_of(world.bus, view)
