@@ -17,7 +17,9 @@ from lockstep.events.codec import (
     EncodedEntry,
     EventColumns,
     EventsHeader,
+    encode_columns,
     encode_record,
+    send_ids_in,
 )
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.succession import succeed
@@ -201,17 +203,23 @@ def _outputs_once(
 
 
 def sends_once(archive: Archive) -> Iterator[EncodedEntry]:
-    """The input log as it means itself: a send that was repeated so late that the bus had forgotten
-    it stands there twice and counts once; its second record only moves the clock."""
+    """The input log as it means itself: a send that was repeated late, or by another receiver,
+    stands there twice and counts once; a record without anything new only moves the clock."""
     seen: set[bytes] = set()
     for entry in archive.inputs():
-        send_id = entry.header.send_id if isinstance(entry.header, EventsHeader) else b""
-        if not send_id:
-            yield entry
-        elif send_id in seen:
+        again: list[int] = []
+        ids = send_ids_in(entry.header) if isinstance(entry.header, EventsHeader) else ()
+        for number, send_id in enumerate(ids):
+            if send_id in seen:
+                again.append(number)
+            seen.add(send_id)
+        columns = entry.columns() if again else None
+        if isinstance(columns, EventColumns) and len(again) < len(ids):
+            payload = encode_columns(columns.without_chunks(again))
+            yield EncodedEntry(entry.position, payload)
+        elif again:
             yield EncodedEntry(entry.position, encode_record(TickRecord(entry.header.clock_ms)))
         else:
-            seen.add(send_id)
             yield entry
 
 

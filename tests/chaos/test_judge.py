@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -25,7 +26,7 @@ from lockstep.execute.succession import succeed
 from lockstep.plan import plan_of
 from tests.chaos.app import NEXT, STREAM, TABLE_QUERY, TEXT
 from tests.chaos.archive import Archive, write_frame
-from tests.chaos.judge import Verdict, judge
+from tests.chaos.judge import Verdict, judge, sends_once
 from tests.chaos.story import quantile
 
 EVENTS = 400
@@ -103,6 +104,27 @@ def test_a_repeated_send_counts_once(run: Run) -> None:
     """As the processors have it: its second record is a tick."""
     run.inputs.append(run.inputs[3])
     assert run.judged().duplicated == 0
+
+
+def test_a_send_that_is_repeated_beside_others_counts_once() -> None:
+    """Only what is new in its record counts."""
+    chunks = tuple((InputEvent(1_000, (seq, "S", 1.0, seq)),) for seq in (1, 2))
+
+    def entry(position: int, *names: str) -> EncodedEntry:
+        ids = b"".join(map(send_id_of, names))
+        record = EventsRecord(STREAM, 1_000, chunks)
+        return EncodedEntry(position, encode_record(record, send_id=ids))
+
+    inputs = [entry(1, "a", "b"), entry(2, "b", "c"), entry(3, "c", "a")]
+    archive = cast(Archive, SimpleNamespace(inputs=lambda: iter(inputs)))
+    found = [one.record() for one in sends_once(archive)]
+    given = [
+        [event.data[0] for chunk in one.chunks for event in chunk]
+        for one in found
+        if isinstance(one, EventsRecord)
+    ]
+    assert given == [[1, 2], [2]]
+    assert isinstance(found[2], TickRecord)
 
 
 def test_an_output_that_is_missing(run: Run) -> None:

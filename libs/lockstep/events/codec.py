@@ -85,6 +85,7 @@ __all__ = [
     "encode_bundle",
     "encode_record",
     "send_id_of",
+    "send_ids_in",
 ]
 
 Schemas = Mapping[str, StreamSchema]
@@ -306,6 +307,12 @@ def _events(header: EventsHeader, body: pa.Buffer) -> EventColumns:
 def send_id_of(dedup_id: str) -> bytes:
     """What a record bears of its dedup id, so that it is known again for long: 16 bytes."""
     return hashlib.sha256(dedup_id.encode("utf-8", "surrogatepass")).digest()[:SEND_ID_BYTES]
+
+
+def send_ids_in(header: EventsHeader) -> Sequence[bytes]:
+    """Of a record of several sends the id of each chunk; else that of the record, if any."""
+    found = header.send_id
+    return [found[i : i + SEND_ID_BYTES] for i in range(0, len(found), SEND_ID_BYTES)]
 
 
 def decode_output(payload: bytes) -> OutputLogRecord:

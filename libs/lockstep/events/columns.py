@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import itemgetter
@@ -83,6 +83,13 @@ class EventColumns:
         start = int(self.chunk_lengths[:number].sum())
         mask[start : start + int(self.chunk_lengths[number])] = True
         return mask
+
+    def without_chunks(self, numbers: Iterable[int]) -> EventColumns:
+        """The same with those chunks empty."""
+        found = self
+        for number in numbers:
+            found = found.without_chunk(number)
+        return found
 
     def without_chunk(self, number: int) -> EventColumns:
         """The same with that chunk empty."""

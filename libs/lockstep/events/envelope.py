@@ -50,8 +50,9 @@ class Batch(msgspec.Struct, array_like=True, frozen=True):
 class EventsHeader(msgspec.Struct, array_like=True, frozen=True):
     """Of an EventsRecord; `chunks`: all of one length, or little-endian int32 lengths.
 
-    `send_id`: what tells a repeated send from a new one; empty when nobody repeats it. `trace`:
-    W3C's traceparent of who appended it, where it is traced; earlier releases read over it.
+    `send_id`: what tells a repeated send from a new one; empty when nobody repeats it. A record of
+    several sends has an id per chunk, one behind the other. `trace`: W3C's traceparent of who
+    appended it, where it is traced; earlier releases read over it.
     `keyings`: see columns.Keyings; read over likewise.
     """
 

@@ -1,8 +1,9 @@
 """Keeps records that do not fit the app, and repeated ones, away from its queries.
 
 After an upgrade the log may still hold events of streams that are gone or have other attributes; a
-send that was repeated very late stands in it twice. Every replica sieves alike. Pure but for the
-memory of sends; looks at the records' headers alone.
+send that was repeated very late, or by another receiver, stands in it twice. Every replica sieves
+alike. Pure but for the memory of sends; looks at headers alone, unless a part of a record is left
+out.
 """
 
 from __future__ import annotations
@@ -11,7 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lockstep.events import Event, EventsRecord, StreamSchema, TickRecord
-from lockstep.events.codec import EncodedEntry, EventsHeader, encode_record
+from lockstep.events.codec import (
+    EncodedEntry,
+    EventColumns,
+    EventsHeader,
+    encode_columns,
+    encode_record,
+    send_ids_in,
+)
 from lockstep.execute.contract import EventFault
 from lockstep.execute.sends import SendMemory
 
@@ -40,16 +48,38 @@ def sieve(
         header = entry.header
         if not isinstance(header, EventsHeader):
             kept.append(entry)
-        elif sends.is_repeated(header.send_id, entry.position):
-            repeated += header.events
-            kept.append(_tick(entry))
-        elif (reason := _misfit(header, schemas)) is not None:
-            faults.append(_refused(entry, reason))
-            kept.append(_tick(entry))
         else:
-            events += header.events
-            kept.append(entry)
+            found = _first_time(entry, header, sends)
+            repeated += header.events
+            if found is None:
+                kept.append(_tick(entry))
+                continue
+            new, header = found
+            repeated -= header.events
+            if (reason := _misfit(header, schemas)) is not None:
+                faults.append(_refused(new, reason))
+                kept.append(_tick(entry))
+            else:
+                events += header.events
+                kept.append(new)
     return Sieved(kept, faults, events, repeated)
+
+
+def _first_time(
+    entry: EncodedEntry, header: EventsHeader, sends: SendMemory
+) -> tuple[EncodedEntry, EventsHeader] | None:
+    """The record without the sends that were there before; None where all of it was."""
+    ids = send_ids_in(header)
+    gone = [i for i, one in enumerate(ids) if sends.is_repeated(one, entry.position)]
+    if not gone:
+        return entry, header
+    if len(gone) == len(ids):
+        return None
+    columns = entry.columns()
+    assert isinstance(columns, EventColumns)
+    rest = EncodedEntry(entry.position, encode_columns(columns.without_chunks(gone)))
+    assert isinstance(rest.header, EventsHeader)
+    return rest, rest.header
 
 
 def _misfit(header: EventsHeader, schemas: Mapping[str, StreamSchema]) -> str | None:

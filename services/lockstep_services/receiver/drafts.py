@@ -52,10 +52,11 @@ class ColumnsDraft(Draft, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RowsDraft:
-    """Chunks of decoded events."""
+    """Chunks of decoded events. `send_ids`: of each chunk, where several sends share the record."""
 
     schema: StreamSchema
     chunks: Sequence[Chunk]
+    send_ids: Sequence[bytes] = ()
 
     def encoded(
         self, clock_ms: int, send_id: bytes = b"", trace: str = "", index: Index | None = None
@@ -74,15 +75,21 @@ class RowsDraft:
         )
         record = EventsRecord(self.schema.name, clock_ms, ready, stamped)
         return encode_record(
-            record, {self.schema.name: self.schema}, send_id=send_id, trace=trace, index=index
+            record,
+            {self.schema.name: self.schema},
+            send_id=send_id or b"".join(self.send_ids),
+            trace=trace,
+            index=index,
         )
 
     def halves(self) -> tuple[Draft, Draft] | None:
         if len(self.chunks) < 2:
             return None
         middle = len(self.chunks) // 2
-        first, second = self.chunks[:middle], self.chunks[middle:]
-        return RowsDraft(self.schema, first), RowsDraft(self.schema, second)
+        return self._part(slice(middle)), self._part(slice(middle, None))
+
+    def _part(self, which: slice) -> RowsDraft:
+        return RowsDraft(self.schema, self.chunks[which], self.send_ids[which])
 
 
 @dataclass(frozen=True, slots=True)

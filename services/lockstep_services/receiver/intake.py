@@ -1,9 +1,10 @@
 """From events to durable records: gathers what comes at the same time into few appends, in order.
 
 One `Intake` per input log. A submission is answered when all its records are durable. Submissions
-with a key keep records of their own, so that a repeated key finds the record of the first time;
-the others share records, each chunk whole. What comes in an order with others (messages of the bus)
-is appended one after the other; independent submissions with a key are appended side by side.
+without a key share records, each chunk whole. A submission with a key has a record of its own, so
+that a repeated key finds the record of the first time; what comes in an order with others (messages
+of the bus) shares records under load: their keys stand beside their chunks, and whoever folds the
+log leaves out what came before. Independent submissions with a key are appended side by side.
 """
 
 from __future__ import annotations
@@ -153,19 +154,20 @@ class Intake:
     async def _gather(self) -> None:
         """After a quiet time the first event goes at once; under load company is worth a wait."""
         left_ms = self._busy_until_ms - self._clock.monotonic_ms()
-        if left_ms > 0 and len(self._waiting) == 1 and self._waiting[0].key is None:
+        first = self._waiting[0]
+        if left_ms > 0 and len(self._waiting) == 1 and first.shares_with(first):
             await wait_set(asyncio.Event(), self._clock, left_ms)
 
     def _take_batch(self) -> list[Submission]:
         first = self._waiting.popleft()
         batch = [first]
         size, events = first.size_bytes, first.events
-        while first.key is None and self._waiting:
+        while self._waiting:
             following = self._waiting[0]
             size += following.size_bytes
             events += following.events
             over = size > self._limits.max_record_bytes or events > self._limits.max_record_events
-            if following.key is not None or over:
+            if over or not following.shares_with(first):
                 break
             batch.append(self._waiting.popleft())
         return batch
@@ -178,7 +180,7 @@ class Intake:
 
     async def _append_batch(self, batch: Sequence[Submission]) -> None:
         log = await self._opened()
-        given = batch[0].key
+        given = batch[0].key if len(batch) == 1 else None
         key = given or self._new_id()
         for number, (draft, owners) in enumerate(drafts_of(batch, self._limits)):
             # What this process appends never runs back, whatever its wall clock does.

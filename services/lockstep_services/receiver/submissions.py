@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from lockstep.bus import Appended
 from lockstep.events import Position, StreamSchema
+from lockstep.events.codec import send_id_of
 from lockstep_services.receiver.decode import Chunk
 from lockstep_services.receiver.drafts import Draft, RowsDraft
 from lockstep_services.receiver.runs import AnyRun, BatchRun, Run
@@ -33,6 +34,19 @@ class Submission:
     events: int
     trace: str = ""
     appended: list[Appended] = field(default_factory=list)
+
+    @property
+    def is_one_chunk(self) -> bool:
+        """It can stand in a record beside others, its key in the place of its chunk."""
+        return (
+            len(self.runs) == 1 and self.runs[0].chunk_count == 1 and isinstance(self.runs[0], Run)
+        )
+
+    def shares_with(self, other: Submission) -> bool:
+        """Both may stand in one record: neither has a key, or each is one chunk with a key."""
+        if self.key is None or other.key is None:
+            return self.key is other.key
+        return self.is_one_chunk and other.is_one_chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +90,7 @@ class _Gathering:
         self._limits = limits
         self._kind: tuple[StreamSchema, bool] | None = None
         self._chunks: list[Chunk] = []
+        self._ids: list[bytes] = []
         self._owners: dict[int, Submission] = {}
         self._size = self._events = 0
 
@@ -96,6 +111,8 @@ class _Gathering:
                 yield from self.finish()
                 self._kind = kind
             self._chunks.append(chunk)
+            if pending.key is not None and pending.is_one_chunk:
+                self._ids.append(send_id_of(f"{pending.key}#0"))
             self._owners[id(pending)] = pending
             self._size += size
             self._events += len(chunk)
@@ -103,8 +120,9 @@ class _Gathering:
     def finish(self) -> Iterator[Owned]:
         """What has been gathered."""
         if self._chunks and self._kind is not None:
-            yield RowsDraft(self._kind[0], self._chunks), list(self._owners.values())
-        self._kind, self._chunks, self._owners = None, [], {}
+            draft = RowsDraft(self._kind[0], self._chunks, self._ids)
+            yield draft, list(self._owners.values())
+        self._kind, self._chunks, self._ids, self._owners = None, [], [], {}
         self._size = self._events = 0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from lockstep.bus.subjects import ID_HEADER
@@ -54,3 +56,37 @@ async def test_an_ingress_message_held_longer_than_the_window_is_folded_once(
         await ingress.publish(app, "In", b'{"v": 2}')
         rows = await cluster.published_count(app, 2)
         assert [row.data for row in rows] == [(1,), (2,)]
+
+
+async def test_messages_that_come_again_in_other_company_are_folded_once(
+    cluster_of: Start,
+) -> None:
+    """They shared records the first time, and share others the second time."""
+    count = 200
+    async with cluster_of(*NODES, **FORGETFUL) as cluster:
+        app = await cluster.deploy(TEXT.format(name="SentTogether"), replicas=2)
+        ingress = cluster.watcher.bus.ingress
+
+        async def send(numbers: Sequence[int]) -> None:
+            for number in numbers:
+                body, given = f'{{"v": {number}}}'.encode(), {ID_HEADER: f"m{number}"}
+                await ingress.publish(app, "In", body, headers=given)
+
+        await asyncio.gather(*(send(range(lane, count, 8)) for lane in range(8)))
+        first = await cluster.published_count(app, count)
+        shared = await records(cluster, app)
+        assert shared < count
+
+        async def all_came_again() -> Any:
+            await send([count - 1, 0])
+            return await records(cluster, app) > shared
+
+        await until(all_came_again, "the carrier has forgotten the messages")
+        await cluster.crash(await cluster.active(app))
+        lanes = (list(range(lane, count + 8, 8))[::-1] for lane in range(8))
+        await asyncio.gather(*map(send, lanes))
+        rows = await cluster.published_count(app, count + 8)
+        await cluster.send(app, "In", {"v": -1})
+        rows = await cluster.published_count(app, count + 9)
+        assert rows[:count] == first
+        assert sorted(row.data[0] for row in rows) == [-1, *range(count + 8)]

@@ -59,6 +59,38 @@ def test_a_send_that_stands_in_the_log_twice_passes_once() -> None:
     assert (sieved.events, sieved.repeated, sieved.faults) == (3, 1, [])
 
 
+def test_of_several_sends_in_a_record_each_passes_once() -> None:
+    """The others keep their chunks; a record that is known as a whole is a tick."""
+    ids = [send_id_of(f"{n}#0") for n in range(4)]
+
+    def shared(position: int, *numbers: int) -> EncodedEntry:
+        chunks = tuple((InputEvent(1, (n,)),) for n in numbers)
+        together = b"".join(ids[n] for n in numbers)
+        record = EventsRecord("S", 10 + position, chunks)
+        return EncodedEntry(position, encode_record(record, SCHEMAS, send_id=together))
+
+    memory = SendMemory(10)
+    entries = [
+        entry(1, "S", 1, send_id=ids[1]),
+        shared(2, 0, 1, 2, 2),
+        shared(3, 2, 0),
+        shared(4, 3),
+    ]
+    sieved = sieve(entries, SCHEMAS, memory)
+    records = [decode_input(one.payload) for one in sieved.entries]
+    given = [
+        [event.data for chunk in one.chunks for event in chunk]
+        for one in records
+        if isinstance(one, EventsRecord)
+    ]
+    assert given == [[(1,)], [(0,), (2,)], [(3,)]]
+    assert records[2] == TickRecord(13)
+    assert (sieved.events, sieved.repeated) == (4, 4)
+    memory.go_back(1)
+    again = sieve([shared(2, 0, 1, 2, 2)], SCHEMAS, memory)
+    assert (again.events, again.repeated) == (2, 2)
+
+
 def test_the_memory_of_sends_has_a_limit_that_belongs_to_the_state() -> None:
     """The oldest ids go; a replica with other settings restores the limit with the ids."""
     memory = SendMemory(2)

@@ -13,7 +13,13 @@ import pytest
 from lockstep.bus import Appended, InputLog, RecordTooLargeError
 from lockstep.clock import VirtualClock
 from lockstep.events import Attribute, AttributeType, EventsRecord, StreamSchema, UnavailableError
-from lockstep.events.codec import EncodedEntry, EventsHeader, decode_input
+from lockstep.events.codec import (
+    EncodedEntry,
+    EventsHeader,
+    decode_input,
+    send_id_of,
+    send_ids_in,
+)
 from lockstep_services.receiver.intake import Intake
 from lockstep_services.receiver.runs import Run
 from lockstep_services.receiver.submissions import IntakeLimits
@@ -134,18 +140,35 @@ async def test_records_of_one_submission_stay_in_order() -> None:
 
 
 async def test_what_comes_in_an_order_is_appended_one_by_one() -> None:
-    """Messages of the bus, and what has no key; the latter share a record."""
+    """Messages of the bus, and what has no key; what is alike shares a record."""
     log = HeldLog()
     async with running(log) as intake:
         intake.submit(run_of(1), "a")
-        intake.submit(run_of(2), "b")
-        intake.submit(run_of(3), None, in_order=False)
+        intake.submit(run_of(2, 3), "b")
         intake.submit(run_of(4), None, in_order=False)
+        intake.submit(run_of(5), None, in_order=False)
         await settle()
         assert log.begun == ["a#0"]
         for name in ("a#0", "b#0", "own0#0"):
             await log.let(name)
-        assert log.stored == [1, 2, 3, 4]
+        assert log.stored == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("limit_bytes", [100_000, 500])
+async def test_messages_that_come_together_share_a_record_with_their_keys(limit_bytes: int) -> None:
+    """Each key beside its chunk, the same as if it had come alone; in halves, too."""
+    shelf = Shelf(limit_bytes)
+    intake = Intake(shelf.open, VirtualClock(), lambda: "own", IntakeLimits(10**6, 10**3, 5, 1))
+    done = [intake.submit(run_of(n), f"k{n}") for n in range(20)]
+    task = asyncio.create_task(intake.run())
+    receipts = await asyncio.gather(*done)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    headers = [entry.header for _, entry in shelf.stored]
+    found = [one for h in headers if isinstance(h, EventsHeader) for one in send_ids_in(h)]
+    assert found == [send_id_of(f"k{n}#0") for n in range(20)]
+    assert (len(shelf.stored) == 1) == (limit_bytes == 100_000)
+    assert [one.first for one in receipts] == sorted(one.first for one in receipts)
 
 
 async def test_one_that_fails_disturbs_no_other() -> None:
