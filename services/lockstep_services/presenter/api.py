@@ -13,12 +13,15 @@ from lockstep.control import AppView
 from lockstep.events import OutputId
 from lockstep.frame import Problem, wait_set
 from lockstep_services.presenter.feed import AppModels, Feed
+from lockstep_services.presenter.forms import CLOUDEVENTS_BATCH, form_of, wants_cloudevents
 from lockstep_services.presenter.listeners import Listeners
-from lockstep_services.presenter.models import StreamModel, identity, parse_identity
+from lockstep_services.presenter.models import StreamModel, identity
+from lockstep_services.presenter.resuming import event_id, resume_point
 
 DEFAULT_LIMIT = 100
 MAX_WAIT_MS = 30_000
 JSON = "application/json"
+AFTER_HEADER = "Lockstep-After"
 
 
 class Lookup:
@@ -81,9 +84,9 @@ class Api:
 
     async def _poll(self, request: web.Request) -> web.Response:
         models, stream = await self._lookup.stream(request)
-        after = identity_of(request.query.get("after"))
-        if after is None:
-            after = stream.last_id or OutputId(0, 0)
+        since_ms, is_cloud = models.view.log.since_ms, wants_cloudevents(request)
+        resume = resume_point(request.query.get("after"), since_ms)
+        after = resume.seen or stream.last_id or OutputId(0, 0)
         wait_ms = number(request, "wait_ms", 0, MAX_WAIT_MS)
         rows, gap = stream.after(after)
         if not rows and wait_ms:
@@ -95,14 +98,17 @@ class Api:
                     rows, gap = stream.after(after)
             finally:
                 self._listeners.remove(models.view.name, stream.schema.name, listener)
-        names = stream.schema.names
-        last = rows[-1].id if rows else after
-        body = {
-            "events": [row.as_json(names) for row in rows],
-            "after": identity(last),
-            "gap": gap,
-        }
-        return answer(body)
+        form = form_of(models.view.name, stream.schema, since_ms, is_cloud=is_cloud)
+        events = [form.row(row) for row in rows]
+        last = event_id(rows[-1].id if rows else after, since_ms)
+        gap = gap or resume.is_anew
+        if not is_cloud:
+            return answer({"events": events, "after": last, "gap": gap})
+        if gap:
+            events.insert(0, form.note("gap", {"after": identity(after)}, self._clock.now_ms()))
+        return web.Response(
+            body=encode(events), content_type=CLOUDEVENTS_BATCH, headers={AFTER_HEADER: last}
+        )
 
     async def _table(self, request: web.Request) -> web.Response:
         models = await self._lookup.app(request)
@@ -133,19 +139,6 @@ def number(request: web.Request, name: str, default: int, limit: int) -> int:
     if not text.isdigit() or len(text) > 12:
         raise Problem(HTTPStatus.BAD_REQUEST, f"{name}: expected a whole number, got '{text[:40]}'")
     return min(int(text), limit)
-
-
-def identity_of(text: str | None) -> OutputId | None:
-    """The identity given, None when none was; Problem 400 when it is malformed."""
-    if text is None or text == "":
-        return None
-    found = parse_identity(text)
-    if found is None:
-        raise Problem(
-            HTTPStatus.BAD_REQUEST, f"'{text[:40]}' is not an identity",
-            hint="an identity looks like 12.0",
-        )  # fmt: skip
-    return found
 
 
 def answer(body: Any) -> web.Response:

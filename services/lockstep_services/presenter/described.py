@@ -84,11 +84,17 @@ ROUTES: Final = (
         f"{_STREAM}/poll",
         "Rows behind an identity; waits for some.",
         Polled,
-        query=("after", "wait_ms"),
+        query=("after", "wait_ms", "format"),
     ),
-    Described("GET", f"{_STREAM}/sse", "Rows as they come.", content=EVENTS, query=("after",)),
     Described(
-        "GET", f"{_STREAM}/ws", "Rows as they come, over a WebSocket.", status=101, query=("after",)
+        "GET", f"{_STREAM}/sse", "Rows as they come.", content=EVENTS, query=("after", "format")
+    ),
+    Described(
+        "GET",
+        f"{_STREAM}/ws",
+        "Rows as they come, over a WebSocket.",
+        status=101,
+        query=("after", "format"),
     ),
     Described(
         "GET", "/v1/apps/{app}/tables/{table}", "Rows of a stored table.", Table, query=("limit",)

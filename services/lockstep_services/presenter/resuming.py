@@ -4,10 +4,11 @@ exist, so that one of a purged app says nothing about the next one's rows."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from lockstep.events import OutputId
-from lockstep_services.presenter.api import identity_of
-from lockstep_services.presenter.models import identity
+from lockstep.frame import Problem
+from lockstep_services.presenter.models import identity, parse_identity
 
 BEGINNING = OutputId(0, 0)
 """Before every row: positions count from 1."""
@@ -35,3 +36,16 @@ def resume_point(given: str | None, since_ms: int) -> ResumePoint:
         return ResumePoint(identity_of(given))
     seen = identity_of(rest)
     return ResumePoint(seen) if int(since) == since_ms else ResumePoint(BEGINNING, is_anew=True)
+
+
+def identity_of(text: str | None) -> OutputId | None:
+    """The identity given, None when none was; Problem 400 when it is malformed."""
+    if text is None or text == "":
+        return None
+    found = parse_identity(text)
+    if found is None:
+        raise Problem(
+            HTTPStatus.BAD_REQUEST, f"'{text[:40]}' is not an identity",
+            hint="an identity looks like 12.0",
+        )  # fmt: skip
+    return found

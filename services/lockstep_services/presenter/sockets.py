@@ -6,7 +6,7 @@ A client only listens. One that takes nothing is cut, so that no more waits for 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -18,13 +18,19 @@ from lockstep.frame import Problem, run_until
 from lockstep.frame.callers import offered_protocols, opens_socket
 from lockstep.settings import PresenterSettings
 from lockstep_services.presenter.api import Lookup, encode
-from lockstep_services.presenter.feed import AppModels, Feed
-from lockstep_services.presenter.following import Ended, Gap, follow
+from lockstep_services.presenter.feed import Feed
+from lockstep_services.presenter.following import Ended, Gap, Heard, follow
+from lockstep_services.presenter.forms import (
+    CLOUDEVENTS_PROTOCOL,
+    Form,
+    form_of,
+    wants_cloudevents,
+)
 from lockstep_services.presenter.listeners import Listeners
-from lockstep_services.presenter.models import Shown, StreamModel
+from lockstep_services.presenter.models import Shown
 from lockstep_services.presenter.resuming import event_id, resume_point
 
-PROTOCOL: Final = "lockstep.rows"
+PROTOCOLS: Final = ("lockstep.rows", CLOUDEVENTS_PROTOCOL)
 PING_S: Final = 20.0
 CLOSE_LIMIT_S: Final = 2.0
 MAX_HEARD_BYTES: Final = 1_024
@@ -68,17 +74,20 @@ class Sockets:
     async def _rows(self, request: web.Request) -> web.StreamResponse:
         models, stream = await self._lookup.stream(request)
         _check(request)
-        resume = resume_point(request.query.get("after"), models.view.log.since_ms)
+        is_cloud, since_ms = wants_cloudevents(request), models.view.log.since_ms
+        resume = resume_point(request.query.get("after"), since_ms)
         listener = self._listeners.add(models.view.name, stream.schema.name, "websocket")
         closing = self._listeners.closing
         socket = web.WebSocketResponse(
             heartbeat=PING_S, timeout=CLOSE_LIMIT_S, max_msg_size=MAX_HEARD_BYTES,
-            protocols=(PROTOCOL,), compress=False,
+            protocols=PROTOCOLS, compress=False,
         )  # fmt: skip
         try:
             await socket.prepare(request)
             heard = follow(self._feed, models, stream, resume, listener, closing, self._clock)
-            sending = partial(self._send, socket, models, stream, heard)
+            is_cloud = is_cloud or socket.ws_protocol == CLOUDEVENTS_PROTOCOL
+            form = form_of(models.view.name, stream.schema, since_ms, is_cloud=is_cloud)
+            sending = partial(self._send, socket, heard, form, None if is_cloud else since_ms)
             await run_until(partial(_hear, socket), sending)
         except _EndedError as end:
             await _close(request, socket, end.code, end.reason)
@@ -96,17 +105,21 @@ class Sockets:
         return socket
 
     async def _send(
-        self, socket: web.WebSocketResponse, models: AppModels, stream: StreamModel, heard: Any
+        self,
+        socket: web.WebSocketResponse,
+        heard: AsyncIterator[Heard],
+        form: Form,
+        since_ms: int | None,
     ) -> None:
         """Raises _EndedError, TimeoutError when the client takes nothing, ConnectionError."""
-        names, since_ms = stream.schema.names, models.view.log.since_ms
         async for one in heard:
             if isinstance(one, Ended):
                 raise _EndedError(CODES[one], one.value)
             if isinstance(one, Gap):
-                messages: Sequence[Any] = [{"gap": one.as_json()}]
+                gap = form.note("gap", one.as_json(), self._clock.now_ms())
+                messages: Sequence[Any] = [gap if since_ms is None else {"gap": gap}]
             else:
-                messages = [_message(row, names, since_ms) for row in one or ()]
+                messages = [_message(row, form, since_ms) for row in one or ()]
             for message in messages:
                 async with asyncio.timeout(self._send_limit_s):
                     await socket.send_frame(encode(message), WSMsgType.TEXT)
@@ -120,15 +133,17 @@ def _check(request: web.Request) -> None:
             hint="`sse` in the place of `ws` gives the same rows to an ordinary GET",
         )  # fmt: skip
     offered = offered_protocols(request)
-    if offered and PROTOCOL not in offered:
+    if offered and not set(PROTOCOLS) & set(offered):
         raise Problem(
             HTTPStatus.BAD_REQUEST, "no subprotocol is offered that this address speaks",
-            hint=f"offer '{PROTOCOL}', beside a token's or alone, or none",
+            hint=f"offer '{PROTOCOLS[0]}' or '{PROTOCOLS[1]}', beside a token's or alone, or none",
         )  # fmt: skip
 
 
-def _message(row: Shown, names: Sequence[str], since_ms: int) -> dict[str, Any]:
-    return {**row.as_json(names), "after": event_id(row.id, since_ms)}
+def _message(row: Shown, form: Form, since_ms: int | None) -> Mapping[str, Any]:
+    """Where `since_ms` is None the form itself says what to resume behind."""
+    message = form.row(row)
+    return message if since_ms is None else {**message, "after": event_id(row.id, since_ms)}
 
 
 async def _hear(socket: web.WebSocketResponse) -> None:

@@ -16,6 +16,7 @@ from lockstep.frame import wait_set
 from lockstep_services.presenter.api import Lookup, encode
 from lockstep_services.presenter.feed import AppModels, Feed
 from lockstep_services.presenter.following import Ended, Gap, follow
+from lockstep_services.presenter.forms import Form, form_of, wants_cloudevents
 from lockstep_services.presenter.listeners import Listener, Listeners
 from lockstep_services.presenter.models import Shown, StreamModel, identity
 from lockstep_services.presenter.resuming import ResumePoint, event_id, resume_point
@@ -47,10 +48,14 @@ class EventStreams:
         models, stream = await self._lookup.stream(request)
         given = request.headers.get("Last-Event-ID") or request.query.get("after")
         resume = resume_point(given, models.view.log.since_ms)
+        form = form_of(
+            models.view.name, stream.schema, models.view.log.since_ms,
+            is_cloud=wants_cloudevents(request),
+        )  # fmt: skip
         listener = self._listeners.add(models.view.name, stream.schema.name, "sse")
         try:
             response = await _open(request)
-            await self._serve(response, models, stream, listener, resume)
+            await self._serve(response, models, stream, listener, resume, form)
         except ConnectionError:
             pass
         finally:
@@ -64,6 +69,7 @@ class EventStreams:
         stream: StreamModel,
         listener: Listener,
         resume: ResumePoint,
+        form: Form,
     ) -> None:
         closing, since_ms = self._listeners.closing, models.view.log.since_ms
         following = follow(self._feed, models, stream, resume, listener, closing, self._clock)
@@ -71,11 +77,13 @@ class EventStreams:
             if heard is None:
                 await response.write(b": still here\n\n")
             elif isinstance(heard, Gap):
-                await _send(response, "gap", heard.as_json())
+                gap = form.note("gap", heard.as_json(), self._clock.now_ms())
+                await _send(response, "gap", gap)
             elif heard is Ended.LAGGING:
-                await _send(response, "lagging", {"reason": heard.value})
+                why = form.note("lagging", {"reason": heard.value}, self._clock.now_ms())
+                await _send(response, "lagging", why)
             elif not isinstance(heard, Ended):
-                await _send_rows(response, stream, heard, since_ms)
+                await _send_rows(response, form, heard, since_ms)
 
     async def _live(self, request: web.Request) -> web.StreamResponse:
         models = await self._lookup.app(request)
@@ -151,11 +159,10 @@ async def _send(response: web.StreamResponse, event: str, data: Any) -> None:
 
 
 async def _send_rows(
-    response: web.StreamResponse, stream: StreamModel, rows: Sequence[Shown], since_ms: int
+    response: web.StreamResponse, form: Form, rows: Sequence[Shown], since_ms: int
 ) -> None:
-    names = stream.schema.names
     parts = [
-        b"id: %b\ndata: %b\n\n" % (event_id(row.id, since_ms).encode(), encode(row.as_json(names)))
+        b"id: %b\ndata: %b\n\n" % (event_id(row.id, since_ms).encode(), encode(form.row(row)))
         for row in rows
     ]
     if parts:

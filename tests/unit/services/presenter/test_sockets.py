@@ -15,45 +15,11 @@ import aiohttp
 import pytest
 from aiohttp import WSMsgType
 
-from tests.unit.services.suite import CLUSTER, Doors, bearer, running
+from tests.unit.services.presenter.rows import ALLOWED, STREAM, TEXT, send, shown, suite
+from tests.unit.services.suite import CLUSTER, Doors, bearer
 
-TEXT = (
-    "@app:name('A') define stream In (v int, s string);"
-    " @sink(type='log') define stream Out (v int, s string);"
-    " from In select v, s insert into Out;"
-)
-STREAM = "/v1/apps/A/streams/Out"
 PATH = f"{STREAM}/ws"
-ALLOWED = {"Authorization": bearer(CLUSTER)}
 ROWS = "lockstep.rows"
-
-
-@contextlib.asynccontextmanager
-async def suite(**overrides: str) -> AsyncIterator[tuple[Doors, Any]]:
-    """With the app running."""
-    async with running(**overrides) as (doors, process):
-        status, answer = await doors.ask(bearer(CLUSTER), "PUT", "/v1/apps", {"text": TEXT})
-        assert status == 201, answer
-        async with asyncio.timeout(60):
-            while (await doors.ask(bearer(CLUSTER), "GET", "/siddhi-apps/A/status"))[1].get(
-                "status"
-            ) != "active":
-                await asyncio.sleep(0.02)
-        yield doors, process
-
-
-async def send(doors: Doors, *values: int, text: str = "") -> None:
-    """Events."""
-    path = "/v1/apps/A/streams/In/events"
-    status, answer = await doors.ask(bearer(CLUSTER), "POST", path, [[v, text] for v in values])
-    assert status == 200, answer
-
-
-async def shown(doors: Doors, count: int) -> None:
-    """Waits until the presenter has so many rows."""
-    async with asyncio.timeout(60):
-        while (await doors.ask(bearer(CLUSTER), "GET", f"{STREAM}/latest"))[1]["total"] < count:
-            await asyncio.sleep(0.02)
 
 
 async def opened(doors: Doors, query: str = "", **how: Any) -> aiohttp.ClientWebSocketResponse:
