@@ -3,12 +3,15 @@ test wants."""
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
 import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 import jwt
 from aiohttp import web
@@ -63,6 +66,14 @@ class OpenIdServer:
         """Code of a device, and what is answered to it: `approved`, or an OAuth error."""
         self.answers: list[str] = []
         """Errors that come before that, in turn."""
+        self.codes: dict[str, dict[str, str]] = {}
+        """What was asked at the authorization endpoint, by its code; each once."""
+        self.secret: str | None = None
+        """Of the client; None: it is a public one."""
+        self.says: dict[str, str] = {}
+        """To who comes to agree; empty: a code."""
+        self.id_claims: dict[str, Any] = {}
+        """Changed in the next id tokens."""
         self.refreshing: set[str] = set()
         """Refresh tokens that are good; each once."""
         self.lives_s = 300
@@ -94,7 +105,8 @@ class OpenIdServer:
             raise web.HTTPServiceUnavailable
         places = {
             "jwks_uri": "keys", "token_endpoint": "token", "revocation_endpoint": "revoke",
-            "device_authorization_endpoint": "device",
+            "device_authorization_endpoint": "device", "authorization_endpoint": "authorize",
+            "end_session_endpoint": "leave",
         }  # fmt: skip
         known = {name: f"{self.issuer}/{path}" for name, path in places.items()}
         return web.json_response({"issuer": self.claimed_issuer or self.issuer, **known})
@@ -111,10 +123,37 @@ class OpenIdServer:
             }
         )  # fmt: skip
 
+    async def _authorize(self, request: web.Request) -> web.Response:
+        """Whoever comes agrees at once."""
+        code = secrets.token_hex(8)
+        self.codes[code] = dict(request.query)
+        said = self.says or {"code": code}
+        answer = urlencode({**said, "state": request.query["state"]})
+        raise web.HTTPSeeOther(f"{request.query['redirect_uri']}?{answer}")
+
+    def _exchanged(self, form: Mapping[str, Any]) -> web.Response:
+        asked = self.codes.pop(str(form["code"]), {})
+        digest = hashlib.sha256(str(form["code_verifier"]).encode()).digest()
+        challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        fits = asked.get("redirect_uri") == form["redirect_uri"]
+        if not fits or asked.get("code_challenge") != challenge:
+            return web.json_response({"error": "invalid_grant"}, status=400)
+        claims = {"aud": CLIENT, "nonce": asked["nonce"], **self.id_claims}
+        return web.json_response(
+            {
+                "access_token": self.token(**self.granted), "id_token": self.token(**claims),
+                "token_type": "Bearer", "expires_in": self.lives_s,
+            }
+        )  # fmt: skip
+
     async def _token(self, request: web.Request) -> web.Response:
         form = await request.post()
-        if form.get("client_id") != CLIENT:
+        if self.away:
+            raise web.HTTPServiceUnavailable
+        if form.get("client_id") != CLIENT or form.get("client_secret") != self.secret:
             return web.json_response({"error": "invalid_client"}, status=401)
+        if form["grant_type"] == "authorization_code":
+            return self._exchanged(form)
         if form["grant_type"] == "refresh_token":
             if form["refresh_token"] not in self.refreshing:
                 return web.json_response({"error": "invalid_grant"}, status=400)
@@ -142,6 +181,9 @@ class OpenIdServer:
         self.refreshing.discard(str(form["token"]))
         return web.Response()
 
+    async def _leave(self, request: web.Request) -> web.Response:
+        raise web.HTTPSeeOther(request.query["post_logout_redirect_uri"])
+
     async def _keys(self, _request: web.Request) -> web.Response:
         self.fetched += 1
         return web.json_response({"keys": [key.published for key in self.keys]})
@@ -151,6 +193,8 @@ class OpenIdServer:
         application = web.Application()
         application.router.add_get("/realm/.well-known/openid-configuration", self._document)
         application.router.add_get("/realm/keys", self._keys)
+        application.router.add_get("/realm/authorize", self._authorize)
+        application.router.add_get("/realm/leave", self._leave)
         application.router.add_post("/realm/device", self._device)
         application.router.add_post("/realm/token", self._token)
         application.router.add_post("/realm/revoke", self._revoke)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -16,7 +17,7 @@ from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.frame.addresses import is_loopback
 from lockstep.rights import Principal, StrangerError
 from lockstep.rights.accounts import grant_of
-from lockstep.rights.openid import Key, Trust, grants_of, header_of, keys_of, person
+from lockstep.rights.openid import Key, Trust, claims_of, grants_of, header_of, keys_of, person
 from lockstep.settings import OidcSettings
 from lockstep.telemetry import Logger
 from lockstep.tls import TlsFiles, calling
@@ -36,6 +37,24 @@ class Document(msgspec.Struct):
 
     issuer: str
     jwks_uri: str
+    authorization_endpoint: str = ""
+    token_endpoint: str = ""
+    end_session_endpoint: str = ""
+
+
+class Given(msgspec.Struct):
+    """What a code was exchanged for."""
+
+    access_token: str
+    id_token: str
+    expires_in: int = 300
+
+
+class Refusal(msgspec.Struct):
+    """Why there is no token, in OAuth's words."""
+
+    error: str
+    error_description: str = ""
 
 
 def provider_of(settings: OidcSettings, clock: Clock, log: Logger) -> Provider | None:
@@ -71,6 +90,7 @@ class Provider:
         self._tls = calling(TlsFiles(settings.ca_file)) or True
         self._looking = asyncio.Lock()
         self._keys: Sequence[Key] = ()
+        self._document: Document | None = None
         self._read_ms: int | None = None
         self._looked_ms: int | None = None
         self._private(settings.issuer)
@@ -78,6 +98,47 @@ class Provider:
     async def person(self, token: str) -> Principal:
         """Whose token it is. StrangerError says what is wrong; UnavailableError where the keys are
         not known."""
+        key = await self._signing(token)
+        return person(token, key, self._trust, self._clock.now_ms())
+
+    async def document(self) -> Document:
+        """What it says of itself, with endpoints that a browser may be sent to; UnavailableError,
+        ProviderError."""
+        if self._document is None:
+            await self._look_again()
+        self._check_fresh()
+        assert self._document is not None
+        found = self._document
+        if not found.authorization_endpoint or not found.token_endpoint:
+            raise ProviderError("the provider has no sign-in with a browser")
+        for url in filter(None, (found.authorization_endpoint, found.end_session_endpoint)):
+            self._private(url)
+        return found
+
+    async def redeemed(self, form: dict[str, str], nonce: str) -> Given:
+        """What a code is exchanged for, with an id token that is ours and of this log-in.
+        StrangerError, UnavailableError."""
+        client, secret = self._settings.client_id, self._settings.client_secret.get_secret_value()
+        asked = {**form, "client_id": client} | ({"client_secret": secret} if secret else {})
+        url = (await self.document()).token_endpoint
+        try:
+            timeout = aiohttp.ClientTimeout(total=self._settings.timeout_ms / 1000)
+            async with aiohttp.ClientSession(timeout=timeout) as session:
+                answer = await self._fetch(session, url, asked)
+            given = msgspec.convert(answer, Given, strict=False)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise UnavailableError(f"cannot ask the provider at {url}: {error}") from error
+        except (ValueError, ProviderError) as error:
+            raise StrangerError(f"the provider gives no token for this code: {error}") from error
+        key = await self._signing(given.id_token)
+        ours = replace(self._trust, audiences=frozenset({client}))
+        claims, _ = claims_of(given.id_token, key, ours, self._clock.now_ms())
+        if claims.get("nonce") != nonce or claims.get("azp", client) != client:
+            raise StrangerError("the provider's id token is of another log-in")
+        return given
+
+    async def _signing(self, token: str) -> Key:
+        """The key that it says it is signed with."""
         identity, algorithm = header_of(token, self._trust)
         key = self._key(identity, algorithm)
         if key is None:
@@ -89,7 +150,7 @@ class Provider:
                 "the token is signed with a key that the provider does not publish",
                 hint="a new one is looked for every oidc.keys_again_ms",
             )
-        return person(token, key, self._trust, self._clock.now_ms())
+        return key
 
     async def run(self) -> None:
         """Fetches the keys for as long as the process lives."""
@@ -140,19 +201,26 @@ class Provider:
                 issuer=self._settings.issuer, error=str(error) or type(error).__name__,
             )  # fmt: skip
             return False
-        self._keys, self._read_ms = keys, self._looked_ms
+        self._document, self._keys, self._read_ms = found, keys, self._looked_ms
         return True
 
-    async def _fetch(self, session: aiohttp.ClientSession, url: str) -> Any:
+    async def _fetch(
+        self, session: aiohttp.ClientSession, url: str, form: dict[str, str] | None = None
+    ) -> Any:
         self._private(url)
-        async with session.get(url, ssl=self._tls, allow_redirects=False) as response:
-            if response.status != 200:
-                raise ProviderError(f"{url} answers {response.status}")
+        method = "GET" if form is None else "POST"
+        async with session.request(
+            method, url, data=form, ssl=self._tls, allow_redirects=False
+        ) as response:
             body = await response.content.read(MAX_ANSWER_BYTES + 1)
             while len(body) <= MAX_ANSWER_BYTES and (more := await response.content.readany()):
                 body += more
         if len(body) > MAX_ANSWER_BYTES:
             raise ProviderError(f"{url} answers more than {MAX_ANSWER_BYTES} bytes")
+        if response.status >= 500:
+            raise UnavailableError(f"{url} answers {response.status}")
+        if response.status != 200:
+            raise ProviderError(f"{url} answers {response.status}{_reason(body)}")
         return msgspec.json.decode(body)
 
     def _private(self, url: str) -> None:
@@ -166,6 +234,15 @@ class Provider:
             f"the OpenID Connect provider is asked by https alone, not at {url[:200]}",
             hint="LOCKSTEP_OIDC__ISSUER; plain http is for the loopback",
         )
+
+
+def _reason(body: bytes) -> str:
+    """What OAuth's errors say, if it is one."""
+    try:
+        found = msgspec.json.decode(body, type=Refusal)
+    except ValueError:
+        return ""
+    return f": {found.error[:100]} {found.error_description[:300]}".rstrip()
 
 
 def _listed(text: str) -> frozenset[str]:

@@ -118,8 +118,8 @@ def header_of(token: str, trust: Trust) -> tuple[str, str]:
     return str(header.get("kid", "")), algorithm
 
 
-def person(token: str, key: Key, trust: Trust, now_ms: int) -> Principal:
-    """Whose token it is, with what that one may. StrangerError says what is wrong with it."""
+def claims_of(token: str, key: Key, trust: Trust, now_ms: int) -> tuple[Claims, int]:
+    """What a good token says, and when it runs out. StrangerError says what is wrong with it."""
     _, algorithm = header_of(token, trust)
     try:
         if not key.signs(algorithm):
@@ -131,6 +131,12 @@ def person(token: str, key: Key, trust: Trust, now_ms: int) -> Principal:
     expires_ms = _check_time(claims, trust, now_ms)
     if "events" in claims:
         raise _stranger("this token tells of a log-out, and lets nobody in", AGAIN)
+    return claims, expires_ms
+
+
+def person(token: str, key: Key, trust: Trust, now_ms: int) -> Principal:
+    """Whose token it is, with what that one may. StrangerError says what is wrong with it."""
+    claims, expires_ms = claims_of(token, key, trust, now_ms)
     name = claims.get(trust.user_claim)
     if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or not name.isprintable():
         raise _stranger(

@@ -278,6 +278,7 @@ class OidcSettings(Section):
     issuer: str
     audience: str
     client_id: str
+    client_secret: SecretStr
     scope: str
     ca_file: str
     algorithms: Annotated[str, Field(pattern=rf"^{_SIGNED}(,{_SIGNED})*$")]

@@ -4,17 +4,20 @@ read. The services judge it."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from html import escape
 from http import HTTPStatus
 from typing import Annotated, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from fastapi import FastAPI, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from lockstep.cli.refusals import RefusedError
 from lockstep.events import LockstepError
+from lockstep.rights import StrangerError
+from lockstep.rights.openid import is_signed
 from lockstep_services.console.suite import Doors, Suite
 
 TOKEN_COOKIE: Final = "lockstep_console"
@@ -29,17 +32,26 @@ def token_of(request: Request) -> str | None:
 
 def path_within(target: str) -> str:
     """A path of the console; anything else becomes the first page."""
-    parts = urlsplit(target)
-    is_own = target.startswith("/") and not target.startswith(("//", "/\\"))
-    return target if is_own and not parts.scheme and not parts.netloc else "/"
+    # Browsers leave out tabs and line ends, and read a backslash as a slash.
+    is_own = target.startswith("/") and not target.startswith("//")
+    return target if is_own and target.isprintable() and "\\" not in target else "/"
 
 
-def add_to(application: FastAPI) -> None:
-    """The routes."""
+def is_private(request: Request, own_url: str = "") -> bool:
+    """Whether the browser speaks TLS: with us, or by its own word with a proxy in front of us."""
+    told = (own_url, request.headers.get("origin", ""))
+    return "https" in (request.url.scheme, *(urlsplit(one).scheme for one in told))
+
+
+def add_to(
+    application: FastAPI, leave: Callable[[Request], Awaitable[Response]] | None = None
+) -> None:
+    """The routes. `leave`: how who has signed in at the provider gets out there."""
+    page = partial(login_page, signs_in=leave is not None)
 
     @application.get("/login")
     async def ask(to: str = "/") -> Response:
-        return HTMLResponse(_login_page(path_within(to)))
+        return HTMLResponse(page(path_within(to)))
 
     @application.post("/login")
     async def log_in(
@@ -55,11 +67,11 @@ def add_to(application: FastAPI) -> None:
             if not given:
                 given = await _session(doors, "/v1/login", user=user.strip(), password=password)
             elif not given.isascii() or not given.isprintable():
-                return HTMLResponse(_login_page(target, "a token holds plain characters only"), 401)
+                return HTMLResponse(page(target, "a token holds plain characters only"), 401)
             else:
                 await Suite(doors, given).ask("/v1/me")
         except LockstepError as error:
-            return _refused(error, lambda says: _login_page(target, says))
+            return refused(error, partial(page, target))
         return _entered(request, target, given)
 
     @application.get("/invitation")
@@ -81,7 +93,7 @@ def add_to(application: FastAPI) -> None:
                 password=password,
             )  # fmt: skip
         except LockstepError as error:
-            return _refused(error, lambda says: _invitation_page(says, invitation))
+            return refused(error, lambda says: _invitation_page(says, invitation))
         return _entered(request, "/", given)
 
     @application.post("/logout")
@@ -90,7 +102,10 @@ def add_to(application: FastAPI) -> None:
         if given is not None:
             with contextlib.suppress(LockstepError):  # a session that is gone is out already
                 await Suite(request.app.state.doors, given).tell("POST", "/v1/logout")
-        response = RedirectResponse("/login", status_code=303)
+        response: Response = RedirectResponse("/login", status_code=303)
+        if leave is not None and given is not None and is_signed(given):
+            with contextlib.suppress(LockstepError):  # the provider is away: out of here at least
+                response = await leave(request)
         response.delete_cookie(TOKEN_COOKIE)
         return response
 
@@ -102,28 +117,32 @@ async def _session(doors: Doors, path: str, **body: str) -> str:
 
 
 def _entered(request: Request, target: str, token: str) -> Response:
-    # Behind a proxy that ends TLS, the browser's own word; the guard has compared it with the host.
-    seen = (request.url.scheme, urlsplit(request.headers.get("origin", "")).scheme)
+    # The guard has compared the browser's word with the host.
     response = RedirectResponse(target, status_code=303)
     response.set_cookie(
         TOKEN_COOKIE, token, httponly=True, samesite="strict",
-        secure="https" in seen,
+        secure=is_private(request),
     )  # fmt: skip
     return response
 
 
-def _refused(error: LockstepError, page: Callable[[str], str]) -> Response:
+def refused(error: LockstepError, page: Callable[[str], str]) -> Response:
     """The page again, with what is wrong; in the suite's words where it answered."""
-    status = error.status if isinstance(error, RefusedError) else HTTPStatus.SERVICE_UNAVAILABLE
+    status: int = HTTPStatus.SERVICE_UNAVAILABLE
+    if isinstance(error, (RefusedError, StrangerError)):
+        status = error.status if isinstance(error, RefusedError) else HTTPStatus.UNAUTHORIZED
     if status == HTTPStatus.UNAUTHORIZED and isinstance(error, RefusedError):
         return HTMLResponse(page(str(error.problem.get("detail") or error.message)), status)
     return HTMLResponse(page(str(error)), status)
 
 
-def _login_page(target: str, error: str = "") -> str:
+def login_page(target: str, error: str = "", *, signs_in: bool = False) -> str:
+    """HTML. `signs_in`: a link to the provider stands above the form."""
+    link = f"/signin?to={quote(target, safe='/')}"
+    offered = f'<p><a class="btn" href="{link}">Sign in with your organisation</a></p>'
     return _page(
         "Log in to Lockstep",
-        f"""<form method="post" action="/login">
+        f"""{offered if signs_in else ""}<form method="post" action="/login">
 <input type="hidden" name="to" value="{escape(target)}">
 <label for="user">User</label>
 <input id="user" name="user" autocomplete="username" autofocus>

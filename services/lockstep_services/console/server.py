@@ -17,14 +17,16 @@ from fastapi.staticfiles import StaticFiles
 from nicegui import ui
 
 from lockstep.cli.addresses import find_addresses
-from lockstep.clock import Clock, SystemClock
+from lockstep.clock import Clock, SystemClock, SystemRandomness
 from lockstep.events import LockstepError
+from lockstep.frame.openid import provider_of
 from lockstep.frame.web import OpenDoorError, check_host
 from lockstep.settings import Settings, SettingsError, load_settings
 from lockstep.telemetry import CONTENT_TYPE, Metrics, configure_logging, get_logger
 from lockstep.tls import serving
 from lockstep_services.console import login, pages
 from lockstep_services.console.guard import Guard
+from lockstep_services.console.openid import SignIn
 from lockstep_services.console.suite import Doors
 
 EXIT_FAILED: Final = 1
@@ -82,22 +84,32 @@ def built(settings: Settings, clock: Clock) -> FastAPI:
         tls=client.tls,
     )
     metrics = Metrics()
+    provider = provider_of(settings.oidc, clock, get_logger()) if settings.oidc.client_id else None
 
     @contextlib.asynccontextmanager
     async def living(application: FastAPI) -> AsyncIterator[None]:
         doors = Doors.open(addresses)
         application.state.doors = doors
         pages.open_with(doors, settings, clock)
+        keys = None if provider is None else asyncio.create_task(provider.run())
         try:
             yield
         finally:
+            if keys is not None:
+                keys.cancel()
             await pages.close()
             await doors.session.close()
 
     application = FastAPI(lifespan=living, openapi_url=None, docs_url=None, redoc_url=None)
     application.add_middleware(Guard, settings=settings.server, metrics=metrics, clock=clock)
     _add_health(application, metrics)
-    login.add_to(application)
+    leave = None
+    if provider is not None:
+        own_url = settings.server.advertised_url
+        signing = SignIn(provider, settings.oidc, SystemRandomness(), own_url)
+        signing.add_to(application)
+        leave = signing.left
+    login.add_to(application, leave)
     folder = Path(str(resources.files("lockstep_services.console").joinpath("static")))
     application.mount("/assets", StaticFiles(directory=folder), name="assets")
     ui.run_with(
