@@ -25,7 +25,7 @@ POLICY: Final = (
 HEADERS: Final = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with no-referrer browsers send our own forms as of `null`
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
@@ -86,7 +86,7 @@ class Guard:
 
 _ROUTES: Final = frozenset(
     {"/", "/apps", "/write", "/try", "/watch", "/errors", "/nodes", "/history", "/login",
-     "/logout", "/invitation", "/assets", "/_nicegui", "/healthz", "/readyz", "/metrics"}
+     "/logout", "/signin", "/invitation", "/assets", "/_nicegui", "/healthz", "/readyz", "/metrics"}
 )  # fmt: skip
 
 

@@ -87,7 +87,11 @@ class SignIn:
         return response
 
     async def _end(
-        self, request: Request, state: str = "", code: str = "", error: str = "",
+        self,
+        request: Request,
+        state: str = "",
+        code: str = "",
+        error: str = "",
         error_description: str = "",
     ) -> Response:
         target = "/"

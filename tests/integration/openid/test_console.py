@@ -74,7 +74,9 @@ async def test_a_person_signs_in_and_out() -> None:
         assert COOKIE not in browser.cookies
 
 
-@pytest.mark.parametrize("to", [f"{to}evil.example/" for to in ("https://", "//", "/\\", "/\t/", "/\t\\")])
+@pytest.mark.parametrize(
+    "to", [f"{to}evil.example/" for to in ("https://", "//", "/\\", "/\t/", "/\t\\")]
+)
 async def test_nobody_is_led_to_another_site(to: str) -> None:
     """The target is a path of the console."""
     async with console() as (_, browser, _suite):
