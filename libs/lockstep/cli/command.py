@@ -89,6 +89,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Show who leads, who stands by, how far each replica is, and what troubles the sinks; "
         "without\nan app also the nodes.",
     ),
+    "asyncapi": (
+        "apps.asyncapi",
+        "Print what an app takes and gives, and where, as an AsyncAPI 3.0 document.",
+    ),
     "query": (
         "apps.query",
         "Ask a table, window or aggregation of a running app, or the past of a stream; or change\n"
@@ -156,7 +160,7 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
         "lsp",
     ),
     "Start the suite": ("run", "up", "down", "demo", "observe"),
-    "Apps": ("deploy", "cancel", "undeploy", "list", "status"),
+    "Apps": ("deploy", "cancel", "undeploy", "list", "status", "asyncapi"),
     "Events and answers": ("send", "replay", "tail", "query", "errors", "sources"),
     "State and machines": ("snapshot", "revisions", "restore", "handover", "drain", "rebalance"),
     "The past": ("archive", "batch", "backtest"),

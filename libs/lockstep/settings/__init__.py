@@ -8,6 +8,7 @@ from lockstep.settings.load import environment_name, load_settings
 from lockstep.settings.models import (
     ArchiveSettings,
     BatchSettings,
+    BusSettings,
     ConsoleSettings,
     CoordinatorSettings,
     LeaderSettings,
@@ -25,6 +26,7 @@ from lockstep.settings.models import (
 __all__ = [
     "ArchiveSettings",
     "BatchSettings",
+    "BusSettings",
     "ConsoleSettings",
     "CoordinatorSettings",
     "LeaderSettings",

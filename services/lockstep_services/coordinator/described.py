@@ -326,6 +326,9 @@ OWN: Final = (
     Described("PUT", "/v1/apps", "The same.", DeployedApp, Deploy, others=(201,)),
     Described("GET", _APP, "A deployed app with its text.", OneApp),
     Described("DELETE", _APP, "Undeploys it.", Undeployed, query=("purge",)),
+    Described(
+        "GET", f"{_APP}/asyncapi.json", "What it takes and gives: AsyncAPI 3.0.", dict[str, Any]
+    ),
     Described("GET", f"{_APP}/status", "Who leads, who stands by, how far each is.", AppStatus),
     Described("POST", f"{_APP}/handover", "Lets a ready standby lead.", Commanded, HandOver),
     Described("POST", f"{_APP}/snapshot", "Takes a revision now.", Commanded),

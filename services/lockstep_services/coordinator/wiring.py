@@ -12,6 +12,7 @@ from lockstep.functions.geo import addresses
 from lockstep_services.coordinator.api import Api, ask_leader
 from lockstep_services.coordinator.app_logs import AppLogs
 from lockstep_services.coordinator.archive_routes import ArchiveRoutes
+from lockstep_services.coordinator.asyncapi_route import AsyncApiRoute
 from lockstep_services.coordinator.audit import AuditRoutes
 from lockstep_services.coordinator.batch_described import BATCH
 from lockstep_services.coordinator.batch_routes import BatchRoutes
@@ -92,6 +93,7 @@ class Coordinator:
         )
         self._forwarder = Forwarder(self._keeper, self._watch, context.settings.client.tls)
         self._beating = Beating(context, leading=lambda: self._keeper.held)
+        AsyncApiRoute(desired, self._watch, context.settings.bus).add_to(context.router)
         Api(desired, self._watch, survey, self._forwarder, world.bus).add_to(context.router)
         NodeRoutes(desired, drains, self._watch, survey, self._watchman, self._forwarder).add_to(
             context.router

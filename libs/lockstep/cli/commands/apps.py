@@ -1,4 +1,4 @@
-"""undeploy, list, query: talking to the coordinator and the presenter."""
+"""undeploy, list, asyncapi, query: talking to the coordinator and the presenter."""
 
 from __future__ import annotations
 
@@ -47,6 +47,14 @@ def list_apps(
     if any(one.get("waiting") for one in apps):
         columns = (*columns, "waiting")
     show(apps, columns, as_json=False, title="apps", folded=("nodes", "waiting"))
+
+
+def asyncapi(context: typer.Context, app: AppName) -> None:
+    """Print what an app takes and gives, and where, as an AsyncAPI 3.0 document."""
+
+    with asking(context) as suite:
+        url = f"{suite.addresses.coordinator}/v1/apps/{app}/asyncapi.json"
+        print_json(suite.request("GET", url))
 
 
 def query(
