@@ -12,21 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.events import ClaimRecord, Generation, OutputRow, Position, TickRecord
-from lockstep.events.codec import (
-    EncodedEntry,
-    EventColumns,
-    EventsHeader,
-    encode_columns,
-    encode_record,
-    send_ids_in,
-)
+from lockstep.events import ClaimRecord, Generation, OutputRow, Position
+from lockstep.events.codec import EncodedEntry, EventColumns
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.succession import succeed
 from lockstep.plan import build, plan_of
 from lockstep.siddhiql import check
 from tests.chaos.app import TABLE_QUERY, TEXT, text_of
 from tests.chaos.archive import Archive
+from tests.counted_once import CountedOnce
 
 SLICE_RECORDS = 500
 SHOWN = 10
@@ -203,24 +197,8 @@ def _outputs_once(
 
 
 def sends_once(archive: Archive) -> Iterator[EncodedEntry]:
-    """The input log as it means itself: a send that was repeated late, or by another receiver,
-    stands there twice and counts once; a record without anything new only moves the clock."""
-    seen: set[bytes] = set()
-    for entry in archive.inputs():
-        again: list[int] = []
-        ids = send_ids_in(entry.header) if isinstance(entry.header, EventsHeader) else ()
-        for number, send_id in enumerate(ids):
-            if send_id in seen:
-                again.append(number)
-            seen.add(send_id)
-        columns = entry.columns() if again else None
-        if isinstance(columns, EventColumns) and len(again) < len(ids):
-            payload = encode_columns(columns.without_chunks(again))
-            yield EncodedEntry(entry.position, payload)
-        elif again:
-            yield EncodedEntry(entry.position, encode_record(TickRecord(entry.header.clock_ms)))
-        else:
-            yield entry
+    """What counts of the input log."""
+    return map(CountedOnce().of, archive.inputs())
 
 
 def published(archive: Archive) -> Iterator[OutputRow]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from unittest import mock
 
 from lockstep.bus import Accepted, Appended, OutputTail, Refused
+from lockstep.bus.memory.carrier import StoredLog
 from lockstep.events import ClaimRecord, OutputRecord, OutputRow, Position, UnavailableError
 from lockstep.events.codec import EncodedEntry, decode_input
 from lockstep.execute.contract import EventFault, SliceResult
@@ -22,7 +23,6 @@ from lockstep_services.processor.replica.standing import Standing
 from lockstep_services.processor.state.envelope import Contents, seal
 from lockstep_services.processor.state.outbox import Outbox
 from tests.simulation.bus import SimInputLog, SimOutputLog
-from tests.simulation.carrier import RecordedLog
 from tests.simulation.executor import SimExecutor
 from tests.simulation.network import serving
 
@@ -85,11 +85,11 @@ async def _trim_everything(self: SimInputLog, up_to: Position) -> None:
     await self._bus.ask(lambda: self._there.trim(self._there._log.last))
 
 
-_store = RecordedLog.append
+_store = StoredLog.append
 
 
 def _store_without_id(
-    self: RecordedLog, subject: str, payload: bytes, dedup_id: str | None = None
+    self: StoredLog, subject: str, payload: bytes, dedup_id: str | None = None
 ) -> Appended:
     return _store(self, subject, payload, None)
 
@@ -150,6 +150,10 @@ def _seal_without_rows(contents: Contents) -> bytes:
 
 def _always(*_anything: object) -> bool:
     return True
+
+
+def _never(*_anything: object) -> bool:
+    return False
 
 
 def _recorded(*_anything: object) -> Standing:
@@ -263,7 +267,12 @@ BREAKS: Final[dict[str, Break]] = {
     "dedup": Break(
         "the log does not look at ids",
         frozenset({"input"}),
-        patched=put(("tests.simulation.carrier.RecordedLog.append", _store_without_id)),
+        patched=put(("lockstep.bus.memory.carrier.StoredLog.append", _store_without_id)),
+    ),
+    "again": Break(
+        "a send that another receiver repeated counts twice",
+        frozenset({"invented", "fold"}),
+        patched=put(("lockstep.execute.sieve.SendMemory.is_repeated", _never)),
     ),
     "trim": Break(
         "the input log is cut at its end instead of the oldest revision",

@@ -22,6 +22,7 @@ class Written:
     stored: Stored
     writer: str
     at_ms: int
+    dedup_id: str | None
 
     @cached_property
     def output(self) -> OutputLogRecord:
@@ -44,7 +45,8 @@ class RecordedLog(StoredLog):
         appended = super().append(subject, payload, dedup_id)
         if not appended.duplicate:
             now_ms = self._carrier.loop.now_ms
-            self.history.append(Written(self.entries[-1], self._carrier.writer, now_ms))
+            by = self._carrier.writer
+            self.history.append(Written(self.entries[-1], by, now_ms, dedup_id))
             watchers, self._watchers = self._watchers, []
             for after, max_records, max_bytes, answer in watchers:
                 answer(self.behind(after, max_records=max_records, max_bytes=max_bytes))

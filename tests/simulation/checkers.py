@@ -24,14 +24,17 @@ from lockstep.events import (
 )
 from lockstep.events.codec import decode_input
 from lockstep.events.since import since_in
+from lockstep.execute.sends import SendMemory
+from lockstep.execute.sieve import sieve
 from lockstep.execute.undoing import without
 from lockstep.store import Revision
 from lockstep_services.processor.replica.origin import is_begun
 from lockstep_services.processor.state.envelope import unseal
+from tests.counted_once import CountedOnce
 from tests.simulation.apps import WRITTEN
 from tests.simulation.carrier import RecordedLog
 from tests.simulation.cluster import Cluster, Life
-from tests.simulation.executor import Fold, Folds
+from tests.simulation.executor import Fold, Folds, planned
 from tests.simulation.node import base_settings
 from tests.simulation.reference import Reference, Segment
 from tests.simulation.store import Taken
@@ -174,7 +177,8 @@ def _set_aside(life: Life) -> Counter[Position | None]:
     """How many dead letters each position has to have."""
     counts: Counter[Position | None] = Counter()
     for one in life.reference.segments:
-        entries = [each for each in life.input.encoded(one.begin) if each.position in one.left_out]
+        counting = map(CountedOnce().of, life.input.encoded())
+        entries = [each for each in counting if one.begin < each.position in one.left_out]
         counts |= Counter(fault.position for fault in without(entries, one.left_out)[1])
     return counts
 
@@ -288,7 +292,9 @@ def _replayed(cluster: Cluster, life: Life, taken: Taken) -> Iterator[str]:
             return
     executor = Folds(kind=cluster.around.folds.kind).executor("checker", contents.text)
     executor.restore(contents.snapshot)
-    entries, _ = without(life.input.encoded(position, end), contents.left_out)
+    sends = SendMemory.restored(contents.sends, default_limit=0)
+    sieved = sieve(life.input.encoded(position, end), planned(contents.text).schemas, sends)
+    entries, _ = without(sieved.entries, contents.left_out)
     rows = list(executor.run_encoded(entries).rows) if entries else []
     if rows != segment.rows_between(position, end):
         yield f"replayed to {end} it gives other rows"
@@ -305,7 +311,8 @@ def _published_by(life: Life, at_ms: int) -> OutputId | None:
 
 
 def acknowledged(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]:
-    """What a client was told to be accepted is in the log once; what not, at most once."""
+    """What a client was told to be accepted counts once in the log; what not, at most once.
+    No record is stored twice."""
     counts = [_events_in(life) for life in lives]
     for client in cluster.clients:
         for message in client.sent:
@@ -315,11 +322,16 @@ def acknowledged(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]
                 if max(found) > 1 or (sum(found) == 0 and message.accepted):
                     yield Violation("input", f"event {number} of {client.name} {found} times")
                     return
+    for life in lives:
+        ids = Counter(one.dedup_id for one in life.input.history if one.dedup_id is not None)
+        twice = [one for one, count in ids.items() if count > 1]
+        for one in twice[:SHOWN]:
+            yield Violation("input", f"the log took {one} {ids[one]} times")
 
 
 def _events_in(life: Life) -> Counter[int]:
     counts: Counter[int] = Counter()
-    for entry in life.input.encoded():
+    for entry in map(CountedOnce().of, life.input.encoded()):
         record = decode_input(entry.payload)
         if isinstance(record, EventsRecord):
             counts.update(event.data[0] for chunk in record.chunks for event in chunk)

@@ -23,6 +23,7 @@ from lockstep.events import OutputRecord, OutputRow, Position, TickRecord
 from lockstep.plan.fleet import FleetPlan, fleet_of
 from lockstep.store import Deployment
 from lockstep_services.publisher.fleet_log import FLEET_CURSORS
+from tests.counted_once import CountedOnce
 from tests.fleets import owner
 from tests.simulation import checkers
 from tests.simulation.carrier import RecordedLog
@@ -296,7 +297,7 @@ def _is_out(fleet: FleetPlan, stream: str) -> bool:
     return stream in fleet.app.exported or any(stream in one.channels for one in fleet.groups)
 
 
-_ONE_NODE: Final[WeakKeyDictionary[Cluster, tuple[SimExecutor, list[OutputRow]]]] = (
+_ONE_NODE: Final[WeakKeyDictionary[Cluster, tuple[SimExecutor, CountedOnce, list[OutputRow]]]] = (
     WeakKeyDictionary()
 )
 
@@ -307,10 +308,10 @@ def _single(cluster: Cluster, text: str) -> list[OutputRow]:
     It goes on where it stood when it was asked last.
     """
     whole = text.replace("define stream Sums", "@channel define stream Sums")
-    fresh = SimExecutor(Folds(), "reference", whole), list[OutputRow]()
-    executor, rows = _ONE_NODE.setdefault(cluster, fresh)
+    fresh = SimExecutor(Folds(), "reference", whole), CountedOnce(), list[OutputRow]()
+    executor, once, rows = _ONE_NODE.setdefault(cluster, fresh)
     for entry in cluster.input.encoded(executor.position):
-        rows += executor.run_encoded([entry]).rows
+        rows += executor.run_encoded([once.of(entry)]).rows
     return rows
 
 

@@ -23,6 +23,7 @@ from lockstep.operators.errors import SnapshotError
 from lockstep.operators.state import Bytes
 from lockstep.store import Deployment
 from lockstep_services.processor.state.envelope import unseal
+from tests.counted_once import CountedOnce
 from tests.simulation.carrier import RecordedLog
 from tests.simulation.executor import Folds, SimExecutor, planned
 from tests.simulation.store import Archive
@@ -40,6 +41,7 @@ class Segment:
     executor: SimExecutor
     end: Position
     left_out: frozenset[Position] = frozenset()
+    once: CountedOnce = field(default_factory=CountedOnce)
     rows: list[OutputRow] = field(default_factory=list)
     clocks: dict[Position, int] = field(default_factory=dict)
     snapshots: dict[Position, bytes] = field(default_factory=dict)
@@ -52,7 +54,7 @@ class Segment:
             self.snapshots[self.end] = self.executor.snapshot()
 
     def _fold_one(self, entry: EncodedEntry) -> None:
-        entries, _ = without([entry], self.left_out)
+        entries, _ = without([self.once.of(entry)], self.left_out)
         self.rows += self.executor.run_encoded(entries).rows
         self.end += 1
         self.clocks[self.end] = self.executor.engine.wall
@@ -162,7 +164,18 @@ class Reference:
         fitting = [one for one in executors if one is not None] or [empty]
         same = [one for one in fitting if found is not None and one.snapshot() == found]
         left_out = frozenset(one.position for one in wanted.origin.exclusions)
-        return Segment(generation, wanted.text, begin, (same or fitting)[0], begin, left_out)
+        once = self._once(generation)
+        return Segment(generation, wanted.text, begin, (same or fitting)[0], begin, left_out, once)
+
+    def _once(self, generation: Generation) -> CountedOnce:
+        """The sends that the states before this one knew, back to where the app was deployed
+        afresh."""
+        known = [one for one in self.segments if one.generation is not None
+                 and one.generation.life.deployed_ms == generation.life.deployed_ms]  # fmt: skip
+        once = CountedOnce()
+        for entry in self.log.encoded(known[0].begin, generation.position) if known else ():
+            once.of(entry)
+        return once
 
     def _executor(self, text: str, old: str, snapshot: Bytes) -> SimExecutor | None:
         executor = SimExecutor(Folds(), "reference", text)

@@ -28,6 +28,7 @@ SOON = {
     "held": 6,
     "cursor": 6,
     "ack": 9,
+    "again": 83,
 }
 """Seeds that are known to show a break; any of the first 200 would do."""
 
