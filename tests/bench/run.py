@@ -27,6 +27,7 @@ from lockstep.siddhiql import check
 from tests.bench import memory
 from tests.bench.archive import archive_figures
 from tests.bench.archive_volume import archive_volume_figures
+from tests.bench.editing import editing_figures
 from tests.bench.external import external_figures
 from tests.bench.fleet import fleet_figures
 from tests.bench.many import many_figures
@@ -242,6 +243,11 @@ def archive_volume_part(options: argparse.Namespace) -> Results:
     return {"archive-volume": archive_volume_figures(options.events or ARCHIVED_ROWS)}
 
 
+def editing_part(_: argparse.Namespace) -> Results:
+    """How long an editor waits for completion."""
+    return {"editing": [editing_figures()]}
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "engine": engine_part,
     "suite": suite_part,
@@ -252,6 +258,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "nexmark": nexmark_part,
     "archive": archive_part,
     "archive-volume": archive_volume_part,
+    "editing": editing_part,
 }
 
 

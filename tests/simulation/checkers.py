@@ -303,11 +303,9 @@ def _replayed(cluster: Cluster, life: Life, taken: Taken) -> Iterator[str]:
 
 
 def _published_by(life: Life, at_ms: int) -> OutputId | None:
-    last = None
-    for when_ms, _, record in published(life):
-        if when_ms <= at_ms and isinstance(record, OutputRecord) and record.rows:
-            last = record.rows[-1].id
-    return last
+    found = [record.rows[-1].id for when_ms, _, record in published(life)
+             if when_ms <= at_ms and isinstance(record, OutputRecord) and record.rows]  # fmt: skip
+    return found[-1] if found else None
 
 
 def acknowledged(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]:
@@ -324,9 +322,8 @@ def acknowledged(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]
                     return
     for life in lives:
         ids = Counter(one.dedup_id for one in life.input.history if one.dedup_id is not None)
-        twice = [one for one, count in ids.items() if count > 1]
-        for one in twice[:SHOWN]:
-            yield Violation("input", f"the log took {one} {ids[one]} times")
+        if twice := [one for one, count in ids.items() if count > 1]:
+            yield Violation("input", f"the log took {twice[:SHOWN]} more than once")
 
 
 def _events_in(life: Life) -> Counter[int]:

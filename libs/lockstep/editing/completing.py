@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lockstep.editing.known import Known, Name
-from lockstep.editing.pieces import Piece, pieces, solid, statements
+from lockstep.editing.pieces import Piece, cut, solid, statements
 from lockstep.editing.signatures import callables, full_name, of_kind, overload_line, signature
 from lockstep.siddhiql.catalogue import Extension, ExtensionKind
 
@@ -60,7 +60,7 @@ def complete(text: str, offset: int, found: Known) -> list[Completion]:
     word = _WORD.search(text[max(0, offset - 200) : offset])
     start = offset - len(word[0]) if word else offset
     part: Sequence[Piece] = ()
-    for part in statements(pieces(text)):
+    for part in statements(cut(text)):
         if part[-1].end > start:
             break
     if any(one.start < start < one.end and one.kind in _CLOSED for one in part):

@@ -7,7 +7,7 @@ hides neither the others nor the names of all other statements.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from lockstep.editing.pieces import Lines, Piece, pieces, solid, statements
@@ -79,6 +79,16 @@ def known(text: str) -> Known:
                 None if problems else app,
             )
     return Known(_written(parts), {}, problems[:MAX_PROBLEMS])
+
+
+def outline(text: str) -> Known:
+    """Names and problems alone: what goes from one process to another."""
+    return replace(known(text), app=None)
+
+
+def at_sight(text: str) -> Known:
+    """What the definitions say by themselves; takes no longer than cutting the text up."""
+    return Known(_written([part for part in statements(pieces(text)) if solid(part)]), {}, ())
 
 
 def _problem(text: str, error: SiddhiQLError, offset: int) -> Problem:

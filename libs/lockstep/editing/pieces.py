@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,10 +47,11 @@ class Piece:
 
 def pieces(text: str) -> list[Piece]:
     """All of them in order."""
-    return list(_cut(text))
+    return list(cut(text))
 
 
-def _cut(text: str) -> Iterator[Piece]:
+def cut(text: str) -> Iterator[Piece]:
+    """One after the other, for who need not see all of them."""
     position = 0
     while position < len(text):
         found = _PIECE.match(text, position)
@@ -77,7 +78,7 @@ def solid(found: Sequence[Piece]) -> list[Piece]:
     return [each for each in found if each.kind not in ("space", "comment")]
 
 
-def statements(found: Sequence[Piece]) -> Iterator[list[Piece]]:
+def statements(found: Iterable[Piece]) -> Iterator[list[Piece]]:
     """Cut behind each `;`, and behind `begin`: what stands in a partition are statements, too."""
     current: list[Piece] = []
     for each in found:

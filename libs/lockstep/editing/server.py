@@ -1,11 +1,16 @@
 """The language server: what this package knows, by the Language Server Protocol.
 
-A document is read again a moment after it changed; until then completion goes by what was known.
+A document is read again a moment after it changed, by a process of its own: reading a long text
+takes a few hundred milliseconds, and nobody who writes waits for it. Until it is done completion
+goes by what was known before.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any, Final
 
 from lsprotocol import types as lsp
@@ -15,7 +20,8 @@ from pygls.workspace import TextDocument
 from lockstep.editing import pointing
 from lockstep.editing.completing import complete
 from lockstep.editing.formatting import formatted
-from lockstep.editing.known import Known, Problem, known
+from lockstep.editing.known import Known, Problem, at_sight, outline
+from lockstep.editing.signatures import callables
 
 READ_AFTER_S: Final = 0.15
 _KINDS: Final = {
@@ -33,12 +39,12 @@ class Documents:
     def __init__(self) -> None:
         self._known: dict[str, Known] = {}
         self._waiting: dict[str, asyncio.Task[None]] = {}
+        self._reader = _reader()
 
     def of(self, document: TextDocument) -> Known:
-        """The newest that is known; read now for a document nobody has read."""
-        if document.uri not in self._known:
-            self._known[document.uri] = known(document.source)
-        return self._known[document.uri]
+        """The newest that is known; what its definitions say while nobody has read it."""
+        found = self._known.get(document.uri)
+        return at_sight(document.source) if found is None else found
 
     def read_soon(self, server: LanguageServer, uri: str, after_s: float) -> None:
         """And tells its problems."""
@@ -50,7 +56,12 @@ class Documents:
     async def _read(self, server: LanguageServer, uri: str, after_s: float) -> None:
         await asyncio.sleep(after_s)
         document = server.workspace.get_text_document(uri)
-        found = await asyncio.to_thread(known, document.source)
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.run_in_executor(self._reader, outline, document.source)
+        except BrokenExecutor:  # somebody ended the process: the next change is read by a new one
+            self._reader = _reader()
+            return
         self._known[uri] = found
         server.text_document_publish_diagnostics(
             lsp.PublishDiagnosticsParams(uri, [_diagnostic(one) for one in found.problems])
@@ -59,6 +70,14 @@ class Documents:
     def forget(self, uri: str) -> None:
         """It was closed."""
         self._known.pop(uri, None)
+
+    def close(self) -> None:
+        """Nothing is read any more."""
+        self._reader.shutdown(wait=False, cancel_futures=True)
+
+
+def _reader() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, mp_context=get_context("spawn"))
 
 
 def _diagnostic(problem: Problem) -> lsp.Diagnostic:
@@ -78,9 +97,9 @@ def _range(place: pointing.Place) -> lsp.Range:
     return lsp.Range(lsp.Position(line, place.column - 1), lsp.Position(line, place.end_column - 1))
 
 
-def made() -> LanguageServer:
+def made(documents: Documents) -> LanguageServer:
     """A server that nobody talks to yet."""
-    server, documents = LanguageServer("lockstep", "1"), Documents()
+    server = LanguageServer("lockstep", "1")
     _add_documents(server, documents)
     _add_questions(server, documents)
     _add_changes(server, documents)
@@ -160,4 +179,11 @@ def _add_changes(server: LanguageServer, documents: Documents) -> None:
 
 def serve() -> None:
     """On standard input and output, until the editor ends it."""
-    made().start_io()
+    documents = Documents()
+    # The first one who asks need not wait for them, and no collection goes through them again.
+    tuple(callables())
+    gc.freeze()
+    try:
+        made(documents).start_io()
+    finally:
+        documents.close()
