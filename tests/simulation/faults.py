@@ -211,12 +211,13 @@ async def _restore(cluster: Cluster, _fault: Fault) -> None:
 async def _redeploy(cluster: Cluster, fault: Fault) -> None:
     """Undeployed, with its logs or without, and deployed anew: the same text, or the next one."""
     cluster.people.undeploying += 1
-    await cluster.people.undeploy(purge=fault.kind == "purge")
-    await cluster.sleep_ms(fault.for_ms)
-    versions = cluster.scenario.app.versions
-    if fault.detail == "next" and cluster.deployed + 1 < len(versions):
-        cluster.deployed += 1
-    await cluster.people.deploy(versions[cluster.deployed])
+    async with cluster.people.deploying():
+        await cluster.people.undeploy(purge=fault.kind == "purge")
+        await cluster.sleep_ms(fault.for_ms)
+        versions = cluster.scenario.app.versions
+        if fault.detail == "next" and cluster.deployed + 1 < len(versions):
+            cluster.deployed += 1
+        await cluster.people.deploy(versions[cluster.deployed])
     cluster.people.undeploying -= 1
 
 
@@ -243,18 +244,20 @@ async def _ask(cluster: Cluster, path: str, body: bytes = b"") -> None:
 async def _deploy(cluster: Cluster, _fault: Fault) -> None:
     """The app's next version, once; tried until it is accepted."""
     versions = cluster.scenario.app.versions
-    if cluster.deployed + 1 < len(versions):
-        cluster.deployed += 1
-        await cluster.people.deploy(versions[cluster.deployed])
+    async with cluster.people.deploying():
+        if cluster.deployed + 1 < len(versions):
+            cluster.deployed += 1
+            await cluster.people.deploy(versions[cluster.deployed])
 
 
 async def _rescale(cluster: Cluster, fault: Fault) -> None:
     """Into another number of partitions, sometimes with the next text as well."""
-    cluster.parallel = int(fault.target)
     versions = cluster.scenario.app.versions
-    if fault.detail == "next" and cluster.deployed + 1 < len(versions):
-        cluster.deployed += 1
-    await cluster.people.deploy(versions[cluster.deployed])
+    async with cluster.people.deploying():
+        cluster.parallel = int(fault.target)
+        if fault.detail == "next" and cluster.deployed + 1 < len(versions):
+            cluster.deployed += 1
+        await cluster.people.deploy(versions[cluster.deployed])
 
 
 _KINDS: Final[dict[str, Befall]] = {

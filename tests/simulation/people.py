@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -25,6 +27,11 @@ class People:
         self._cluster = cluster
         self.undeploying = 0
         self.written: dict[str, Position] = {}
+        self._one = asyncio.Lock()
+
+    def deploying(self) -> AbstractAsyncContextManager[object]:
+        """Who deploys a fleet does so alone: none is undeployed for another text."""
+        return nullcontext() if self._cluster.parallel is None else self._one
 
     async def deploy(self, text: str) -> None:
         """Tries until it is accepted."""
