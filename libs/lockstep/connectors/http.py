@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from lockstep.connectors.tls import INSTEAD, OPTIONS
+from lockstep.secrets.references import BEGINNING
 from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
@@ -24,7 +25,7 @@ def _web_address(arguments: Sequence[Argument]) -> None:
         text = str(argument.value)
         name = argument.attribute_name
         if name in ("publisher.url", "receiver.url", "token.url") and not text.startswith(
-            (*_WEB, "{{")
+            (*_WEB, "{{", BEGINNING)
         ):
             raise SignatureError(f"{name!r} is {text!r}", f"{name}='http://host:port/path'")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from lockstep.secrets.references import BEGINNING
 from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension, option, without_meaning
 
@@ -20,6 +21,8 @@ def _database(arguments: Sequence[Argument]) -> None:
         return
     if "datasource" in given:
         raise SignatureError("it names a 'datasource' and a 'jdbc.url'", "keep one of them")
+    if url.startswith(BEGINNING):
+        return
     if not url.startswith(_KNOWN):
         raise SignatureError(
             f"'jdbc.url' is {url!r}: there is PostgreSQL, MySQL and MariaDB", _INSTEAD

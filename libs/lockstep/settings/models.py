@@ -114,6 +114,12 @@ class DatasourcesSettings(Section):
     file: str
 
 
+class SecretsSettings(Section):
+    """What apps refer to by `${secret:name}`."""
+
+    folder: str
+
+
 class ProcessorSettings(Section):
     """How the input log is cut, folded and remembered."""
 
@@ -343,6 +349,7 @@ class Settings(Section):
     store: StoreSettings
     receiver: ReceiverSettings
     datasources: DatasourcesSettings
+    secrets: SecretsSettings
     processor: ProcessorSettings
     limits: LimitsSettings
     places: PlacesSettings

@@ -11,15 +11,18 @@ from lockstep.control import AppView
 from lockstep.databases import Datasource, DatasourceError, Datasources, datasource_for
 from lockstep.databases.postgres.connections import Connections
 from lockstep.mapping import MessageWriter, build_distribution, destinations
+from lockstep.secrets import Hidden, SecretError, Vault
 from lockstep.siddhiql import SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
 from lockstep.siddhiql.checking.connectors import find_type, options_of
+from lockstep.siddhiql.secrets import secret_names, with_secrets
 from lockstep.sinks import Sink as MessageSink
 from lockstep.sinks import SinkMaker
 from lockstep.store import Cursors
 from lockstep.telemetry import Logger
 from lockstep_services.publisher.contract import OnError, Sink, SinkBinding, SinkSetupError
+from lockstep_services.publisher.discreet import DiscreetSink
 from lockstep_services.publisher.installed import installed_sinks
 from lockstep_services.publisher.mysql.table import MysqlConnections, MysqlTable
 from lockstep_services.publisher.rdbms.postgres import PostgresTable
@@ -54,9 +57,11 @@ class SinkFactory:
         default_dsn: str,
         max_connections: int,
         statement_timeout_ms: int,
+        vault: Vault,
         connect: Callable[..., Connections] = Connections,
     ) -> None:
         self._connect = connect
+        self._vault = vault
         self._cursors = cursors
         self._topics = topics
         self._log = log
@@ -100,7 +105,45 @@ class SinkFactory:
         annotation: ast.Annotation,
         definition: ast.StreamDefinition | ast.TableDefinition,
     ) -> Sink:
-        """The sink of one annotation; SinkSetupError."""
+        """The sink of one annotation; SinkSetupError. Secrets are read now; what it says of errors
+        is without them."""
+        values: list[str] = []
+        used = secret_names(annotation)
+
+        def value(name: str) -> str:
+            values.append(self._vault.value(binding.app, name))
+            return values[-1]
+
+        if not used:
+            return self._made(binding, annotation, definition)
+        hidden = Hidden(())
+        try:
+            filled = with_secrets(annotation, value)
+            hidden = Hidden(values)
+            return DiscreetSink(self._made(binding, filled, definition), hidden)
+        except SecretError as error:
+            raise SinkSetupError(str(error), where=binding.key) from error
+        except SinkSetupError as error:
+            hidden.error(error)
+            raise error from None
+
+    def secrets_of(self, view: AppView) -> bytes:
+        """Differs when one of the secrets that an app's sinks use does, came or went."""
+        names = {
+            name
+            for each in (*view.exported, *view.stored)
+            if (definition := view.definition(each)) is not None
+            for annotation in definition.annotations
+            for name in secret_names(annotation)
+        }
+        return self._vault.stamp(view.name, names) if names else b""
+
+    def _made(
+        self,
+        binding: SinkBinding,
+        annotation: ast.Annotation,
+        definition: ast.StreamDefinition | ast.TableDefinition,
+    ) -> Sink:
         kind = annotation.get("type") or "none"
         known = find_type(ExtensionKind.SINK, kind)
         name = known.name if known is not None else kind

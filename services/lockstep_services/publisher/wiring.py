@@ -11,6 +11,7 @@ from lockstep.control import AppView, Beating, Catalogue, HeartbeatWatch, SinkSt
 from lockstep.databases import read_datasources
 from lockstep.databases.postgres.connections import Connections
 from lockstep.frame import Context, LeaseKeeper, Service, SharedThreads
+from lockstep.secrets import Vault
 from lockstep_services.publisher.again import Again
 from lockstep_services.publisher.archive.archiver import Archiver
 from lockstep_services.publisher.archive.following import Following
@@ -29,6 +30,7 @@ ARCHIVE_THREADS: Final = 4
 class _AppDelivery:
     view: AppView
     keeper: LeaseKeeper
+    secrets: bytes
     pumps: list[Pump] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     trimmer: Trimmer | FleetTrimmer = field(init=False)
@@ -79,6 +81,7 @@ class Publisher:
             default_dsn=settings.store.postgres_dsn.get_secret_value(),
             max_connections=settings.store.pool_max_connections,
             statement_timeout_ms=settings.store.statement_timeout_ms,
+            vault=Vault(settings.secrets.folder),
             connect=connect,
         )
         self._deliveries: dict[str, _AppDelivery] = {}
@@ -164,7 +167,11 @@ class Publisher:
     async def _follow_catalogue(self) -> None:
         views = {view.name: view for view in self._catalogue.views}
         for app, delivery in list(self._deliveries.items()):
-            if app not in views or not views[app].is_same_app(delivery.view.deployment):
+            if (
+                app not in views
+                or not views[app].is_same_app(delivery.view.deployment)
+                or self._factory.secrets_of(views[app]) != delivery.secrets
+            ):
                 await self._end(delivery)
                 del self._deliveries[app]
         for app, view in views.items():
@@ -178,7 +185,7 @@ class Publisher:
             context.settings.leader, context.metrics, context.log,
             outlives=lambda: not self._is_delivered_elsewhere(view.name),
         )  # fmt: skip
-        delivery = _AppDelivery(view, keeper)
+        delivery = _AppDelivery(view, keeper, self._factory.secrets_of(view))
         for sink in self._factory.sinks_of(view):
             if isinstance(sink, Refused):
                 context.log.error("sink refused", sink=sink.binding.key, error=str(sink.error))

@@ -132,7 +132,7 @@ class CopyFeeds:
         clock: Clock,
         cursors: Cursors,
         keeper_of: Callable[[str], LeaseKeeper],
-        datasource_of: Callable[[ast.Annotation], Datasource],
+        datasource_of: Callable[[str, ast.Annotation], Datasource],
         led_life: Callable[[str], int | None],
         metrics: Metrics,
         log: Logger,
@@ -227,7 +227,7 @@ class CopyFeeds:
     def _following(self, copied: Copied) -> Following:
         store = copied.table.store
         return open_following(
-            self._datasource_of(store),
+            self._datasource_of(copied.view.name, store),
             copied.shape,
             copied.label,
             CursorMemory(self._cursors, copied),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -16,8 +17,11 @@ from lockstep.bus import Bus, Mail, Mailbox
 from lockstep.clock import Clock
 from lockstep.control import Catalogue
 from lockstep.frame import LeaseKeeper, Tasks
+from lockstep.secrets import Hidden, Vault
+from lockstep.siddhiql.secrets import secret_names, with_secrets
 from lockstep.sources import Place
 from lockstep_services.receiver.carried import CarriedMailbox, carrier_of
+from lockstep_services.receiver.discreet import DiscreetMailbox, discreet
 from lockstep_services.receiver.gate import Gate
 from lockstep_services.receiver.kafka import KafkaMailbox
 from lockstep_services.receiver.messages import BusMessage, Transfer
@@ -44,6 +48,7 @@ class SourceFeeds:
         tasks: Tasks,
         clock: Clock,
         keeper_of: Callable[[str], LeaseKeeper],
+        vault: Vault,
         sources_host: str = "127.0.0.1",
         sources_tls: ssl.SSLContext | None = None,
     ) -> None:
@@ -55,10 +60,11 @@ class SourceFeeds:
         self._tasks = tasks
         self._clock = clock
         self._keeper_of = keeper_of
+        self._vault = vault
         self._sources_host = sources_host
         self._sources_tls = sources_tls
         self._keepers: dict[str, LeaseKeeper] = {}
-        self._running: dict[str, Source] = {}
+        self._running: dict[str, tuple[Source, bytes]] = {}
         self._under_way: set[asyncio.Future[None]] = set()
 
     async def run(self) -> None:
@@ -67,13 +73,17 @@ class SourceFeeds:
 
     async def follow_catalogue(self) -> None:
         """Brings the tasks in line with what is deployed now."""
-        wanted = {each.name: each for each in self._book.all() if each.is_read}
-        for name, source in list(self._running.items()):
-            if wanted.get(name) != source:
+        wanted = {
+            each.name: (each, self._vault.stamp(each.app, secret_names(each.annotation)))
+            for each in self._book.all()
+            if each.is_read
+        }
+        for name, running in list(self._running.items()):
+            if wanted.get(name) != running:
                 await self._end(name)
-        for name, source in wanted.items():
+        for name, (source, _) in wanted.items():
             if name not in self._running:
-                self._running[name] = source
+                self._running[name] = wanted[name]
                 if source.has_one_reader:
                     keeper = self._keepers[name] = self._keeper_of(f"source/{name}")
                     self._tasks.supervise(f"source-lease-{name}", keeper.run)
@@ -125,6 +135,19 @@ class SourceFeeds:
             await self._close(source, mailbox)
 
     async def _open(self, source: Source) -> Mailbox:
+        values: list[str] = []
+
+        def value(name: str) -> str:
+            values.append(self._vault.value(source.app, name))
+            return values[-1]
+
+        filled = with_secrets(source.annotation, value)
+        hidden = Hidden(values)
+        with discreet(hidden):
+            mailbox = await self._opened(replace(source, annotation=filled))
+        return DiscreetMailbox(mailbox, hidden) if values else mailbox
+
+    async def _opened(self, source: Source) -> Mailbox:
         kafka = source.kafka
         if kafka is not None:
             return KafkaMailbox(kafka)

@@ -155,7 +155,7 @@ class Lookups:
     def __init__(
         self,
         clock: Clock,
-        datasource_of: Callable[[ast.Annotation], Datasource],
+        datasource_of: Callable[[str, ast.Annotation], Datasource],
         metrics: Metrics,
         open_: Callable[[Datasource], Asking] = open_asking,
     ) -> None:
@@ -220,7 +220,7 @@ class Lookups:
                 known[key] = rows
         for at in range(0, len(missing), KEYS_AT_ONCE):
             part = missing[at : at + KEYS_AT_ONCE]
-            for key, rows in (await self._fetched(lookup, part)).items():
+            for key, rows in (await self._fetched(view.name, lookup, part)).items():
                 cache.put(key, rows, now_ms)
                 known[key] = rows
         labels = {"app": view.name, "table": table.name}
@@ -228,8 +228,8 @@ class Lookups:
         self._metrics.count("lockstep_lookups_asked_total", len(missing), **labels)
         return known
 
-    async def _fetched(self, lookup: Lookup, keys: Sequence[Row]) -> dict[Row, list[Row]]:
-        datasource = self._datasource_of(lookup.table.store)
+    async def _fetched(self, app: str, lookup: Lookup, keys: Sequence[Row]) -> dict[Row, list[Row]]:
+        datasource = self._datasource_of(app, lookup.table.store)
         asking = self._asking.get(datasource.dsn)
         if asking is None:
             asking = self._asking[datasource.dsn] = self._open(datasource)

@@ -9,7 +9,9 @@ from lockstep.databases import Datasource, datasource_for, read_datasources
 from lockstep.events.columns import load_arrow
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep.frame.web import check_sources_host
+from lockstep.secrets import Vault
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.secrets import with_secrets
 from lockstep.tls import serving
 from lockstep_services.receiver.accept import Acceptor
 from lockstep_services.receiver.copies import CopyFeeds
@@ -47,8 +49,11 @@ class Receiver:
         known = read_datasources(settings.datasources.file)
         default_dsn = settings.store.postgres_dsn.get_secret_value()
 
-        def datasource_of(store: ast.Annotation) -> Datasource:
-            return datasource_for(store.get, known, default_dsn)
+        vault = Vault(settings.secrets.folder)
+
+        def datasource_of(app: str, store: ast.Annotation) -> Datasource:
+            filled = with_secrets(store, lambda name: vault.value(app, name))
+            return datasource_for(filled.get, known, default_dsn)
 
         self._lookups = Lookups(context.clock, datasource_of, context.metrics)
         self._acceptor = Acceptor(
@@ -62,7 +67,7 @@ class Receiver:
         self._ingress = IngressReader(bus, take, gate, context.clock)
         self._feeds = SourceFeeds(
             bus, self._catalogue, self._acceptor.sources, take, gate, context.tasks, context.clock,
-            self._keeper_of, settings.receiver.sources_host,
+            self._keeper_of, vault, settings.receiver.sources_host,
             serving(settings.server.tls) if settings.receiver.sources_tls else None,
         )  # fmt: skip
         self._copies = CopyFeeds(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lockstep.events import StreamSchema
+from lockstep.secrets.references import BEGINNING
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import (
     UTC,
@@ -23,6 +24,7 @@ from lockstep.siddhiql.checking.external import Expanded, with_external
 from lockstep.siddhiql.checking.partitions import OpenPartition
 from lockstep.siddhiql.checking.queries import check_query, sources_of
 from lockstep.siddhiql.checking.symbols import Symbols, schema_of
+from lockstep.siddhiql.secrets import check_secrets
 from lockstep.siddhiql.syntax.parser import parse_app
 from lockstep.siddhiql.typing import positioned
 
@@ -41,6 +43,8 @@ def check(text: str) -> CheckedApp:
     """The app with every name resolved and every type known, or a positioned SiddhiQLError."""
     external = with_external(parse_app(text))
     tree = external.tree
+    if BEGINNING in text:
+        check_secrets(tree)
     annotations = check_app_annotations(tree.annotations)
     checked = _checked(text, tree, annotations, external)
     # Checked as it is written first: what is wrong in it is wrong in either meaning.

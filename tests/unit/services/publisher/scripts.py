@@ -23,6 +23,7 @@ from lockstep.events import UnavailableError
 from lockstep.frame import HolderWatch, InlineOffload, LeaseKeeper, Tasks
 from lockstep.leader.memory import LeaseTable, MemoryLeases
 from lockstep.leader.roll import LeaseRoll
+from lockstep.secrets import Vault
 from lockstep.settings import load_settings
 from lockstep.store.memory import MemoryStore
 from lockstep.telemetry import Metrics, get_logger
@@ -102,7 +103,7 @@ class World:
     def _sink(self, binding: SinkBinding, way: Any, definition: Any) -> Sink:
         factory = SinkFactory(
             self.store.cursors, self.topics, get_logger(), datasources={}, default_dsn="",
-            max_connections=1, statement_timeout_ms=1_000,
+            max_connections=1, statement_timeout_ms=1_000, vault=Vault(""),
         )  # fmt: skip
         return factory.sink_of(binding, way, definition)
 

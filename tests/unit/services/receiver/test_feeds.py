@@ -15,6 +15,7 @@ from lockstep.control import AppView
 from lockstep.events import Life
 from lockstep.frame import Tasks, tasks
 from lockstep.plan import build
+from lockstep.secrets import Vault
 from lockstep.siddhiql import check
 from lockstep.store import Deployment
 from lockstep.telemetry import get_logger
@@ -74,6 +75,7 @@ class World:
             Tasks(self.clock, get_logger()),
             self.clock,
             cast(Any, None),
+            Vault(""),
         )
 
     async def _mailbox(self, pattern: str, name: str) -> SlowToClose:

@@ -1,0 +1,59 @@
+"""The folder of secrets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lockstep.secrets import SecretError, Vault
+from lockstep.secrets.vault import MAX_BYTES
+
+
+def test_an_apps_own_secret_goes_before_that_of_all(tmp_path: Path) -> None:
+    """One line break at the end is none of it."""
+    (tmp_path / "Orders").mkdir()
+    (tmp_path / "token").write_bytes(b" all \r\n")
+    (tmp_path / "Orders" / "token").write_text("own\n\n")
+    vault = Vault(str(tmp_path))
+    assert vault.value("Orders", "token") == "own\n"
+    assert vault.value("Others", "token") == " all "
+
+
+def test_a_secret_of_another_app_cannot_be_had(tmp_path: Path) -> None:
+    """A folder is no secret either."""
+    (tmp_path / "Orders").mkdir()
+    (tmp_path / "Orders" / "token").write_text("own")
+    with pytest.raises(SecretError, match="there is no file for it"):
+        Vault(str(tmp_path)).value("Others", "token")
+    with pytest.raises(SecretError):
+        Vault(str(tmp_path)).value("Others", "Orders")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"), [(b"\xff", "no text in UTF-8"), (b"a" * (MAX_BYTES + 1), "larger than")]
+)
+def test_why_a_secret_cannot_be_had(tmp_path: Path, content: bytes, why: str) -> None:
+    """Without what stands in it."""
+    (tmp_path / "token").write_bytes(content)
+    with pytest.raises(SecretError, match=why) as caught:
+        Vault(str(tmp_path)).value("A", "token")
+    assert "aaaa" not in str(caught.value)
+
+
+def test_without_a_folder_there_are_none() -> None:
+    """And the settings are named that would change it."""
+    with pytest.raises(SecretError, match=r"secrets\.folder"):
+        Vault("").value("A", "token")
+
+
+def test_the_stamp_tells_what_changed(tmp_path: Path) -> None:
+    """A secret that came, one that is another, one that went."""
+    vault, file = Vault(str(tmp_path)), tmp_path / "a"
+    names = ("a", "b")
+    stamps = [vault.stamp("A", names)]
+    for change in (lambda: file.write_text("1"), lambda: file.write_text("2"), file.unlink):
+        change()
+        stamps.append(vault.stamp("A", names))
+    assert len({*stamps}) == 3
+    assert stamps[0] == stamps[3]
