@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.embedded import EmbeddedServers
-from lockstep.events import Life
+from lockstep.events import Fault, Life, LockstepError
 from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
 from lockstep.store import (
@@ -156,6 +156,22 @@ async def test_documents_are_kept_by_kind_and_name(store: Store, app: str) -> No
     assert await store.documents.get(kind, "Rooms") == '{"n": 1}'
     assert [await store.documents.delete(kind, "Rooms") for _ in range(2)] == [True, False]
     assert await store.documents.get(kind, "Rooms") is None
+
+
+async def test_what_cannot_be_kept_is_the_senders_fault(store: Store, app: str) -> None:
+    """NUL, which JSON and addresses can hold and PostgreSQL cannot: kept, or refused as that."""
+    kind = f"nul-{app}"
+    for name, text in (("a\0b", "{}"), ("c", '{"a": "\0"}')):
+        refused: LockstepError | None = None
+        try:
+            await store.documents.put(kind, name, text)
+        except LockstepError as error:
+            refused = error
+        if refused is None:
+            assert await store.documents.get(kind, name) == text
+        else:
+            assert (refused.fault, refused.retryable) == (Fault.USER, False)
+            assert "NUL" in str(refused.hint)
 
 
 async def test_how_much_metrics_tell(store: Store, app: str) -> None:

@@ -7,7 +7,7 @@ from lockstep.frame.host_cpu import HostCpu
 from lockstep.frame.keeper import LeaseKeeper
 from lockstep.frame.lifecycle import Process, Running, run_service, run_together
 from lockstep.frame.offload import InlineOffload, Offload, SharedThreads, ThreadOffload
-from lockstep.frame.problems import Problem, malformed_json
+from lockstep.frame.problems import Problem
 from lockstep.frame.tasks import Tasks, run_side_by_side, run_until
 from lockstep.frame.world import World, open_world
 
@@ -27,7 +27,6 @@ __all__ = [
     "ThreadOffload",
     "Wire",
     "World",
-    "malformed_json",
     "open_world",
     "run_service",
     "run_side_by_side",

@@ -41,11 +41,6 @@ class Problem(LockstepError):
         self.fault = Fault.USER if status < HTTPStatus.INTERNAL_SERVER_ERROR else Fault.EXTERNAL
 
 
-def malformed_json(error: Exception) -> str:
-    """What is wrong with a body that cannot be read, which the reader's words tell once."""
-    return f"malformed JSON: {str(error).removeprefix('JSON is malformed: ')}"
-
-
 def respond(error: LockstepError) -> web.Response:
     """The answer for an error."""
     if isinstance(error, Problem):

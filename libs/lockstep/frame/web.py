@@ -24,6 +24,7 @@ from lockstep.frame.guard import Guard
 from lockstep.frame.health import Readiness
 from lockstep.frame.openapi import DOOR, JSON, PATH, Described, document
 from lockstep.frame.problems import Problem, problem_response, respond
+from lockstep.frame.strangers import keep_to_ourselves, readable, refuse_strange
 from lockstep.rights import ROUTES, Need
 from lockstep.settings import ServerSettings
 from lockstep.telemetry import CONTENT_TYPE, Logger, Metrics
@@ -78,6 +79,7 @@ class Door:
         trail: AuditTrail | None = None,
     ) -> None:
         check_host(settings)
+        keep_to_ourselves()
         self._settings = settings
         # Probes of health have no certificate: the guard looks at those of all others.
         self._tls = serving(settings.tls, insist=False)
@@ -92,7 +94,7 @@ class Door:
         guard = Guard(settings, callers, needs, clock, trail)
         self.look_again = guard.look_again
         self.application = web.Application(
-            middlewares=[self._observed(), self._answered(), guard.middleware],
+            middlewares=[self._observed(), self._answered(), guard.middleware, readable()],
             client_max_size=max_body_bytes + BODY_MARGIN_BYTES,
         )
         self.application.router.add_get("/healthz", self._health)
@@ -181,6 +183,7 @@ class Door:
         @web.middleware
         async def answer(request: web.Request, handler: Handler) -> web.StreamResponse:
             try:
+                refuse_strange(request)
                 return await handler(request)
             except LockstepError as error:
                 if error.fault is Fault.INTERNAL and not isinstance(error, Problem):

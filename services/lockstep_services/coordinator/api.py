@@ -13,6 +13,7 @@ from lockstep.bus import Bus
 from lockstep.control import Command, CommandAnswer, HeartbeatWatch, command_subject, unit_label
 from lockstep.events import Fault, UnavailableError
 from lockstep.frame import Problem
+from lockstep.frame.bodies import read_body
 from lockstep.frame.callers import may, require
 from lockstep.plan import AppPlan
 from lockstep.plan.fleet import KEY_GROUPS
@@ -254,11 +255,3 @@ def _refusal(answer: CommandAnswer) -> Problem:
         Fault.INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
     }
     return Problem(statuses[answer.fault], answer.message)
-
-
-async def read_body(request: web.Request, kind: type[Any]) -> Any:
-    """The request's JSON as `kind`; Problem 400 naming the field."""
-    try:
-        return msgspec.json.decode(await request.read(), type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Problem(HTTPStatus.BAD_REQUEST, f"the body does not fit: {error}") from error

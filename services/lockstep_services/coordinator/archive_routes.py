@@ -17,9 +17,9 @@ from lockstep.bus import Bus
 from lockstep.control import Erased, Erasure, erasure_subject
 from lockstep.events import UnavailableError
 from lockstep.frame import Offload, Problem
+from lockstep.frame.bodies import read_body
 from lockstep.frame.turns import Turns
 from lockstep.settings import ArchiveSettings
-from lockstep_services.coordinator.api import read_body
 from lockstep_services.coordinator.desired import DesiredState
 
 ERASING_TIMEOUT_MS: Final = 25_000

@@ -23,12 +23,12 @@ from lockstep.batch.run_book import RunBook
 from lockstep.clock import Clock
 from lockstep.events import LockstepError
 from lockstep.frame import Problem
+from lockstep.frame.bodies import read_body, whole_number
 from lockstep.frame.callers import require
 from lockstep.rights import Permission
 from lockstep.settings import Settings
 from lockstep.store import BatchEntries
 from lockstep.telemetry import Logger
-from lockstep_services.coordinator.api import read_body
 
 MAX_SCRIPTS_AT_ONCE: Final = 100
 DEFAULT_RUNS: Final = 20
@@ -173,9 +173,10 @@ class BatchRoutes:
     async def _history(self, request: web.Request) -> web.Response:
         script = await self._found(request)
         limit = request.query.get("limit", str(DEFAULT_RUNS))
-        if not (limit.isdecimal() and 0 < int(limit) <= MAX_RUNS):
+        wanted = whole_number(limit, MAX_RUNS)
+        if not wanted:
             raise Problem(HTTPStatus.BAD_REQUEST, f"limit: 1 to {MAX_RUNS}")
-        found = await self._runs.of(script.name, int(limit))
+        found = await self._runs.of(script.name, wanted)
         return web.json_response({"script": script.name, "runs": [_told(one) for one in found]})
 
     async def _remove(self, request: web.Request) -> web.Response:

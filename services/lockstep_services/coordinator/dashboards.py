@@ -10,6 +10,7 @@ import msgspec
 from aiohttp import web
 
 from lockstep.frame import Problem
+from lockstep.frame.bodies import read_body
 from lockstep.store import Documents
 
 KIND: Final = "dashboard"
@@ -42,15 +43,8 @@ class Dashboards:
         return web.Response(text=text, content_type="application/json")
 
     async def _put(self, request: web.Request) -> web.Response:
-        name, raw = _name(request), await request.read()
-        if len(raw) > MAX_BYTES:
-            raise Problem(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a dashboard has at most {MAX_BYTES} bytes"
-            )
-        try:
-            body = msgspec.json.decode(raw, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Problem(HTTPStatus.BAD_REQUEST, f"the body does not fit: {error}") from error
+        name = _name(request)
+        body = await read_body(request, dict[str, Any], max_bytes=MAX_BYTES)
         there = await self._documents.names(KIND)
         if name not in there and len(there) >= MAX_DASHBOARDS:
             raise Problem(

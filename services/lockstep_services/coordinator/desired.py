@@ -18,6 +18,7 @@ from lockstep.control import DEPLOYMENTS_CHANGED
 from lockstep.events import Life
 from lockstep.execute.reference.rehearsal import rehearse
 from lockstep.frame import Offload, Problem
+from lockstep.frame.bodies import whole_number
 from lockstep.plan import AppPlan, Plans
 from lockstep.plan.fleet import fleet_of
 from lockstep.settings import CoordinatorSettings
@@ -35,6 +36,7 @@ from lockstep_services.coordinator.layouts import Layouts
 from lockstep_services.coordinator.pasts import FoundPast, Pasts, PastWish
 
 MAX_ATTEMPTS: Final = 3
+MAX_REPLICAS: Final = 100
 MAX_TEXT_BYTES: Final = 1_000_000
 """Settings that the coordinator writes; they outlive a change of the text."""
 
@@ -313,9 +315,12 @@ def replicas_of(plan: AppPlan, settings: Mapping[str, str], default: int) -> int
     given = settings.get("replicas") or (annotation.get("replicas") if annotation else None)
     if given is None:
         return default
-    if not given.isdigit() or not 0 < int(given) <= 100:
-        raise Problem(HTTPStatus.BAD_REQUEST, f"replicas: expected 1 to 100, got '{given[:20]}'")
-    return int(given)
+    found = whole_number(given, MAX_REPLICAS)
+    if not found:
+        raise Problem(
+            HTTPStatus.BAD_REQUEST, f"replicas: expected 1 to {MAX_REPLICAS}, got '{given[:20]}'"
+        )
+    return found
 
 
 def unknown(app: str) -> Problem:

@@ -18,11 +18,12 @@ from lockstep.bus.subjects import ID_HEADER
 from lockstep.control import Redelivered, Redelivery, redelivery_subject
 from lockstep.events import UnavailableError
 from lockstep.frame import Problem
-from lockstep_services.coordinator.api import read_body
+from lockstep.frame.bodies import read_body, whole_number
 from lockstep_services.coordinator.desired import DesiredState, unknown
 
 DEFAULT_LETTERS: Final = 100
 MAX_LETTERS: Final = 1_000
+MAX_NUMBER: Final = 10**15 - 1
 PAGE_LETTERS: Final = 1_000
 SHOWN_PAYLOAD_BYTES: Final = 4_096
 REDELIVERY_TIMEOUT_MS: Final = 25_000
@@ -187,6 +188,7 @@ def number(request: web.Request, name: str) -> int | None:
     text = request.query.get(name)
     if text is None:
         return None
-    if not text.isdigit() or len(text) > 15:
+    found = whole_number(text, MAX_NUMBER)
+    if found is None:
         raise Problem(HTTPStatus.BAD_REQUEST, f"{name}: expected a whole number")
-    return int(text)
+    return found

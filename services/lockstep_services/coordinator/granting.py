@@ -10,11 +10,11 @@ from aiohttp import web
 
 from lockstep.frame import Problem
 from lockstep.frame.accounts import AccountBook
+from lockstep.frame.bodies import read_body
 from lockstep.frame.callers import require
 from lockstep.rights import EVERYWHERE, Grant, Permission
 from lockstep.rights.accounts import Change, Directory, grant_of, named
 from lockstep.settings import RightsSettings
-from lockstep_services.coordinator.api import read_body
 from lockstep_services.coordinator.logins import Logins
 from lockstep_services.coordinator.people import group_of, plain
 

@@ -12,6 +12,7 @@ from aiohttp import web
 from lockstep.clock import Clock, Randomness
 from lockstep.frame import Offload, Problem
 from lockstep.frame.accounts import AccountBook
+from lockstep.frame.bodies import read_body
 from lockstep.frame.callers import Callers, caller_of
 from lockstep.rights import Kind, Principal
 from lockstep.rights.accounts import (
@@ -25,7 +26,6 @@ from lockstep.rights.accounts import (
 )
 from lockstep.rights.passwords import hashed
 from lockstep.settings import OidcSettings, RightsSettings
-from lockstep_services.coordinator.api import read_body
 
 MAX_SESSIONS = 20
 

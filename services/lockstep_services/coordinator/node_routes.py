@@ -10,7 +10,7 @@ from aiohttp import web
 
 from lockstep.control import HeartbeatWatch, unit_label
 from lockstep.frame import Problem
-from lockstep_services.coordinator.api import read_body
+from lockstep.frame.bodies import read_body
 from lockstep_services.coordinator.board import Board, Facts
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.draining import Drains

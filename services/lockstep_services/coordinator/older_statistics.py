@@ -13,10 +13,10 @@ from aiohttp import web
 from lockstep.clock import Clock
 from lockstep.control import HeartbeatWatch
 from lockstep.frame import HostCpu, Problem
+from lockstep.frame.bodies import read_body
 from lockstep.frame.callers import may
 from lockstep.rights import Permission
 from lockstep.telemetry import Level
-from lockstep_services.coordinator.api import read_body
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.levels import Levels

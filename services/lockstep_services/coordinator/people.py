@@ -11,6 +11,7 @@ from aiohttp import web
 
 from lockstep.frame import Problem
 from lockstep.frame.accounts import AccountBook
+from lockstep.frame.bodies import read_body
 from lockstep.rights import Grant
 from lockstep.rights.accounts import (
     Change,
@@ -22,7 +23,6 @@ from lockstep.rights.accounts import (
     named,
 )
 from lockstep.settings import RightsSettings
-from lockstep_services.coordinator.api import read_body
 from lockstep_services.coordinator.logins import Logins
 
 

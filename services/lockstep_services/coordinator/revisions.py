@@ -9,8 +9,8 @@ import msgspec
 from aiohttp import web
 
 from lockstep.frame import Problem
+from lockstep.frame.bodies import read_body
 from lockstep.store import PAST_ARCHIVE
-from lockstep_services.coordinator.api import read_body
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.going_back import BackWish
 from lockstep_services.coordinator.restoring import Restoring

@@ -12,6 +12,7 @@ from lockstep.clock import Clock
 from lockstep.control import AppView
 from lockstep.events import OutputId
 from lockstep.frame import Problem, wait_set
+from lockstep.frame.bodies import whole_number
 from lockstep_services.presenter.feed import AppModels, Feed
 from lockstep_services.presenter.forms import CLOUDEVENTS_BATCH, form_of, wants_cloudevents
 from lockstep_services.presenter.listeners import Listeners
@@ -20,6 +21,7 @@ from lockstep_services.presenter.resuming import event_id, resume_point
 
 DEFAULT_LIMIT = 100
 MAX_WAIT_MS = 30_000
+MAX_NUMBER = 10**12 - 1
 JSON = "application/json"
 AFTER_HEADER = "Lockstep-After"
 
@@ -136,9 +138,10 @@ def number(request: web.Request, name: str, default: int, limit: int) -> int:
     text = request.query.get(name)
     if text is None:
         return min(default, limit)
-    if not text.isdigit() or len(text) > 12:
+    found = whole_number(text, MAX_NUMBER)
+    if found is None:
         raise Problem(HTTPStatus.BAD_REQUEST, f"{name}: expected a whole number, got '{text[:40]}'")
-    return min(int(text), limit)
+    return min(found, limit)
 
 
 def answer(body: Any) -> web.Response:

@@ -13,8 +13,11 @@ from typing import Any, Final
 
 from lockstep.events import Operation, OutputId, OutputRow, StreamSchema
 from lockstep.events.outputs import RowsOfColumns
+from lockstep.frame.bodies import whole_number
 
 RATE_WINDOW_MS: Final = 10_000
+MAX_NUMBER: Final = 10**18
+"""Of an identity; far more than any log has records."""
 
 
 def identity(output_id: OutputId) -> str:
@@ -25,9 +28,10 @@ def identity(output_id: OutputId) -> str:
 def parse_identity(text: str) -> OutputId | None:
     """The identity that a client sends back, or None when it is none of ours."""
     position, dot, ordinal = text.partition(".")
-    if not (dot and position.isdigit() and ordinal.isdigit()) or len(text) > 40:
+    found = whole_number(position, MAX_NUMBER), whole_number(ordinal, MAX_NUMBER)
+    if not dot or found[0] is None or found[1] is None:
         return None
-    return OutputId(int(position), int(ordinal))
+    return OutputId(found[0], found[1])
 
 
 @dataclass(frozen=True, slots=True)

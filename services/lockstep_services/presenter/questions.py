@@ -16,10 +16,11 @@ from aiohttp import web
 from lockstep.archive.asking import AskedTooMuchError
 from lockstep.bus import Topics
 from lockstep.clock import Clock, Randomness
-from lockstep.control import OnDemandAnswer, OnDemandQuestion, UnitView, question_subject
+from lockstep.control import AppView, OnDemandAnswer, OnDemandQuestion, UnitView, question_subject
 from lockstep.events import UnavailableError
 from lockstep.fleet.units import Answering
-from lockstep.frame import Problem, malformed_json
+from lockstep.frame import Problem
+from lockstep.frame.bodies import read_body
 from lockstep.frame.callers import require
 from lockstep.frame.turns import Turns
 from lockstep.history.remembering import asks_the_past, remember
@@ -61,18 +62,14 @@ class Questions:
 
     async def _query(self, request: web.Request) -> web.Response:
         models = await self._lookup.app(request)
-        return await self._answered(request, models.view.name, await read_object(request))
-
-    async def _units(self, app: str, query: str) -> Sequence[str]:
-        """The units that have what is asked for: one, or all partitions of a group."""
-        view = await self._lookup.view(app)
-        cut = () if view is None else view.cut
-        if not cut:
-            return [app]
-        return asked_units(cut, query)
+        return await self._answered(
+            request,
+            models.view.name,
+            await read_body(request, dict[str, Any], max_bytes=MAX_QUERY_BYTES),
+        )
 
     async def _store_query(self, request: web.Request) -> web.Response:
-        body = await read_object(request)
+        body = await read_body(request, dict[str, Any], max_bytes=MAX_QUERY_BYTES)
         app = body.get("appName")
         if not isinstance(app, str) or not app:
             raise Problem(HTTPStatus.BAD_REQUEST, "appName: expected the name of an app")
@@ -83,15 +80,16 @@ class Questions:
         if not isinstance(query, str) or not query.strip():
             raise Problem(HTTPStatus.BAD_REQUEST, "query: expected an on-demand query")
         require(request, Permission.OPERATE if _changes(query) else Permission.VIEW, app)
+        view = await self._deployed(app)
         key = request.headers.get(KEY_HEADER)
         if key is not None and not 0 < len(key) <= MAX_KEY_CHARACTERS:
             message = f"{KEY_HEADER}: 1 to {MAX_KEY_CHARACTERS} characters"
             raise Problem(HTTPStatus.BAD_REQUEST, message)
         if asks_the_past(query):
-            found = await self._remembered(request, app, query)
+            found = await self._remembered(request, view, query)
         else:
             question = OnDemandQuestion(query, key or self._randomness.uuid_hex())
-            found = await self._ask(app, question)
+            found = await self._ask(view, question)
         result: dict[str, Any] = {"records": found.rows, "position": found.position}
         if found.rows_changed is not None:
             result["changed"] = found.rows_changed
@@ -99,23 +97,27 @@ class Questions:
             result["details"] = [{"name": name, "dataType": kind} for name, kind in found.columns]
         return answer(result)
 
-    async def _remembered(self, request: web.Request, app: str, query: str) -> OnDemandAnswer:
-        """The archive's answer, of a process on this machine: no leader is asked. Problem 400, 404,
-        429."""
+    async def _deployed(self, app: str) -> AppView:
+        """Problem 404: whoever leads it is not asked for what there is not."""
         view = await self._lookup.view(app)
         if view is None:
             raise Problem(HTTPStatus.NOT_FOUND, f"no app named '{app}' is deployed")
+        return view
+
+    async def _remembered(self, request: web.Request, view: AppView, query: str) -> OnDemandAnswer:
+        """The archive's answer, of a process on this machine: no leader is asked. Problem 400,
+        429."""
         work = remember(view.plan, query, self._clock.now_ms(), self._archive)
         try:
             return _accepted(await self._turns.ask(request, work))
         except AskedTooMuchError as error:
             raise Problem(HTTPStatus.BAD_REQUEST, error.message, hint=error.hint) from error
 
-    async def _ask(self, app: str, question: OnDemandQuestion) -> OnDemandAnswer:
+    async def _ask(self, view: AppView, question: OnDemandQuestion) -> OnDemandAnswer:
         """The leader's answer, or that of the one that comes after it; of a group that is cut,
         those of all partitions together. Problem when refused."""
-        units = await self._units(app, question.query)
-        found = [await self._ask_unit(app, unit, question) for unit in units]
+        units = asked_units(view.cut, question.query) if view.cut else [view.name]
+        found = [await self._ask_unit(view.name, unit, question) for unit in units]
         return found[0] if len(found) == 1 else together(found)
 
     async def _ask_unit(self, app: str, unit: str, question: OnDemandQuestion) -> OnDemandAnswer:
@@ -192,17 +194,3 @@ def _accepted(found: OnDemandAnswer) -> OnDemandAnswer:
     if found.line:
         errors.append({"line": found.line, "column": found.column})
     raise Problem(HTTPStatus.BAD_REQUEST, found.error, errors=errors, hint=found.hint)
-
-
-async def read_object(request: web.Request) -> dict[str, Any]:
-    """The JSON object of a request's body; Problem 400."""
-    raw = await request.read()
-    if len(raw) > MAX_QUERY_BYTES:
-        raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the query is too large")
-    try:
-        body = msgspec.json.decode(raw)
-    except msgspec.DecodeError as error:
-        raise Problem(HTTPStatus.BAD_REQUEST, malformed_json(error)) from error
-    if not isinstance(body, dict):
-        raise Problem(HTTPStatus.BAD_REQUEST, "expected a JSON object")
-    return body

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Final
 
 from lockstep.events import OutputId
 from lockstep.frame import Problem
+from lockstep.frame.bodies import whole_number
 from lockstep_services.presenter.models import identity, parse_identity
 
+MAX_SINCE_MS: Final = 10**18
 BEGINNING = OutputId(0, 0)
 """Before every row: positions count from 1."""
 
@@ -32,10 +35,11 @@ def resume_point(given: str | None, since_ms: int) -> ResumePoint:
     Problem 400 when it is neither.
     """
     since, _, rest = (given or "").partition(".")
-    if rest.count(".") != 1 or not since.isdigit():
+    noted_ms = whole_number(since, MAX_SINCE_MS)
+    if rest.count(".") != 1 or noted_ms is None:
         return ResumePoint(identity_of(given))
     seen = identity_of(rest)
-    return ResumePoint(seen) if int(since) == since_ms else ResumePoint(BEGINNING, is_anew=True)
+    return ResumePoint(seen) if noted_ms == since_ms else ResumePoint(BEGINNING, is_anew=True)
 
 
 def identity_of(text: str | None) -> OutputId | None:

@@ -14,12 +14,20 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lockstep.events import Attribute, AttributeType, StreamSchema
+from lockstep.events import Attribute, AttributeType, InvalidEventError, StreamSchema
 from lockstep.events.objects import encode_object
 from lockstep_services.receiver.decode import MalformedBodyError
 from lockstep_services.receiver.drafts import BatchDraft
-from lockstep_services.receiver.values import ID_FIELD, TIMESTAMP_FIELD, FieldError, came_instead
+from lockstep_services.receiver.values import (
+    ID_FIELD,
+    TIMESTAMP_FIELD,
+    TOO_DEEP,
+    FieldError,
+    came_instead,
+    is_too_deep,
+)
 
+_UNREADABLE: Final = (OverflowError, RecursionError, TypeError, ValueError)
 _ARROW_TYPES: Final[dict[AttributeType, pa.DataType]] = {
     AttributeType.STRING: pa.string(),
     AttributeType.INT: pa.int32(),
@@ -40,9 +48,12 @@ def decode_arrow(
     try:
         with pa.ipc.open_stream(body) as reader:
             batches = [batch for batch in reader if batch.num_rows]
-    except (pa.ArrowInvalid, pa.ArrowIOError, OSError) as error:
+            known = reader.schema.names  # UnicodeDecodeError
+        for batch in batches:
+            batch.validate(full=True)  # forged offsets would be read by everybody behind us
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise MalformedBodyError(f"not an Arrow IPC stream: {error}") from error
-    if not batches:
+    if not (batches and known):
         raise MalformedBodyError("the Arrow stream holds no events")
     return [_draft(batch, schema, row_chunks, timestamp_ms) for batch in batches]
 
@@ -79,22 +90,27 @@ def _column(batch: pa.RecordBatch, attribute: Attribute) -> pa.Array | FieldErro
     column = batch.column(at)
     wanted = _ARROW_TYPES.get(attribute.type)
     if wanted is None:
-        return _objects(column)
+        return _objects(column, attribute)
     if not _fits(column.type, wanted):
         return FieldError(attribute.name, f"expected {attribute.type}, got Arrow {column.type}")
     try:
         # Into float the nearest value is meant; everywhere else a changed value is an error.
         return pc.cast(column, wanted, safe=not pa.types.is_floating(wanted))
-    except pa.ArrowInvalid as error:
+    except pa.ArrowException as error:
         return FieldError(
             attribute.name, f"a value is outside the range of {attribute.type}: {error}"
         )
 
 
-def _objects(column: pa.Array) -> pa.Array:
+def _objects(column: pa.Array, attribute: Attribute) -> pa.Array | FieldError:
     """Values of any kind, as the logs hold objects."""
-    values = [msgspec.to_builtins(value, enc_hook=str) for value in column.to_pylist()]
-    packed = [None if value is None else encode_object(value) for value in values]
+    try:
+        values = [msgspec.to_builtins(value, enc_hook=str) for value in column.to_pylist()]
+        packed = [None if value is None else encode_object(value) for value in values]
+    except (pa.ArrowException, InvalidEventError, *_UNREADABLE) as error:
+        return FieldError(attribute.name, f"a value that cannot be read: {error}")
+    if any(map(is_too_deep, values)):
+        return FieldError(attribute.name, TOO_DEEP)
     return pa.array(packed, pa.binary())
 
 
@@ -118,9 +134,13 @@ def _optional(
     if at < 0:
         return None
     column = batch.column(at)
-    if pa.types.is_timestamp(column.type):
+    if pa.types.is_timestamp(column.type) and pa.types.is_integer(wanted):
         column = pc.cast(column, pa.timestamp("ms"), safe=False)
     elif not _fits(column.type, wanted):
         errors.append(FieldError(name, f"expected {wanted}, got Arrow {column.type}"))
         return None
-    return pc.cast(column, wanted)
+    try:
+        return pc.cast(column, wanted)
+    except pa.ArrowException as error:
+        errors.append(FieldError(name, f"a value is outside the range of {wanted}: {error}"))
+        return None

@@ -18,8 +18,10 @@ import pyarrow as pa
 from lockstep.events import AttributeType, InvalidEventError, StreamSchema
 from lockstep.events.columns import ARROW_TYPES
 from lockstep.events.objects import encode_object
+from lockstep.frame.bodies import UNREADABLE
 from lockstep_services.receiver.decode import NDJSON
 from lockstep_services.receiver.drafts import BatchDraft
+from lockstep_services.receiver.values import TOO_DEEP, is_too_deep
 
 COLUMNS_MIN_BYTES: Final = 8_192
 """Below it rows are as quick, and gathering them saves records."""
@@ -50,7 +52,7 @@ class ColumnReader:
             return None
         try:
             found = self._lines.decode_lines(body) if kind == NDJSON else self._array.decode(body)
-        except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             return None
         if not found:
             return None
@@ -79,6 +81,8 @@ class ColumnReader:
 
 def _column(values: list[Any], kind: AttributeType) -> pa.Array:
     if kind is AttributeType.OBJECT:
+        if any(map(is_too_deep, values)):
+            raise ValueError(TOO_DEEP)
         values = [None if value is None else encode_object(value) for value in values]
     column = pa.array(values, ARROW_TYPES[kind])
     if kind is AttributeType.FLOAT and np.isinf(column.to_numpy(zero_copy_only=False)).any():

@@ -15,12 +15,13 @@ from typing import Any, Final
 import msgspec
 
 from lockstep.events import Fault, LockstepError
-from lockstep.frame import malformed_json
+from lockstep.frame.bodies import UNREADABLE, advice, malformed_json, whole_number
 from lockstep_services.receiver.values import EventReader, FieldError, RawEvent
 
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
 ARROW: Final = "application/vnd.apache.arrow.stream"
+TIMESTAMP_HEADER: Final = "Timestamp-Ms"
 _ALIASES: Final[Mapping[str, str]] = {
     "": JSON,
     "text/json": JSON,
@@ -41,8 +42,10 @@ class MalformedBodyError(LockstepError):
 
     fault = Fault.USER
 
-    def __init__(self, message: str, *, errors: list[FieldError] | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, *, errors: list[FieldError] | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
         self.errors = errors or []
 
 
@@ -84,6 +87,17 @@ def media_type(content_type: str) -> str:
             f"content type '{plain}' is not supported", hint=f"use {JSON}, {NDJSON} or {ARROW}"
         )
     return plain
+
+
+def timestamp_of(text: str) -> int:
+    """Milliseconds that a sender gave beside a body; MalformedBodyError."""
+    found = whole_number(text, 2**63 - 1)
+    if found is None:
+        raise MalformedBodyError(
+            f"the timestamp: expected milliseconds, got '{text[:40]}'",
+            hint=f"{TIMESTAMP_HEADER} and timestamp_ms are milliseconds since 1970",
+        )
+    return found
 
 
 def decode_text(kind: str, body: bytes, reader: EventReader, *, max_refused: int) -> Decoded:
@@ -174,5 +188,5 @@ def parse_json(body: bytes) -> Any:
         raise MalformedBodyError("the body is empty")
     try:
         return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedBodyError(malformed_json(error)) from error
+    except UNREADABLE as error:
+        raise MalformedBodyError(malformed_json(error), hint=advice(error)) from error

@@ -11,12 +11,18 @@ from itertools import islice
 from typing import Any, Final, Protocol
 from urllib.parse import parse_qsl
 
-from lockstep.events import LockstepError, StreamSchema
+from lockstep.events import AttributeType, LockstepError, StreamSchema
 from lockstep.functions.json_path import MissingError, compile_path
 from lockstep.mapping import MappingError, Reading, map_of, source_mapper
 from lockstep.siddhiql import ast
 from lockstep_services.receiver.decode import Decoded, MalformedBodyError, Refusal, parse_json
-from lockstep_services.receiver.values import EventReader, FieldError, RawEvent
+from lockstep_services.receiver.values import (
+    TOO_DEEP,
+    EventReader,
+    FieldError,
+    RawEvent,
+    is_too_deep,
+)
 
 MISSING: Final = "fail.on.missing.attribute"
 MAX_REFUSED: Final = 1_000
@@ -104,6 +110,7 @@ class MappedReader:
         decoded = _decoded(self._mapper.read(payload, 0, properties), self._schema)
         if b"\\u" in body:
             _check_texts(decoded, self._schema)
+        _check_depth(decoded, self._schema)
         return decoded
 
 
@@ -159,6 +166,15 @@ def _check_texts(decoded: Decoded, schema: StreamSchema) -> None:
                     except UnicodeEncodeError as error:
                         wrong = FieldError(name, f"half of a character: {error.reason}")
                         raise _unfit([wrong]) from error
+
+
+def _check_depth(decoded: Decoded, schema: StreamSchema) -> None:
+    objects = [i for i, kind in enumerate(schema.types) if kind is AttributeType.OBJECT]
+    for chunk in decoded.chunks if objects else ():
+        for event in chunk:
+            for i in objects:
+                if is_too_deep(event.data[i]):
+                    raise _unfit([FieldError(schema.names[i], TOO_DEEP)])
 
 
 def _unfit(errors: Iterable[FieldError]) -> MalformedBodyError:

@@ -15,7 +15,7 @@ from multidict import CIMultiDict
 from lockstep.events import Fault, LockstepError
 from lockstep.telemetry import Logger
 from lockstep_services.receiver.accept import Acceptor, Sending
-from lockstep_services.receiver.decode import JSON, Refusal
+from lockstep_services.receiver.decode import JSON, TIMESTAMP_HEADER, Refusal, timestamp_of
 from lockstep_services.receiver.sources import with_source
 from lockstep_services.receiver.values import FieldError
 
@@ -52,15 +52,15 @@ class Transfer:
 
     async def _one(self, message: BusMessage) -> None:
         content_type = message.headers.get("Content-Type", JSON)
-        sending = Sending(
-            content_type,
-            _timestamp(message),
-            message.key,
-            source=message.source,
-            properties=CIMultiDict(message.headers),
-            in_order=True,
-        )
         try:
+            sending = Sending(
+                content_type,
+                _timestamp(message),
+                message.key,
+                source=message.source,
+                properties=CIMultiDict(message.headers),
+                in_order=True,
+            )
             await self._acceptor.accept(message.app, message.stream, message.payload, sending)
         except LockstepError as error:
             if error.fault is not Fault.USER:
@@ -80,5 +80,5 @@ class Transfer:
 
 
 def _timestamp(message: BusMessage) -> int | None:
-    given = message.headers.get("Timestamp-Ms", "")
-    return int(given) if given.isdigit() else None
+    given = message.headers.get(TIMESTAMP_HEADER)
+    return None if given is None else timestamp_of(given)

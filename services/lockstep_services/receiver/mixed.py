@@ -6,11 +6,11 @@ Each line is a chunk of one. Neighbours of one stream become one run, so that or
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
 from lockstep.events import StreamSchema
+from lockstep.frame.bodies import UNREADABLE, reason
 from lockstep.frame.problems import Problem
 from lockstep_services.receiver.decode import Chunk, MalformedBodyError, Refusal
 from lockstep_services.receiver.runs import Run
@@ -71,12 +71,15 @@ def _read(
         reader = reader_of(line.stream)
     except Problem as error:
         return [FieldError("stream", error.message)]
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return [FieldError(None, f'expected {{"stream": …, "event": …}}: {error}')]
+    except UNREADABLE as error:
+        return [FieldError(None, f'expected {{"stream": …, "event": …}}: {reason(error)}')]
     raw = bytes(line.event)
     event = reader.fast_object(raw)
     if event is None:
-        found = reader.read(_plain(raw))
+        try:
+            found = reader.read(msgspec.json.decode(raw))
+        except UNREADABLE as error:
+            return [FieldError("event", reason(error))]
         if isinstance(found, list):
             return found
         event = found
@@ -84,7 +87,3 @@ def _read(
         stamp = event.timestamp_ms if line.timestamp is None else line.timestamp
         event = RawEvent(event.data, stamp, event.event_id or line.id)
     return reader.schema, event
-
-
-def _plain(raw: bytes) -> Any:
-    return msgspec.json.decode(raw)

@@ -17,10 +17,15 @@ from lockstep.frame.callers import may, require
 from lockstep.frame.problems import Problem, problem_response
 from lockstep.rights import Permission
 from lockstep_services.receiver.accept import Accepted, Acceptor, Sending, UnknownNameError
-from lockstep_services.receiver.decode import JSON, NDJSON, UnknownFormatError
+from lockstep_services.receiver.decode import (
+    JSON,
+    NDJSON,
+    TIMESTAMP_HEADER,
+    UnknownFormatError,
+    timestamp_of,
+)
 from lockstep_services.receiver.gate import Gate
 
-TIMESTAMP_HEADER = "Timestamp-Ms"
 KEY_HEADER = "Idempotency-Key"
 TRACE_HEADER = "traceparent"
 MAX_KEY_CHARACTERS = 200
@@ -129,13 +134,7 @@ def _nobodys(request: web.Request) -> Exception:
 
 def _sending(request: web.Request, default_type: str) -> Sending:
     given = request.query.get("timestamp_ms") or request.headers.get(TIMESTAMP_HEADER)
-    timestamp_ms = None
-    if given is not None:
-        if not given.isdigit() or int(given) >= 2**63:
-            raise Problem(
-                HTTPStatus.BAD_REQUEST, f"timestamp_ms: expected milliseconds, got '{given[:40]}'"
-            )
-        timestamp_ms = int(given)
+    timestamp_ms = None if given is None else timestamp_of(given)
     key = request.headers.get(KEY_HEADER)
     if key is not None and not 0 < len(key) <= MAX_KEY_CHARACTERS:
         raise Problem(HTTPStatus.BAD_REQUEST, f"{KEY_HEADER}: 1 to {MAX_KEY_CHARACTERS} characters")

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from lockstep.bus import topic_subject
 from lockstep.control import AppView, Catalogue
+from lockstep.frame.bodies import whole_number
 from lockstep.mapping import annotated
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import ExtensionKind
@@ -17,6 +18,7 @@ from lockstep_services.receiver.carried import carrier_of, is_shared
 from lockstep_services.receiver.kafka_options import KafkaOptions
 from lockstep_services.receiver.mapped import MessageReader, message_reader
 
+MAX_SOURCES: Final = 9_999
 SOURCE_PARAMETER: Final = "source"
 """Of a content type: `text/csv; source=0` is a message in the form of a stream's first source."""
 
@@ -150,8 +152,8 @@ def source_number(content_type: str) -> int | None:
     """The source whose form a content type names."""
     for part in content_type.split(";")[1:]:
         name, _, value = part.strip().partition("=")
-        if name.strip().lower() == SOURCE_PARAMETER and value.strip().isdigit():
-            return int(value)
+        if name.strip().lower() == SOURCE_PARAMETER:
+            return whole_number(value.strip(), MAX_SOURCES)
     return None
 
 

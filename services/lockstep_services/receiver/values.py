@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from lockstep.events import AttributeType, StreamSchema
+from lockstep.frame.bodies import UNREADABLE
 
 TIMESTAMP_FIELD: Final = "_timestamp"
 ID_FIELD: Final = "_id"
@@ -33,6 +34,9 @@ _JSON_TYPES: Final[Mapping[AttributeType, Any]] = {
 }
 _RANGES: Final = {AttributeType.INT: 2**31, AttributeType.LONG: 2**63}
 _FLOAT_MAX: Final = 3.4028234663852886e38
+MAX_DEPTH: Final = 100
+"""Levels of lists and objects in a value of type object: whatever reads the logs has to read it."""
+TOO_DEEP: Final = f"lists and objects may be nested {MAX_DEPTH} deep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,9 @@ class EventReader:
         self._floats = tuple(
             i for i, kind in enumerate(schema.types) if kind is AttributeType.FLOAT
         )
+        self._objects_at = tuple(
+            i for i, kind in enumerate(schema.types) if kind is AttributeType.OBJECT
+        )
         self._width = len(schema.attributes)
         self.event = event = _event_struct(schema)
         self._object = msgspec.json.Decoder(event)
@@ -73,7 +80,7 @@ class EventReader:
         """The event of one JSON object, or None when the slow path has to look."""
         try:
             found = self._object.decode(text)
-        except (msgspec.ValidationError, msgspec.DecodeError):
+        except UNREADABLE:
             return None
         return self._from_struct(found)
 
@@ -90,7 +97,7 @@ class EventReader:
     ) -> list[RawEvent] | None:
         try:
             found = decode(text)
-        except (msgspec.ValidationError, msgspec.DecodeError):
+        except UNREADABLE:
             return None
         events = [self._from_struct(one) for one in found]
         return None if None in events else [event for event in events if event is not None]
@@ -154,6 +161,8 @@ class EventReader:
                         return None
                     as_list[i] = single(as_list[i])
             data = tuple(as_list)
+        if any(is_too_deep(data[i]) for i in self._objects_at):
+            return None
         return RawEvent(data, values[self._width], values[self._width + 1])
 
 
@@ -167,6 +176,21 @@ def _event_struct(schema: StreamSchema) -> type[msgspec.Struct]:
         fields.append((field, kind | None, None))
         rename[field] = name if schema.index_of(name) is None else f"{name}_"
     return msgspec.defstruct(schema.name, fields, rename=rename, gc=False)
+
+
+def is_too_deep(value: Any) -> bool:
+    """Lists and objects in one another, more than MAX_DEPTH."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, list | dict)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def single(value: float) -> float:
@@ -193,8 +217,10 @@ def _nearest(name: str, candidates: Sequence[str]) -> str | None:
 
 def _convert(value: Any, kind: AttributeType) -> tuple[Any, str | None]:
     """(value in the type, None) or (None, what is wrong)."""
-    if value is None or kind is AttributeType.OBJECT:
+    if value is None:
         return value, None
+    if kind is AttributeType.OBJECT:
+        return value, TOO_DEEP if is_too_deep(value) else None
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind is AttributeType.STRING and isinstance(value, str):
         return value, None

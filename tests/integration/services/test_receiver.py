@@ -169,17 +169,19 @@ async def test_the_bus_is_a_front_door_too(cluster_of: Start) -> None:
         await ingress.publish(name, "In", json.dumps(EVENT).encode())
         await ingress.publish(name, "In", b'{"symbol": 7}')
         await ingress.publish(name, "Nowhere", json.dumps(EVENT).encode())
+        await ingress.publish(name, "In", b"[" * 100_000)
         await ingress.publish(name, "In", json.dumps([EVENT, EVENT]).encode())
         assert len(await cluster.published_count(name, 3)) == 3
 
         async def letters() -> Any:
             found = await cluster.watcher.bus.dead_letters.read(name)
-            return found if len(found) == 2 else None
+            return found if len(found) == 3 else None
 
-        found = await until(letters, "two dead letters")
+        found = await until(letters, "three dead letters")
         assert "price: missing" in found[0].letter.reason
         assert "no stream 'Nowhere'" in found[1].letter.reason
         assert found[0].letter.payload == b'{"symbol": 7}'
+        assert "nested too deep" in found[2].letter.reason
 
 
 async def test_lagging_processors_push_senders_back(cluster_of: Start) -> None:

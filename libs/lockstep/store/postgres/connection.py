@@ -9,6 +9,7 @@ from importlib import resources
 from typing import Any, Final
 
 import asyncpg
+from asyncpg.exceptions._base import DataError as ClientDataError
 
 from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.store.postgres.away import why_away
@@ -31,19 +32,40 @@ AWAY: Final = (
 )
 
 
+UNSTORABLE: Final = (
+    asyncpg.CharacterNotInRepertoireError,
+    asyncpg.UntranslatableCharacterError,
+    asyncpg.NumericValueOutOfRangeError,
+    ClientDataError,  # an InterfaceError that is no sign of a server that is away
+)
+"""What somebody sent, and neither its protocol nor its tables can take."""
+
+
 class StoreRefusedError(LockstepError):
     """PostgreSQL does not let us in: its operator can mend that, no sender of a request can."""
 
     fault = Fault.EXTERNAL
 
 
+class UnstorableError(LockstepError):
+    """What no table can hold: its sender can mend that."""
+
+    fault = Fault.USER
+
+
 @contextlib.asynccontextmanager
 async def available() -> AsyncIterator[None]:
-    """Turns "cannot be reached" into UnavailableError; other errors are ours and pass."""
+    """Turns "cannot be reached" into UnavailableError, and "cannot be kept" into UnstorableError;
+    other errors are ours and pass."""
     try:
         yield
     except asyncpg.InvalidAuthorizationSpecificationError as error:
         raise StoreRefusedError(f"PostgreSQL refuses us: {error}") from error
+    except UNSTORABLE as error:
+        raise UnstorableError(
+            "a text or number that PostgreSQL cannot keep",
+            hint="leave out NUL characters (\\u0000); whole numbers have 64 bits",
+        ) from error
     except AWAY as error:
         raise UnavailableError(f"PostgreSQL is away: {why_away(error)}") from error
 

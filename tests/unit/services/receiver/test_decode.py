@@ -172,3 +172,42 @@ def test_mixed_lines_keep_their_order_as_runs() -> None:
     assert [(run.stream, run.events) for run in runs] == [("S", 2), ("T", 1), ("S", 1)]
     assert runs[0].chunks[0][0].timestamp_ms == 7
     assert [one.line for one in refused] == [4]
+
+
+def test_forged_arrow_bytes_never_get_past_the_door() -> None:
+    """Offsets and texts are checked: whoever folds the log trusts them. Any flipped byte is either
+    harmless or refused."""
+    batch = pa.record_batch({"a": ["x" * 9, "yy"], "v": pa.array([1, 2], pa.int32())})
+    body = arrow_body(batch)
+    refused = 0
+    for at in range(8, len(body)):
+        for flip in (0x01, 0x80, 0xFF):
+            forged = bytearray(body)
+            forged[at] ^= flip
+            try:
+                drafts = decode_arrow(bytes(forged), SCHEMA)
+            except MalformedBodyError:
+                refused += 1
+                continue
+            for draft in drafts:
+                record = decode_input(draft.encoded(7))
+                assert isinstance(record, EventsRecord)
+    assert refused > len(body)
+    text = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\x02\0\0\0"), pa.py_buffer(b"\xff\xfe")]
+    )
+    with pytest.raises(MalformedBodyError):
+        decode_arrow(arrow_body(pa.record_batch({"a": text, "v": pa.array([1])})), SCHEMA)
+
+
+def test_arrow_times_and_ids_that_do_not_fit_are_named() -> None:
+    """Beyond 64 bits, and of another kind."""
+    plain = {"a": ["x"], "v": pa.array([1], pa.int32())}
+    for more in (
+        {"_timestamp": pa.array([2**64 - 1], pa.uint64())},
+        {"_timestamp": pa.array(["soon"])},
+        {"_id": pa.array([5], pa.timestamp("ms"))},
+    ):
+        with pytest.raises(MalformedBodyError) as caught:
+            decode_arrow(arrow_body(pa.record_batch({**plain, **more})), SCHEMA)
+        assert [error.field for error in caught.value.errors] == list(more)
