@@ -50,7 +50,7 @@ OF: Final[Mapping[str, Mapping[tuple[str, str], Need]]] = {
 NAMES: Final = {
     "stream": "In", "table": "Kept", "node": "nobody", "name": "nothing", "revision": "nothing",
     "path": "nothing-here", "user": "nobody", "group": "nobody", "token": "nobody",
-    "script": "nobody", "number": "1",
+    "script": "nobody", "number": "1", "template": "nothing",
 }  # fmt: skip
 CLAIMED: Final = KNOWN
 """No app claims a path of its own in this trial, and what is not there is not there for all."""

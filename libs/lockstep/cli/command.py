@@ -21,6 +21,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "archive.commands",
         "What apps took in and gave out, kept for good: list, status, query, erase.",
     ),
+    "templates": (
+        "templates.commands",
+        "App texts with parameters, whose instances people start who may not write apps: list, "
+        "show,\nput, remove, start, stop.",
+    ),
     "batch": (
         "batch.commands",
         "Scripts in SQL and PySpark over the archive, run at their times: deploy, list, show, run, "
@@ -160,7 +165,7 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
         "lsp",
     ),
     "Start the suite": ("run", "up", "down", "demo", "observe"),
-    "Apps": ("deploy", "cancel", "undeploy", "list", "status", "asyncapi"),
+    "Apps": ("deploy", "cancel", "undeploy", "list", "status", "asyncapi", "templates"),
     "Events and answers": ("send", "replay", "tail", "query", "errors", "sources"),
     "State and machines": ("snapshot", "revisions", "restore", "handover", "drain", "rebalance"),
     "The past": ("archive", "batch", "backtest"),

@@ -74,6 +74,13 @@ COORDINATOR: Final[Mapping[Place, Need]] = {
     ("GET", "/v1/dashboards/{name}"): _VIEW_ALL,
     ("PUT", "/v1/dashboards/{name}"): _OPERATE_ALL,
     ("DELETE", "/v1/dashboards/{name}"): _OPERATE_ALL,
+    # Instances are apps: who may operate an app of that name starts and stops one.
+    ("GET", "/v1/templates"): _VIEW_SOME,
+    ("GET", "/v1/templates/{template}"): _VIEW_SOME,
+    ("PUT", "/v1/templates/{template}"): _DEPLOY_ALL,  # with a function: the right to code, too
+    ("DELETE", "/v1/templates/{template}"): _DEPLOY_ALL,
+    ("PUT", "/v1/templates/{template}/instances/{app}"): _OPERATE,
+    ("DELETE", "/v1/templates/{template}/instances/{app}"): _OPERATE,
     ("GET", "/v1/nodes"): _VIEW_ALL,
     ("GET", "/v1/nodes/{node}/drain"): _VIEW_ALL,
     ("PUT", "/v1/nodes/{node}/drain"): _OPERATE_ALL,
@@ -200,6 +207,7 @@ COMMANDS: Final[Mapping[str, Need | None]] = {
     "snapshot": _OPERATE,
     "revisions": _VIEW,
     "restore": _OPERATE,
+    "templates": _VIEW_SOME,  # to start and stop instances: operate; to put and remove: deploy
     "users": _ADMINISTER,
     "groups": _ADMINISTER,
     "grant": _ADMINISTER_SOME,

@@ -32,6 +32,7 @@ PLACES: Final = (
     ("/watch", "Watch", "d", "M4 19h16M6 16v-5M11 16V6M16 16v-8"),
     ("/history", "History", "h", "M4 5v5h5M4.5 10a8 8 0 1 1-.5 4M12 8v5l3 2"),
     ("/scripts", "Scripts", "s", "M5 4h10l4 4v12H5zM14 4v5h5M12 11v4l2.5 1.5M8 11h1M8 15h1"),
+    ("/templates", "Templates", "m", "M4 4h16v5H4zM4 13h7v7H4zM15 13h5M15 16.5h5M15 20h5"),
     ("/errors", "Errors", "e", "M12 4 3 20h18zM12 10v4M12 17v.5"),
     ("/nodes", "Nodes", "n", "M5 4h14v6H5zM5 14h14v6H5zM8 7h.5M8 17h.5"),
 )

@@ -52,6 +52,14 @@ class Deployed:
     past: FoundPast | None = None
 
 
+MayReplace = Callable[[Deployment], None]
+"""Raises Problem where the app that is there may not be replaced so."""
+
+
+def _anything(_before: Deployment) -> None:
+    """By default any app may be."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Wish:
     """What somebody wants deployed."""
@@ -62,6 +70,7 @@ class _Wish:
     settings: Mapping[str, str]
     parallel: int | None
     past: PastWish | None = None
+    may_replace: MayReplace = _anything
 
     def parallel_after(self, before: Deployment | None) -> int:
         """What was given, else what it was: a new text alone does not move keys."""
@@ -134,6 +143,7 @@ class DesiredState:
         settings: Mapping[str, str],
         parallel: int | None = None,
         past: PastWish | None = None,
+        may_replace: MayReplace = _anything,
     ) -> Deployed:
         """Deploys or replaces; SiddhiQLError for an invalid text, Problem when it raced.
 
@@ -142,7 +152,7 @@ class DesiredState:
         """
         plan = await self.plan(text)
         settings = {key: value for key, value in settings.items() if key not in OWN_SETTINGS}
-        wish = _Wish(plan, text, version_of(text), settings, parallel, past)
+        wish = _Wish(plan, text, version_of(text), settings, parallel, past, may_replace)
         await self._offload.run(lambda: fleet_of(plan, parallel))  # refused here, not later
         async with self._one_at_a_time(plan.name):
             return await self._deploy(wish)
@@ -151,6 +161,8 @@ class DesiredState:
         plan = wish.plan
         for _ in range(MAX_ATTEMPTS):
             before = await self._store.deployments.get(plan.name)
+            if before is not None:
+                wish.may_replace(before)
             if before is not None and wish.is_met_by(before):
                 return Deployed(before, created=False, changed=False)
             if before is not None:

@@ -42,6 +42,8 @@ from lockstep_services.coordinator.revisions import RevisionRoutes
 from lockstep_services.coordinator.siddhi_apps import SiddhiApps
 from lockstep_services.coordinator.surveying import Survey
 from lockstep_services.coordinator.sweeping import Sweeper
+from lockstep_services.coordinator.templates import Templates
+from lockstep_services.coordinator.templates_described import TEMPLATES
 from lockstep_services.coordinator.watchman import Watchman
 
 LEAD_RESOURCE = "coordinator"
@@ -102,6 +104,8 @@ class Coordinator:
         RevisionRoutes(restoring, self._forwarder).add_to(context.router)
         PastRoutes(calling_off, self._forwarder).add_to(context.router)
         Dashboards(world.store.documents).add_to(context.router)
+        templates = Templates(world.store.documents, desired, self._forwarder, context.offload)
+        templates.add_to(context.router)
         ErrorStore(world.bus, desired).add_to(context.router)
         archive = ArchiveRoutes(world.bus, desired, context.settings.archive, context.offload)
         archive.add_to(context.router)
@@ -116,7 +120,7 @@ class Coordinator:
         self._audit.add_to(context.router)
         People(context.accounts, logins, rights).add_to(context.router)
         Granting(context.accounts, logins, rights).add_to(context.router)
-        context.describe((*OWN, *BATCH, *PEOPLE, *OLDER))
+        context.describe((*OWN, *BATCH, *TEMPLATES, *PEOPLE, *OLDER))
         # In front of those with a name in their place.
         levels = Levels(world.store, desired, epoch, log)
         statistics = OlderStatistics(desired, levels, self._watch, self._forwarder, clock)

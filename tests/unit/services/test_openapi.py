@@ -22,6 +22,7 @@ from lockstep_services.coordinator.batch_described import BATCH
 from lockstep_services.coordinator.described import OWN
 from lockstep_services.coordinator.older_described import OLDER
 from lockstep_services.coordinator.people_described import PEOPLE
+from lockstep_services.coordinator.templates_described import TEMPLATES
 from lockstep_services.coordinator.wiring import wire as coordinator
 from lockstep_services.presenter.described import ROUTES as PRESENTER
 from lockstep_services.presenter.wiring import wire as presenter
@@ -35,7 +36,7 @@ WIRES = {
     "presenter": presenter, "receiver": receiver,
 }  # fmt: skip
 SCRIPT = {"file": "s.py", "text": "# cron: 0 0 6 * * ? UTC\ndef run(batch): return batch"}
-ROUTES = (*DOOR, *OWN, *BATCH, *PEOPLE, *OLDER, *PRESENTER, *RECEIVER)
+ROUTES = (*DOOR, *OWN, *BATCH, *TEMPLATES, *PEOPLE, *OLDER, *PRESENTER, *RECEIVER)
 SETTINGS = {
     "LOCKSTEP_BUS__KIND": "memory",
     "LOCKSTEP_LEADER__KIND": "memory",
@@ -64,7 +65,12 @@ NAMES = {
     "name": "page.css",
     "script": "s",
     "number": "1",
+    "template": "T",
 }
+TEMPLATE = """-- template: T
+-- parameter least long = 5
+@app:name('${app}') define stream In (n long); from In[n > ${least}] select n insert into Big;
+"""
 WRITES: dict[tuple[str, str], Any] = {
     ("POST", "/v1/validate"): {"text": TEXT},
     ("POST", "/v1/preview"): {"text": TEXT},
@@ -74,6 +80,7 @@ WRITES: dict[tuple[str, str], Any] = {
     ("POST", "/v1/batch/{script}/pause"): {},
     ("POST", "/v1/rebalance"): {"dry_run": True},
     ("PUT", "/v1/dashboards/{name}"): {"panels": []},
+    ("PUT", "/v1/templates/{template}"): {"text": TEMPLATE},
     ("PUT", "/v1/nodes/{node}/drain"): {},
     ("DELETE", "/v1/nodes/{node}/drain"): {},
     ("PUT", "/siddhi-apps"): TEXT,
@@ -116,7 +123,7 @@ async def running(*services: str) -> AsyncIterator[tuple[Process, Door]]:
 async def test_every_route_is_described_and_nothing_else(service: str) -> None:
     """Of each service, with those that every door has."""
     described = {
-        "coordinator": (*OWN, *BATCH, *PEOPLE, *OLDER),
+        "coordinator": (*OWN, *BATCH, *TEMPLATES, *PEOPLE, *OLDER),
         "presenter": PRESENTER,
         "receiver": RECEIVER,
     }.get(service, ())  # fmt: skip
@@ -181,6 +188,13 @@ async def _read_and_write(
     assert taken["accepted"] == 1
     for place, body in WRITES.items():
         await _answer(session, url, by_place[place], body)
+    NAMES["app"] = "Made"
+    instance = "/v1/templates/{template}/instances/{app}"
+    await _answer(session, url, by_place["PUT", instance], {"values": {"least": 7}})
+    (template,) = (await _answer(session, url, by_place["GET", "/v1/templates"]))["templates"]
+    assert [one["app"] for one in template["instances"]] == ["Made"]
+    await _answer(session, url, by_place["DELETE", instance])
+    NAMES["app"] = "A"
     await _until_active(session, url)
     answers = {
         route.path: await _answer(session, url, route)
