@@ -2,8 +2,8 @@
 
 `make e2e SCENARIO=console` writes an app with an error, mends it, tries it with a CSV, saves the
 test, deploys, sends events, makes a dashboard of four widgets and shares it, asks the archive by
-SQL, runs and pauses a scheduled script, upgrades with a preview, mends a refused event, and hands
-over; each step with a picture, light and dark. Last line:
+SQL, runs and pauses a scheduled script, starts and stops an instance of a template, upgrades with a
+preview, mends a refused event, and hands over; each step with a picture, light and dark. Last line:
 `console: ok steps=<n> screenshots=<n> page_errors=0`.
 """
 
@@ -235,6 +235,37 @@ async def _scripts(person: Person, client: Client, suite: ProcessSuite) -> None:
     await person.step("scripts")
 
 
+async def _templates(person: Person) -> None:
+    """A rule is started by a form, refused with a reason, given another value, and stopped."""
+    await person.go("/templates")
+    await person.see("No template yet")
+    await person.click("New template")
+    written = "document.querySelector('.q-dialog textarea')?.value || ''"
+    await person.page.until(f"({written}).includes('-- template: Room too hot')")
+    await person.step("template-text")
+    await person.click("Keep", within=".q-dialog")
+    await person.see("Nobody has started it.")
+    await person.click("Start")
+    await person.fill("Name of the instance", "Cellar")
+    await person.fill("room", "cellar")
+    await person.fill("limit", "180")
+    await person.step("template-form")
+    await person.click("Start", within=".q-dialog")
+    await person.see("from 0 to 100", within=".q-notifications")
+    await person.fill("limit", "18")
+    await person.click("Start", within=".q-dialog")
+    await person.see("room = cellar, limit = 18")
+    await person.click("Change")
+    await person.fill("limit", "20")
+    await person.click("Change", within=".q-dialog")
+    await person.see("room = cellar, limit = 20")
+    await person.step("template-runs")
+    await person.click("Stop")
+    await person.step("template-stop-says-what-happens")
+    await person.click("Stop", within=".q-dialog")
+    await person.see("Nobody has started it.")
+
+
 async def _hand_over(person: Person, client: Client) -> None:
     await person.go("/apps/Rooms")
     await person.see("ready")
@@ -282,6 +313,7 @@ async def _scenario(pictures: Path) -> bool:
             await _shared(person, folder, base)
             await _history(person, folder)
             await _scripts(person, client, suite)
+            await _templates(person)
             await _run_it(person, client, suite)
             print(f"first content, ms: {person.first_content_ms}")
             outside = [

@@ -23,8 +23,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "templates": (
         "templates.commands",
-        "App texts with parameters, whose instances people start who may not write apps: list, "
-        "show,\nput, remove, start, stop.",
+        "App texts with parameters, whose instances people start who may not write apps:\n"
+        "list, show, put, remove, start, stop.",
     ),
     "batch": (
         "batch.commands",

@@ -69,7 +69,7 @@ class Parameter:
             and not (self.low <= float(found) <= self.high)
         ):
             raise TemplateError(
-                f"is {found}", where=where, hint=f"from {self.low:g} to {self.high:g}"
+                f"{found} is out of range", where=where, hint=f"from {self.low:g} to {self.high:g}"
             )
         return found
 

@@ -110,16 +110,7 @@ class Coordinator:
         archive = ArchiveRoutes(world.bus, desired, context.settings.archive, context.offload)
         archive.add_to(context.router)
         BatchRoutes(world.store.batch, clock, context.settings, log).add_to(context.router)
-        logins = Logins(
-            context.accounts, context.callers, clock, context.randomness,
-            context.settings.rights, context.offload, context.settings.oidc,
-        )  # fmt: skip
-        logins.add_to(context.router)
-        rights = context.settings.rights
-        self._audit = AuditRoutes(world.store.audit, clock, rights, log)
-        self._audit.add_to(context.router)
-        People(context.accounts, logins, rights).add_to(context.router)
-        Granting(context.accounts, logins, rights).add_to(context.router)
+        self._audit = _people(context)
         context.describe((*OWN, *BATCH, *TEMPLATES, *PEOPLE, *OLDER))
         # In front of those with a name in their place.
         levels = Levels(world.store, desired, epoch, log)
@@ -162,6 +153,21 @@ def _pasts(context: Context, watch: HeartbeatWatch) -> Pasts:
     place = place_of_settings(context.settings.archive)
     world = context.world
     return Pasts(place, context.offload, world.bus, world.store.revisions, watch)
+
+
+def _people(context: Context) -> AuditRoutes:
+    """Who may come in, and what they did."""
+    rights, router = context.settings.rights, context.router
+    logins = Logins(
+        context.accounts, context.callers, context.clock, context.randomness, rights,
+        context.offload, context.settings.oidc,
+    )  # fmt: skip
+    logins.add_to(router)
+    audit = AuditRoutes(context.world.store.audit, context.clock, rights, context.log)
+    audit.add_to(router)
+    People(context.accounts, logins, rights).add_to(router)
+    Granting(context.accounts, logins, rights).add_to(router)
+    return audit
 
 
 def _restoring(

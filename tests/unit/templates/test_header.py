@@ -43,7 +43,7 @@ def test_parameters_are_read() -> None:
         ("-- parameter a text", "there is no type 'text'"),
         ("-- parameter a string from 1 to 2", "has no 'from"),
         ("-- parameter a int = 1.5", "is no int"),
-        ("-- parameter a int from 1 to 2 = 3", "is 3"),
+        ("-- parameter a int from 1 to 2 = 3", "3 is out of range"),
         ("-- parameter a string in ('x') = 'y'", "is 'y'"),
         ("-- parameter app string", "two parameters 'app'"),
         ("-- parameter room string", "two parameters 'room'"),

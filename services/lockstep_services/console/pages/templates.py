@@ -101,14 +101,19 @@ class Forms:
                 field_of(one, values.get(one["name"], one["default"]))
                 for one in template["parameters"]
             ]
+
+            async def send() -> None:
+                """The form stays until it was taken."""
+                name = app.value.strip()
+                path = instance_path(template["template"], name)
+                work = self._suite.tell("PUT", path, {"values": given(fields)})
+                if await attempt(work, f"{name} runs") is not None:
+                    dialog.submit(True)
+
             with box("dialog-actions"):
                 button("Cancel", lambda: dialog.submit(None), kind="quiet")
-                label = "Start" if instance is None else "Change"
-                button(label, lambda: dialog.submit(True), kind="primary")
-        if await dialog:
-            path = instance_path(template["template"], app.value.strip())
-            work = self._suite.tell("PUT", path, {"values": given(fields)})
-            await attempt(work, f"{app.value.strip()} runs")
+                button("Start" if instance is None else "Change", send, kind="primary")
+        await dialog
         dialog.delete()
 
     async def stop(self, template: Told, app: str) -> None:
@@ -131,18 +136,21 @@ class Forms:
             area = (
                 ui.textarea("Text", value=source).props("outlined autogrow").classes("full source")
             )
+
+            async def keep() -> None:
+                """The text stays until it was taken."""
+                said = name_of(area.value) or name
+                work = self._suite.tell("PUT", template_path(said), {"text": area.value})
+                if await attempt(work, f"{said} is kept") is not None:
+                    dialog.submit("kept")
+
             with box("dialog-actions"):
                 button("Cancel", lambda: dialog.submit(None), kind="quiet")
                 if name:
                     button("Remove", lambda: dialog.submit("remove"), kind="danger")
-                button("Keep", lambda: dialog.submit("keep"), kind="primary")
-        done = await dialog
-        if done == "remove":
+                button("Keep", keep, kind="primary")
+        if await dialog == "remove":
             await attempt(self._suite.tell("DELETE", template_path(name)), f"{name} is removed")
-        elif done == "keep":
-            said = name_of(area.value) or name
-            work = self._suite.tell("PUT", template_path(said), {"text": area.value})
-            await attempt(work, f"{said} is kept")
         dialog.delete()
 
 
