@@ -28,7 +28,7 @@ from lockstep.store.contract import (
     Written,
 )
 from lockstep.store.naming import cursor_name, revision_id
-from lockstep.store.rules import needed
+from lockstep.store.rules import beginnings, needed
 from lockstep.store.stored import OWN_SETTINGS, StoredDeployment
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "Store",
     "StoredDeployment",
     "Written",
+    "beginnings",
     "cursor_name",
     "needed",
     "revision_id",

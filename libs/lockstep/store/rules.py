@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from lockstep.events import Life
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import Deployment, Origin, Removed, Revision
 
@@ -83,6 +84,22 @@ def needed(revisions: Sequence[Revision]) -> list[Revision]:
             states.add(_state_of(revision))
             found.append(revision)
     return found
+
+
+def beginnings(revisions: Sequence[Revision]) -> list[Revision]:
+    """The first one of each life, and the first verified one, but of the earliest life that is
+    kept: without it nobody knows from which position on that life held, and a time in it would be
+    taken for one in a life before. Those that make room by themselves are the oldest, so this holds
+    of itself there."""
+    first: dict[Life, Revision] = {}
+    verified: dict[Life, Revision] = {}
+    for revision in newest_first(revisions):
+        first[revision.life] = revision
+        if revision.verified:
+            verified[revision.life] = revision
+    later = sorted(first)[1:]
+    found = (each.get(life) for life in later for each in (first, verified))
+    return list({one.id: one for one in found if one is not None}.values())
 
 
 def _state_of(revision: Revision) -> tuple[str, str]:

@@ -8,7 +8,7 @@ leading one decides at which position it happens (see the processor's DESIGN.md)
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
@@ -20,7 +20,7 @@ from lockstep.control import Command, HeartbeatWatch, log_of
 from lockstep.control.endings import ending_id, endings_of
 from lockstep.events import Life
 from lockstep.frame import Problem
-from lockstep.store import Deployment, Origin, Restoration, Revision, Store, needed
+from lockstep.store import Deployment, Origin, Restoration, Revision, Store, beginnings, needed
 from lockstep_services.coordinator.api import ask_leader
 from lockstep_services.coordinator.desired import DesiredState, raced, unknown
 from lockstep_services.coordinator.going_back import BackWish, FoundBack, GoingBack
@@ -185,6 +185,13 @@ class Restoring:
                     f"'{app}' has no revision '{revision}'",
                     hint="`lockstep revisions` lists them",
                 )
+            if revision in _beginnings(found):
+                raise Problem(
+                    HTTPStatus.CONFLICT,
+                    f"revision '{revision}' tells where a state of '{app}' began, and one from"
+                    " before it is kept",
+                    hint="older ones make room first; undeploying with purge removes all",
+                )
             if revision in await self._needed(app, found):
                 raise Problem(
                     HTTPStatus.CONFLICT,
@@ -205,10 +212,7 @@ class Restoring:
 
     async def _needed(self, app: str, found: Sequence[Revision]) -> set[str]:
         """Also what the app shall be restored to: that may still be on its way."""
-        units: dict[tuple[str, int], list[Revision]] = {}
-        for one in found:
-            units.setdefault((one.group, one.partition), []).append(one)
-        ids = {one.id for own in units.values() for one in needed(own)}
+        ids = {one.id for own in _by_unit(found) for one in needed(own)} | _beginnings(found)
         for deployment in await self._desired.list():
             if deployment.app == app:
                 restoration, past = deployment.origin.restoration, deployment.origin.past
@@ -228,6 +232,18 @@ class Restoring:
                 return True
             await self._clock.sleep_ms(DONE_POLL_MS)
         return False
+
+
+def _by_unit(found: Sequence[Revision]) -> Iterable[Sequence[Revision]]:
+    units: dict[tuple[str, int], list[Revision]] = {}
+    for one in found:
+        units.setdefault((one.group, one.partition), []).append(one)
+    return units.values()
+
+
+def _beginnings(found: Sequence[Revision]) -> set[str]:
+    """Which tell from where on a life held that others are kept from before."""
+    return {one.id for own in _by_unit(found) for one in beginnings(own)}
 
 
 def _restoring(revision: str, before: Deployment, life: Life) -> Origin:

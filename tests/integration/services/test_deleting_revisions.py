@@ -99,6 +99,27 @@ async def test_what_shall_be_restored_stays(cluster_of: Start) -> None:
         assert {newest, oldest} <= set(answer["kept"])
 
 
+async def test_where_a_state_began_stays_known(cluster_of: Start) -> None:
+    """As long as a state from before it is kept: a time would be taken for one before it."""
+    keep = {"LOCKSTEP_PROCESSOR__REVISIONS_TO_KEEP": "20"}
+    async with cluster_of("coordinator", "processor-1", "receiver", **keep) as cluster:
+        app = await cluster.deploy(TOTAL.format(name="Begun"))
+        before = await _taken(cluster, app, 2)
+        _, answer = await cluster.call(
+            "POST", "coordinator", f"/v1/apps/{app}/restore", json={"revision": before[-1]}
+        )
+        assert answer["done"]
+        for number in range(2):
+            await cluster.send(app, "In", {"v": 1})
+            await cluster.published_count(app, 3 + number)
+            await cluster.snapshot(app)
+        first = [one for one in await _revisions(cluster, app) if one not in before][-1]
+        status, answer = await _delete(cluster, f"/v1/apps/{app}/revisions/{first}")
+        assert (status, "began" in answer["detail"]) == (409, True)
+        _, answer = await _delete(cluster, f"/v1/apps/{app}/revisions")
+        assert first in answer["kept"]
+
+
 async def test_in_the_older_products_words(cluster_of: Start) -> None:
     """Of one app and of all; beginning again without state is refused, as it would lose rows."""
     async with cluster_of("coordinator", "processor-1", "receiver") as cluster:

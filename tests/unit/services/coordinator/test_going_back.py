@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
+from hypothesis import given
 
 from lockstep.events import Generation, Life, TickRecord
 from lockstep.events.codec import EncodedEntry, encode_columns, encode_record
 from lockstep.events.columns import EventColumns
 from lockstep.history.going_back import clock_of, first_later
-from lockstep.store import Revision, revision_id
+from lockstep.store import Revision, beginnings, needed, revision_id
 from lockstep_services.coordinator.going_back import state_at
 
 DEPLOYED_MS = 100
@@ -67,6 +69,30 @@ def test_before_the_app_was_there_it_had_no_state() -> None:
     there = [revision(1, 0, 100)]
     assert found(there, begun(1, 0), 0, 99) is None
     assert found(there, begun(1, 0), 0, 100) == (1, 0)
+
+
+@given(
+    steps=st.lists(st.tuples(st.booleans(), st.integers(0, 4)), min_size=1, max_size=12),
+    dropped=st.sets(st.integers(0, 12)),
+    position=st.integers(0, 40),
+)
+def test_no_deletion_makes_a_time_one_of_another_life(
+    steps: list[tuple[bool, int]], dropped: set[int], position: int
+) -> None:
+    """What people may delete leaves the life of a time known, or no state of it."""
+    there, life, at, now = [revision(1, 0, 0)], 1, 0, begun(1, 0)
+    for goes_over, ahead in steps:
+        at += ahead
+        if goes_over:
+            life += 1
+            now = begun(life, at)
+        there.append(revision(life, at, 10 * at + len(there)))
+    stays = {one.id for one in (*needed(there), *beginnings(there))}
+    kept = [one for i, one in enumerate(there) if i not in dropped or one.id in stays]
+    before = state_at(there, now, position, 10 * position + 9)
+    after = state_at(kept, now, position, 10 * position + 9)
+    assert before is not None
+    assert after is None or after.life == before.life
 
 
 def events(position: int, clock_ms: int, *times: int) -> EncodedEntry:
