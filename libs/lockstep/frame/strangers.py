@@ -25,7 +25,7 @@ _CONTROL: Final = "Cc"
 def refuse_strange(request: web.Request) -> None:
     """Problem 400 for control characters in the address, and for headers that are not UTF-8: no
     name has them, and neither stores nor logs may have to look after them."""
-    if _has_control(request.path) or _has_control(str(request.query_string)):
+    if has_control(request.path) or has_control(str(request.query_string)):
         raise Problem(
             HTTPStatus.BAD_REQUEST, "the address holds control characters",
             hint="names have none; leave out what %00 to %1f and %7f to %9f stand for",
@@ -36,6 +36,11 @@ def refuse_strange(request: web.Request) -> None:
                 HTTPStatus.BAD_REQUEST, f"the header {name[:60]} is not UTF-8",
                 hint="send headers in ASCII",
             )  # fmt: skip
+
+
+def has_hung_up(request: web.Request) -> bool:
+    """Whether nobody is there any more to be answered."""
+    return request.transport is None or request.transport.is_closing()
 
 
 def readable() -> Middleware:
@@ -58,11 +63,15 @@ def readable() -> Middleware:
 
 
 class _Requests(logging.Filter):
-    """Of aiohttp's own lines: what a stranger sends that is no HTTP is no error of ours."""
+    """Of aiohttp's own lines: what a stranger sends that is no HTTP is no error of ours, and
+    neither is one who hangs up in the middle."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Passes everything else on."""
         error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, ConnectionError):
+            get_logger().info("a caller has hung up")
+            return False
         if not isinstance(error, _UNREADABLE):
             return True
         address = record.args[0] if isinstance(record.args, tuple) and record.args else ""
@@ -80,5 +89,6 @@ def keep_to_ourselves() -> None:
     logging.getLogger("aiohttp.server").addFilter(_REQUESTS)
 
 
-def _has_control(text: str) -> bool:
+def has_control(text: str) -> bool:
+    """Whether a text holds a character that no name has: NUL, ends of lines, escapes."""
     return not text.isprintable() and any(unicodedata.category(one) == _CONTROL for one in text)

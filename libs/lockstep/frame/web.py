@@ -24,7 +24,7 @@ from lockstep.frame.guard import Guard
 from lockstep.frame.health import Readiness
 from lockstep.frame.openapi import DOOR, JSON, PATH, Described, document
 from lockstep.frame.problems import Problem, problem_response, respond
-from lockstep.frame.strangers import keep_to_ourselves, readable, refuse_strange
+from lockstep.frame.strangers import has_hung_up, keep_to_ourselves, readable, refuse_strange
 from lockstep.rights import ROUTES, Need
 from lockstep.settings import ServerSettings
 from lockstep.telemetry import CONTENT_TYPE, Logger, Metrics
@@ -193,9 +193,11 @@ class Door:
                 if error.status < HTTPStatus.BAD_REQUEST:
                     raise
                 return problem_response(error.status, _http_detail(error, request))
-            except (ConnectionError, asyncio.CancelledError):
+            except asyncio.CancelledError:
                 raise
-            except Exception:
+            except Exception as error:
+                if isinstance(error, ConnectionError) and has_hung_up(request):
+                    raise
                 self._log.exception("request failed", path=request.path)
                 return problem_response(500, "something went wrong inside; the log has the details")
 

@@ -4,7 +4,7 @@ load nothing from elsewhere."""
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lockstep.clock import Clock
 from lockstep.frame.addresses import is_loopback
 from lockstep.frame.guard import SAFE_METHODS
+from lockstep.frame.strangers import has_control
 from lockstep.settings import ServerSettings
 from lockstep.telemetry import Metrics
 
@@ -73,6 +74,9 @@ class Guard:
         await self._app(scope, receive, sending)
 
     def _refusal(self, scope: Scope, headers: Headers) -> str | None:
+        address = scope["path"] + unquote(scope.get("query_string", b"").decode("latin-1"))
+        if has_control(address):
+            return "the address holds control characters"
         host = headers.get("host", "")
         name = urlsplit(f"//{host}").hostname or ""
         if self._is_private and not is_loopback(name):

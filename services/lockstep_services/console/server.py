@@ -14,6 +14,7 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
+from nicegui import app as pages_application
 from nicegui import ui
 
 from lockstep.cli.addresses import find_addresses
@@ -112,11 +113,18 @@ def built(settings: Settings, clock: Clock) -> FastAPI:
     login.add_to(application, leave)
     folder = Path(str(resources.files("lockstep_services.console").joinpath("static")))
     application.mount("/assets", StaticFiles(directory=folder), name="assets")
+    pages_application.add_exception_handler(404, _nothing)
     ui.run_with(
         application, title="Lockstep", dark=None, tailwind=False, show_welcome_message=False,
         favicon=folder / "icon.svg", reconnect_timeout=10.0,
     )  # fmt: skip
     return application
+
+
+async def _nothing(_request: Request, _error: Exception) -> Response:
+    """NiceGUI's own page tells its version, notes the whole address in the log, and is kept in
+    memory for whoever asked."""
+    return PlainTextResponse("there is nothing at this address\n", status_code=404)
 
 
 def _add_health(application: FastAPI, metrics: Metrics) -> None:

@@ -79,6 +79,9 @@ class Questions:
         query = body.get("query")
         if not isinstance(query, str) or not query.strip():
             raise Problem(HTTPStatus.BAD_REQUEST, "query: expected an on-demand query")
+        details = body.get("details", False)
+        if not isinstance(details, bool):
+            raise Problem(HTTPStatus.BAD_REQUEST, "details: expected true or false")
         require(request, Permission.OPERATE if _changes(query) else Permission.VIEW, app)
         view = await self._deployed(app)
         key = request.headers.get(KEY_HEADER)
@@ -93,7 +96,7 @@ class Questions:
         result: dict[str, Any] = {"records": found.rows, "position": found.position}
         if found.rows_changed is not None:
             result["changed"] = found.rows_changed
-        if body.get("details"):
+        if details:
             result["details"] = [{"name": name, "dataType": kind} for name, kind in found.columns]
         return answer(result)
 

@@ -70,6 +70,8 @@ def _draft(
         else:
             columns.append(found)
     stamps = _optional(batch, TIMESTAMP_FIELD, pa.int64(), errors)
+    if stamps is not None and (pc.min(stamps).as_py() or 0) < 0:
+        errors.append(FieldError(TIMESTAMP_FIELD, "expected milliseconds since 1970, from 0 on"))
     ids = _optional(batch, ID_FIELD, pa.string(), errors)
     if errors:
         raise MalformedBodyError("the Arrow batch does not fit its stream", errors=errors)

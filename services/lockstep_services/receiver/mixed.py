@@ -16,6 +16,7 @@ from lockstep_services.receiver.decode import Chunk, MalformedBodyError, Refusal
 from lockstep_services.receiver.runs import Run
 from lockstep_services.receiver.values import (
     ID_FIELD,
+    MILLISECONDS,
     TIMESTAMP_FIELD,
     EventReader,
     FieldError,
@@ -26,7 +27,7 @@ from lockstep_services.receiver.values import (
 class _Line(msgspec.Struct):
     stream: str
     event: msgspec.Raw
-    timestamp: int | None = msgspec.field(default=None, name=TIMESTAMP_FIELD)
+    timestamp: MILLISECONDS | None = msgspec.field(default=None, name=TIMESTAMP_FIELD)
     id: str | None = msgspec.field(default=None, name=ID_FIELD)
 
 

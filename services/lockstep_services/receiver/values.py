@@ -23,6 +23,8 @@ TIMESTAMP_FIELD: Final = "_timestamp"
 ID_FIELD: Final = "_id"
 _INT = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 _LONG = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+MILLISECONDS = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""The type of a time that a sender gives."""
 _JSON_TYPES: Final[Mapping[AttributeType, Any]] = {
     AttributeType.STRING: str,
     AttributeType.INT: _INT,
@@ -172,7 +174,7 @@ def _event_struct(schema: StreamSchema) -> type[msgspec.Struct]:
         for i, attribute in enumerate(schema.attributes)
     ]
     rename = {f"f{i}": name for i, name in enumerate(schema.names)}
-    for field, name, kind in (("ts", TIMESTAMP_FIELD, _LONG), ("id", ID_FIELD, str)):
+    for field, name, kind in (("ts", TIMESTAMP_FIELD, MILLISECONDS), ("id", ID_FIELD, str)):
         fields.append((field, kind | None, None))
         rename[field] = name if schema.index_of(name) is None else f"{name}_"
     return msgspec.defstruct(schema.name, fields, rename=rename, gc=False)

@@ -7,7 +7,7 @@ import contextlib
 import io
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import aiohttp
@@ -194,6 +194,8 @@ async def test_questions_to_an_app_that_there_is_not_are_404() -> None:
     async with suite() as one:
         body = {"appName": "Nowhere", "query": "from T select *"}
         told = await one.refused(404, "POST", "/stores/query", json.dumps(body).encode())
+        strange = {"appName": "A", "query": "from T select *", "details": [1]}
+        await one.refused(400, "POST", "/stores/query", json.dumps(strange).encode())
         assert "no app named 'Nowhere'" in told["detail"]
         await one.refused(404, "POST", "/v1/apps/Nowhere/query", json.dumps(body).encode())
 
@@ -217,34 +219,61 @@ async def test_nobody_is_told_which_versions_answer() -> None:
         assert b"aiohttp" not in told
 
 
+async def test_a_caller_who_hangs_up_is_one_quiet_line_of_the_log() -> None:
+    """In the middle of a body: nobody is there to be answered."""
+    async with suite() as one:
+        with captured_log() as lines:
+            for path in (STREAM, "/v1/validate", "/stores/query"):
+                sent = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90\r\n"
+                sent += f"Authorization: {bearer(CLUSTER)}\r\n\r\n{{"
+                assert await _raw(one.url, sent.encode(), ends=True) == b""
+            async with asyncio.timeout(READY_S):
+                while len(lines()) < 3:
+                    await asyncio.sleep(0.05)
+    assert {(line["level"], line["message"]) for line in lines()} == {
+        ("info", "a caller has hung up")
+    }
+
+
 async def test_what_is_no_http_is_one_quiet_line_of_the_log() -> None:
     """Without a traceback, and without what was sent."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    captured = io.StringIO()
     async with suite() as one:
-        configure_logging(service="receiver", stream=captured)
-        try:
+        with captured_log() as lines:
             for sent in (
                 b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
                 b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"hunter2" * 9_000 + b"\r\n\r\n",
             ):
                 assert b" 400 Bad Request" in (await _raw(one.url, sent))[:32]
-        finally:
-            root.handlers[:], root.level = handlers, level
-            structlog.reset_defaults()
-    lines = [json.loads(line) for line in captured.getvalue().splitlines()]
-    assert [line["level"] for line in lines if "no HTTP" in line["message"]] == ["info"] * 2
+    found = lines()
+    assert [line["level"] for line in found if "no HTTP" in line["message"]] == ["info"] * 2
     for word in ("hunter2", "Traceback", "aiohttp"):
-        assert word not in captured.getvalue()
+        assert word not in str(found)
 
 
-async def _raw(url: str, sent: bytes) -> bytes:
+@contextlib.contextmanager
+def captured_log() -> Iterator[Callable[[], list[dict[str, Any]]]]:
+    """What the process logs within; the configuration is undone afterwards."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    captured = io.StringIO()
+    configure_logging(service="receiver", stream=captured)
+    try:
+        yield lambda: [json.loads(line) for line in captured.getvalue().splitlines()]
+    finally:
+        root.handlers[:], root.level = handlers, level
+        structlog.reset_defaults()
+
+
+async def _raw(url: str, sent: bytes, *, ends: bool = False) -> bytes:
+    """What is answered; nothing, where the door closes. `ends`: nothing more is sent."""
     host, port = url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     try:
         writer.write(sent)
         await writer.drain()
+        if ends:
+            writer.write_eof()
+            return await reader.read()
         async with asyncio.timeout(10):
             head = await reader.readuntil(b"\r\n\r\n")
             return head + await reader.read(4_096)

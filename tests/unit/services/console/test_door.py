@@ -40,6 +40,22 @@ async def test_strangers_are_refused(door: AsyncClient) -> None:
     assert (refused.status_code, "evil.example" in refused.text) == (403, True)
 
 
+async def test_what_is_not_there_is_told_in_few_words(door: AsyncClient) -> None:
+    """Which version of what makes the pages is nobody's business."""
+    for path in ("/nowhere", "/_nicegui/nothing", "/assets/nothing", "/apps/a/b"):
+        answer = await door.get(path)
+        assert answer.status_code == 404
+        assert len(answer.content) < 100
+        assert "nicegui" not in str(answer.headers).lower() + answer.text.lower()
+
+
+async def test_addresses_with_control_characters_are_refused(door: AsyncClient) -> None:
+    """In the path and behind the question mark."""
+    for address in ("/login%00", "/login?to=%0a", "/apps/%7f", "/login?to=%C2%85"):
+        answer = await door.get(address)
+        assert (answer.status_code, "control characters" in answer.text) == (403, True)
+
+
 async def test_every_answer_carries_the_policy(door: AsyncClient) -> None:
     """Nothing is loaded from elsewhere, and no other page may frame these."""
     for path in ("/healthz", "/login", "/assets/console.css", "/nowhere"):

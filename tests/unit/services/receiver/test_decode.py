@@ -206,8 +206,22 @@ def test_arrow_times_and_ids_that_do_not_fit_are_named() -> None:
     for more in (
         {"_timestamp": pa.array([2**64 - 1], pa.uint64())},
         {"_timestamp": pa.array(["soon"])},
+        {"_timestamp": pa.array([-1])},
         {"_id": pa.array([5], pa.timestamp("ms"))},
     ):
         with pytest.raises(MalformedBodyError) as caught:
             decode_arrow(arrow_body(pa.record_batch({**plain, **more})), SCHEMA)
         assert [error.field for error in caught.value.errors] == list(more)
+
+
+@pytest.mark.parametrize("timestamp", ["-1", "9223372036854775808", "1.5", '"1"', "true"])
+def test_a_time_is_milliseconds_whichever_way_it_is_read(timestamp: str) -> None:
+    """One event, several, lines, and lines that name their stream."""
+    event = f'{{"a": "x", "v": 1, "_timestamp": {timestamp}}}'
+    for body in (event, f"[{event}]", f"[{event}, {event}]"):
+        with pytest.raises(MalformedBodyError):
+            json_chunks(body.encode())
+    reader = EventReader(SCHEMA)
+    assert decode_text(NDJSON, event.encode(), reader, max_refused=9).refused
+    line = f'{{"stream": "S", "event": ["x", 1], "_timestamp": {timestamp}}}'
+    assert decode_mixed(line.encode(), lambda _: reader, max_refused=9)[1]
