@@ -30,7 +30,7 @@ JUNK_EVENTS: Final[tuple[tuple[bytes, str], ...]] = (
     (b'{"n": 1, "_timestamp": "soon"}', ""), (b'{"n": 1, "_timestamp": -1}', ""),
     (b'{"n": 1, "_timestamp": 1e40}', ""), (b'{"n": 1, "_id": 5}', ""), (b" ", ""),
     (b'{"n": "x"}\n{"n": []}\n', _NDJSON), (b"\n\n", _NDJSON), (b"{}\n{}\n[]", _NDJSON),
-    (b'{"stream": "In"}', _NDJSON), (b'{"stream": "Nowhere", "event": {"n": 1}}', _NDJSON),
+    (b'{"stream": "In"}', _NDJSON), (b'{"stream": "Nowhere", "event": {"m": 1}}', _NDJSON),
     (b'{"stream": 5, "event": 5}', _NDJSON), (b"\xff\xff\xff\xff" + b"\x10" * 60, _ARROW),
     (b"", _ARROW), (b"ARROW1\0\0", _ARROW), (b"n=1", "image/png"), (b"n=1", "a/b; charset=\xc3"),
     (b"n=1", "application/json; source=99"), (b'{"n": "x"}', "text/csv; source=0"),

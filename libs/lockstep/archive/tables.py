@@ -59,6 +59,10 @@ class ArchiveDamagedError(LockstepError):
     fault = Fault.EXTERNAL
 
 
+LONGEST_NAME_BYTES: Final = 255
+"""Of a folder, on the file systems of Linux."""
+
+
 class ConditionError(LockstepError):
     """A condition that a table cannot make out."""
 
@@ -320,9 +324,11 @@ def behind(rows: pa.Table, column: str, reached: int) -> pa.Table:
 
 
 def folders_below(place: Place, path: str) -> list[str]:
-    """The names of the folders there, in order."""
+    """The names of the folders there, in order; none below a name that no folder can have."""
     from pyarrow import fs
 
+    if place.is_folder and any(len(one) > LONGEST_NAME_BYTES for one in path.split("/")):
+        return []
     with _told(place.at(path)):
         system, root = _system(place)
         selector = fs.FileSelector(f"{root}/{path}".rstrip("/"), allow_not_found=True)

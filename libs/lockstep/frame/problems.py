@@ -69,7 +69,8 @@ def respond(error: LockstepError) -> web.Response:
         status,
         error.message,
         hint=error.hint,
-        where=error.where,
+        # Of what is outside it is a folder or an address: nobody's business out there.
+        where=error.where if error.fault is Fault.USER else None,
         errors=getattr(error, "errors", ()),
         retry_after_ms=DEFAULT_RETRY_AFTER_MS if error.retryable else None,
         **extra,

@@ -43,7 +43,7 @@ def past_of(plan: AppPlan, place: Place, app: str, from_ms: int) -> PastSpan:
     lives = lives_of(place, app)
     if not lives:
         raise HistoryError(
-            f"the archive has nothing of an app '{app}'", where=place.folder,
+            f"the archive has nothing of an app '{app}'",
             hint="`lockstep archive list` says what there is; --from-app names whose input to take",
         )  # fmt: skip
     logs = lives[-1]
@@ -52,7 +52,7 @@ def past_of(plan: AppPlan, place: Place, app: str, from_ms: int) -> PastSpan:
     first = reader.first_at(from_ms, is_playback=plan.checked.is_playback)
     if first is None:
         raise HistoryError(
-            f"the archive of '{app}' ends before that time", where=place.folder,
+            f"the archive of '{app}' ends before that time",
             hint="deploy it without --from: there is nothing to fold",
         )  # fmt: skip
     span = Span(max(first - 1, whole.after), whole.up_to)

@@ -37,7 +37,7 @@ async def raises(request: web.Request) -> web.Response:
     """Raises what the path names."""
     errors: dict[str, Exception] = {
         "user": InvalidEventError("bad", field="price"),
-        "external": UnavailableError("away"),
+        "external": UnavailableError("away", where="/secret/folder"),
         "internal": LockstepError("secret detail"),
         "bug": RuntimeError("secret detail"),
         "problem": Problem(web.HTTPConflict.status_code, "taken", hint="wait"),  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from lockstep.archive.answering import Answer, Question, answered
 from lockstep.archive.asking import AskedTooMuchError, ask
 from lockstep.archive.events_in import rows_of
 from lockstep.archive.keeping import SideArchive
+from lockstep.archive.listing import listed
 from lockstep.archive.naming import INPUT, Logs
 from lockstep.archive.place import Place
 from lockstep.events import Attribute, AttributeType, EventsRecord, InputEvent, StreamSchema
@@ -121,3 +122,9 @@ def _children() -> set[int]:
         if b"lockstep.archive.answering" in words and parent == os.getpid():
             found.add(int(one.name))
     return found
+
+
+@pytest.mark.parametrize("app", ["x" * 5_000, "ß" * 100, "../Rooms", "Rooms/0", "\0", "/", ".."])
+def test_an_app_of_any_name_has_nothing_archived(place: Place, app: str) -> None:
+    """Also one that no folder can be called, and one that looks like a way out."""
+    assert list(listed(place, app)) == []

@@ -200,6 +200,18 @@ async def test_questions_to_an_app_that_there_is_not_are_404() -> None:
         await one.refused(404, "POST", "/v1/apps/Nowhere/query", json.dumps(body).encode())
 
 
+async def test_where_the_archive_is_is_not_told() -> None:
+    """Neither of an app that nothing is archived of, nor of one that no folder can be called."""
+    folder = SETTINGS["LOCKSTEP_ARCHIVE__FOLDER"]
+    async with suite() as one:
+        body = {"text": APP.replace("'A'", "'B'"), "past": {"from_ms": 1}}
+        told = await one.refused(400, "POST", "/v1/apps", json.dumps(body).encode())
+        assert "archive" in told["detail"]
+        assert folder not in str(told)
+        told = await one.refused(200, "GET", f"/v1/apps/{'x' * 3_000}/archive")
+        assert told["tables"] == []
+
+
 async def test_a_header_that_is_no_text_is_refused() -> None:
     """Also where a token is looked for in it."""
     async with suite() as one:
