@@ -34,6 +34,11 @@ class Answer:
     body: str = ""
 
     @property
+    def asks_again(self) -> bool:
+        """Something is away, and is said to come back."""
+        return self.status == 503 and "retry-after" in self.headers
+
+    @property
     def lets_in(self) -> bool:
         """It did what was asked, or gave a cookie to come in with."""
         cookie = self.headers.get("set-cookie", "")

@@ -118,6 +118,15 @@ def test_the_judge_lets_pass_what_may_be() -> None:
     assert not judged(good, Answer(200, {}, "made of aiohttp, for who may see it"), SECRETS)
 
 
+def test_what_is_away_for_a_while_is_told_from_what_fails() -> None:
+    """It is sent again, and is an error all the same if that does not help."""
+    away = Answer(503, {"retry-after": "1"})
+    assert away.asks_again
+    assert not Answer(503).asks_again
+    assert not Answer(500, {"retry-after": "1"}).asks_again
+    assert [one.wrong for one in judged(SHOT, away, SECRETS)] == [Wrong.ERROR]
+
+
 def test_the_judge_reads_logs() -> None:
     """An error of the process, a traceback and a secret are found; a warning is none."""
     lines = [
