@@ -59,6 +59,7 @@ def configure_logging(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
         )
     )
+    handler.addFilter(_has_something_to_say)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     # Below warning libraries speak of themselves; our own lines do not pass here.
@@ -69,6 +70,12 @@ def get_logger(**context: object) -> Logger:
     """A logger that carries `context` on every line, for example app, group and partition."""
     logger: Logger = structlog.get_logger().bind(**context)
     return logger
+
+
+def _has_something_to_say(record: logging.LogRecord) -> bool:
+    """Not so what asyncio says of each connection over TLS that its other side has closed, where a
+    library began TLS on a connection that was open: nothing is wrong, and nobody can mend it."""
+    return not (record.name == "asyncio" and "returning true from eof_received" in str(record.msg))
 
 
 def _stamp(clock: Clock, service: str) -> structlog.typing.Processor:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import logging
+from asyncio import sslproto
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import structlog
@@ -89,3 +91,12 @@ def test_an_error_on_the_console_shows_no_variables() -> None:
         structlog.reset_defaults()
     assert "ValueError: 16" in captured.getvalue()
     assert "hunter2-x" not in captured.getvalue()
+
+
+def test_what_asyncio_says_of_every_closed_connection_is_left_out(stream: io.StringIO) -> None:
+    """Under its very words, which another release may change; everything else of it is told."""
+    words = Path(sslproto.__file__).read_text()
+    assert "'returning true from eof_received() '" in words
+    logging.getLogger("asyncio").warning("returning true from eof_received() has no effect")
+    logging.getLogger("asyncio").warning("socket.send() raised exception.")
+    assert [line["message"] for line in _lines(stream)] == ["socket.send() raised exception."]
