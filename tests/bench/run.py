@@ -27,6 +27,7 @@ from lockstep.siddhiql import check
 from tests.bench import memory
 from tests.bench.archive import archive_figures
 from tests.bench.archive_volume import archive_volume_figures
+from tests.bench.charts import charts_figures
 from tests.bench.editing import editing_figures
 from tests.bench.external import external_figures
 from tests.bench.fleet import fleet_figures
@@ -243,6 +244,11 @@ def archive_volume_part(options: argparse.Namespace) -> Results:
     return {"archive-volume": archive_volume_figures(options.events or ARCHIVED_ROWS)}
 
 
+def charts_part(options: argparse.Namespace) -> Results:
+    """Live charts in a real browser."""
+    return {"charts": [charts_figures(options.rate, options.seconds)]}
+
+
 def editing_part(_: argparse.Namespace) -> Results:
     """How long an editor waits for completion."""
     return {"editing": [editing_figures()]}
@@ -259,6 +265,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "archive": archive_part,
     "archive-volume": archive_volume_part,
     "editing": editing_part,
+    "charts": charts_part,
 }
 
 
