@@ -300,7 +300,7 @@ def main() -> None:
     parser.add_argument(
         "--spare", action="store_true", help="many: two processors, one of which is killed"
     )
-    parser.add_argument("--bus", default="nats", help="suite: nats, kafka, or nats,kafka")
+    parser.add_argument("--bus", default="nats", help="suite: of nats, kafka, nats+tls")
     parser.add_argument("--keep", action="store_true", help="keep the processes' logs")
     options = parser.parse_args()
     for name, part in PARTS.items():

@@ -28,6 +28,8 @@ from tests.bench.arrivals import Arrivals, judged
 from tests.bench.load import APP, HOUR, TEXT, TRANSPORTS, Load, Sent
 from tests.bench.workload import numpy_seconds
 from tests.kafka.suite import bus_settings
+from tests.tls.certificates import Authority
+from tests.tls.servers import secured
 
 READY_LIMIT_S: Final = 60.0
 DRAIN_LIMIT_S: Final = 60.0
@@ -58,6 +60,14 @@ CASES: Final = (
 )
 
 
+FLAT_OUT: Final = (
+    Case("flat out, Arrow", "arrow", 1_000_000, 5_000, 60_000),
+    Case("flat out, NDJSON", "ndjson", 1_000_000, 5_000, 60_000),
+)
+"""More than these machines can: how much comes through. Measured where `only` names it."""
+SECURED: Final = "nats+tls"
+"""NATS, with TLS and certificates at every door and in front of every server."""
+
 VOLUME_EVENTS_PER_S: Final = 100_000
 MAX_MIB: Final = 4_096
 VOLUMES: Final = (
@@ -78,7 +88,12 @@ async def fresh_suite(
     directory = Path(tempfile.mkdtemp(prefix="lockstep-bench-"))
     try:
         async with contextlib.AsyncExitStack() as stack:
-            carrier = await stack.enter_async_context(bus_settings(bus, directory))
+            servers = (
+                secured(directory / "servers", Authority(directory / "certificates"))
+                if bus == SECURED
+                else bus_settings(bus, directory)
+            )
+            carrier = await stack.enter_async_context(servers)
             wanted = {**carrier, **(overrides or {})}
             suite = await stack.enter_async_context(
                 running_processes(directory, plan=plan, overrides=wanted)
@@ -268,7 +283,7 @@ def suite_figures(
 ) -> list[Row]:
     """All cases whose names hold `only`, for so long each, on each bus in turn."""
     found = []
-    for case in CASES:
+    for case in (*CASES, *(FLAT_OUT if only else ())):
         for bus in buses if only in case.name else ():
             named = replace(case, name=f"{case.name} {bus}")
             found.append(asyncio.run(measured(named, seconds, keep=keep, bus=bus)))
