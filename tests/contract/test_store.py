@@ -11,7 +11,7 @@ import pytest
 
 from lockstep.embedded import EmbeddedServers
 from lockstep.events import Fault, Life, LockstepError
-from lockstep.rights.accounts import Account
+from lockstep.rights.accounts import Account, User, directory, stored
 from lockstep.rights.audit import AuditEntry
 from lockstep.store import (
     BatchEntry,
@@ -358,6 +358,24 @@ async def test_accounts_change_as_a_whole_or_not_at_all(store: Store) -> None:
     _, found = await store.accounts.read()
     assert changed in found
     assert not {ann, bob} & set(found)
+
+
+async def test_accounts_that_an_earlier_release_stored_are_read_and_written_back(
+    store: Store,
+) -> None:
+    """Before identity providers kept users none was ever deactivated."""
+    revision = await store.accounts.revision()
+    name = f"old-{revision}"
+    old = Account("user", name, f'{{"name":"{name}","created_ms":1,"password":"x","groups":["g"]}}')
+    assert await store.accounts.change([old], [], expected=revision)
+    revision, found = await store.accounts.read()
+    known = directory(revision, [one for one in found if one.name == name]).users[name]
+    assert known == User(name, 1, "x", groups=frozenset({"g"}))
+    assert known.active
+    out = replace(known, active=False, id="1", external_id="e", display_name="Old")
+    assert await store.accounts.change([stored(out)], [], expected=revision)
+    revision, found = await store.accounts.read()
+    assert directory(revision, [one for one in found if one.name == name]).users[name] == out
 
 
 async def test_of_writers_at_the_same_time_one_wins(store: Store) -> None:

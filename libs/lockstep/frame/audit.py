@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
+from aiohttp import web
+
 from lockstep.clock import Clock
 from lockstep.events import UnavailableError
 from lockstep.rights.audit import AuditEntry
@@ -15,6 +17,18 @@ from lockstep.telemetry import Logger, Metrics
 
 BATCH: Final = 500
 EVERY_MS: Final = 500
+_NOTE: Final[web.RequestKey[str]] = web.RequestKey("lockstep.audit.note")
+
+
+def add_to_note(request: web.Request, about: str) -> None:
+    """A handler says what the path does not: it stands behind the path in the audit log."""
+    request[_NOTE] = about
+
+
+def added_note(request: web.Request) -> str:
+    """Empty where no handler said anything."""
+    found: str = request.get(_NOTE, "")
+    return found
 
 
 class AuditTrail:

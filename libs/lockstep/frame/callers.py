@@ -58,7 +58,7 @@ class Passwords:
     async def principal(self, name: str, password: str, address: str) -> Principal | None:
         """The user, if that is the password. Problem 429 after too many that were not."""
         now_ms = self._clock.monotonic_ms()
-        user = self._book.directory.users.get(name)
+        user = self._book.directory.active(name)
         kept = "" if user is None else user.password
         seen = self._digest(name, kept, password)
         if user is not None and self._kept.get(seen, 0) > now_ms:
@@ -81,7 +81,8 @@ class Passwords:
             return None
         self._from_one.succeeded(one)
         self._keep(seen, now_ms)
-        return self._book.directory.principal_of(user)
+        user = self._book.directory.active(name)  # who may have been deactivated meanwhile
+        return None if user is None else self._book.directory.principal_of(user)
 
     def _digest(self, *parts: str) -> bytes:
         """Of what was right, under a key that ends with this process."""

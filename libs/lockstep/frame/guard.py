@@ -16,7 +16,7 @@ from aiohttp.typedefs import Handler, Middleware
 from lockstep.clock import Clock
 from lockstep.events import LockstepError
 from lockstep.frame.addresses import is_loopback
-from lockstep.frame.audit import AuditTrail
+from lockstep.frame.audit import AuditTrail, added_note
 from lockstep.frame.callers import (
     TOKEN_COOKIE,
     Callers,
@@ -147,7 +147,7 @@ class Guard:
             forwarded=cut(forwarded),
             method=request.method,
             route="" if resource is None else resource.canonical,
-            path=cut(request.path),
+            path=cut(request.path + added_note(request)),
             app=cut(request.match_info.get("app", "")),
             status=status,
             node=self._node,

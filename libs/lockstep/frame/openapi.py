@@ -47,7 +47,7 @@ class Readiness(TypedDict):
 @dataclass(frozen=True)
 class Described:
     """A route. `answer` and `body`: types of JSON; `body` "text" and "bytes" are what they say.
-    `content`: of an answer that is not JSON. `others`: further good statuses. `query`: the
+    `content`: of an answer that is not plain JSON. `others`: further good statuses. `query`: the
     parameters behind the question mark, all of which may be left out."""
 
     method: str
@@ -106,7 +106,7 @@ def _is_type(each: Any) -> bool:
 def _operation(route: Described, schemas: dict[int, Any]) -> dict[str, Any]:
     content: dict[str, Any] = {route.content: {"schema": {"type": "string"}}}
     if route.answer is not None:
-        content = {JSON: {"schema": schemas[id(route.answer)]}}
+        content = {route.content: {"schema": schemas[id(route.answer)]}}
     good = {str(code): {"description": "Done."} for code in (route.status, *route.others)}
     if route.content != JSON or route.answer is not None:
         good[str(route.status)]["content"] = content  # type: ignore[assignment]

@@ -29,21 +29,31 @@ class AccountError(LockstepError):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """`password`: an argon2 hash; empty until the user has chosen one."""
+    """`password`: an argon2 hash; empty until the user has chosen one. `active`: whether anything
+    of this user's lets anybody in. `id`, `external_id`, `display_name`: of an identity provider
+    that keeps this user, by SCIM."""
 
     name: str
     created_ms: int
     password: str = ""
     grants: frozenset[Grant] = frozenset()
     groups: frozenset[str] = frozenset()
+    active: bool = True
+    id: str = ""
+    external_id: str = ""
+    display_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What its members may."""
+    """What its members may. `id`, `external_id`, `display_name`: of an identity provider that keeps
+    this group, by SCIM."""
 
     name: str
     grants: frozenset[Grant] = frozenset()
+    id: str = ""
+    external_id: str = ""
+    display_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +89,19 @@ class Directory:
         return Principal(Kind.USER, user.name, frozenset(grants))
 
     def token(self, given: str, now_ms: int) -> Token | None:
-        """The live one that this is, in constant time for a known id."""
+        """The live one that this is, in constant time for a known id; none of a user who is not
+        active."""
         found = self.tokens.get(id_of(given) or "")
         if found is None or not hmac.compare_digest(found.digest, digest_of(given)):
             return None
+        if found.user is not None and self.active(found.user) is None:
+            return None
         return found if now_ms < found.expires_ms else None
+
+    def active(self, name: str) -> User | None:
+        """The user of that name, unless deactivated."""
+        found = self.users.get(name)
+        return found if found is not None and found.active else None
 
     def by_token(self, given: str, now_ms: int) -> Principal | None:
         """Whose it is; None: nobody's that may come in with it."""
@@ -99,20 +117,21 @@ class Directory:
         if caller.token:
             found = self.tokens.get(caller.token)
             return None if found is None or found.expires_ms <= now_ms else self._of(found)
-        user = self.users.get(caller.name)
+        user = self.active(caller.name)
         return None if user is None else self.principal_of(user)
 
     def _of(self, token: Token) -> Principal | None:
         if token.user is None:
             return Principal(Kind.TOKEN, token.name, token.grants, token.id)
-        user = self.users.get(token.user)
+        user = self.active(token.user)
         return None if user is None else replace(self.principal_of(user), token=token.id)
 
     @property
     def administrators(self) -> Sequence[str]:
-        """Users who may everything."""
+        """Active users who may everything."""
         ruling = Grant(Role.ADMINISTER)
-        return [one.name for one in self.users.values() if ruling in self.principal_of(one).grants]
+        active = [one for one in self.users.values() if one.active]
+        return [one.name for one in active if ruling in self.principal_of(one).grants]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +217,12 @@ def named(name: str, what: str) -> str:
 
 def gone_with(before: Directory, user: str) -> Change:
     """A user, and everything that lets that user in."""
-    tokens = [("token", one.id) for one in before.tokens.values() if one.user == user]
-    return Change(remove=[("user", user), *tokens])
+    return Change(remove=[("user", user), *entries_of(before, user)])
+
+
+def entries_of(before: Directory, user: str) -> Sequence[tuple[str, str]]:
+    """That user's sessions and invitations."""
+    return [("token", one.id) for one in before.tokens.values() if one.user == user]
 
 
 def stale(before: Directory, now_ms: int) -> Sequence[tuple[str, str]]:

@@ -93,6 +93,7 @@ class Logins:
         token, given = self.made(user, self._settings.session_ms, user=user)
 
         def begin(before: Directory) -> Change:
+            self.active(before, user)
             mine = [one for one in before.tokens.values() if one.user == user and not one.invites]
             oldest = sorted(mine, key=lambda one: one.created_ms)[: -(MAX_SESSIONS - 1)]
             return Change([token], [("token", one.id) for one in oldest])
@@ -173,6 +174,17 @@ class Logins:
         found = before.users.get(name)
         if found is None:
             raise Problem(HTTPStatus.NOT_FOUND, f"there is no user '{name[:100]}'")
+        return found
+
+    @staticmethod
+    def active(before: Directory, name: str) -> User:
+        """Problem 404; 409 for one who is deactivated."""
+        found = Logins.user(before, name)
+        if not found.active:
+            raise Problem(
+                HTTPStatus.CONFLICT, f"the user '{name[:100]}' is deactivated",
+                hint="the identity provider that keeps this user activates it again",
+            )  # fmt: skip
         return found
 
 

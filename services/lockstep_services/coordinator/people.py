@@ -61,6 +61,7 @@ class People:
                 "groups": sorted(one.groups),
                 "grants": plain(one.grants),
                 "created_ms": one.created_ms,
+                "active": one.active,
             }
             for one in sorted(users.values(), key=lambda user: user.name)
         ]
@@ -101,7 +102,7 @@ class People:
         token, given = self._logins.made(name, life_ms, user=name, invites=True)
 
         def invite(before: Directory) -> Change:
-            self._logins.user(before, name)
+            self._logins.active(before, name)
             old = [one.id for one in before.tokens.values() if one.user == name and one.invites]
             return Change([token], [("token", one) for one in old])
 

@@ -39,6 +39,8 @@ from lockstep_services.coordinator.people import People
 from lockstep_services.coordinator.people_described import PEOPLE
 from lockstep_services.coordinator.restoring import Restoring
 from lockstep_services.coordinator.revisions import RevisionRoutes
+from lockstep_services.coordinator.scim.described import SCIM
+from lockstep_services.coordinator.scim.routes import add_scim
 from lockstep_services.coordinator.siddhi_apps import SiddhiApps
 from lockstep_services.coordinator.surveying import Survey
 from lockstep_services.coordinator.sweeping import Sweeper
@@ -111,7 +113,7 @@ class Coordinator:
         archive.add_to(context.router)
         BatchRoutes(world.store.batch, clock, context.settings, log).add_to(context.router)
         self._audit = _people(context)
-        context.describe((*OWN, *BATCH, *TEMPLATES, *PEOPLE, *OLDER))
+        context.describe((*OWN, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER))
         # In front of those with a name in their place.
         levels = Levels(world.store, desired, epoch, log)
         statistics = OlderStatistics(desired, levels, self._watch, self._forwarder, clock)
@@ -167,6 +169,7 @@ def _people(context: Context) -> AuditRoutes:
     audit.add_to(router)
     People(context.accounts, logins, rights).add_to(router)
     Granting(context.accounts, logins, rights).add_to(router)
+    add_scim(router, context.accounts, logins, context.randomness, context.url)
     return audit
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lockstep.rights import Grant, Kind, Permission, Role
 from lockstep.rights.accounts import (
+    Account,
     AccountError,
     Change,
     Directory,
@@ -151,3 +154,32 @@ def test_failures_of_many_names_are_not_kept_without_end() -> None:
         attempts.failed(str(number), 0)
     assert attempts.wait_ms("0", 1) == 0
     assert attempts.wait_ms("1", 1) > 0
+
+
+def test_accounts_that_were_stored_before_scim_are_read() -> None:
+    """They are active, and no identity provider keeps them."""
+    user = '{"name":"ann","created_ms":2,"password":"x","grants":[],"groups":["ops"]}'
+    group = '{"name":"ops","grants":[{"role":"view","app":"*"}]}'
+    found = directory(7, [Account("user", "ann", user), Account("group", "ops", group)])
+    assert found.users["ann"] == User("ann", 2, "x", groups=frozenset({"ops"}))
+    assert (found.users["ann"].active, found.users["ann"].external_id) == (True, "")
+    assert found.groups["ops"] == Group("ops", frozenset({Grant(Role.VIEW)}))
+
+
+def test_a_deactivated_user_is_nobody_at_every_door() -> None:
+    """Neither a session nor an invitation counts, nor a request that is under way."""
+    session = token(user="ann", grants=frozenset())
+    known = of(ROOT, ANN, session)
+    caller = known.by_token(GIVEN, 1)
+    assert caller is not None
+    out = of(ROOT, replace(ANN, active=False), session)
+    assert out.by_token(GIVEN, 1) is None
+    assert out.still(caller, 1) is None
+    assert out.still(replace(caller, token=""), 1) is None
+    assert of(replace(ANN, active=False), replace(session, invites=True)).token(GIVEN, 1) is None
+
+
+def test_the_last_active_administrator_cannot_be_deactivated() -> None:
+    """As little as removed: the suite would be nobody's."""
+    with pytest.raises(AccountError, match="could administer"):
+        checked(of(ROOT, ANN), Change([replace(ROOT, active=False)]))

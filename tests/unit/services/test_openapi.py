@@ -22,6 +22,7 @@ from lockstep_services.coordinator.batch_described import BATCH
 from lockstep_services.coordinator.described import OWN
 from lockstep_services.coordinator.older_described import OLDER
 from lockstep_services.coordinator.people_described import PEOPLE
+from lockstep_services.coordinator.scim.described import SCIM
 from lockstep_services.coordinator.templates_described import TEMPLATES
 from lockstep_services.coordinator.wiring import wire as coordinator
 from lockstep_services.presenter.described import ROUTES as PRESENTER
@@ -36,7 +37,7 @@ WIRES = {
     "presenter": presenter, "receiver": receiver,
 }  # fmt: skip
 SCRIPT = {"file": "s.py", "text": "# cron: 0 0 6 * * ? UTC\ndef run(batch): return batch"}
-ROUTES = (*DOOR, *OWN, *BATCH, *TEMPLATES, *PEOPLE, *OLDER, *PRESENTER, *RECEIVER)
+ROUTES = (*DOOR, *OWN, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER, *PRESENTER, *RECEIVER)
 SETTINGS = {
     "LOCKSTEP_BUS__KIND": "memory",
     "LOCKSTEP_LEADER__KIND": "memory",
@@ -94,9 +95,9 @@ WRITES: dict[tuple[str, str], Any] = {
 }  # fmt: skip
 READ_ELSEWHERE = {
     "/v1/apps/{app}/streams/{stream}/sse", "/v1/apps/{app}/streams/{stream}/ws",
-    "/v1/apps/{app}/live",
+    "/v1/apps/{app}/live", "/scim/v2/Users/{user}", "/scim/v2/Groups/{group}",
 }  # fmt: skip
-"""Streams without an end."""
+"""Streams without an end, and what a first user would be needed for, who shuts the door."""
 
 
 @contextlib.asynccontextmanager
@@ -123,7 +124,7 @@ async def running(*services: str) -> AsyncIterator[tuple[Process, Door]]:
 async def test_every_route_is_described_and_nothing_else(service: str) -> None:
     """Of each service, with those that every door has."""
     described = {
-        "coordinator": (*OWN, *BATCH, *TEMPLATES, *PEOPLE, *OLDER),
+        "coordinator": (*OWN, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER),
         "presenter": PRESENTER,
         "receiver": RECEIVER,
     }.get(service, ())  # fmt: skip
@@ -149,7 +150,7 @@ async def _answer(
         assert response.status in (route.status, *route.others), (path, response.status, text)
         if route.answer is None:
             return None
-        assert response.content_type == "application/json", path
+        assert response.content_type == route.content, path
         return msgspec.convert(msgspec.json.decode(text), route.answer)
 
 
