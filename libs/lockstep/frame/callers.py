@@ -147,7 +147,9 @@ class Callers:
             return administrator(Kind.CLUSTER)
         identity = id_of(given)
         if identity is None and self._provider is not None and is_signed(given):
-            return await self._provider.person(given)
+            found = await self._provider.person(given)
+            barred = self._book is not None and self._book.directory.bars(found)
+            return None if barred else found
         if identity is None or self._book is None:
             return None
         if identity not in self._book.directory.tokens:

@@ -80,6 +80,13 @@ class Directory:
     users: Mapping[str, User] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
     tokens: Mapping[str, Token] = field(default_factory=dict)
+    barred: frozenset[str] = frozenset()
+    """Names of deactivated users, in small letters: a person whom an OpenID Connect provider calls
+    so is nobody, either."""
+
+    def bars(self, person: Principal) -> bool:
+        """Whether that person is a user who was deactivated."""
+        return person.name.casefold() in self.barred
 
     def principal_of(self, user: User) -> Principal:
         """With what its groups were granted."""
@@ -113,7 +120,7 @@ class Directory:
     def still(self, caller: Principal, now_ms: int) -> Principal | None:
         """What a caller who came in earlier is now; None: nobody any more."""
         if caller.kind is Kind.PERSON:
-            return caller if now_ms < caller.expires_ms else None
+            return caller if now_ms < caller.expires_ms and not self.bars(caller) else None
         if caller.token:
             found = self.tokens.get(caller.token)
             return None if found is None or found.expires_ms <= now_ms else self._of(found)
@@ -160,11 +167,13 @@ def directory(revision: int, accounts: Iterable[Account]) -> Directory:
     for one in accounts:
         if one.kind in _KINDS:
             found[one.kind][one.name] = msgspec.json.decode(one.text, type=_KINDS[one.kind])
+    users = _only(User, found["user"])
     return Directory(
         revision,
-        _only(User, found["user"]),
+        users,
         _only(Group, found["group"]),
         _only(Token, found["token"]),
+        frozenset(one.name.casefold() for one in users.values() if not one.active),
     )
 
 

@@ -98,3 +98,21 @@ async def test_a_door_with_a_provider_is_not_open() -> None:
     ):
         assert (await doors.ask(None, "GET", "/v1/apps"))[0] == 401
         assert (await doors.ask(bearer(server.token()), "GET", "/v1/apps"))[0] == 200
+
+
+async def test_a_person_who_is_a_deactivated_user_is_nobody() -> None:
+    """Whom SCIM deactivates is out with the provider's token, too, until activated again."""
+    async with (
+        serving() as server,
+        running(**server.settings(roles=ROLES)) as (doors, _),
+    ):
+        await doors.ask(bearer(CLUSTER), "PUT", "/v1/users/root", {"role": "administer"})
+        view = bearer(server.token())
+        assert (await doors.ask(view, "GET", "/v1/apps"))[0] == 200
+        user = {"userName": "Ann", "active": False}
+        status, made = await doors.ask(bearer(CLUSTER), "POST", "/scim/v2/Users", user)
+        assert status == 201
+        assert (await doors.ask(view, "GET", "/v1/apps"))[0] == 401
+        active = {"Operations": [{"op": "replace", "value": {"active": True}}]}
+        await doors.ask(bearer(CLUSTER), "PATCH", f"/scim/v2/Users/{made['id']}", active)
+        assert (await doors.ask(view, "GET", "/v1/apps"))[0] == 200

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockstep.rights import Grant, Kind, Permission, Role
+from lockstep.rights import Grant, Kind, Permission, Principal, Role
 from lockstep.rights.accounts import (
     Account,
     AccountError,
@@ -183,3 +183,12 @@ def test_the_last_active_administrator_cannot_be_deactivated() -> None:
     """As little as removed: the suite would be nobody's."""
     with pytest.raises(AccountError, match="could administer"):
         checked(of(ROOT, ANN), Change([replace(ROOT, active=False)]))
+
+
+def test_a_person_with_the_name_of_a_deactivated_user_is_nobody() -> None:
+    """In whatever case; other persons are what they were."""
+    ann, bob = (Principal(Kind.PERSON, name, expires_ms=9) for name in ("ANN", "bob"))
+    assert of(ROOT, ANN).still(ann, 1) == ann
+    out = of(ROOT, replace(ANN, active=False))
+    assert (out.bars(ann), out.bars(bob)) == (True, False)
+    assert (out.still(ann, 1), out.still(bob, 1)) == (None, bob)
