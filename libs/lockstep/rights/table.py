@@ -110,7 +110,9 @@ COORDINATOR: Final[Mapping[Place, Need]] = {
     # An identity provider keeps users and groups. Who fills groups can make administrators.
     ("GET", "/scim/v2/ServiceProviderConfig"): _ADMINISTER,
     ("GET", "/scim/v2/ResourceTypes"): _ADMINISTER,
+    ("GET", "/scim/v2/ResourceTypes/{kind}"): _ADMINISTER,
     ("GET", "/scim/v2/Schemas"): _ADMINISTER,
+    ("GET", "/scim/v2/Schemas/{schema}"): _ADMINISTER,
     ("GET", "/scim/v2/Users"): _ADMINISTER,
     ("POST", "/scim/v2/Users"): _ADMINISTER,
     ("GET", "/scim/v2/Users/{user}"): _ADMINISTER,

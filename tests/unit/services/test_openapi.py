@@ -67,6 +67,8 @@ NAMES = {
     "script": "s",
     "number": "1",
     "template": "T",
+    "kind": "User",
+    "schema": "urn:ietf:params:scim:schemas:core:2.0:Group",
 }
 TEMPLATE = """-- template: T
 -- parameter least long = 5

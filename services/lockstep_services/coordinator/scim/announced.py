@@ -94,6 +94,10 @@ SCHEMAS: Final = (
                 "members", type="complex", multiValued=True,
                 subAttributes=[
                     _attribute("value", mutability="immutable"),
+                    _attribute("type", mutability="immutable", canonicalValues=["User"]),
+                    _attribute(
+                        "$ref", type="reference", mutability="immutable", referenceTypes=["User"]
+                    ),
                     _attribute("display", **_READ_ONLY),
                 ],
             ),

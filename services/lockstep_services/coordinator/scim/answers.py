@@ -53,6 +53,19 @@ def told(body: Mapping[str, Any]) -> Handler:
     return tell
 
 
+def one_of(bodies: Sequence[Mapping[str, Any]], key: str) -> Handler:
+    """Always the same, by the id that stands in the address under that name."""
+
+    async def tell(request: web.Request) -> web.Response:
+        identity = request.match_info[key]
+        found = next((one for one in bodies if one["id"] == identity), None)
+        if found is None:
+            raise ScimError("", f"there is no '{identity}'", status=HTTPStatus.NOT_FOUND)
+        return _json(found)
+
+    return tell
+
+
 def wanted(request: web.Request, attributes: frozenset[str]) -> Filter | None:
     """The filter in the address. ScimError invalidFilter."""
     text = request.query.get("filter", "").strip()

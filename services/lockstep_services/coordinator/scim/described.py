@@ -32,7 +32,9 @@ def _resource(kind: str) -> tuple[Described, ...]:
 SCIM: Final = (
     _of("GET", "/ServiceProviderConfig", "SCIM: what is supported."),
     _of("GET", "/ResourceTypes", "SCIM: that there are users and groups."),
+    _of("GET", "/ResourceTypes/{kind}", "SCIM: one of them."),
     _of("GET", "/Schemas", "SCIM: what is kept of them."),
+    _of("GET", "/Schemas/{schema}", "SCIM: what is kept of one of them."),
     *_resource("User"),
     *_resource("Group"),
 )

@@ -11,7 +11,7 @@ from lockstep.clock import Randomness
 from lockstep.frame.accounts import AccountBook
 from lockstep_services.coordinator.logins import Logins
 from lockstep_services.coordinator.scim.announced import CONFIG, RESOURCE_TYPES, SCHEMAS
-from lockstep_services.coordinator.scim.answers import answering, page, told
+from lockstep_services.coordinator.scim.answers import answering, one_of, page, told
 from lockstep_services.coordinator.scim.groups import ScimGroups
 from lockstep_services.coordinator.scim.users import ScimUsers
 
@@ -33,7 +33,9 @@ def add_scim(
     for method, path, handler in (
         ("GET", "/ServiceProviderConfig", told(CONFIG)),
         ("GET", "/ResourceTypes", told(page(RESOURCE_TYPES, len(RESOURCE_TYPES)))),
+        ("GET", "/ResourceTypes/{kind}", one_of(RESOURCE_TYPES, "kind")),
         ("GET", "/Schemas", told(page(SCHEMAS, len(SCHEMAS)))),
+        ("GET", "/Schemas/{schema}", one_of(SCHEMAS, "schema")),
         *ScimUsers(book, logins, randomness, base).handlers,
         *ScimGroups(book, randomness, base).handlers,
     ):
