@@ -47,7 +47,9 @@ def list_users(context: typer.Context, as_json: AsJson = False) -> None:
     with asking(context) as suite:
         found = suite.request("GET", f"{suite.addresses.coordinator}/v1/users")["users"]
     rows = found if as_json else [{**one, "grants": _said(one)} for one in found]
-    show(rows, ("user", "grants", "groups", "has_password"), as_json=as_json, title="users")
+    show(
+        rows, ("user", "grants", "groups", "has_password", "active"), as_json=as_json, title="users"
+    )
 
 
 @users.command("add")
