@@ -118,7 +118,8 @@ def test_a_broken_invariant_is_seen(name: str) -> None:
 def test_a_failing_story_is_made_short() -> None:
     """Faults that a violation does not need are left out of what is told."""
     broken = BREAKS["trim"]
-    outcome = simulate(draw(0), broken)
+    outcomes = (simulate(draw(seed), broken) for seed in BREAK_SEEDS)
+    outcome = next(one for one in outcomes if one.violations and len(one.scenario.faults) > 1)
     short = shrunk(outcome, broken)
     assert short.violations
     assert len(short.scenario.faults) < len(outcome.scenario.faults)
