@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
-from aiohttp import BasicAuth, web
+from aiohttp import encode_basic_auth, web
 
 from lockstep.events import UnavailableError
 from lockstep.sinks import MessageRefusedError
@@ -42,7 +42,7 @@ class Guarded:
     async def _give(self, request: web.Request) -> web.Response:
         if not self.open:
             return web.Response(status=503)
-        assert BasicAuth.decode(request.headers["Authorization"]) == BasicAuth("key", "secret")
+        assert request.headers["Authorization"] == encode_basic_auth("key", "secret")
         self.asked.append({name: str(value) for name, value in (await request.post()).items()})
         number = len(self.asked)
         return web.json_response({"access_token": f"t{number}", "refresh_token": f"r{number}"})

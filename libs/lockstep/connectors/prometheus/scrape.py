@@ -44,10 +44,15 @@ class PrometheusSource(Source):
         options = self._options
         if self._session is None:
             user = options.get("username")
-            auth = None if user is None else aiohttp.BasicAuth(user, options.get("password", ""))
+            headers = {}
+            if user is not None:
+                password = options.get("password", "")
+                headers["Authorization"] = aiohttp.encode_basic_auth(user, password)
             timeout = aiohttp.ClientTimeout(total=int(options.get("scrape.timeout", TIMEOUT_S)))
             connector = aiohttp.TCPConnector(ssl=context_of(options) or True)
-            self._session = aiohttp.ClientSession(auth=auth, timeout=timeout, connector=connector)
+            self._session = aiohttp.ClientSession(
+                headers=headers, timeout=timeout, connector=connector
+            )
         try:
             async with self._session.get(options["target.url"]) as response:
                 response.raise_for_status()

@@ -31,7 +31,8 @@ class HttpSink(Sink):
         self._headers = headers_of(options.get("headers", ""))
         user = options.get("basic.auth.username")
         password = options.get("basic.auth.password", "")
-        self._auth = None if user is None else aiohttp.BasicAuth(user, password)
+        if user is not None:
+            self._headers["Authorization"] = aiohttp.encode_basic_auth(user, password)
         self._token = AccessToken(options) if TOKEN_URL in options else None
         self._timeout_ms = int(options.get("socket.idle.timeout", TIMEOUT_MS))
         self._session: aiohttp.ClientSession | None = None
@@ -67,7 +68,7 @@ class HttpSink(Sink):
         assert self._session is not None
         try:
             async with self._session.request(
-                method, url, data=payload, headers=headers, auth=self._auth
+                method, url, data=payload, headers=headers
             ) as response:
                 text = (await response.text(errors="replace"))[:SHOWN_CHARACTERS]
                 return response.status, text

@@ -47,9 +47,9 @@ class AccessToken:
             form |= {"grant_type": "refresh_token", "refresh_token": self._refresh}
         else:
             form["grant_type"] = "client_credentials"
-        auth = aiohttp.BasicAuth(*self._client)
+        headers = {"Authorization": aiohttp.encode_basic_auth(*self._client)}
         try:
-            async with session.post(self._url, data=form, auth=auth) as response:
+            async with session.post(self._url, data=form, headers=headers) as response:
                 if response.status >= 400:
                     raise UnavailableError(f"{self._url} gives no token: {response.status}")
                 answer = await response.json(content_type=None)
