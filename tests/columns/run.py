@@ -18,7 +18,7 @@ from pathlib import Path
 from lockstep.events import AttributeType, LockstepError
 from lockstep.execute.columnar import lowering_of
 from lockstep.execute.columnar.hosted.window_rule import HOSTED_WINDOWS
-from lockstep.execute.columnar.hosting import CIRCLE
+from lockstep.execute.columnar.sharing import components
 from lockstep.plan import AppPlan, PartitionNode, QueryNode, plan_of
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedJoin, CheckedPattern, CheckedStream, SourceKind
@@ -103,6 +103,25 @@ def _pattern(pattern: CheckedPattern) -> set[str]:
     return found or {kind}
 
 
+def looping(plan: AppPlan) -> set[str]:
+    """The paths of the queries in circles of streams that feed each other, or that read one from
+    outside: however they run."""
+    nodes = {
+        query.path if top is query else f"{top.path}/{query.path}": query
+        for top in plan.nodes
+        for query in (top.queries if isinstance(top, PartitionNode) else (top,))
+    }
+    followers = {
+        path: [other for other, reader in nodes.items() if node.writes in reader.reads]
+        for path, node in nodes.items()
+    }
+    fed = set[str]()
+    for circle in components(followers):
+        read = {name for path in circle for name in nodes[path].reads}
+        fed |= {nodes[path].writes for path in circle} & read
+    return {path for path, node in nodes.items() if node.writes in fed or fed & set(node.reads)}
+
+
 class Counts:
     """What was counted so far."""
 
@@ -113,7 +132,7 @@ class Counts:
 
     def add(self, plan: AppPlan) -> None:
         """Counts the queries of an app."""
-        lowering = lowering_of(plan)
+        lowering, loops = lowering_of(plan), looping(plan)
         choices = iter(lowering.choices)
         for top in plan.nodes:
             partition = top if isinstance(top, PartitionNode) else None
@@ -125,12 +144,12 @@ class Counts:
                     engine = WINDOW if choice.rule == HOSTED_WINDOWS.name else COLUMNS
                 else:
                     reason = choice.reason or "; ".join(lowering.app_reasons) or "so is the rest"
-                self._count(features(node, plan, partition), engine, reason)
+                found = features(node, plan, partition)
+                path = node.path if partition is None else f"{partition.path}/{node.path}"
+                self._count(found | ({"loops"} if path in loops else set()), engine, reason)
 
     def _count(self, found: set[str], engine: str, reason: str | None) -> None:
         self.total[engine] += 1
-        if reason == CIRCLE:
-            found = found | {"loops"}
         for feature in found:
             self.by_feature.setdefault(feature, Counter())[engine] += 1
             if reason is not None:
