@@ -55,6 +55,7 @@ class Cluster:
         self.scenario, self.story, self.loop = scenario, story, loop
         self.app = scenario.app.name
         self.deployed = 0
+        self.joined: tuple[str, ...] = ()
         self.parallel = scenario.parallel or None
         self.network = Network(loop, random.Random(f"network {scenario.seed}"))
         self.network.stall_share = scenario.stall_share
@@ -93,7 +94,7 @@ class Cluster:
     @property
     def names(self) -> tuple[str, ...]:
         """All nodes that there may be."""
-        return self.scenario.nodes
+        return self.scenario.nodes + self.joined
 
     @property
     def logs(self) -> list[LogName]:
@@ -157,6 +158,12 @@ class Cluster:
         node = SimNode(self.around, name, seed=seed, skew_ms=self.skews_ms[name])
         self.nodes[name] = node
         node.started.add_done_callback(lambda done: self._mind_start(node, done))
+
+    def join(self, name: str) -> None:
+        """A node that was not there from the beginning."""
+        self.joined += (name,)
+        self.skews_ms[name] = 0
+        self.start(name)
 
     def _mind_start(self, node: SimNode, done: asyncio.Task[None]) -> None:
         """A process that cannot start ends; whoever started it tries again."""

@@ -260,6 +260,17 @@ async def _rescale(cluster: Cluster, fault: Fault) -> None:
         await cluster.people.deploy(versions[cluster.deployed])
 
 
+async def _drain(cluster: Cluster, fault: Fault) -> None:
+    """Its work goes elsewhere; later it may work again."""
+    await cluster.people.drain(fault.target)
+    await cluster.sleep_ms(fault.for_ms)
+    await cluster.people.drain(fault.target, undo=True)
+
+
+async def _join(cluster: Cluster, fault: Fault) -> None:
+    cluster.join(fault.target)
+
+
 _KINDS: Final[dict[str, Befall]] = {
     "crash": _crash, "pause": _pause, "restart": _restart, "slow": _slow, "skew": _skew,
     "cut": _cut, "cut_to": _cut, "cut_back": _cut, "lossy": _lossy,
@@ -269,5 +280,5 @@ _KINDS: Final[dict[str, Befall]] = {
     "redeliver": _redeliver, "crash_all": _crash_all, "handover": _handover,
     "snapshot": _snapshot, "deploy": _deploy, "restore": _restore, "write": _write,
     "hang_up": _hang_up, "redeploy": _redeploy, "purge": _redeploy,
-    "rescale": _rescale, "heavy": _heavy,
+    "rescale": _rescale, "heavy": _heavy, "drain": _drain, "join": _join,
 }  # fmt: skip

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from lockstep.control import AppView
+from lockstep.control.gathering import Gathering
 from lockstep.events import Position
 from lockstep.events.codec import EncodedEntry
+from lockstep.events.outputs import NO_ROWS, RowsOfColumns, joined
+from lockstep.fleet import channels
 from lockstep.plan.fleet import KEY_GROUPS
 from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.replica.site import Surroundings
@@ -16,6 +19,8 @@ from tests.simulation.breaks import Break, put
 
 _ended = inheriting._ended
 _to_the_end = FoldLoop._to_the_end
+_take = Gathering.take
+_order = channels._order
 
 
 async def _all_but_one(
@@ -32,6 +37,14 @@ def _beyond_the_end(self: FoldLoop, entries: Sequence[EncodedEntry]) -> Sequence
 
 def _whatever_is_there(self: FoldLoop) -> Sequence[EncodedEntry]:
     return self._ahead
+
+
+def _taken_twice(self: Gathering, up_to: Position) -> list[RowsOfColumns]:
+    return [joined([taken, taken]) if taken else NO_ROWS for taken in _take(self, up_to)]
+
+
+def _backwards(*arguments: Any) -> Any:
+    return _order(*arguments)[::-1]
 
 
 def _every_key_group(_unit: Any) -> range:
@@ -55,6 +68,18 @@ FLEET_BREAKS: Final[dict[str, Break]] = {
         "a unit does not wait until the units before it have settled",
         frozenset({"missing", "other"}),
         patched=put((f"{FoldLoop.__module__}.FoldLoop._complete", _whatever_is_there)),
+        of_fleets=True,
+    ),
+    "channel-twice": Break(
+        "rows of a channel are taken twice",
+        frozenset({"missing", "other"}),
+        patched=put((f"{Gathering.__module__}.Gathering.take", _taken_twice)),
+        of_fleets=True,
+    ),
+    "channel-order": Break(
+        "rows of a channel are folded in another order",
+        frozenset({"missing", "other", "order"}),
+        patched=put((f"{channels.__name__}._order", _backwards)),
         of_fleets=True,
     ),
     "inheritance": Break(

@@ -64,6 +64,19 @@ class People:
                 return
             await self._cluster.sleep_ms(DEPLOY_PAUSE_MS)
 
+    async def drain(self, node: str, *, undo: bool = False) -> None:
+        """Tries until it is accepted, or refused as there is no such processor."""
+        path, method = f"/v1/nodes/{node}/drain", "DELETE" if undo else "PUT"
+        while True:
+            try:
+                reply = await self.ask_coordinators(method, path)
+            except LockstepError:
+                reply = None
+            if reply is not None and reply.status in (200, 404):
+                self._cluster.story.tell("operator", f"{method} {path}: {reply.body.decode()}")
+                return
+            await self._cluster.sleep_ms(DEPLOY_PAUSE_MS)
+
     async def mind_deployment(self) -> None:
         """Until cancelled: a late repetition of an undeployment may take away what was deployed
         since; people look, and deploy again.

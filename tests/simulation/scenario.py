@@ -82,6 +82,7 @@ def draw_fleet(seed: int) -> Scenario:
         at_ms = min(max(at_ms, FIRST_FAULT_MS), LAST_FAULT_MS)
         text = rng.choice(("same", "same", "next"))
         found.append(Fault(at_ms, "rescale", str(rng.choice((1, *PARALLEL))), 0, text))
+    found += _of_nodes(random.Random(f"nodes {seed}"), scenario)
     clients = scenario.clients
     again = random.Random(f"fleet again {seed}")
     if again.random() < FLEETS_AGAIN:
@@ -97,6 +98,19 @@ def draw_fleet(seed: int) -> Scenario:
         parallel=rng.choice(PARALLEL),
         stall_share=scenario.stall_share * FLEET_STALLS,
     )
+
+
+def _of_nodes(rng: random.Random, scenario: Scenario) -> list[Fault]:
+    """Processors that are drained for a while, and processors that join."""
+    processors = [node for node in scenario.nodes if node.startswith("processor")]
+    found: list[Fault] = []
+    for _ in range(rng.choice((0, 0, 1, 1, 2))):
+        at_ms = rng.randrange(FIRST_FAULT_MS, LAST_FAULT_MS)
+        found.append(Fault(at_ms, "drain", rng.choice(processors), rng.choice(DURATIONS_MS)))
+    for number in range(rng.choice((0, 0, 1, 1, 2))):
+        at_ms = rng.randrange(FIRST_FAULT_MS, LAST_FAULT_MS)
+        found.append(Fault(at_ms, "join", f"processor-{len(processors) + number + 1}"))
+    return found
 
 
 def draw(seed: int) -> Scenario:

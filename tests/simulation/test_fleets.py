@@ -52,3 +52,13 @@ def test_a_fleet_is_cut_anew_among_its_faults() -> None:
     scenarios = map(draw_fleet, range(100))
     found = {fault.detail for one in scenarios for fault in one.faults if fault.kind == "rescale"}
     assert found == {"same", "next"}
+
+
+def test_processors_are_drained_and_join_among_the_faults() -> None:
+    """Some seeds do so; who joins has a name of its own."""
+    scenarios = [draw_fleet(seed) for seed in range(100)]
+    kinds = {fault.kind for one in scenarios for fault in one.faults}
+    assert {"drain", "join"} <= kinds
+    joined = [(fault.target, one.nodes) for one in scenarios for fault in one.faults
+              if fault.kind == "join"]  # fmt: skip
+    assert not [name for name, nodes in joined if name in nodes]
