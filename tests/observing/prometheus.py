@@ -18,6 +18,7 @@ from lockstep.embedded import free_port
 from lockstep.telemetry.boards import files
 
 POLL_S = 0.5
+FALLBACK = " or vector(0)"
 
 
 def found(folder: Path) -> Path | None:
@@ -85,3 +86,8 @@ async def without_data(url: str, expressions: Sequence[str]) -> list[str]:
         if not any(sample["value"][1] != "NaN" for sample in result):
             empty.append(expression)
     return empty
+
+
+def without_fallback(expression: str) -> str:
+    """What `or_zero` was given; any other expression as it is."""
+    return expression.removesuffix(FALLBACK)
