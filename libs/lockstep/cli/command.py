@@ -145,6 +145,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "grant": ("people.grant", "Give a role to a user or a group, on one app or everywhere."),
     "revoke": ("people.revoke", "Take a role back from a user or a group."),
     "tokens": ("people.tokens", "List the tokens of services, create one, revoke one."),
+    "nats-users": (
+        "nats_users.nats_users",
+        "Write accounts for a NATS server: who may send to which apps, or view them, over the bus.",
+    ),
     "audit": ("people.audit", "Show who did what, and what was refused, the newest first."),
     "login": (
         "people.login",
@@ -169,7 +173,17 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
     "Events and answers": ("send", "replay", "tail", "query", "errors", "sources"),
     "State and machines": ("snapshot", "revisions", "restore", "handover", "drain", "rebalance"),
     "The past": ("archive", "batch", "backtest"),
-    "People": ("login", "logout", "users", "groups", "grant", "revoke", "tokens", "audit"),
+    "People": (
+        "login",
+        "logout",
+        "users",
+        "groups",
+        "grant",
+        "revoke",
+        "tokens",
+        "audit",
+        "nats-users",
+    ),
 }
 """In which order and under which heads `lockstep --help` shows them."""
 

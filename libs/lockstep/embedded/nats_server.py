@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 from lockstep.clock import Clock, Randomness
@@ -19,13 +20,20 @@ jetstream {{
   store_dir: "{data}"
   sync_interval: "{sync_interval}"
 }}
+{who}
+"""
+_ALONE = """\
 authorization {{
   user: "{user}"
   password: "{password}"
-}}
-"""
+}}"""
 
 MAX_PAYLOAD_BYTES = 8_388_608
+ACCOUNTS_FILE = "accounts.conf"
+"""In the server's folder, as `lockstep nats-users` writes it: clients beside the suite itself."""
+SUITE_ACCOUNT = "lockstep"
+"""The suite's own among these."""
+_NO_ACCOUNT = "$G"
 
 
 class NatsServer(Server):
@@ -54,17 +62,33 @@ class NatsServer(Server):
         """For the bus settings."""
         return self._url("nats", USER)
 
+    def reload(self) -> None:
+        """Lets it read its configuration again: open connections go on, if they still may."""
+        if self._process is not None:
+            self._process.send(signal.SIGHUP)
+
     async def _prepare(self) -> None:
+        if (self.directory / ACCOUNTS_FILE).exists():
+            who = f'include "{ACCOUNTS_FILE}"'
+            self._move_data(_NO_ACCOUNT, SUITE_ACCOUNT)
+        else:
+            who = _ALONE.format(user=USER, password=self.password)
+            self._move_data(SUITE_ACCOUNT, _NO_ACCOUNT)
         text = _CONFIGURATION.format(
             host=self.machine.host,
             port=self.port,
             max_payload_bytes=MAX_PAYLOAD_BYTES,
             data=self.directory / "data",
             sync_interval=self._sync_interval,
-            user=USER,
-            password=self.password,
+            who=who,
         )
         write_private(self.directory / "nats.conf", text)
+
+    def _move_data(self, was: str, now: str) -> None:
+        """Into the folder of the suite's account, where the server looks for it."""
+        kept = self.directory / "data" / "jetstream"
+        if (kept / was).exists() and not (kept / now).exists():
+            (kept / was).rename(kept / now)
 
     def _command(self) -> Command:
         arguments = [str(nats_server()), "-c", str(self.directory / "nats.conf")]

@@ -205,6 +205,7 @@ COMMANDS: Final[Mapping[str, Need | None]] = {
     "import": _ALONE,
     "sources": _ALONE,
     "observe": _ALONE,
+    "nats-users": _ALONE,
     "backtest": _ALONE,
     "archive": _VIEW,  # its tables are files, for whoever may read them; erasing: operate
     "batch": _VIEW_ALL,  # to run, pause, cancel: operate; to deploy, remove: deploy
