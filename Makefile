@@ -38,7 +38,7 @@ format: $(VENV)/dev  ## lays the source out and mends what can be mended mechani
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover, failover, fleet, history, past, batch, console, rights, fuzz, security; BUS=kafka; ARGS=--tls
+e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover, failover, fleet, history, past, batch, console, rights, fuzz, security, starved; BUS=kafka; ARGS=--tls
 	$(BROKER)
 	$(BIN)/python -m tests.e2e.$(or $(SCENARIO),run) $(if $(BUS),--bus $(BUS)) $(ARGS)
 

@@ -22,7 +22,7 @@ from lockstep.bus import OutputLog
 from lockstep.cli.client import Client
 from lockstep.cli.processes import ProcessSuite
 from lockstep.cli.replay import send_retrying
-from lockstep.client import EventClient
+from lockstep.client import EventClient, Limits
 from lockstep.clock import SystemClock
 from lockstep.events import OutputRecord
 from lockstep.frame import World
@@ -95,16 +95,19 @@ class Feed:
     """Events 0, 1, 2, … at a steady rate."""
 
     rate: int
+    limits: Limits = field(default_factory=Limits)
     sent: int = 0
+    due: int = 0
+    """What should have been sent by now."""
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self, receiver: str) -> None:
         """Until `done` is set; all of them are durable then."""
-        async with EventClient([receiver], APP) as client:
+        async with EventClient([receiver], APP, limits=self.limits) as client:
             began_ms = CLOCK.monotonic_ms()
             while not self.done.is_set():
-                due = (CLOCK.monotonic_ms() - began_ms) * self.rate // 1000
-                while self.sent < due:
+                self.due = (CLOCK.monotonic_ms() - began_ms) * self.rate // 1000
+                while self.sent < self.due:
                     await client.put("In", (self.sent,))
                     self.sent += 1
                 await CLOCK.sleep_ms(BEAT_MS)
