@@ -174,6 +174,17 @@ PRESENTER: Final[Mapping[Place, Need]] = {
     ("GET", "/v1/live"): _VIEW_SOME,
     ("GET", "/v1/live/{app}"): _VIEW,
     ("GET", "/v1/apps/{app}/live"): _VIEW,
+    # Grafana's data source: all of them read, and of each app what the caller may view
+    ("GET", "/grafana"): _VIEW_SOME,
+    ("GET", "/grafana/"): _VIEW_SOME,
+    ("POST", "/grafana/search"): _VIEW_SOME,
+    ("POST", "/grafana/metrics"): _VIEW_SOME,
+    ("POST", "/grafana/metric-payload-options"): _VIEW_SOME,
+    ("POST", "/grafana/query"): _VIEW_SOME,
+    ("POST", "/grafana/variable"): _VIEW_SOME,
+    ("POST", "/grafana/annotations"): _VIEW_SOME,
+    ("POST", "/grafana/tag-keys"): _VIEW_SOME,
+    ("POST", "/grafana/tag-values"): _VIEW_SOME,
 }
 ROUTES: Final[Mapping[Place, Need]] = {**DOOR, **COORDINATOR, **RECEIVER, **PRESENTER}
 

@@ -205,6 +205,7 @@ class ArchiveSettings(Section):
     upkeep_interval_ms: Milliseconds
     file_bytes: Bytes
     keep_replaced_ms: Milliseconds
+    backtests_keep_ms: Milliseconds
     max_queries: Count
     query_rows: Count
     query_timeout_ms: Milliseconds
@@ -245,6 +246,9 @@ class PresenterSettings(Section):
     sse_queue_events: Count
     max_listeners: Count
     send_limit_ms: Milliseconds
+    grafana_max_body_bytes: Bytes
+    grafana_max_targets: Count
+    grafana_max_rows: Count
 
 
 class CoordinatorSettings(Section):

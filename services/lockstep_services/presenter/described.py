@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NotRequired, TypedDict
 
 from lockstep.frame.openapi import HTML, TEXT, Described
+from lockstep_services.presenter.grafana_described import GRAFANA
 
 EVENTS: Final = "text/event-stream"
 
@@ -113,4 +114,5 @@ ROUTES: Final = (
     Described(
         "GET", "/v1/apps/{app}/live", "Rows and figures of an app as they come.", content=EVENTS
     ),
+    *GRAFANA,
 )

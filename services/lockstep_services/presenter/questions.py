@@ -88,17 +88,32 @@ class Questions:
         if key is not None and not 0 < len(key) <= MAX_KEY_CHARACTERS:
             message = f"{KEY_HEADER}: 1 to {MAX_KEY_CHARACTERS} characters"
             raise Problem(HTTPStatus.BAD_REQUEST, message)
-        if asks_the_past(query):
-            found = await self._remembered(request, view, query)
-        else:
-            question = OnDemandQuestion(query, key or self._randomness.uuid_hex())
-            found = await self._ask(view, question)
+        found = await self._found(request, view, query, key)
         result: dict[str, Any] = {"records": found.rows, "position": found.position}
         if found.rows_changed is not None:
             result["changed"] = found.rows_changed
         if details:
             result["details"] = [{"name": name, "dataType": kind} for name, kind in found.columns]
         return answer(result)
+
+    async def read(self, request: web.Request, app: str, query: str) -> OnDemandAnswer:
+        """What a query gives that changes nothing. Problem 400 for one that would: a page that asks
+        again every few seconds must not write."""
+        require(request, Permission.VIEW, app)
+        if _changes(query):
+            raise Problem(
+                HTTPStatus.BAD_REQUEST, "the query changes what the app holds",
+                hint="ask with from … select …; POST /v1/apps/{app}/query writes",
+            )  # fmt: skip
+        return await self._found(request, await self._deployed(app), query)
+
+    async def _found(
+        self, request: web.Request, view: AppView, query: str, key: str | None = None
+    ) -> OnDemandAnswer:
+        if asks_the_past(query):
+            return await self._remembered(request, view, query)
+        question = OnDemandQuestion(query, key or self._randomness.uuid_hex())
+        return await self._ask(view, question)
 
     async def _deployed(self, app: str) -> AppView:
         """Problem 404: whoever leads it is not asked for what there is not."""

@@ -9,6 +9,7 @@ from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.presenter.api import Api, Lookup
 from lockstep_services.presenter.described import ROUTES
 from lockstep_services.presenter.feed import Feed
+from lockstep_services.presenter.grafana import Grafana
 from lockstep_services.presenter.listeners import Listeners
 from lockstep_services.presenter.page import Page
 from lockstep_services.presenter.questions import Questions
@@ -52,6 +53,7 @@ class Presenter:
         questions.add_to(context.router)
         streams.add_to(context.router)
         Sockets(self._feed, lookup, listeners, clock, presenter).add_to(context.router)
+        Grafana(self._feed, self._catalogue, questions, presenter).add_to(context.router)
         Page(self._feed, lookup, self._catalogue, self._watch, clock).add_to(context.router)
 
     async def start(self) -> None:

@@ -206,6 +206,42 @@ async def test_on_demand_queries_reach_the_leader(cluster_of: Start) -> None:
         assert status == 400
 
 
+async def test_grafana_shows_streams_tables_and_queries(cluster_of: Start) -> None:
+    """In one answer, as one panel asks."""
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(TEXT.format(name="Drawn"))
+        await cluster.send(app, "In", [["a", 1], ["b", 2], ["a", 3]])
+        await ready(cluster, app, 3)
+        table = f"{app}/LastDrawn"
+        query = "from Seen on v > 1 select k, v"
+        targets: list[Any] = [
+            {"target": f"{app}/Out/v", "refId": "A"},
+            {"target": table, "refId": "B"},
+            {"target": app, "refId": "C", "payload": {"query": query}},
+        ]
+        columns = [{"text": "k", "type": "string"}, {"text": "v", "type": "number"}]
+
+        async def shown() -> Any:
+            body = {"targets": targets, "maxDataPoints": 2}
+            status, found = await cluster.call("POST", "presenter", "/grafana/query", json=body)
+            assert status == 200, found
+            return found if len(found[1]["rows"]) == 2 and len(found[2]["rows"]) == 2 else None
+
+        series, kept, asked = await until(shown, "two keys and two rows")
+        assert series["target"] == f"{app}/Out/v"
+        assert [value for value, _ in series["datapoints"]] == [3]
+        assert (kept["columns"], kept["rows"]) == (columns, [["a", 3], ["b", 2]])
+        assert (asked["columns"], asked["rows"]) == (columns, [["b", 2], ["a", 3]])
+        assert [one["refId"] for one in (series, kept, asked)] == ["A", "B", "C"]
+        targets[:] = [{"target": table, "type": "timeserie"}]
+        body = {"targets": targets}
+        status, problem = await cluster.call("POST", "presenter", "/grafana/query", json=body)
+        assert (status, "rows and no times" in problem["detail"]) == (400, True)
+        targets[:] = [{"target": app, "payload": {"query": "delete Seen on v > 0"}}]
+        status, problem = await cluster.call("POST", "presenter", "/grafana/query", json=body)
+        assert (status, "changes" in problem["detail"]) == (400, True)
+
+
 async def test_topics_carry_each_row_once(cluster_of: Start) -> None:
     """Two presenters, one publishes."""
     async with cluster_of(*NODES, "presenter-2", **STEADY) as cluster:

@@ -94,6 +94,14 @@ WRITES: dict[tuple[str, str], Any] = {
     },
     ("POST", "/v1/apps/{app}/query"): {"query": "from Kept select a, n", "details": True},
     ("POST", "/stores/query"): {"appName": "A", "query": "from Kept select a, n"},
+    ("POST", "/grafana/search"): {"target": "out"},
+    ("POST", "/grafana/metrics"): {},
+    ("POST", "/grafana/metric-payload-options"): {"metric": "A/Out", "name": "type"},
+    ("POST", "/grafana/query"): {"targets": [{"target": "A/Out"}, {"target": "A/Kept"}]},
+    ("POST", "/grafana/variable"): {"payload": {"target": "A"}},
+    ("POST", "/grafana/annotations"): {"annotation": {"query": "A/Out"}},
+    ("POST", "/grafana/tag-keys"): {},
+    ("POST", "/grafana/tag-values"): {"key": "a"},
 }  # fmt: skip
 READ_ELSEWHERE = {
     "/v1/apps/{app}/streams/{stream}/sse", "/v1/apps/{app}/streams/{stream}/ws",
