@@ -114,7 +114,7 @@ class Door:
 async def door(tmp_path: Path, lockstep: Lockstep) -> AsyncIterator[Door]:
     """With a sender and a viewer of one app, and somebody at another."""
     made = Door(tmp_path, lockstep)
-    made.write({"feeder": FEEDER, "viewer": VIEWER, "other": OTHER})
+    made.write({"feeder": FEEDER, "viewer": VIEWER, "other": OTHER, "turning": VIEWER})
     await made.server.start()
     yield made
     await made.close()
@@ -154,7 +154,8 @@ async def test_a_sender_is_answered_and_heard(door: Door, suite: NatsBus) -> Non
             "ingress.Hot.Reading", b"one", timeout=PATIENCE_S, headers={"Nats-Msg-Id": "1"}
         )
         assert b'"seq":1' in answer.data
-    assert await taken(suite, b"one") == [("Hot", "Reading")]
+    assert (await feeder.jetstream().publish("ingress.Hot.Reading", b"two")).seq == 2
+    assert await taken(suite, b"two") == [("Hot", "Reading")] * 2
 
 
 async def test_a_viewer_sees_its_app(door: Door, suite: NatsBus) -> None:
@@ -214,9 +215,13 @@ async def test_users_come_and_go_without_a_restart(door: Door, suite: NatsBus) -
     """The suite's connection stays, and so does that of whoever may still be there."""
     pid = door.server.pid
     viewer, leaver = await door.client("viewer"), await door.client("other")
+    feeder, turning = await door.client("feeder"), await door.client("turning")
     rows = await viewer.subscribe("presenter.Hot.>")
+    lost = await turning.subscribe("presenter.Hot.>")
+    await turning.flush(PATIENCE_S)
     assert await door.is_refused("newcomer")
-    door.write({"viewer": VIEWER, "newcomer": OTHER, "feeder": {"send": ["Mild"]}})
+    turned = {"feeder": {"send": ["Mild"]}, "turning": {"view": ["Cold"]}}
+    door.write({"viewer": VIEWER, "newcomer": OTHER, **turned})
 
     async def let_in() -> bool:
         door.server.reload()
@@ -234,12 +239,16 @@ async def test_users_come_and_go_without_a_restart(door: Door, suite: NatsBus) -
     await eventually(gone)
     assert await door.is_refused("other")
     assert door.server.pid == pid
-    feeder = await door.client("feeder")
     await feeder.request("ingress.Mild.S", b"mild", timeout=PATIENCE_S)
     await door.refuses("ingress.Hot.S", "publish", feeder)
     assert await taken(suite, b"mild") == [("Cold", "S"), ("Mild", "S")]
+    found = await turning.subscribe("presenter.Cold.>")
+    await turning.flush(PATIENCE_S)
     await suite.topics.publish("presenter.Hot.S", b"hot")
+    await suite.topics.publish("presenter.Cold.S", b"cold")
     assert (await rows.next_msg(PATIENCE_S)).data == b"hot"
+    assert (await found.next_msg(PATIENCE_S)).data == b"cold"
+    assert lost.pending_msgs == 0
 
 
 async def test_logs_outlast_the_file_of_accounts(tmp_path: Path, lockstep: Lockstep) -> None:
