@@ -36,6 +36,7 @@ CANCEL_SCRIPT: Final = ("POST", "/v1/batch/{script}/cancel")
 PUT_TEMPLATE: Final = ("PUT", "/v1/templates/{template}")
 START_INSTANCE: Final = ("PUT", "/v1/templates/{template}/instances/{app}")
 STOP_INSTANCE: Final = ("DELETE", "/v1/templates/{template}/instances/{app}")
+QUERY: Final = ("POST", "/v1/apps/{app}/query")
 SAVE_BOARD: Final = ("PUT", "/v1/dashboards/{name}")
 DELETE_BOARD: Final = ("DELETE", "/v1/dashboards/{name}")
 

@@ -1,4 +1,5 @@
-"""What a page's widgets are fed with: a digest of each app twice a second, and queries.
+"""What a page's widgets are fed with: a digest of each app twice a second, and queries
+as often as the board wants.
 
 A digest holds at most 60 of a stream's rows, so a fast stream costs a page no more than a slow one.
 """
@@ -18,13 +19,15 @@ KEPT_ROWS: Final = 2_000
 SAMPLED_OVER: Final = 120.0
 """Rows a second; of faster streams not every row is shown."""
 AGAIN_MS: Final = 1_000
-QUERY_MS: Final = 2_000
 
 
 class Feeds:
     """Of one page; ends with it."""
 
-    def __init__(self, suite: Suite, clock: Clock) -> None:
+    def __init__(self, suite: Suite, clock: Clock, refresh_ms: int) -> None:
+        """`refresh_ms`: how long a query rests after its answer; 0: it is asked once."""
+        self._refresh_ms = refresh_ms
+        self._queries: dict[str, tuple[str, str]] = {}
         self._suite = suite
         self._clock = clock
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -42,16 +45,20 @@ class Feeds:
         """The answer to a query, again and again."""
         key = f"{app}\n{query}"
         if app and query and key not in self._tasks:
+            self._queries[key] = (app, query)
+            self._tasks[key] = asyncio.create_task(self._ask(app, query))
+
+    def pace(self, refresh_ms: int) -> None:
+        """Queries are asked now, and then so often."""
+        self._refresh_ms = refresh_ms
+        for key, (app, query) in self._queries.items():
+            self._tasks[key].cancel()
             self._tasks[key] = asyncio.create_task(self._ask(app, query))
 
     def rows(self, app: str, of: str, source: str) -> Rows | None:
         """What there is; None when nothing came yet."""
         kept = {"stream": self._streams, "table": self._tables, "query": self._answers}[of]
         return kept.get((app, source))
-
-    def rates(self, app: str) -> Mapping[str, float]:
-        """Rows a second of an app's streams."""
-        return {name: rows.rate for (of, name), rows in self._streams.items() if of == app}
 
     async def close(self) -> None:
         """Nothing is followed any more."""
@@ -96,7 +103,9 @@ class Feeds:
                 self.troubles.pop(query, None)
             except LockstepError as error:
                 self.troubles[query] = str(error)
-            await self._clock.sleep_ms(QUERY_MS)
+            if not self._refresh_ms:
+                return
+            await self._clock.sleep_ms(self._refresh_ms)
 
 
 def _names(one: Mapping[str, Any]) -> Sequence[str]:
@@ -116,11 +125,14 @@ def suggested_queries(text: str) -> list[str]:
     """Of tables, named windows and aggregations of a text."""
     from lockstep.editing import known
 
-    found = []
-    for one in known(text).names.values():
-        if one.kind in ("table", "window"):
-            found.append(f"from {one.name} select *")
-        elif one.kind == "aggregation":
-            found.append(f"from {one.name} within '2000-01-01 00:00:00', '2100-01-01 00:00:00' "
-                         "per 'hours' select *")  # fmt: skip
-    return found
+    kinds = ("table", "window", "aggregation")
+    found = known(text).names.values()
+    return [query_of(one.kind, one.name) for one in found if one.kind in kinds]
+
+
+def query_of(kind: str, name: str) -> str:
+    """What reads all that a table, a named window or an aggregation holds."""
+    if kind != "aggregation":
+        return f"from {name} select *"
+    within = "'2000-01-01 00:00:00', '2100-01-01 00:00:00'"
+    return f"from {name} within {within} per 'hours' select *"

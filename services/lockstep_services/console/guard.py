@@ -64,7 +64,7 @@ class Guard:
                 MutableHeaders(scope=message).update(HEADERS | only_tls)
                 took_ms = self._clock.monotonic_ms() - started_ms
                 route = "/" + scope["path"].split("/")[1]
-                known = route if route in _ROUTES else "other"
+                known = route if route in ROUTES else "other"
                 self._metrics.count(
                     "lockstep_http_requests_total", route=known, status=message["status"]
                 )
@@ -88,9 +88,10 @@ class Guard:
         return None
 
 
-_ROUTES: Final = frozenset(
-    {"/", "/apps", "/write", "/try", "/watch", "/errors", "/nodes", "/history", "/login",
-     "/logout", "/signin", "/invitation", "/assets", "/_nicegui", "/healthz", "/readyz", "/metrics"}
+ROUTES: Final = frozenset(
+    {"/", "/apps", "/write", "/try", "/watch", "/errors", "/nodes", "/history", "/scripts",
+     "/templates", "/login", "/logout", "/signin", "/invitation", "/assets",
+     "/_nicegui", "/healthz", "/readyz", "/metrics"}
 )  # fmt: skip
 
 

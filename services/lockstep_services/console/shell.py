@@ -25,6 +25,7 @@ from lockstep_services.console.suite import Doors, Suite
 from lockstep_services.console.workshops import Workshops
 
 FIRST_WITHIN_S: Final = 0.2
+AGAIN_S: Final = 1.0
 PLACES: Final = (
     ("/apps", "Apps", "a", "M4 5h7v6H4zM13 5h7v6h-7zM4 13h7v6H4zM13 13h7v6h-7z"),
     ("/write", "Write", "w", "M4 20h4L19 9l-4-4L4 16zM13 7l4 4"),
@@ -75,31 +76,84 @@ class View:
         """
         first = asyncio.ensure_future(fetch())
         done, _ = await asyncio.wait({first}, timeout=FIRST_WITHIN_S)
-
-        def take(task: asyncio.Future[Found]) -> None:
-            try:
-                found = task.result()
-            except LockstepError as error:
-                if isinstance(error, RefusedError) and error.status == HTTPStatus.UNAUTHORIZED:
-                    raise
-                self.trouble(said(error))
-            else:
-                self.trouble("")
-                show(found)
-
         if done:
-            take(first)
+            self._taken(first, show)
+        self._again(fetch, show, every_s, [] if done else [first])
+
+    def follow(
+        self, fetch: Callable[[], Awaitable[Found]], show: Callable[[Found], None], every_s: float
+    ) -> None:
+        """The same for what is built while nobody waits: from now on, and again and again."""
+        self._again(fetch, show, every_s, [asyncio.ensure_future(fetch())])
+
+    def _again(
+        self,
+        fetch: Callable[[], Awaitable[Found]],
+        show: Callable[[Found], None],
+        every_s: float,
+        waiting: list[asyncio.Future[Found]],
+    ) -> None:
+        async def again() -> None:
+            task = waiting.pop() if waiting else asyncio.ensure_future(fetch())
+            await asyncio.wait({task})
+            try:
+                self._taken(task, show)
+            except RefusedError:
+                ui.navigate.to("/login")
+
+        ui.timer(every_s, again, immediate=bool(waiting))
+
+    async def once(
+        self,
+        fetch: Callable[[], Awaitable[Found]],
+        show: Callable[[Found], None],
+        *,
+        says: str = "The suite is asked …",
+    ) -> None:
+        """Shows below what `fetch` finds: now if it is quick, else in place of what `says` that.
+
+        While services are away it asks again; what they refuse is said and asked once.
+        """
+        with box("answer-place") as place:
+            waits = text("p", says, "soft").props("role=status")
+
+        def found(answer: Found) -> None:
+            with place:
+                show(answer)
+
+        first = asyncio.ensure_future(fetch())
+        done, _ = await asyncio.wait({first}, timeout=FIRST_WITHIN_S)
+        if done and self._taken(first, found):
+            waits.delete()
+            return
         waiting = [] if done else [first]
 
         async def again() -> None:
             task = waiting.pop() if waiting else asyncio.ensure_future(fetch())
             await asyncio.wait({task})
             try:
-                take(task)
+                is_over = self._taken(task, found)
             except RefusedError:
                 ui.navigate.to("/login")
+                is_over = True
+            if is_over:
+                timer.cancel()
+                waits.delete()
 
-        ui.timer(every_s, again, immediate=bool(waiting))
+        timer = ui.timer(AGAIN_S, again, immediate=bool(waiting))
+
+    def _taken(self, task: asyncio.Future[Found], show: Callable[[Found], None]) -> bool:
+        """Whether that was the last word; RefusedError of a token that is not taken."""
+        try:
+            found = task.result()
+        except LockstepError as error:
+            if isinstance(error, RefusedError) and error.status == HTTPStatus.UNAUTHORIZED:
+                raise
+            self.trouble(said(error))
+            return isinstance(error, RefusedError)
+        self.trouble("")
+        show(found)
+        return True
 
     def trouble(self, message: str) -> None:
         """A line above the page; none when it is empty."""

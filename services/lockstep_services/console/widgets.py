@@ -14,6 +14,7 @@ KINDS: Final = {
     "table": "Table", "map": "Map",
 }  # fmt: skip
 SPANS: Final = {60: "1 minute", 300: "5 minutes", 900: "15 minutes", 3_600: "1 hour"}
+REFRESHES: Final = {1: "1 second", 5: "5 seconds", 30: "30 seconds", 60: "1 minute", 0: "paused"}
 WIDTHS: Final = {3: "a quarter", 4: "a third", 6: "half", 8: "two thirds", 12: "whole"}
 NUMBERS: Final = ("int", "long", "float", "double")
 MAX_SERIES: Final = 6
@@ -47,11 +48,12 @@ class Widget(msgspec.Struct, kw_only=True):
 
 
 class Board(msgspec.Struct, kw_only=True):
-    """A dashboard."""
+    """A dashboard. `refresh_s`: how often it shows what is new; 0: it stands still."""
 
     format: int = 1
     title: str = ""
     span_s: int = 300
+    refresh_s: int = 1
     widgets: list[Widget] = []
 
 
@@ -73,6 +75,8 @@ def read_board(raw: bytes) -> Board:
         raise ValueError(f"this is no dashboard: {error}") from error
     if board.format != 1:
         raise ValueError(f"a dashboard of format {board.format}; this console knows format 1")
+    if board.refresh_s not in REFRESHES:
+        raise ValueError(f"a dashboard is shown anew every 1, 5, 30 or 60 s, not {board.refresh_s}")
     unknown = [one.kind for one in board.widgets if one.kind not in KINDS]
     if unknown:
         raise ValueError(f"there is no widget {unknown[0]!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from nicegui import ui
@@ -25,6 +26,7 @@ from lockstep_services.console.shell import View, page
 from lockstep_services.console.suite import app_path
 
 SHOWN: Final = 200
+REFRESH_S: Final = 3.0
 OUTPUTS: Final = "publisher/"
 Letter = Mapping[str, Any]
 
@@ -150,10 +152,14 @@ class Letters:
 @page("/errors", "Errors")
 async def build(view: View) -> None:
     """Of the app that the address names, else of the first."""
-    apps = [one["app"] for one in await view.suite.apps()]
+    await view.once(view.suite.apps, partial(_listed, view))
+
+
+def _listed(view: View, deployed: Sequence[Letter]) -> None:
+    """The page, once the apps are known."""
+    apps = [one["app"] for one in deployed]
     if not apps:
         empty("No app is deployed", "What an app or its sinks refuse stands here.", "task_alt")
         return
     letters = Letters(view, apps)
-    await letters.load()
-    ui.timer(3.0, letters.load)
+    ui.timer(REFRESH_S, letters.load)

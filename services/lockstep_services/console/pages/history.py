@@ -7,6 +7,7 @@ import asyncio
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from nicegui import ui
@@ -194,7 +195,12 @@ class Asking:
 @page("/history", "History")
 async def build(view: View) -> None:
     """Of the app that the address names, else of the first."""
-    apps = [one["app"] for one in await view.suite.apps()]
+    await view.once(view.suite.apps, partial(_asked, view))
+
+
+def _asked(view: View, deployed: Sequence[Json]) -> None:
+    """The page, once the apps are known."""
+    apps = [one["app"] for one in deployed]
     if not apps:
         empty("No app is deployed", "What apps took in and gave out is asked here.", "history")
         return
@@ -216,4 +222,4 @@ async def build(view: View) -> None:
         archived.show(found)
         asking.suggest(found[0])
 
-    await view.keep(fetch, show, REFRESH_S)
+    view.follow(fetch, show, REFRESH_S)

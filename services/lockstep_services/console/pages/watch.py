@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -29,7 +31,8 @@ from lockstep_services.console.shell import View, page
 from lockstep_services.console.widget_form import asked
 from lockstep_services.console.widgets import Board, Rows, Widget
 
-SHOWN_EVERY_S = 1.0
+FIRST_EVERY_S = 1.0
+"""How soon a board that stands still shows the first rows of each widget."""
 
 
 class Panel:
@@ -37,6 +40,7 @@ class Panel:
 
     def __init__(self, view: View, widget: Widget, edit: Callable[[Widget], Any]) -> None:
         self.widget = widget
+        self.is_filled = False
         with box(f"card widget w{widget.width}", "section"):
             with box("card-head"):
                 text("h2", widget.title or widget.source)
@@ -56,6 +60,7 @@ class Panel:
             self._waiting.set_visibility(True)
             self._body.set_visibility(False)
             return
+        self.is_filled = True
         self._waiting.set_visibility(False)
         self._body.set_visibility(True)
         rate = f"{figures.count(found.rate)} rows / s" if found.times else ""
@@ -127,13 +132,17 @@ class Dashboard:
         self._board = board
         self._name = name
         self._panels: list[Panel] = []
-        self._feeds = Feeds(view.suite, view.world.clock)
+        self._feeds = Feeds(view.suite, view.world.clock, board.refresh_s * 1_000)
 
     def build(self) -> None:
         """All of the page."""
         with self._view.actions:
             span = ui.select(widgets.SPANS, value=self._board.span_s, on_change=self._spanned)
             span.props('outlined dense options-dense aria-label="Time span"')
+            refresh = ui.select(
+                widgets.REFRESHES, value=self._board.refresh_s, on_change=self._paced
+            )
+            refresh.props('outlined dense options-dense aria-label="Shown anew every"')
             button("Add a widget", lambda: self._edit(None), icon="add")
             with (
                 ui.button(icon="more_horiz", color=None)
@@ -155,7 +164,7 @@ class Dashboard:
         ) as self._nothing:  # fmt: skip
             button("Add a widget", lambda: self._edit(None), kind="primary")
         self._draw()
-        ui.timer(SHOWN_EVERY_S, self._show)
+        self._timer = ui.timer(self._board.refresh_s or FIRST_EVERY_S, self._tick)
         ui.context.client.on_delete(self._feeds.close)
 
     def _draw(self) -> None:
@@ -170,8 +179,14 @@ class Dashboard:
                 else:
                     self._feeds.follow(widget.app)
 
-    def _show(self) -> None:
+    def _tick(self) -> None:
+        self._show(again=bool(self._board.refresh_s))
+
+    def _show(self, *, again: bool = True) -> None:
+        """What is new; not `again`: only where nothing was shown yet."""
         for panel in self._panels:
+            if panel.is_filled and not again:
+                continue
             one = panel.widget
             key = one.source if one.of == "query" else one.app
             trouble = self._feeds.troubles.get(key, "")
@@ -179,6 +194,11 @@ class Dashboard:
 
     def _spanned(self, event: Any) -> None:
         self._board.span_s = int(event.value)
+
+    def _paced(self, event: Any) -> None:
+        self._board.refresh_s = int(event.value)
+        self._timer.interval = self._board.refresh_s or FIRST_EVERY_S
+        self._feeds.pace(self._board.refresh_s * 1_000)
 
     async def _edit(self, widget: Widget | None) -> None:
         apps = await attempt(self._view.suite.apps())
@@ -245,14 +265,23 @@ async def build(view: View) -> None:
         return
     app = view.parameter("app")
     if app:
-        overview = await view.suite.show(f"/v1/live/{quote(app, safe='')}")
-        Dashboard(view, Board(title=app, widgets=widgets.suggested(app, overview)), "").build()
+        path = f"/v1/live/{quote(app, safe='')}"
+        await view.once(lambda: view.suite.show(path), partial(_made_for, view, app))
         return
     if "new" in view.request.query_params:
         Dashboard(view, Board(), "").build()
         return
-    saved, apps = await asyncio.gather(view.suite.ask("/v1/dashboards"), view.suite.apps())
-    _listed(view, saved["dashboards"], apps)
+
+    async def fetch() -> tuple[Any, Sequence[Mapping[str, Any]]]:
+        saved, apps = await asyncio.gather(view.suite.ask("/v1/dashboards"), view.suite.apps())
+        return saved, apps
+
+    await view.once(fetch, lambda found: _listed(view, found[0]["dashboards"], found[1]))
+
+
+def _made_for(view: View, app: str, overview: Mapping[str, Any]) -> None:
+    board = Board(title=app, widgets=widgets.suggested(app, overview))
+    Dashboard(view, board, "").build()
 
 
 def _listed(view: View, saved: Sequence[str], apps: Sequence[Mapping[str, Any]]) -> None:
@@ -322,15 +351,26 @@ async def _import(view: View, saved: Sequence[str]) -> None:
 async def saved_board(view: View) -> None:
     """The dashboard of that name."""
     name = view.parameter("name")
+    path = f"/v1/dashboards/{quote(name, safe='')}"
+    await view.once(partial(_found, view, path), partial(_saved, view, name))
+
+
+async def _found(view: View, path: str) -> Board | LockstepError | ValueError:
+    """The board, or why there is none to show. What passes by is raised, and asked for again."""
     try:
-        found = await view.suite.ask(f"/v1/dashboards/{quote(name, safe='')}")
-        board = widgets.read_board(json.dumps(found).encode())
+        return widgets.read_board(json.dumps(await view.suite.ask(path)).encode())
     except RefusedError as error:
-        if error.status == 401:
+        if error.status == HTTPStatus.UNAUTHORIZED:
             raise
-        empty("There is no such dashboard", str(error), "search_off")
-        return
-    except (LockstepError, ValueError) as error:
-        empty("This dashboard cannot be shown", str(error), "error")
-        return
-    Dashboard(view, board, name).build()
+        return error
+    except ValueError as error:
+        return error
+
+
+def _saved(view: View, name: str, found: Board | LockstepError | ValueError) -> None:
+    if isinstance(found, Board):
+        Dashboard(view, found, name).build()
+    elif isinstance(found, LockstepError):
+        empty("There is no such dashboard", str(found), "search_off")
+    else:
+        empty("This dashboard cannot be shown", str(found), "error")

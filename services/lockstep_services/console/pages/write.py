@@ -4,14 +4,16 @@ it, and deploying with its consequences said first."""
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from nicegui import ui
 
 from lockstep.cli.refusals import RefusedError
-from lockstep.editing import Known
+from lockstep.editing import Known, Problem
 from lockstep.events import LockstepError
+from lockstep.templates import filled, template_of
 from lockstep_services.console import allowed, samples
 from lockstep_services.console.editor import Editor
 from lockstep_services.console.look import (
@@ -24,12 +26,15 @@ from lockstep_services.console.look import (
     confirmed,
     restyle,
     said,
+    tell,
     text,
 )
+from lockstep_services.console.pages.templates import template_path
 from lockstep_services.console.plan_graph import mermaid, notes
 from lockstep_services.console.shell import View, page
 from lockstep_services.console.suite import app_path
 
+BEGUN_APP: Final = "MyApp"
 STARTER: Final = """@app:name('Hot')
 define stream Reading (room string, celsius double);
 
@@ -69,32 +74,36 @@ class Sheet:
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self.editor: Editor
+        self._editor: Editor | None = None
         self.deployed = ""
         self._explained: Mapping[str, Any] | None = None
         self._explained_text = ""
 
-    def build(self, first: str) -> None:
-        """All of the page."""
+    def begin(self, first: str) -> None:
+        """Puts the editor into its frame, with a text or with the browser's own draft; once."""
+        if self._editor is not None:
+            return
+        with self.frame:
+            self._editor = Editor(first, self._known)
+            self._editor.props["starter"] = STARTER
+
+    def build(self, *, opened: bool) -> None:
+        """All of the page, without a text; `opened`: with the menu of what one can begin with."""
         with self.view.actions:
             with (
-                ui.button("Samples", icon="menu_book", color=None)
+                ui.button("Begin with", icon="menu_book", color=None)
                 .props("no-caps unelevated")
                 .classes("btn"),
-                ui.menu().classes("samples"),
+                ui.menu(value=opened).classes("samples") as self._begin,
             ):
-                for name, about in samples.apps().items():
-                    with ui.menu_item(on_click=lambda name=name: self._sample(name)), box():
-                        text("b", name)
-                        text("div", about, "hint")
+                self._offer("Samples", samples.apps(), self._sample)
             button("Format", self._format, tip="Format (Shift Alt F)")
             ui.link("Try it", "/try").classes("btn")
             deploy = button("Deploy", self._deploy, kind="primary")
             self.view.allowed.offer(deploy, allowed.DEPLOY)
         with box("split wide-left"):
             with box("stack"):
-                with box("editor-frame"):
-                    self.editor = Editor(first, self._known)
+                self.frame = box("editor-frame")
                 with box("problems card").props("aria-live=polite"):
                     self._state = text("span", "reading", "chip soft")
                     self._problems = box("stack grow").style("gap:4px")
@@ -129,10 +138,10 @@ class Sheet:
             for one in found.problems:
                 with box("row").style("gap:10px;align-items:baseline;flex-wrap:nowrap"):
                     place = ui.link(f"{one.line}:{one.column}", "#").classes("mono")
-                    place.on("click.prevent", lambda one=one: self.editor.go_to(one))
+                    place.on("click.prevent", lambda one=one: self._go_to(one))
                     hint = f" – {one.hint}" if one.hint else ""
                     text("span", f"{one.message}{hint}", "wrap")
-        await self._compare(found)
+        await self._compare(source, found)
         if found.app is not None and source != self._explained_text:
             await self._explain(source)
 
@@ -162,7 +171,7 @@ class Sheet:
                 ]
             )  # fmt: skip
 
-    async def _compare(self, found: Known) -> None:
+    async def _compare(self, source: str, found: Known) -> None:
         """Beside the deployed text of the same app, if there is one."""
         if found.app is not None:
             try:
@@ -171,21 +180,57 @@ class Sheet:
                 self.deployed = ""
             except LockstepError as error:
                 self.view.trouble(said(error))
-        rows = changed_lines(self.deployed, self.editor.text) if self.deployed else []
+        rows = changed_lines(self.deployed, source) if self.deployed else []
         self._beside.set_visibility(bool(rows))
         self._diff.clear()
         with self._diff:
             for sign, line in rows:
                 text("div", f"{sign} {line}", {"+": "add", "-": "del"}.get(sign, ""))
 
+    def _offer(
+        self, title: str, names: Mapping[str, str], take: Callable[[str], Awaitable[None]]
+    ) -> None:
+        text("div", title, "menu-title")
+        for name, about in names.items():
+            with ui.menu_item(on_click=partial(take, name)), box():
+                text("b", name)
+                text("div", about, "hint")
+
+    def offer_templates(self, found: Mapping[str, Any]) -> None:
+        """Below the samples, when the suite has told which there are."""
+        names = {one["template"]: one["about"] for one in found["templates"]}
+        if names:
+            with self._begin:
+                self._offer("Templates", names, self._template)
+
+    async def _template(self, name: str) -> None:
+        found = await attempt(self.view.suite.ask(template_path(name)))
+        if found is not None:
+            await self._put(begun_with(found["text"]))
+
     async def _sample(self, name: str) -> None:
-        await self.editor.put(samples.app_text(name))
+        await self._put(samples.app_text(name))
+
+    def _go_to(self, problem: Problem) -> None:
+        if self._editor is not None:
+            self._editor.go_to(problem)
+
+    async def _put(self, source: str) -> None:
+        """In place of what is written, or where a text is awaited still."""
+        if self._editor is None:
+            self.begin(source)
+        else:
+            await self._editor.put(source)
 
     async def _format(self) -> None:
-        await self.editor.format()
+        if self._editor is not None:
+            await self._editor.format()
 
     async def _deploy(self) -> None:
-        suite, source = self.view.suite, await self.editor.current()
+        if self._editor is None:
+            tell("The text is still awaited.", "warning")
+            return
+        suite, source = self.view.suite, await self._editor.current()
         preview = await attempt(suite.tell("POST", "/v1/preview", {"text": source}))
         if preview is None:
             return
@@ -212,15 +257,28 @@ def changed_lines(old: str, new: str) -> Sequence[tuple[str, str]]:
     return [(line[0], line[1:]) for line in found if not line.startswith(("---", "+++", "@@"))]
 
 
+def begun_with(source: str) -> str:
+    """An app made of a template's defaults, or of examples where it has none; a text that makes no
+    app is left as it is."""
+    try:
+        template = template_of(source)
+        values = {one.name: one.example for one in template.parameters}
+        return filled(template, BEGUN_APP, values)
+    except LockstepError:
+        return source
+
+
 @page("/write", "Write")
 async def build(view: View) -> None:
     """The text that the address names: of an app or a sample, else the browser's own draft."""
     app, sample = view.parameter("app"), view.parameter("sample")
-    first = ""
-    if app:
-        first = (await view.suite.ask(app_path(app)))["text"]
-    elif sample in samples.apps():
-        first = samples.app_text(sample)
     sheet = Sheet(view)
-    sheet.build(first)
-    sheet.editor.props["starter"] = STARTER
+    sheet.build(opened=bool(view.parameter("samples")))
+    if app:
+        with sheet.frame:
+            await view.once(
+                lambda: view.suite.ask(app_path(app)), lambda found: sheet.begin(found["text"])
+            )
+    else:
+        sheet.begin(samples.app_text(sample) if sample in samples.apps() else "")
+    await view.once(lambda: view.suite.ask("/v1/templates"), sheet.offer_templates, says="")

@@ -1,6 +1,6 @@
 // Keys of the frame: g and a letter goes to a page, ? lists them, and the theme's button.
 (() => {
-  const places = { a: "/apps", w: "/write", t: "/try", d: "/watch", h: "/history", s: "/scripts", e: "/errors", n: "/nodes" };
+  const places = { a: "/apps", w: "/write", t: "/try", d: "/watch", h: "/history", s: "/scripts", m: "/templates", e: "/errors", n: "/nodes" };
   const typing = (target) => target.closest("input, textarea, select, [contenteditable=true], .cm-editor");
   const help = () => document.getElementById("keys-help").showModal();
   let armed = 0;

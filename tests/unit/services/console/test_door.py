@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 
-from lockstep.cli.addresses import Addresses
-from lockstep.clock import VirtualClock
-from lockstep.settings import load_settings
 from lockstep_services.console import figures
 from lockstep_services.console.login import path_within
-from lockstep_services.console.server import built
-
-NOWHERE = Addresses("http://127.0.0.1:9", "http://127.0.0.1:9", "http://127.0.0.1:9")
-
-
-@pytest.fixture(scope="module")
-def application(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
-    """A console whose suite is away; there can be one in a process."""
-    folder: Path = tmp_path_factory.mktemp("suite")
-    NOWHERE.write(folder)
-    return built(load_settings({"LOCKSTEP_CLIENT__DIRECTORY": str(folder)}), VirtualClock())
 
 
 @pytest.fixture

@@ -54,3 +54,12 @@ def test_a_dashboard_reads_back_and_others_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=why):
             widgets.read_board(raw)
+
+
+def test_how_often_a_board_is_shown_anew_is_kept_with_it() -> None:
+    """A document without it means every second, as before; another interval is refused."""
+    paused = Board(title="Rooms", refresh_s=0)
+    assert widgets.read_board(widgets.write_board(paused)).refresh_s == 0
+    assert widgets.read_board(b'{"title": "Rooms"}').refresh_s == 1
+    with pytest.raises(ValueError, match="not 7"):
+        widgets.read_board(b'{"refresh_s": 7}')

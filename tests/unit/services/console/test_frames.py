@@ -1,0 +1,74 @@
+"""Pages while the suite is silent: each is there with its frame, and fills itself later."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI
+from httpx import ASGITransport, AsyncClient
+
+from lockstep.cli.addresses import Addresses
+from lockstep.clock import VirtualClock
+from lockstep.settings import load_settings
+from lockstep_services.console import guard, shell
+from lockstep_services.console.suite import Doors
+from lockstep_services.console.workshops import Workshops
+
+NAMED = ("/write?app=Hot", "/watch?app=Hot", "/watch/Rooms", "/apps/Hot", "/apps/Hot/tables")
+PAGES = [*(path for path, *_ in shell.PLACES), *NAMED]
+KEYS = Path(shell.__file__).parent / "static" / "keys.js"
+
+
+@asynccontextmanager
+async def silent() -> AsyncIterator[str]:
+    """The address of a suite that takes every connection and never answers."""
+    held: list[asyncio.StreamWriter] = []
+
+    async def hold(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        held.append(writer)
+
+    server = await asyncio.start_server(hold, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for writer in held:
+            writer.close()
+
+
+async def framed(door: AsyncClient, path: str) -> str:
+    """The path where the page there has no frame; else nothing."""
+    answer = await door.get(path)
+    is_there = answer.status_code == 200 and 'aria-label="Pages"' in answer.text
+    return "" if is_there and "page-head" in answer.text else f"{path}: {answer.text[:200]}"
+
+
+async def test_a_silent_suite_leaves_the_frame(application: FastAPI) -> None:
+    """NiceGUI gives up a page that is not built after three seconds: none waits for an answer."""
+    settings = load_settings({})
+    transport = ASGITransport(app=application)
+    async with (
+        silent() as url,
+        application.router.lifespan_context(application),
+        AsyncClient(transport=transport, base_url="http://127.0.0.1:8260") as door,
+    ):
+        doors = Doors.open(Addresses(url, url, url))
+        world = shell.World(doors, settings, VirtualClock(), Workshops(settings.console))
+        await shell.close()
+        shell.open_with(world)
+        found = [await framed(door, path) for path in PAGES]
+        await doors.session.close()
+    assert "".join(found) == ""
+
+
+def test_each_page_has_its_key_and_its_metrics() -> None:
+    """What the list of keys says works, and no page counts as another one."""
+    written = re.search(r"places = \{(.+?)\}", KEYS.read_text("utf-8"))
+    assert written is not None
+    keys = dict(re.findall(r'(\w): "(/\w+)"', written[1]))
+    assert keys == {key: path for path, _, key, _ in shell.PLACES}
+    assert {path for path, *_ in shell.PLACES} <= guard.ROUTES
