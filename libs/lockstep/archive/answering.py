@@ -23,6 +23,7 @@ from deltalake.exceptions import DeltaError
 from lockstep.archive import naming
 from lockstep.archive.keeping import SideArchive
 from lockstep.archive.place import Place
+from lockstep.archive.questions import Answer, Question
 from lockstep.archive.reading import lives_of
 from lockstep.archive.tables import Table, one_line
 from lockstep.events import LockstepError
@@ -32,30 +33,6 @@ _AS_WRITTEN: Final = "set datafusion.sql_parser.enable_ident_normalization = fal
 """Streams and attributes are named as in the app, in capitals too."""
 
 SIDES: Final = {naming.INPUT: "in", naming.OUTPUT: "out"}
-
-
-class Question(msgspec.Struct, frozen=True):
-    """`rows`: no more than that."""
-
-    folder: str
-    options: dict[str, str]
-    app: str
-    sql: str
-    rows: int
-    memory_bytes: int
-    cpu_s: int
-
-
-class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Rows by column, or what was wrong. `more`: there are others behind them. `retryable`: not the
-    question's fault."""
-
-    columns: list[str] = []
-    types: list[str] = []
-    rows: list[list[Any]] = []
-    more: bool = False
-    error: str | None = None
-    retryable: bool = False
 
 
 def answered(question: Question) -> Answer:

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from lockstep.archive.answering import Answer, Question
 from lockstep.archive.place import Place
+from lockstep.archive.questions import Answer, Question
 from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.settings import ArchiveSettings
 

@@ -4,6 +4,19 @@ from lockstep import history
 history.stream("Flights", "HourlyDelay").groupBy("origin").count().show()
 """
 
-from lockstep.history.asking import History, stream
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lockstep.history.asking import History, stream
 
 __all__ = ["History", "stream"]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs Spark and the tables' library is loaded by whoever asks for it: services use other
+    modules of this package, and have to start soon."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from lockstep.history import asking
+
+    return getattr(asking, name)

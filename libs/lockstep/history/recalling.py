@@ -27,6 +27,7 @@ from lockstep.events.columns import ARROW_TYPES, conformed, default_names, rows_
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.reference.on_demand import matching, select
 from lockstep.history.errors import HistoryError
+from lockstep.history.questions import Recall
 from lockstep.operators.contract import StreamEvent
 from lockstep.plan import plan_of
 from lockstep.siddhiql import CheckedOnDemand, ast, check_on_demand
@@ -40,21 +41,6 @@ _ORDERS: Final = {
     naming.INPUT: (naming.POSITION, naming.ROW),
 }
 """What tells in which order rows of a side stood."""
-
-
-class Recall(msgspec.Struct, frozen=True):
-    """A query of an app with this text. `rows`: no more than that; `now_ms`: what the query takes
-    for the present."""
-
-    folder: str
-    options: dict[str, str]
-    app: str
-    text: str
-    query: str
-    rows: int
-    now_ms: int
-    memory_bytes: int
-    cpu_s: int
 
 
 @dataclass(frozen=True, slots=True)

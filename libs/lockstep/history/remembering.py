@@ -9,6 +9,7 @@ from lockstep.archive.asking import cpu_s, in_process
 from lockstep.archive.place import place_of_settings
 from lockstep.control import OnDemandAnswer
 from lockstep.history.errors import HistoryError
+from lockstep.history.questions import Recall
 from lockstep.plan import AppPlan
 from lockstep.settings import ArchiveSettings
 from lockstep.siddhiql import SiddhiQLError, check_on_demand, parse_on_demand
@@ -35,8 +36,6 @@ async def remember(
             "nothing is archived here, so the past cannot be asked",
             hint="archive.folder says where the archive is, to all services",
         )
-    from lockstep.history.recalling import Recall  # the tables' library is a heavy import
-
     question = Recall(
         place.folder, dict(place.options), plan.name, plan.text, query, settings.query_rows, now_ms,
         settings.query_memory_bytes, cpu_s(settings),

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.archive.answering import Answer, Question, answered
+from lockstep.archive.answering import answered
 from lockstep.archive.asking import AskedTooMuchError, ask
 from lockstep.archive.events_in import rows_of
 from lockstep.archive.keeping import SideArchive
 from lockstep.archive.listing import listed
 from lockstep.archive.naming import INPUT, Logs
 from lockstep.archive.place import Place
+from lockstep.archive.questions import Answer, Question
 from lockstep.events import Attribute, AttributeType, EventsRecord, InputEvent, StreamSchema
 from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep.settings import load_settings

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from lockstep.archive.answering import Question, answered
+from lockstep.archive.answering import answered
 from lockstep.archive.asking import AskedTooMuchError
 from lockstep.archive.events_in import rows_of
 from lockstep.archive.keeping import SideArchive
 from lockstep.archive.naming import INPUT, OUTPUT, Logs
 from lockstep.archive.place import Place
+from lockstep.archive.questions import Question
 from lockstep.archive.rows_out import Published, published_rows
 from lockstep.control import OnDemandAnswer
 from lockstep.events import (
@@ -26,7 +27,8 @@ from lockstep.events import (
 )
 from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep.history.errors import HistoryError
-from lockstep.history.recalling import Recall, recalled
+from lockstep.history.questions import Recall
+from lockstep.history.recalling import recalled
 from lockstep.history.remembering import asks_the_past, remember
 from lockstep.plan import plan_of
 from lockstep.settings import load_settings

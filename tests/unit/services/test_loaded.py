@@ -14,9 +14,23 @@ HEAVY: Final = ("pyspark", "numba", "duckdb", "lockstep.execute.columnar")
 ASK: Final = "import sys, lockstep_services.{}.__main__; print([m for m in {} if m in sys.modules])"
 
 
+TABLES: Final = ("deltalake", "pyarrow.dataset")
+"""What reads the archive."""
+
+
+def loaded(service: str, names: tuple[str, ...]) -> str:
+    """Which of these a service has to start, as a list."""
+    command = [sys.executable, "-c", ASK.format(service, names)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
 @pytest.mark.parametrize("service", SERVICES)
 def test_no_service_loads_spark_or_kernels_to_start(service: str) -> None:
     """Runs of scripts, queries over the past and parsing have processes of their own."""
-    command = [sys.executable, "-c", ASK.format(service, HEAVY)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert loaded(service, HEAVY) == "[]"
+
+
+def test_the_presenter_starts_without_what_reads_the_archive() -> None:
+    """Its queries over the past have processes of their own, which it only starts."""
+    assert loaded("presenter", TABLES) == "[]"
