@@ -122,20 +122,33 @@ class Times(Chart):
         }  # fmt: skip
 
 
-MAX_LEVEL_LABELS: Final = 6
+MAX_LEVEL_LETTERS: Final = 32
+"""So many stand side by side in a third of a page, the gaps between names as two each."""
 MAX_LABELS: Final = 40
+LABEL_PX: Final = 100
+"""A longer name ends with an ellipsis: aslant it would take the height from the bars."""
+
+
+def bar_names(look: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The axis below bars. All names are there, aslant where they do not fit side by side; of
+    very many ECharts leaves some out, since they could not be read."""
+    found = axis(look, "category", data=list(names))
+    if len(names) > MAX_LABELS:
+        return found
+    every: dict[str, Any] = {"interval": 0, "hideOverlap": False}
+    if sum(len(name) + 2 for name in names) > MAX_LEVEL_LETTERS:
+        every |= {"rotate": 40, "width": LABEL_PX, "overflow": "truncate", "ellipsis": "…"}
+    found["axisLabel"] |= every
+    return found
 
 
 class Bars(Chart):
-    """A value for each name. Many names are written aslant, very many not all."""
+    """A value for each name."""
 
     def _options(self, data: Any, look: Mapping[str, Any]) -> dict[str, Any]:
-        names = axis(look, "category", data=[name for name, _ in data])
-        if MAX_LEVEL_LABELS < len(data) <= MAX_LABELS:
-            names["axisLabel"] |= {"interval": 0, "rotate": 40, "hideOverlap": False}
         return {
             "grid": {"left": 8, "right": 12, "top": 12, "bottom": 4, "containLabel": True},
-            "xAxis": names,
+            "xAxis": bar_names(look, [name for name, _ in data]),
             "yAxis": axis(look, "value", splitNumber=4),
             "series": [{"type": "bar", "data": [value for _, value in data], "barMaxWidth": 44,
                         "itemStyle": {"borderRadius": [5, 5, 0, 0]}}],

@@ -1,0 +1,37 @@
+"""Charts: what ECharts is told of the names below bars."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockstep_services.console.charts import MAX_LABELS, bar_names, colours
+
+LOOK = colours(is_dark=False)
+
+
+@pytest.mark.parametrize("count", [1, 6, 7, 20, MAX_LABELS])
+def test_all_bars_have_their_names(count: int) -> None:
+    """ECharts would leave out those that touch each other."""
+    names = [f"credential_stuffing {number}" for number in range(count)]
+    axis = bar_names(LOOK, names)
+    assert axis["data"] == names
+    assert axis["axisLabel"]["interval"] == 0
+    assert axis["axisLabel"]["hideOverlap"] is False
+
+
+def test_names_that_do_not_fit_are_aslant_and_end_with_an_ellipsis() -> None:
+    """Few long names need it as much as many short ones."""
+    level = bar_names(LOOK, ["code", "mail", "payroll", "wiki"])["axisLabel"]
+    assert "rotate" not in level
+    for names in (["credential_stuffing", "impossible_travel"], [f"u{n}" for n in range(20)]):
+        aslant = bar_names(LOOK, names)["axisLabel"]
+        assert aslant["rotate"] > 0
+        assert (aslant["overflow"], aslant["ellipsis"]) == ("truncate", "…")
+        assert aslant["width"] > 0
+
+
+def test_of_very_many_names_some_are_left_out() -> None:
+    """They could not be read."""
+    label = bar_names(LOOK, [str(number) for number in range(MAX_LABELS + 1)])["axisLabel"]
+    assert "interval" not in label
+    assert label["hideOverlap"] is True
