@@ -101,7 +101,7 @@ def test_an_event_in_the_place_of_another(run: Run) -> None:
     """As many as there should be, but one is there twice and one is missing."""
     ((_, table),) = SideArchive(run.lake, Logs("A"), INPUT).tables()
     first = next(batch for batch in table.scan(where=(pc.field("_position") == 2)))
-    table.delete("_position = 2 and _row = 1", ("_position", "_row"))
+    table.forget(table.found("_position = 2 and _row = 1", ("_position", "_row")))
     table.append(pa.Table.from_batches([first.slice(0, 1)]), "somebody else", 1)
     verdict = run.judged()
     assert (verdict.archived_twice, verdict.archive_missing) == (1, 1)

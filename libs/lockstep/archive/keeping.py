@@ -165,16 +165,3 @@ def keep_up(
         made = table.compact(file_bytes)
         done += Upkeep(gone, made, table.sweep(keep_ms, strays=keep_ms >= HOUR_MS))
     return done
-
-
-def erase(side: SideArchive, stream: str, condition: str) -> int:
-    """Forgets rows of a stream for good, gives how many: when it returns they are in no file any
-    more, not in one that an append left unfinished either. Whoever calls does not append meanwhile;
-    appends of others are refused."""
-    gone = 0
-    for name, table in side.tables():
-        if name.stream == stream:
-            gone += table.delete(condition, KEYS[side.side])
-            table.fence(side.transaction)
-            table.sweep(0, strays=True)
-    return gone

@@ -35,6 +35,10 @@ RECORDS: Final = "records"
 TEXTS: Final = "texts"
 BATCH: Final = "_batch"
 """The folder of what scheduled scripts put out."""
+PAST: Final = "_past"
+"""The folder of what apps gave out for pasts that they were deployed with."""
+BACKTESTS: Final = "_backtests"
+"""The folder of what back-tests gave out."""
 
 EVENT_COLUMNS: Final = (DAY, POSITION, ROW, CHUNK, TIMESTAMP, EVENT_ID)
 """In front of the attributes of an event that came in."""

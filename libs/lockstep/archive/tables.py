@@ -37,12 +37,14 @@ _WRITING: Final = WriterProperties(
 _CONFIGURATION: Final = {
     "delta.logRetentionDuration": "interval 7 days",
     "delta.checkpointInterval": "100",
-    # The log of a table outlives its files: it says nothing of what attributes were.
-    "delta.dataSkippingNumIndexedCols": str(len(EVENT_COLUMNS)),
+    # The log of a table outlives its files: it says nothing of what attributes were. The column of
+    # the partition is not counted.
+    "delta.dataSkippingNumIndexedCols": str(len(EVENT_COLUMNS) - 1),
 }
 _CONFLICT: Final = "Concurrent transaction failed"
 _STORE: Final = "Generic "
 """What a store's own errors begin with, as the library tells them."""
+_NO_COLUMN: Final = "No field named"
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 HOUR_MS: Final = 3_600_000
 _CONNECT_S: Final = 5.0
@@ -67,6 +69,10 @@ class ConditionError(LockstepError):
     """A condition that a table cannot make out."""
 
     fault = Fault.USER
+
+
+class NoSuchColumnError(ConditionError):
+    """The condition names a column that the table never had."""
 
 
 @contextmanager
@@ -210,20 +216,25 @@ class Table:
             done = table.delete(f"{DAY} < '{before_day}'", writer_properties=_WRITING)
         return int(done.get("num_deleted_rows") or 0)
 
-    def delete(self, condition: str, keys: Sequence[str]) -> int:
-        """Forgets the rows of which a condition (SQL) is true, in one commit; gives how many.
-        `keys`: the columns that tell rows apart. ConditionError.
+    def found(self, condition: str, keys: Sequence[str]) -> pa.Table:
+        """The keys of the rows of which a condition (SQL) is true. `keys`: the columns that tell
+        rows apart. NoSuchColumnError, ConditionError."""
+        table = self.opened()
+        if table is None:
+            return pa.table({key: pa.array([], pa.int64()) for key in keys})
+        with _told(self.address):
+            return _found(table, condition, keys)
+
+    def forget(self, found: pa.Table) -> int:
+        """Forgets rows that were `found`, in one commit; gives how many.
 
         A commit says what was deleted, for good. So rows go by their keys: the condition may hold
         what shall be forgotten."""
         table = self.opened()
-        if table is None:
+        if table is None or not len(found):
             return 0
+        alike = " and ".join(f"there.{key} = gone.{key}" for key in found.column_names)
         with _told(self.address):
-            found = _found(table, condition, keys)
-            if not len(found):
-                return 0
-            alike = " and ".join(f"there.{key} = gone.{key}" for key in keys)
             merging = table.merge(
                 found, alike, source_alias="gone", target_alias="there", writer_properties=_WRITING
             )
@@ -274,6 +285,20 @@ class Table:
                 )
             )
 
+    def strays(self) -> int:
+        """How many files there are that the newest version has not: what was replaced, and what
+        appends have not finished, or never will."""
+        from pyarrow import fs
+
+        known = {one.rsplit("/", 1)[-1] for one in self.files()}
+        with _told(self.address):
+            system, root = _system(self._place)
+            selector = fs.FileSelector(f"{root}/{self.path}", recursive=True, allow_not_found=True)
+            found = system.get_file_info(selector)
+        names = [one.base_name for one in found if one.type == fs.FileType.File
+                 and "/_delta_log/" not in one.path]  # fmt: skip
+        return sum(name not in known for name in names)
+
 
 def _made(address: str, place: Place, schema: pa.Schema) -> DeltaTable:
     with _told(address):
@@ -302,7 +327,8 @@ def _found(table: DeltaTable, condition: str, keys: Sequence[str]) -> pa.Table:
     except DeltaError as error:
         if _STORE in str(error):
             raise
-        raise ConditionError(
+        kind = NoSuchColumnError if _NO_COLUMN in str(error) else ConditionError
+        raise kind(
             f"{condition!r} is no condition: {one_line(error)}",
             hint="write it as SQL has it behind where: user = 'bob' and amount > 5",
         ) from error

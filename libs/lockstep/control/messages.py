@@ -258,11 +258,14 @@ class Erasure(msgspec.Struct, frozen=True):
 
 
 class Erased(msgspec.Struct, frozen=True):
-    """How many rows went, or what was wrong (`user_error`: with what was asked)."""
+    """How many rows went, out of how many tables; or what was wrong (`user_error`: with what was
+    asked). `skipped`: tables that have no such column, so no such row."""
 
     rows: int = 0
     error: str | None = None
     user_error: bool = False
+    tables: int = 0
+    skipped: tuple[str, ...] = ()
 
 
 class CommandAnswer(msgspec.Struct, frozen=True):

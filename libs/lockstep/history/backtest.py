@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -25,8 +25,6 @@ from lockstep.operators.limits import Limits
 from lockstep.plan import AppPlan, plan_of
 from lockstep.plan.fleet import fleet_of
 from lockstep.settings import Settings
-
-RESULTS: Final = "_backtests"
 
 Run = Callable[[Callable[[bytes], bytes], Sequence[bytes]], Sequence[bytes]]
 """Calls a function with each request, somewhere, and gives the answers."""
@@ -141,7 +139,7 @@ def tasks_of(
         Task(
             place.folder, dict(place.options), logs.app, logs.since_ms,
             dict(reader.pinned.versions), span.after, span.up_to, wanted.text, wanted.parallel,
-            units, rows_behind, place.at(f"{RESULTS}/{name}"), settings.processor.dedup_max_ids,
+            units, rows_behind, place.at(f"{naming.BACKTESTS}/{name}"), settings.processor.dedup_max_ids,
             astuple(held), settings.places.folder,
         )
         for units in parts

@@ -18,12 +18,11 @@ from lockstep.archive.tables import remove_folder
 from lockstep.events import Life, Position
 from lockstep.events.outputs import OutputColumns
 
-_PAST: Final = "_past"
 FLUSH_BYTES: Final = 67_108_864
 
 
 def _path_of(app: str, life: Life) -> str:
-    return f"{_PAST}/{naming.folder_name(app)}.{life.deployed_ms}.{life.number}"
+    return f"{naming.PAST}/{naming.folder_name(app)}.{life.deployed_ms}.{life.number}"
 
 
 def of_past(place: Place, app: str, life: Life) -> Place:

@@ -13,16 +13,15 @@ from aiohttp import web
 from lockstep.archive.asking import AskedTooMuchError, ask
 from lockstep.archive.listing import listed
 from lockstep.archive.place import Place, place_of_settings
-from lockstep.bus import Bus
-from lockstep.control import Erased, Erasure, erasure_subject
+from lockstep.control import Erasure
 from lockstep.events import UnavailableError
-from lockstep.frame import Offload, Problem
+from lockstep.frame import Context, Problem
+from lockstep.frame.audit import add_to_note
 from lockstep.frame.bodies import read_body
 from lockstep.frame.turns import Turns
-from lockstep.settings import ArchiveSettings
 from lockstep_services.coordinator.desired import DesiredState
+from lockstep_services.coordinator.erasing import ArchiveErasing
 
-ERASING_TIMEOUT_MS: Final = 25_000
 MAX_SQL_CHARACTERS: Final = 65_536
 
 
@@ -34,17 +33,13 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ArchiveRoutes:
-    """Handlers. Erasing is done by the publisher that writes the archive; each query by a process
-    of its own, on this machine."""
+    """Handlers. Each query is asked by a process of its own, on this machine."""
 
-    def __init__(
-        self, bus: Bus, desired: DesiredState, settings: ArchiveSettings, offload: Offload
-    ) -> None:
-        self._bus = bus
-        self._desired = desired
-        self._settings = settings
-        self._offload = offload
-        self._turns = Turns(settings.max_queries)
+    def __init__(self, context: Context, desired: DesiredState) -> None:
+        self._settings = context.settings.archive
+        self._offload = context.offload
+        self._erasing = ArchiveErasing(context, desired)
+        self._turns = Turns(self._settings.max_queries)
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """The paths."""
@@ -85,13 +80,13 @@ class ArchiveRoutes:
 
     async def _erase(self, request: web.Request) -> web.Response:
         wanted = await read_body(request, Erasure)
-        app = (await self._desired.get(request.match_info["app"])).app
+        app = request.match_info["app"]
+        # Never the condition: it names whom it is about, and the audit log is kept.
+        add_to_note(request, f" ({wanted.stream}: not erased)")
         if not wanted.where.strip():
             raise Problem(HTTPStatus.BAD_REQUEST, "which rows?", hint="where: \"user = 'bob'\"")
         try:
-            raw = await self._bus.topics.request(
-                erasure_subject(app), msgspec.json.encode(wanted), timeout_ms=ERASING_TIMEOUT_MS
-            )
+            answer = await self._erasing.erase(app, wanted, place_of_settings(self._settings))
         except UnavailableError as error:
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
@@ -100,8 +95,9 @@ class ArchiveRoutes:
                 "harm",
                 retry_after_ms=1_000,
             ) from error
-        answer = msgspec.json.decode(raw, type=Erased)
         if answer.error is not None:
             status = HTTPStatus.BAD_REQUEST if answer.user_error else HTTPStatus.SERVICE_UNAVAILABLE
             raise Problem(status, answer.error)
-        return web.json_response({"app": app, "rows": answer.rows})
+        add_to_note(request, f" ({wanted.stream}: {answer.rows} rows erased)")
+        found = {"rows": answer.rows, "tables": answer.tables, "skipped": list(answer.skipped)}
+        return web.json_response({"app": app, **found})

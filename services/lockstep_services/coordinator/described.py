@@ -144,10 +144,12 @@ class Erasing(TypedDict):
 
 
 class ErasedRows(TypedDict):
-    """How many went."""
+    """How many went, out of how many tables; and which tables have no such column."""
 
     app: str
     rows: int
+    tables: int
+    skipped: list[str]
 
 
 class ArchivedTable(TypedDict):

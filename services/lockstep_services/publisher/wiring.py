@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, Final
 
 from lockstep.archive.place import place_of_settings
 from lockstep.control import AppView, Beating, Catalogue, HeartbeatWatch, SinkStatus, archived
 from lockstep.databases import read_datasources
 from lockstep.databases.postgres.connections import Connections
-from lockstep.frame import Context, LeaseKeeper, Service, SharedThreads
+from lockstep.frame import Context, LeaseKeeper, Offload, Service, SharedThreads
 from lockstep.secrets import Vault
 from lockstep_services.publisher.again import Again
 from lockstep_services.publisher.archive.archiver import Archiver
+from lockstep_services.publisher.archive.erasing import Erasing
 from lockstep_services.publisher.archive.following import Following
 from lockstep_services.publisher.batch.build import scheduler_of
 from lockstep_services.publisher.batch.scheduler import Scheduler
@@ -61,7 +63,14 @@ class _AppDelivery:
         app = self.view.name
         pumps = [f"pump-{pump.sink.binding.key}" for pump in self.pumps]
         archiving = () if self.archiver is None else self.archiver.tasks
-        return [*pumps, *archiving, f"trim-{app}", f"again-{app}", f"lease-{app}"]
+        return [
+            *pumps,
+            *archiving,
+            f"archive-erase-{app}",
+            f"trim-{app}",
+            f"again-{app}",
+            f"lease-{app}",
+        ]
 
 
 class Publisher:
@@ -201,7 +210,11 @@ class Publisher:
         context.tasks.supervise(f"lease-{view.name}", keeper.run)
         again = Again(view.name, context.world.bus, keeper, delivery.pumps)
         context.tasks.supervise(f"again-{view.name}", again.run)
-        delivery.archiver = self._archiver(view, keeper)
+        offload = self._threads.offload("archive")
+        delivery.archiver = self._archiver(view, keeper, offload)
+        if self._place is not None:
+            erasing = Erasing(view.name, self._place, offload, context)
+            context.tasks.supervise(f"archive-erase-{view.name}", partial(erasing.answer, keeper))
         if delivery.archiver is not None:
             for name, work in delivery.archiver.tasks.items():
                 context.tasks.supervise(name, work)
@@ -209,12 +222,11 @@ class Publisher:
         context.tasks.supervise(f"trim-{view.name}", delivery.trimmer.run)
         return delivery
 
-    def _archiver(self, view: AppView, keeper: LeaseKeeper) -> Archiver | None:
+    def _archiver(self, view: AppView, keeper: LeaseKeeper, offload: Offload) -> Archiver | None:
         context = self._context
         archiving = archived(view, context.settings.archive)
         if self._place is None or not archiving.is_on:
             return None
-        offload = self._threads.offload("archive")
         return Archiver(view, archiving, self._place, context, keeper, offload)
 
     def _trimmer(self, view: AppView, delivery: _AppDelivery) -> Trimmer | FleetTrimmer:

@@ -11,7 +11,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from lockstep.archive.keeping import SideArchive, erase, keep_up
+from lockstep.archive.erasing import erase
+from lockstep.archive.keeping import SideArchive, keep_up
 from lockstep.archive.listing import listed
 from lockstep.archive.naming import INPUT, Logs
 from lockstep.archive.place import place_of_settings
@@ -79,7 +80,7 @@ async def test_its_whole_life(server: S3Server) -> None:
     assert (done.expired, done.compacted) == (0, 8)
     assert done.swept == 8
     assert world.kept() == list(range(4))
-    assert erase(side, "In", "c0 = 2") == 1
+    assert erase(side.place, side.logs.app, "In", "c0 = 2").rows == 1
     assert world.kept() == [0, 1, 3]
     files = [name for name in objects(server) if name.endswith(".parquet")]
     assert len(files) == 2  # one of the stream, one of the records

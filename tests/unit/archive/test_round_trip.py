@@ -9,8 +9,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from lockstep.archive.erasing import erase
 from lockstep.archive.events_in import rows_of
-from lockstep.archive.keeping import SideArchive, erase, keep_up
+from lockstep.archive.keeping import SideArchive, keep_up
 from lockstep.archive.naming import INPUT, OUTPUT, Logs, column_names, folder_name, name_of
 from lockstep.archive.place import Place
 from lockstep.archive.reading import InputReader, Span
@@ -164,12 +165,12 @@ def test_erasing_leaves_nothing(tmp_path: Path) -> None:
     stray = Path(table.address) / "day=2023-11-14" / "stray.parquet"
     stray.write_bytes(b"k3 of an append that never ended")
     assert b"k3" in everything(tmp_path)
-    assert erase(side, "S", "a = 'k3'") == 3
+    assert erase(side.place, side.logs.app, "S", "a = 'k3'").rows == 3
     assert b"k3" not in everything(tmp_path)
     reader = InputReader(side.place, LOGS)
     back = [one for part in reader.slices(reader.bounds()) for one in part]
     assert [one.missing for one in back] == [1, 0, 0, 0] * 3
-    assert erase(side, "Other", "a = 'k3'") == 0
+    assert erase(side.place, side.logs.app, "Other", "a = 'k3'").rows == 0
 
 
 def everything(folder: Path) -> bytes:

@@ -1,5 +1,5 @@
-"""An app's archive: both logs written behind them, small files made large, what is over age
-forgotten, and what people want erased."""
+"""An app's archive: both logs written behind them, small files made large, and what is over age
+forgotten, of all lives of the app."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from msgspec.structs import replace
 
 from lockstep.archive.keeping import SideArchive, Text, keep_up, note_text
 from lockstep.archive.naming import INPUT, OUTPUT, Logs
+from lockstep.archive.others import expire_backtests, expire_pasts
 from lockstep.archive.place import Place
+from lockstep.archive.reading import lives_of
 from lockstep.bus import Bus
 from lockstep.control import AppView, SinkStatus, archive_cursor
 from lockstep.events import UnavailableError
 from lockstep.frame import Context, LeaseKeeper, Offload, run_until
 from lockstep.siddhiql.checking.archiving import AppArchiving
-from lockstep_services.publisher.archive.erasing import Erasing
 from lockstep_services.publisher.archive.following import HELD_WAIT_MS, Following
 from lockstep_services.publisher.archive.sources import InputSource, OutputSource
 from lockstep_services.publisher.fleet_log import FleetLog, position_of
@@ -53,7 +54,6 @@ class Archiver:
         self._logs = Logs(view.name, view.input.since_ms)
         self._sides = {side: SideArchive(place, self._logs, side) for side in (INPUT, OUTPUT)}
         self.input, self.output = self._following(INPUT), self._following(OUTPUT)
-        self._erasing = Erasing(view.name, self._sides, offload, context)
 
     def _following(self, side: str) -> Following:
         context = self._context
@@ -81,7 +81,6 @@ class Archiver:
             f"archive-input-{app}": partial(self._while_held, self._follow_input),
             f"archive-output-{app}": partial(self._while_held, self._follow_output),
             f"archive-upkeep-{app}": partial(self._while_held, self._upkeep),
-            f"archive-erase-{app}": partial(self._while_held, self._erase),
         }
 
     async def _while_held(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -130,20 +129,32 @@ class Archiver:
         await self._offload.run(lambda: note_text(self._place, self._logs, text, now_ms))
 
     async def _keep_up(self) -> None:
+        """This life's tables and those of earlier ones: what the text says now goes for all."""
         settings, now_ms = self._context.settings.archive, self._context.clock.now_ms()
-        for side in self._sides.values():
+        place, app = self._place, self._view.name
+        lives = await self._offload.run(partial(lives_of, place, app))
+        earlier = [SideArchive(place, one, side) for one in lives if one != self._logs
+                   for side in (INPUT, OUTPUT)]  # fmt: skip
+        for side in (*self._sides.values(), *earlier):
             done = await self._offload.run(
                 partial(
-                    keep_up, side, lambda stream: self._archiving.of(stream).retention_ms,
-                    self._archiving.longest_ms, now_ms, file_bytes=settings.file_bytes,
-                    keep_ms=settings.keep_replaced_ms,
+                    keep_up, side, self._retention_ms, self._archiving.longest_ms, now_ms,
+                    file_bytes=settings.file_bytes, keep_ms=settings.keep_replaced_ms,
                 )
             )  # fmt: skip
             if done.expired or done.compacted or done.swept:
                 self._log.info(
-                    "archive looked after", side=side.side, expired=done.expired,
-                    compacted=done.compacted, swept=done.swept,
+                    "archive looked after", side=side.side, since_ms=side.logs.since_ms,
+                    expired=done.expired, compacted=done.compacted, swept=done.swept,
                 )  # fmt: skip
+        pasts = await self._offload.run(
+            partial(expire_pasts, place, app, self._retention_ms, now_ms)
+        )
+        runs = await self._offload.run(
+            partial(expire_backtests, place, app, settings.backtests_keep_ms, now_ms)
+        )
+        if pasts or runs:
+            self._log.info("old results removed", tables_of_pasts=pasts, backtests=runs)
 
-    async def _erase(self) -> None:
-        await self._erasing.answer_until(self._keeper)
+    def _retention_ms(self, stream: str) -> int | None:
+        return self._archiving.of(stream).retention_ms

@@ -1,15 +1,14 @@
 """Rows that people want out of the archive, asked for over the bus; answered by the publisher that
-writes it, between two appends."""
+delivers the app, between two appends: also where the app's text has no archive any more."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
 from functools import partial
 
 import msgspec
 
-from lockstep.archive.keeping import SideArchive, erase
+from lockstep.archive.erasing import erase
+from lockstep.archive.place import Place
 from lockstep.control import Erased, Erasure, erasure_subject
 from lockstep.events import LockstepError
 from lockstep.frame import Context, LeaseKeeper, Offload
@@ -17,19 +16,22 @@ from lockstep_services.publisher.archive.following import HELD_WAIT_MS
 
 
 class Erasing:
-    """For one app."""
+    """For one app, in a task. `offload`: the one on which its archive is written."""
 
-    def __init__(
-        self, app: str, sides: Mapping[str, SideArchive], offload: Offload, context: Context
-    ) -> None:
+    def __init__(self, app: str, place: Place, offload: Offload, context: Context) -> None:
         self._app = app
-        self._sides = sides
+        self._place = place
         self._offload = offload
         self._topics = context.world.bus.topics
         self._log = context.log.bind(app=app)
 
-    async def answer_until(self, keeper: LeaseKeeper) -> None:
-        """As long as the lease is held."""
+    async def answer(self, keeper: LeaseKeeper) -> None:
+        """Whenever the lease is held."""
+        while True:
+            if await keeper.wait_held(HELD_WAIT_MS):
+                await self._answer_until_lost(keeper)
+
+    async def _answer_until_lost(self, keeper: LeaseKeeper) -> None:
         answering = await self._topics.respond(erasure_subject(self._app), self._answer)
         try:
             while not await keeper.wait_lost(HELD_WAIT_MS):
@@ -42,15 +44,15 @@ class Erasing:
         return msgspec.json.encode(await self.erase(wanted))
 
     async def erase(self, wanted: Erasure) -> Erased:
-        """From both sides. The log says that, and of what was asked only a sum: the condition names
-        whom it is about."""
-        rows = 0
-        asked = hashlib.sha256(wanted.where.encode()).hexdigest()
+        """From all that there is of the app. The condition names whom it is about, so nothing of it
+        is in the log, nor a sum, which whoever guesses it could compare."""
+        stream = wanted.stream
         try:
-            for side in self._sides.values():
-                rows += await self._offload.run(partial(erase, side, wanted.stream, wanted.where))
+            gone = await self._offload.run(
+                partial(erase, self._place, self._app, stream, wanted.where)
+            )
         except LockstepError as error:
-            self._log.warning("not erased", stream=wanted.stream, asked=asked, error=str(error))
-            return Erased(rows, str(error), user_error=not error.retryable)
-        self._log.info("erased", audit=True, stream=wanted.stream, asked=asked, rows=rows)
-        return Erased(rows)
+            self._log.warning("not erased", stream=stream, why=type(error).__name__)
+            return Erased(error=str(error), user_error=not error.retryable)
+        self._log.info("erased", audit=True, stream=stream, rows=gone.rows, tables=gone.tables)
+        return Erased(gone.rows, tables=gone.tables, skipped=gone.skipped)
