@@ -25,7 +25,7 @@ def city(name: str, country: str, latitude: float, longitude: float) -> dict[str
     }
 
 
-def written(folder: Path, places: Mapping[str, Mapping[str, Any]]) -> str:
+def written(folder: Path, places: Mapping[str, dict[str, Any]]) -> str:
     """A file of these networks or addresses; its name and digest, as an app writes them."""
     writer = MMDBWriter(ip_version=6, ipv4_compatible=True, database_type="Test", float_type="f64")
     for network, place in places.items():
