@@ -114,11 +114,16 @@ def erase(
     where: Annotated[str, typer.Option(help="Which rows, as SQL has it: \"user = 'bob'\".")],
     as_json: AsJson = False,
 ) -> None:
-    """Erase rows for good: when this returns they are in no file of the archive any more."""
+    """Erase rows for good: out of the tables of all lives of the app, deployed or not, the rows of
+    its pasts and the results of back-tests. Other streams, and results of scripts (_batch), are not
+    looked through."""
     with asking(context) as suite:
         url = f"{suite.addresses.coordinator}/v1/apps/{app}/archive/erase"
         answer = suite.request("POST", url, json_body={"stream": stream, "where": where})
     if as_json:
         print_json(answer)
     else:
-        console.print(f"erased: {counted(answer['rows'], 'row')}")
+        tables = counted(answer["tables"], "table")
+        console.print(f"erased: {counted(answer['rows'], 'row')} out of {tables}")
+        for path in answer["skipped"]:
+            console.print(f"no such column, and so no such row: {path}", soft_wrap=True)
