@@ -17,8 +17,11 @@ from lockstep.archive.tables import Table, folders_below, opened_files
 from lockstep.history.errors import HistoryError
 from lockstep.settings import Settings, load_settings
 
-if TYPE_CHECKING:  # PySpark is a heavy import
+if TYPE_CHECKING:  # publishers read marks by way of this module, and do without Spark
     from pyspark.sql import DataFrame, SparkSession
+
+    from lockstep.execute.spark.session import SparkOptions
+    from lockstep.execute.spark.streamed import Streamed, Told
 
 BOTH: dict[str, str] = {naming.INPUT: "in", naming.OUTPUT: "out"}
 
@@ -154,7 +157,7 @@ def named_in(sql: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name.lower() in text]
 
 
-def spark_options(settings: Settings, local_directory: str | None = None) -> Any:
+def spark_options(settings: Settings, local_directory: str | None = None) -> SparkOptions:
     """Where and with how much Spark runs, as the settings say."""
     from lockstep.execute.spark.session import SparkOptions
 
@@ -172,9 +175,29 @@ def spark_options(settings: Settings, local_directory: str | None = None) -> Any
 
 def answered(history: History, sql: str, app: str | None, limit: int) -> pa.Table:
     """The rows of a query, no more than `limit`; HistoryError for one that Spark refuses."""
-    from lockstep.execute.spark.bulk import rows_of_frame
+    found = streamed(history, sql, app, limit)
+    return pa.Table.from_batches(found, found.schema)
 
-    return rows_of_frame(lambda: history.query(sql, app).limit(limit))
+
+def streamed(
+    history: History,
+    sql: str,
+    app: str | None,
+    limit: int | None,
+    told: Told = lambda done, known: None,
+) -> Streamed:
+    """The same as the rows come, which are not held together. None: all rows there are."""
+
+    from lockstep.execute.spark.streamed import SMALL_PARTITIONS, Streamed
+
+    def make() -> DataFrame:
+        if limit is not None:
+            return history.query(sql, app).limit(limit)
+        for name, value in SMALL_PARTITIONS.items():
+            history.session.conf.set(name, value)
+        return history.query(sql, app)
+
+    return Streamed(make, told)
 
 
 def _spark_schema(schema: pa.Schema) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,16 +9,17 @@ from typing import Annotated, Final
 
 import pyarrow as pa
 import typer
-from pyarrow import csv, parquet
 
 from lockstep.archive.listing import listed
 from lockstep.archive.place import Place, place_of_settings
 from lockstep.cli.commands.asking import asking
 from lockstep.cli.commands.options import AppName, AsJson, Connection
+from lockstep.cli.exporting import SUFFIXES, Rows, exported
 from lockstep.cli.output import (
     Exit,
     console,
     counted,
+    errors,
     fail,
     print_json,
     print_table,
@@ -27,14 +27,12 @@ from lockstep.cli.output import (
     show,
 )
 from lockstep.cli.suite import archive_folder
+from lockstep.cli.waiting import calling_off, progress
 from lockstep.embedded import prepare_spark_environment
-from lockstep.history.asking import History, answered
 from lockstep.settings import load_settings
 
-WRITERS: Final[dict[str, Callable[[pa.Table, str], object]]] = {
-    ".csv": csv.write_csv,
-    ".parquet": parquet.write_table,
-}
+PRINTED_ROWS: Final = 1_000
+"""So many where nothing else is said; a file has all rows then."""
 LISTED: Final = ("app", "logs_since", "side", "stream", "rows", "size_bytes", "first", "last")
 STATUS: Final = ("sink", "sequence", "log_end", "behind", "trouble", "node")
 
@@ -84,26 +82,47 @@ def query(
     context: typer.Context,
     sql: Annotated[str, typer.Argument(help="Spark SQL; tables are named as the app's streams.")],
     app: Annotated[str | None, typer.Option(help="Whose streams; all apps' without it.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Rows at most.")] = 1_000,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Rows at most; 1,000 are printed, and all exported, without it."),
+    ] = None,
     export: Annotated[
         Path | None, typer.Option(help="Write the rows to this file: .csv or .parquet.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask what was archived, by Spark SQL: local, or on the cluster of the settings."""
-    if export is not None and export.suffix not in WRITERS:
+    if export is not None and export.suffix not in SUFFIXES:
         fail(f"'{export.name}' is neither .csv nor .parquet", Exit.USAGE)
-    with reported():
+    most = PRINTED_ROWS if limit is None and export is None else limit
+    with reported(), calling_off() as running:
         prepare_spark_environment()
-        rows = answered(History(place_of(context)), sql, app, limit)
+        from lockstep.history.asking import History, streamed  # Spark is a heavy import
+
+        # One row more tells whether there are more.
+        wanted = None if most is None else most + 1
+        with progress() as told:
+            found = streamed(History(place_of(context)), sql, app, wanted, told)
+            running.append(found)
+            rows = Rows(found, found.schema, most)
+            if export is not None:
+                exported(rows, export)
+            else:
+                shown = pa.Table.from_batches(rows, rows.schema)
     if export is not None:
-        WRITERS[export.suffix](rows, str(export))
-        console.print(f"{counted(len(rows), 'row')} in {export}")
+        console.print(f"{counted(rows.count, 'row')} in {export}")
     elif as_json:
-        print_json(rows.to_pylist())
+        print_json(shown.to_pylist())
     else:
-        cells = [list(one.values()) for one in rows.to_pylist()]
-        print_table(rows.column_names, cells, title="answer")
+        cells = [list(one.values()) for one in shown.to_pylist()]
+        print_table(shown.column_names, cells, title="answer")
+    if rows.is_cut:
+        way = (
+            "without --limit, all are exported"
+            if export
+            else "`--export rows.parquet` has them all"
+        )
+        errors.print(f"cut after {counted(rows.count, 'row')}: {way}", soft_wrap=True)
 
 
 @commands.command()

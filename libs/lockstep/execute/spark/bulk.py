@@ -5,7 +5,8 @@ Nothing is kept between jobs. A task may run twice: what it writes has to bear t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -48,8 +49,15 @@ class QueryRefusedError(LockstepError):
 
 def rows_of_frame(make: Callable[[], DataFrame]) -> pa.Table:
     """All rows of a frame. QueryRefusedError, SparkFailedError."""
-    try:
+    with as_ours():
         return make().toArrow()
+
+
+@contextmanager
+def as_ours() -> Iterator[None]:
+    """Spark's errors become QueryRefusedError and SparkFailedError."""
+    try:
+        yield
     except (AnalysisException, ParseException) as error:
         raise QueryRefusedError(str(error).split("\n")[0]) from error
     except (Py4JError, PySparkException, OSError) as error:
