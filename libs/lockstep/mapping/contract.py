@@ -42,12 +42,24 @@ class MappingError(LockstepError):
         self.piece: bytes | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What an event says of itself: its time, and an id that is the same when it comes again."""
+
+    timestamp_ms: int | None
+    id: str | None
+
+
 @dataclass
 class Reading:
-    """What a payload brought: chunks of events, and what was refused in it."""
+    """What a payload brought: chunks of events, and what was refused in it.
+
+    `origins`: of each event in `chunks`; empty for a format whose events say nothing of the kind.
+    """
 
     chunks: list[list[Event]] = field(default_factory=list)
     refused: list[MappingError] = field(default_factory=list)
+    origins: list[list[Origin]] = field(default_factory=list)
 
 
 Properties = Mapping[str, Any]

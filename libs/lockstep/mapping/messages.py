@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 
 from lockstep.events import Event, StreamSchema
 from lockstep.functions import json_documents
+from lockstep.mapping.cloudevents.envelope import BATCH_MEDIA_TYPE, MEDIA_TYPE
+from lockstep.mapping.cloudevents.sink import CloudEventsSink
 from lockstep.mapping.connectors import map_of
 from lockstep.mapping.csv.sink import CsvSink
 from lockstep.mapping.options import flag
@@ -20,6 +22,8 @@ CONTENT_TYPES: Final[Mapping[str, str]] = {
     "xml": "application/xml",
     "keyvalue": "application/x-www-form-urlencoded",
     "csv": "text/csv",
+    "msgpack": "application/msgpack",
+    "cloudevents": MEDIA_TYPE,
 }
 MAX_TEMPLATES: Final = 256
 """Texts kept ready for filling; a sink that makes up texts of its own begins anew."""
@@ -49,6 +53,9 @@ class MessageWriter:
         self._mapper = sink_mapper(schema, chosen)
         self._groups = flag(chosen, "event.grouping.enabled", False)
         self.content_type = CONTENT_TYPES.get(kind, "text/plain")
+        self.bears_identity = isinstance(self._mapper, CloudEventsSink)
+        if self.bears_identity and self._groups:
+            self.content_type = BATCH_MEDIA_TYPE
         self._templates: dict[str, Template] = {}
         self._options = [
             self._template(element.value) for element in sink.elements if "{{" in element.value
@@ -60,9 +67,16 @@ class MessageWriter:
             return [[event] for event in chunk]
         return [events for _, events in grouped(self._options, chunk)]
 
-    def write(self, events: Sequence[Event]) -> bytes:
-        """The payload of one message; MappingError when an event cannot be written."""
-        return b"".join(_as_bytes(payload) for payload in self._mapper.write(events))
+    def write(self, events: Sequence[Event], identities: Sequence[str] = ()) -> bytes:
+        """The payload of one message; MappingError when an event cannot be written.
+
+        `identities`: those of the events, where `bears_identity` says that the form has a place.
+        """
+        if isinstance(self._mapper, CloudEventsSink):
+            payloads = self._mapper.identified(events, identities)
+        else:
+            payloads = self._mapper.write(events)
+        return b"".join(_as_bytes(payload) for payload in payloads)
 
     def begin_file(self, *, is_empty: bool) -> None:
         """What is written stands at the top of a file, or goes on behind what stands in it."""

@@ -13,8 +13,9 @@ from lockstep.control import AppView
 from lockstep.events import OutputId
 from lockstep.frame import Problem, wait_set
 from lockstep.frame.bodies import whole_number
+from lockstep.mapping.cloudevents.envelope import BATCH_MEDIA_TYPE
 from lockstep_services.presenter.feed import AppModels, Feed
-from lockstep_services.presenter.forms import CLOUDEVENTS_BATCH, form_of, wants_cloudevents
+from lockstep_services.presenter.forms import form_of, wants_cloudevents
 from lockstep_services.presenter.listeners import Listeners
 from lockstep_services.presenter.models import StreamModel, identity
 from lockstep_services.presenter.resuming import event_id, resume_point
@@ -109,7 +110,7 @@ class Api:
         if gap:
             events.insert(0, form.note("gap", {"after": identity(after)}, self._clock.now_ms()))
         return web.Response(
-            body=encode(events), content_type=CLOUDEVENTS_BATCH, headers={AFTER_HEADER: last}
+            body=encode(events), content_type=BATCH_MEDIA_TYPE, headers={AFTER_HEADER: last}
         )
 
     async def _table(self, request: web.Request) -> web.Response:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Final, Protocol
 
@@ -11,13 +10,12 @@ from aiohttp import web
 
 from lockstep.events import StreamSchema
 from lockstep.frame import Problem
+from lockstep.mapping.cloudevents.envelope import envelope
 from lockstep_services.presenter.models import Shown
 from lockstep_services.presenter.resuming import event_id
 
-CLOUDEVENTS_BATCH: Final = "application/cloudevents-batch+json"
 CLOUDEVENTS_PROTOCOL: Final = "cloudevents.json"
 _CLOUDEVENTS: Final = "application/cloudevents"
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Form(Protocol):
@@ -51,7 +49,7 @@ class CloudEvents:
     def __init__(self, app: str, schema: StreamSchema, since_ms: int) -> None:
         self._names = schema.names
         self._since_ms = since_ms
-        self._common = {"source": f"/apps/{app}", "subject": schema.name}
+        self._source, self._subject = f"/apps/{app}", schema.name
         self._type = f"lockstep.{app}.{schema.name}"
 
     def row(self, row: Shown) -> Mapping[str, Any]:
@@ -64,19 +62,7 @@ class CloudEvents:
         return self._event(f"{kind}-{now_ms}", f"lockstep.{kind}", now_ms, data)
 
     def _event(self, id_: str, kind: str, at_ms: int, data: Any) -> Mapping[str, Any]:
-        event = {"specversion": "1.0", "id": id_, "type": kind, **self._common}
-        if (time := timestamp(at_ms)) is not None:
-            event["time"] = time
-        return {**event, "datacontenttype": "application/json", "data": data}
-
-
-def timestamp(at_ms: int) -> str | None:
-    """As RFC 3339 has it; None before the year 1 and behind 9999, which it cannot say."""
-    try:
-        text = (_EPOCH + timedelta(milliseconds=at_ms)).isoformat(timespec="milliseconds")
-    except OverflowError:
-        return None
-    return text.replace("+00:00", "Z")
+        return {**envelope(id_, kind, self._source, self._subject, at_ms), "data": data}
 
 
 def wants_cloudevents(request: web.Request) -> bool:

@@ -134,7 +134,7 @@ def _entries(body: bytes) -> Any:
 
 
 def _decoded(reading: Reading, schema: StreamSchema) -> Decoded:
-    chunks = [tuple(RawEvent(event.data) for event in chunk) for chunk in reading.chunks if chunk]
+    chunks = _chunks(reading)
     refused = reading.refused
     if any(error.piece is None for error in refused):
         several = bool(chunks) or len(refused) > 1
@@ -153,6 +153,17 @@ def _decoded(reading: Reading, schema: StreamSchema) -> Decoded:
         for error in refused
     ]
     return Decoded(chunks, pieces)
+
+
+def _chunks(reading: Reading) -> list[tuple[RawEvent, ...]]:
+    """With the time and the id that events bring along."""
+    if not reading.origins:
+        return [tuple(RawEvent(e.data) for e in chunk) for chunk in reading.chunks if chunk]
+    return [
+        tuple(RawEvent(e.data, o.timestamp_ms, o.id) for e, o in zip(chunk, origins, strict=True))
+        for chunk, origins in zip(reading.chunks, reading.origins, strict=True)
+        if chunk
+    ]
 
 
 def _check_texts(decoded: Decoded, schema: StreamSchema) -> None:
@@ -185,7 +196,8 @@ def _unfit(errors: Iterable[FieldError]) -> MalformedBodyError:
 def _fields(error: MappingError, item: str, schema: StreamSchema) -> Iterator[FieldError]:
     for bad in error.fields:
         field = bad.attribute if bad.attribute in schema.names else None
-        yield FieldError(_name(item, field), bad.message)
+        message = bad.message if error.hint is None else f"{bad.message} ({error.hint})"
+        yield FieldError(_name(item, field), message)
 
 
 def _name(item: str, field: str | None) -> str | None:

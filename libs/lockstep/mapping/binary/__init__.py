@@ -1,5 +1,4 @@
-"""@map(type='binary'): the older products' compact form of events; with
-@map(type='binaryPassThrough') bytes as they are."""
+"""@map(type='binary'): the older products' compact form of events (extensions 13.7)."""
 
 from __future__ import annotations
 

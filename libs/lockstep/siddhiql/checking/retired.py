@@ -16,7 +16,7 @@ _THRIFT: Final = "the older products' Thrift bridge ended with them: send over H
 _TWITTER: Final = "the interface that it used is no more: post from a program of yours over HTTP"
 _CLOUD: Final = "it needs an account at Google that no test of ours has: let a bridge move them"
 _SNMP: Final = "let an SNMP program post to the receiver, or be posted to, over HTTP"
-_BODY: Final = "use json, xml, csv, text or keyvalue"
+_BODY: Final = "use json, xml, csv, text, keyvalue or msgpack"
 
 RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
     ExtensionKind.SOURCE: {

@@ -25,6 +25,7 @@ import msgspec
 from lockstep.events import OutputId, OutputRow, UnavailableError
 from lockstep.mapping import MappingError, MessageWriter
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding, event_of
+from lockstep_services.publisher.sinks.lanes import identities
 
 TAIL_BYTES: Final = 1_048_576
 T = TypeVar("T")
@@ -58,6 +59,7 @@ class FileLane:
         self._lock_path = self._note_path.with_name(f"{self._note_path.name}.lock")
         self._note: _Note | None = None
         self._separates = options.get("add.line.separator", "true").strip().lower() == "true"
+        self._binding = binding
         self._writer = writer
         self._file: IO[bytes] | None = None
         self._last: OutputId | None = None
@@ -121,7 +123,7 @@ class FileLane:
             }
             payload = msgspec.json.encode(line, enc_hook=str)
         else:
-            payload = self._writer.write([event])
+            payload = self._writer.write([event], identities(self._binding, self._writer, [row]))
         return payload if not self._separates or payload.endswith(b"\n") else payload + b"\n"
 
     def _open(self) -> None:

@@ -13,7 +13,7 @@ from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.checking.connectors import options_of
 from lockstep.siddhiql.parts import pairs
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding, SinkSetupError
-from lockstep_services.publisher.sinks.lanes import chunks, message_id
+from lockstep_services.publisher.sinks.lanes import chunks, identities, message_id
 
 ID_HEADER: Final = "Lockstep-Id"
 ORDINALS: Final = 1_000_000  # a position's rows in the numbers of `sequence.id`
@@ -85,7 +85,7 @@ class Records:
         self, destination: _Destination, rows: Sequence[OutputRow], events: Sequence[Event]
     ) -> Mapping[str, Any]:
         writer, options = destination.writer, destination.options
-        value = writer.write(events)
+        value = writer.write(events, identities(self._binding, writer, rows))
         first = rows[0]
         if "sequence.id" in options:
             number = first.id.position * ORDINALS + first.id.ordinal

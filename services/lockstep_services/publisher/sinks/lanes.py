@@ -103,7 +103,7 @@ class MessageLane:
         try:
             message = Message(
                 message_id(self._binding, rows),
-                self._writer.write(events),
+                self._writer.write(events, identities(self._binding, self._writer, rows)),
                 self._writer.content_type,
                 first.timestamp_ms,
                 self._writer.named(first),
@@ -117,6 +117,13 @@ class MessageLane:
         except OSError as error:
             return UnavailableError(f"{type(error).__name__}: {error}", where=self._binding.key)
         return None
+
+
+def identities(
+    binding: SinkBinding, writer: MessageWriter, rows: Sequence[OutputRow]
+) -> Sequence[str]:
+    """Those of the rows, where the messages have a place for them."""
+    return [binding.row_id(row) for row in rows] if writer.bears_identity else ()
 
 
 def message_id(binding: SinkBinding, rows: Sequence[OutputRow]) -> str:

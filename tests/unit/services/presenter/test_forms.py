@@ -11,8 +11,9 @@ from cloudevents.core.base import BaseCloudEvent
 from cloudevents.core.formats.json import JSONFormat
 
 from lockstep.events import Attribute, AttributeType, OutputId, StreamSchema
+from lockstep.mapping.cloudevents.envelope import timestamp
 from lockstep_services.presenter.api import encode
-from lockstep_services.presenter.forms import CloudEvents, timestamp
+from lockstep_services.presenter.forms import CloudEvents
 from lockstep_services.presenter.models import Shown
 from tests.unit.services.presenter.rows import ALLOWED, STREAM, send, shown, suite
 from tests.unit.services.suite import Doors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ MAPS = {
     "csv": "@map(type='csv', header='true')",
     "json": "@map(type='json')",
     "none": "@map(type='passThrough')",
+    "cloud": "@map(type='cloudevents', event.source='/shop')",
 }
 
 
@@ -53,6 +55,18 @@ async def test_lines_are_what_the_map_makes_of_rows(
     await file.send([row(1, "a", 1), row(2, "b", 2)])
     await file.close()
     assert path.read_text() == expected
+
+
+async def test_cloudevents_bear_the_identities_of_rows(tmp_path: Path) -> None:
+    """As their id, which is the same when a row is sent again."""
+    path = tmp_path / "out"
+    file = lane(path, "cloud")
+    await file.open()
+    await file.send([row(1, "a", 1), row(1, "b", 2, ordinal=1)])
+    await file.close()
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [event["id"] for event in found] == ["A/main/0/1.0", "A/main/0/1.1"]
+    assert [event["data"] for event in found] == [{"k": "a", "v": 1}, {"k": "b", "v": 2}]
 
 
 async def test_repeated_rows_stand_in_it_once(tmp_path: Path) -> None:

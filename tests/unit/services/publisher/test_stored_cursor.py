@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from lockstep.events import UnavailableError
@@ -193,3 +195,21 @@ async def test_groups_of_a_chunk_share_a_message() -> None:
         '{"event":{"k":"c","v":3}}',
     ]
     assert [message.id for message in told.taken] == ["A/main/0/1.0-1", "A/main/0/2.0"]
+
+
+async def test_cloudevents_bear_the_identities_of_rows() -> None:
+    """One by one, and in a batch of those that one record caused."""
+    definition = "@sink(type='log', @map(type='cloudevents'{})) define stream S (v int);"
+
+    async def delivered(text: str, told: Told) -> None:
+        sink = stored_sink(text, [told])
+        await sink.open()
+        await sink.deliver(Batch(1, [row(1, 5), row(1, 6, ordinal=1)]))
+
+    single, batch = Told(), Told()
+    await delivered(definition.format(""), single)
+    await delivered(definition.format(", event.grouping.enabled='true'"), batch)
+    identities = ["A/main/0/1.0", "A/main/0/1.1"]
+    assert [json.loads(text)["id"] for text in single.texts] == identities
+    assert [event["id"] for event in json.loads(batch.texts[0])] == identities
+    assert {one.content_type for one in batch.taken} == {"application/cloudevents-batch+json"}

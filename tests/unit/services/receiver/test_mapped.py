@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import msgspec
 import pytest
 from multidict import CIMultiDict
 
 from lockstep.siddhiql import ast, check
-from lockstep_services.receiver.decode import MalformedBodyError
+from lockstep.telemetry import get_logger
+from lockstep_services.receiver.accept import Sending
+from lockstep_services.receiver.decode import MalformedBodyError, Refusal
 from lockstep_services.receiver.mapped import message_reader
+from lockstep_services.receiver.messages import BusMessage, Transfer
 from lockstep_services.receiver.sources import source_number, with_source
 
 STREAM = "define stream S (room string, celsius double, at long);"
@@ -221,3 +226,72 @@ def test_a_content_type_may_name_the_source() -> None:
     assert source_number("text/csv; source=x") is None
     assert source_number(with_source("text/csv; charset=utf-8", 3)) == 3
     assert with_source("text/csv; source=1", 3) == "text/csv; source=1"
+
+
+CLOUD = "@map(type='cloudevents')"
+SOLD = {"specversion": "1.0", "id": "7", "source": "/shop", "type": "sold",
+        "time": "1970-01-01T00:00:01Z", "data": {"room": "x", "celsius": 1.5, "at": 7}}  # fmt: skip
+
+
+def test_cloudevents_keep_their_time_and_identity() -> None:
+    """Structured and binary; so a message that comes again counts once."""
+    structured = reader(CLOUD).read(json.dumps([SOLD, {**SOLD, "id": "8"}]).encode(), {})
+    ((first, second),) = structured.chunks
+    assert first.data == ("x", 1.5, 7)
+    assert (first.timestamp_ms, first.event_id) == (1000, "/shop 7")
+    assert second.event_id == "/shop 8"
+    headers = CIMultiDict({f"CE-{k}": v for k, v in SOLD.items() if isinstance(v, str)})
+    binary = reader(CLOUD).read(json.dumps(SOLD["data"]).encode(), headers)
+    assert binary.chunks == [(first,)]
+
+
+def test_msgpack() -> None:
+    """Events have no time of their own."""
+    body = msgspec.msgpack.encode([["x", 1.5, 7], {"room": "y", "celsius": 2, "at": 8}])
+    decoded = reader("@map(type='msgpack')").read(body, {})
+    assert [[e.data for e in chunk] for chunk in decoded.chunks] == [[("x", 1.5, 7), ("y", 2.0, 8)]]
+    assert {event.timestamp_ms for chunk in decoded.chunks for event in chunk} == {None}
+
+
+class Acceptor:
+    """Reads by a mapping, and keeps what is buried."""
+
+    def __init__(self, mapping: str) -> None:
+        self._reader = reader(mapping)
+        self.buried: list[Refusal] = []
+
+    async def accept(self, app: str, stream: str, body: bytes, sending: Sending) -> None:
+        self._reader.read(body, sending.properties)
+
+    async def bury(
+        self, app: str, stream: str, refused: list[Refusal], content_type: str, key: str | None
+    ) -> None:
+        self.buried += refused
+
+
+@pytest.mark.parametrize(
+    ("mapping", "body", "reason"),
+    [
+        ("@map(type='msgpack')", b"\xc1",
+         "the payload is no MessagePack: MessagePack data is malformed: invalid opcode "
+         "'\\xc1' (byte 0) (send one value: a map, or an array)"),
+        ("@map(type='msgpack')", msgspec.msgpack.encode({"romo": "x"}),
+         "there is no attribute 'romo' (there are room, celsius, at)"),
+        ("@map(type='msgpack')", msgspec.msgpack.encode(["x", "warm", 7.5]),
+         "celsius: warm is no double; at: 7.5 is no long"),
+        (CLOUD, b'{"specversion":"0.3"}', "'specversion' is '0.3' (send CloudEvents 1.0)"),
+        (CLOUD, json.dumps({**SOLD, "time": "now"}).encode(),
+         "'time' is 'now' (a time from 1970 on, as 2026-03-01T10:00:00Z)"),
+    ],
+)  # fmt: skip
+async def test_dead_letters_say_why_and_what_to_do(mapping: str, body: bytes, reason: str) -> None:
+    """The whole message, and it is acknowledged: its neighbours go on."""
+    acknowledged = []
+
+    async def acknowledge() -> None:
+        acknowledged.append(body)
+
+    acceptor: Any = Acceptor(mapping)
+    await Transfer(acceptor, get_logger()).all([BusMessage("A", "S", body, {}, None, acknowledge)])
+    assert [(one.reason, one.payload) for one in acceptor.buried] == [(reason, body)]
+    assert acknowledged == [body]
