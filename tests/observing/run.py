@@ -31,7 +31,7 @@ from tests.observing.trouble import APP, NOTES, Hook, Trouble
 from tests.observing.trouble import SETTINGS as FOR_TROUBLE
 
 ROOT = Path(__file__).parents[2]
-LIMIT_S = 420.0
+LIMIT_S = 600.0
 LAST_TROUBLE_S = 20.0
 """For what was made last to be scraped twice."""
 CHANGE_S = 0.2
