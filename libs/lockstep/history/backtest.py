@@ -139,8 +139,8 @@ def tasks_of(
         Task(
             place.folder, dict(place.options), logs.app, logs.since_ms,
             dict(reader.pinned.versions), span.after, span.up_to, wanted.text, wanted.parallel,
-            units, rows_behind, place.at(f"{naming.BACKTESTS}/{name}"), settings.processor.dedup_max_ids,
-            astuple(held), settings.places.folder,
+            units, rows_behind, place.at(f"{naming.BACKTESTS}/{name}"),
+            settings.processor.dedup_max_ids, astuple(held), settings.places.folder,
         )
         for units in parts
     ]  # fmt: skip
