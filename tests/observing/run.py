@@ -22,7 +22,7 @@ import msgspec
 
 from lockstep.cli.client import Client
 from lockstep.cli.processes import ProcessSuite, running_processes
-from lockstep.events import UnavailableError
+from lockstep.events import LockstepError
 from lockstep.telemetry.boards import ALERTS, DASHBOARDS
 from lockstep.telemetry.boards.promql import WINDOW
 from tests.integration.services.webhook import webhook
@@ -136,14 +136,14 @@ async def _asked_until_there(
 
 
 async def _send(client: Client, events_per_s: int) -> None:
-    """Ten times a second, until cancelled. What is pushed back meanwhile is left out."""
+    """Ten times a second, until cancelled. What is not taken meanwhile is left out."""
     number = 0
     while True:
         events = [
             {"room": f"r{i % ROOMS}", "celsius": float((number + i) % 40)}
             for i in range(events_per_s // 10)
         ]
-        with contextlib.suppress(UnavailableError):
+        with contextlib.suppress(LockstepError):
             await client.send(APP, "Reading", msgspec.json.encode(events))
         number += len(events)
         await asyncio.sleep(0.1)
