@@ -96,7 +96,7 @@ class Sheet:
                 .classes("btn"),
                 ui.menu(value=opened).classes("samples") as self._begin,
             ):
-                self._offer("Samples", samples.apps(), self._sample)
+                _offer("Samples", samples.apps(), self._sample)
             button("Format", self._format, tip="Format (Shift Alt F)")
             ui.link("Try it", "/try").classes("btn")
             deploy = button("Deploy", self._deploy, kind="primary")
@@ -109,7 +109,9 @@ class Sheet:
                     self._problems = box("stack grow").style("gap:4px")
             with box("stack"):
                 self._build_plan()
-                self._build_beside()
+                with card("Beside what is deployed", "− deployed, + yours") as self._beside:
+                    self._diff = box("diff")
+                self._beside.set_visibility(False)
 
     def _build_plan(self) -> None:
         with card("Plan", "green runs in columns, amber event by event") as panel:
@@ -120,11 +122,6 @@ class Sheet:
         self._notes.element.classes("dense")
         self._show_plan()
         self.view.on_theme.append(lambda _: self._show_plan())
-
-    def _build_beside(self) -> None:
-        with card("Beside what is deployed", "− deployed, + yours") as self._beside:
-            self._diff = box("diff")
-        self._beside.set_visibility(False)
 
     async def _known(self, source: str, found: Known) -> None:
         self._problems.clear()
@@ -187,21 +184,12 @@ class Sheet:
             for sign, line in rows:
                 text("div", f"{sign} {line}", {"+": "add", "-": "del"}.get(sign, ""))
 
-    def _offer(
-        self, title: str, names: Mapping[str, str], take: Callable[[str], Awaitable[None]]
-    ) -> None:
-        text("div", title, "menu-title")
-        for name, about in names.items():
-            with ui.menu_item(on_click=partial(take, name)), box():
-                text("b", name)
-                text("div", about, "hint")
-
     def offer_templates(self, found: Mapping[str, Any]) -> None:
         """Below the samples, when the suite has told which there are."""
         names = {one["template"]: one["about"] for one in found["templates"]}
         if names:
             with self._begin:
-                self._offer("Templates", names, self._template)
+                _offer("Templates", names, self._template)
 
     async def _template(self, name: str) -> None:
         found = await attempt(self.view.suite.ask(template_path(name)))
@@ -242,6 +230,14 @@ class Sheet:
         done = await attempt(suite.tell("PUT", "/v1/apps", {"text": source}))
         if done is not None:
             ui.navigate.to(app_path(done["app"]).removeprefix("/v1"))
+
+
+def _offer(title: str, names: Mapping[str, str], take: Callable[[str], Awaitable[None]]) -> None:
+    text("div", title, "menu-title")
+    for name, about in names.items():
+        with ui.menu_item(on_click=partial(take, name)), box():
+            text("b", name)
+            text("div", about, "hint")
 
 
 _MERMAID: Final = {
