@@ -92,8 +92,8 @@ class Grafana:
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """The paths."""
-        router.add_get("/grafana", self._works)
-        router.add_get("/grafana/", self._works)
+        router.add_get("/grafana", _works)
+        router.add_get("/grafana/", _works)
         router.add_post("/grafana/search", self._search)
         router.add_post("/grafana/metrics", self._metrics)
         router.add_post("/grafana/metric-payload-options", self._options)
@@ -102,9 +102,6 @@ class Grafana:
         router.add_post("/grafana/annotations", self._annotations)
         router.add_post("/grafana/tag-keys", self._tag_keys)
         router.add_post("/grafana/tag-values", self._tag_values)
-
-    async def _works(self, _request: web.Request) -> web.Response:
-        return answer({"status": "ok"})
 
     async def _search(self, request: web.Request) -> web.Response:
         asked = await self._read(request, told.Search)
@@ -209,7 +206,7 @@ class Grafana:
             elif place.attribute is None:
                 names = place.source.schema.names
             else:
-                names = self._values([(place.source, place.attribute)])
+                names = _values([(place.source, place.attribute)], self._max_rows)
         offered = islice(names, self._max_rows)
         return answer([{"__text": name, "__value": name} for name in offered])
 
@@ -253,18 +250,7 @@ class Grafana:
         places = [(one, at) for one in sources if (at := one.schema.index_of(key)) is not None]
         if not places:
             raise bad(f"key: there is no attribute '{key[:40]}'", "POST /grafana/tag-keys")
-        return answer([{"text": value} for value in self._values(places)])
-
-    def _values(self, places: Iterable[tuple[Source, int]]) -> list[str]:
-        """Of attributes, each once and in order. No more rows are looked at than are answered."""
-        values = (row.data[at] for one, at in places for row in self._rows(one))
-        seen = {text_of(one) for one in islice(values, self._max_rows) if one is not None}
-        return sorted(seen)
-
-    def _rows(self, source: Source) -> Iterable[Shown]:
-        if isinstance(source, StreamModel):
-            return source.latest(self._max_rows)
-        return source.rows(self._max_rows)
+        return answer([{"text": value} for value in _values(places, self._max_rows)])
 
     def _visible(self, request: web.Request) -> Iterator[AppModels]:
         for view in self._catalogue.views:
@@ -320,6 +306,20 @@ def newest(source: StreamModel, span: Span, test: Passes, limit: int) -> list[Sh
         if span.holds(row.timestamp_ms) and test(row.data)
     )
     return list(islice(rows, limit))[::-1]
+
+
+async def _works(_request: web.Request) -> web.Response:
+    return answer({"status": "ok"})
+
+
+def _values(places: Iterable[tuple[Source, int]], max_rows: int) -> list[str]:
+    """Of attributes, each once and in order. No more rows are looked at than are answered."""
+    values = (row.data[at] for one, at in places for row in _rows(one, max_rows))
+    return sorted({text_of(one) for one in islice(values, max_rows) if one is not None})
+
+
+def _rows(source: Source, limit: int) -> Iterable[Shown]:
+    return source.latest(limit) if isinstance(source, StreamModel) else source.rows(limit)
 
 
 def _sources(models: AppModels) -> Iterator[Source]:
