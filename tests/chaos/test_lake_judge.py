@@ -13,6 +13,7 @@ from lockstep.archive.keeping import SideArchive
 from lockstep.archive.naming import INPUT, OUTPUT, Logs
 from lockstep.archive.place import Place
 from lockstep.archive.rows_out import Published, published_rows
+from lockstep.archive.tables import keys_where
 from lockstep.events import (
     ClaimRecord,
     EventsRecord,
@@ -101,7 +102,7 @@ def test_an_event_in_the_place_of_another(run: Run) -> None:
     """As many as there should be, but one is there twice and one is missing."""
     ((_, table),) = SideArchive(run.lake, Logs("A"), INPUT).tables()
     first = next(batch for batch in table.scan(where=(pc.field("_position") == 2)))
-    table.forget(table.found("_position = 2 and _row = 1", ("_position", "_row")))
+    table.forget(keys_where(table, "_position = 2 and _row = 1", ("_position", "_row")))
     table.append(pa.Table.from_batches([first.slice(0, 1)]), "somebody else", 1)
     verdict = run.judged()
     assert (verdict.archived_twice, verdict.archive_missing) == (1, 1)

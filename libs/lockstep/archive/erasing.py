@@ -17,7 +17,7 @@ from lockstep.archive.keeping import KEYS, SideArchive
 from lockstep.archive.others import result_sides
 from lockstep.archive.place import Place
 from lockstep.archive.reading import lives_of
-from lockstep.archive.tables import HOUR_MS, NoSuchColumnError, Table
+from lockstep.archive.tables import HOUR_MS, NoSuchColumnError, Table, keys_where, strays
 from lockstep.events import UnavailableError
 
 
@@ -58,7 +58,7 @@ def erase(place: Place, app: str, stream: str, condition: str) -> Gone:
     lacking: NoSuchColumnError | None = None
     for one in _holding(place, app, stream):
         try:
-            rows = one.table.found(condition, KEYS[one.side.side])
+            rows = keys_where(one.table, condition, KEYS[one.side.side])
         except NoSuchColumnError as error:
             lacking = error
             skipped.append(one.path)
@@ -82,7 +82,7 @@ def _sweep_results(tables: list[Table]) -> None:
     for table in tables:
         table.sweep(0)
         table.sweep(HOUR_MS, strays=True)
-        unfinished += table.strays()
+        unfinished += strays(table)
     if unfinished:
         raise UnavailableError(
             "results of a past or a back-test are being written, or their writer was ended: "

@@ -16,7 +16,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
     DeltaTable,
@@ -26,6 +28,7 @@ from deltalake import (
     write_deltalake,
 )
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from pyarrow import fs
 
 from lockstep.archive.naming import DAY, EVENT_COLUMNS
 from lockstep.archive.place import Place
@@ -101,7 +104,7 @@ class Table:
     """One table. It is opened anew by each call that looks at what is there."""
 
     def __init__(self, place: Place, path: str) -> None:
-        self._place = place
+        self.place = place
         self.path = path
         self.address = place.at(path)
 
@@ -110,7 +113,7 @@ class Table:
         with _told(self.address):
             try:
                 return DeltaTable(
-                    self.address, version=version, storage_options=dict(self._place.options)
+                    self.address, version=version, storage_options=dict(self.place.options)
                 )
             except TableNotFoundError:
                 return None
@@ -130,7 +133,7 @@ class Table:
         if table is None:
             if is_begun:
                 raise _gone(self.address)
-            table = _made(self.address, self._place, rows.schema)
+            table = _made(self.address, self.place, rows.schema)
         with _told(self.address):
             if _reached(table, transaction) >= last:
                 return False
@@ -216,17 +219,8 @@ class Table:
             done = table.delete(f"{DAY} < '{before_day}'", writer_properties=_WRITING)
         return int(done.get("num_deleted_rows") or 0)
 
-    def found(self, condition: str, keys: Sequence[str]) -> pa.Table:
-        """The keys of the rows of which a condition (SQL) is true. `keys`: the columns that tell
-        rows apart. NoSuchColumnError, ConditionError."""
-        table = self.opened()
-        if table is None:
-            return pa.table({key: pa.array([], pa.int64()) for key in keys})
-        with _told(self.address):
-            return _found(table, condition, keys)
-
     def forget(self, found: pa.Table) -> int:
-        """Forgets rows that were `found`, in one commit; gives how many.
+        """Forgets rows that `keys_where` found, in one commit; gives how many.
 
         A commit says what was deleted, for good. So rows go by their keys: the condition may hold
         what shall be forgotten."""
@@ -285,20 +279,6 @@ class Table:
                 )
             )
 
-    def strays(self) -> int:
-        """How many files there are that the newest version has not: what was replaced, and what
-        appends have not finished, or never will."""
-        from pyarrow import fs
-
-        known = {one.rsplit("/", 1)[-1] for one in self.files()}
-        with _told(self.address):
-            system, root = _system(self._place)
-            selector = fs.FileSelector(f"{root}/{self.path}", recursive=True, allow_not_found=True)
-            found = system.get_file_info(selector)
-        names = [one.base_name for one in found if one.type == fs.FileType.File
-                 and "/_delta_log/" not in one.path]  # fmt: skip
-        return sum(name not in known for name in names)
-
 
 def _made(address: str, place: Place, schema: pa.Schema) -> DeltaTable:
     with _told(address):
@@ -316,6 +296,16 @@ def _gone(address: str) -> UnavailableError:
     return UnavailableError(
         "the table is gone that was there", where=address, hint="is what is mounted there away?"
     )
+
+
+def keys_where(there: Table, condition: str, keys: Sequence[str]) -> pa.Table:
+    """The keys of a table's rows of which a condition (SQL) is true. `keys`: the columns that tell
+    rows apart. NoSuchColumnError, ConditionError."""
+    table = there.opened()
+    if table is None:
+        return pa.table({key: pa.array([], pa.int64()) for key in keys})
+    with _told(there.address):
+        return _found(table, condition, keys)
 
 
 def _found(table: DeltaTable, condition: str, keys: Sequence[str]) -> pa.Table:
@@ -344,15 +334,24 @@ def behind(rows: pa.Table, column: str, reached: int) -> pa.Table:
     values = rows.column(column)
     if not len(values) or reached <= 0:
         return rows
-    import pyarrow.compute as pc
-
     return rows.filter(pc.greater(values, reached))
+
+
+def strays(table: Table) -> int:
+    """How many files of a table there are that its newest version has not: what was replaced, and
+    what appends have not finished, or never will."""
+    known = {one.rsplit("/", 1)[-1] for one in table.files()}
+    with _told(table.address):
+        system, root = _system(table.place)
+        selector = fs.FileSelector(f"{root}/{table.path}", recursive=True, allow_not_found=True)
+        found = system.get_file_info(selector)
+    names = [one.base_name for one in found if one.type == fs.FileType.File
+             and "/_delta_log/" not in one.path]  # fmt: skip
+    return sum(name not in known for name in names)
 
 
 def folders_below(place: Place, path: str) -> list[str]:
     """The names of the folders there, in order; none below a name that no folder can have."""
-    from pyarrow import fs
-
     if place.is_folder and any(len(one) > LONGEST_NAME_BYTES for one in path.split("/")):
         return []
     with _told(place.at(path)):
@@ -364,8 +363,6 @@ def folders_below(place: Place, path: str) -> list[str]:
 
 def remove_folder(place: Place, path: str) -> None:
     """All that is below it, for good; nothing where there is none. UnavailableError."""
-    from pyarrow import fs
-
     with _told(place.at(path)):
         system, root = _system(place)
         if system.get_file_info(f"{root}/{path}").type == fs.FileType.Directory:
@@ -373,8 +370,6 @@ def remove_folder(place: Place, path: str) -> None:
 
 
 def _system(place: Place) -> tuple[Any, str]:
-    from pyarrow import fs
-
     if place.is_folder:
         return fs.LocalFileSystem(), place.folder
     given = {key.upper(): value for key, value in place.options.items()}
@@ -393,8 +388,6 @@ def _system(place: Place) -> tuple[Any, str]:
 
 def opened_files(place: Place, files: Iterable[str]) -> Iterator[pa.RecordBatch]:
     """The rows of Parquet files of a table, one file after another."""
-    import pyarrow.parquet as pq
-
     system, _ = _system(place)
     for file in files:
         path = file.removeprefix("s3://")
