@@ -159,12 +159,6 @@ class Cluster:
         self.nodes[name] = node
         node.started.add_done_callback(lambda done: self._mind_start(node, done))
 
-    def join(self, name: str) -> None:
-        """A node that was not there from the beginning."""
-        self.joined += (name,)
-        self.skews_ms[name] = 0
-        self.start(name)
-
     def _mind_start(self, node: SimNode, done: asyncio.Task[None]) -> None:
         """A process that cannot start ends; whoever started it tries again."""
         if done.cancelled() or done.exception() is None or not node.lives:

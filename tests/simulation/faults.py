@@ -268,7 +268,10 @@ async def _drain(cluster: Cluster, fault: Fault) -> None:
 
 
 async def _join(cluster: Cluster, fault: Fault) -> None:
-    cluster.join(fault.target)
+    """A node that was not there from the beginning."""
+    cluster.joined += (fault.target,)
+    cluster.skews_ms[fault.target] = 0
+    cluster.start(fault.target)
 
 
 _KINDS: Final[dict[str, Befall]] = {
