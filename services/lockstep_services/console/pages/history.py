@@ -1,15 +1,18 @@
 """History: what is archived of an app, and the past asked by SQL; an answer can be taken along as
-CSV."""
+CSV or Parquet."""
 
 from __future__ import annotations
 
 import asyncio
 import csv
 import io
+import itertools
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from nicegui import ui
 
 from lockstep.events import LockstepError
@@ -29,6 +32,15 @@ COLUMNS: Final = ("Table", "Side", "Rows", "Size", "From", "To", "Positions")
 SIDES: Final = {"input": "came in", "output": "went out"}
 ARCHIVE_SINKS: Final = "archive."
 NUMBERS: Final = ("int", "uint", "float", "double", "decimal")
+KEPT_TYPES: Final = {
+    str(one): one
+    for one in (
+        pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(),
+        pa.uint64(), pa.float32(), pa.float64(), pa.bool_(),
+    )
+}  # fmt: skip
+"""Arrow's, by the names that the coordinator gives them. Values of others came as texts."""
+
 Json = Mapping[str, Any]
 
 
@@ -70,6 +82,29 @@ def csv_of(answer: Json) -> str:
     writer.writerow(answer["columns"])
     writer.writerows(answer["rows"])
     return file.getvalue()
+
+
+def parquet_of(answer: Json) -> bytes:
+    """A column of the answer each: numbers and bools with their types, others as texts. Readers
+    refuse two columns of one name: the second one of `user` is `user_2`."""
+    columns: list[pa.Array] = []
+    for number, name in enumerate(answer["types"]):
+        values, kind = [row[number] for row in answer["rows"]], KEPT_TYPES.get(name)
+        if kind is None:
+            values = [one if one is None else str(one) for one in values]
+        columns.append(pa.array(values, kind or pa.string()))
+    file = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_arrays(columns, names=_told_apart(answer["columns"])), file)
+    return bytes(file.getvalue())
+
+
+def _told_apart(names: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for name in names:
+        others = (f"{name}_{number}" for number in itertools.count(2))
+        free = (one for one in (name, *itertools.islice(others, len(names))) if one not in found)
+        found.append(next(free))
+    return found
 
 
 class Archived:
@@ -120,10 +155,14 @@ class Asking:
                 self._cancel = button("Cancel", self._give_up)
                 self._limit = ui.number("Rows at most", value=LIMIT, min=1, max=MAX_LIMIT)
                 self._limit.props("outlined dense").style("width:130px")
-                self._export = button("Export CSV", self._save, kind="quiet")
+                self._exports = [
+                    button("Export CSV", self._save_csv, kind="quiet"),
+                    button("Export Parquet", self._save_parquet, kind="quiet"),
+                ]
                 self._told = text("span", "", "hint grow")
             self._cancel.disable()
-            self._export.disable()
+            for one in self._exports:
+                one.disable()
         self._place = box("answer")
 
     def suggest(self, found: Json) -> None:
@@ -170,7 +209,8 @@ class Asking:
 
     def _show(self, answer: Json, took_ms: int) -> None:
         self._answer = answer
-        self._export.enable()
+        for one in self._exports:
+            one.enable()
         rows = answer["rows"]
         more = ", and there are more" if answer["more"] else ""
         first = f"; the first {SHOWN_ROWS} are shown" if len(rows) > SHOWN_ROWS else ""
@@ -186,10 +226,17 @@ class Asking:
             table = Table(names, empty="No row.", number=numeric)
             table.show([[figures.value(one) for one in row] for row in rows[:SHOWN_ROWS]])
 
-    def _save(self) -> None:
+    def _save_csv(self) -> None:
         if self._answer is not None:
-            ui.download.content(csv_of(self._answer).encode(), f"{self._app.value}.csv")
-            tell("Exported")
+            self._save(csv_of(self._answer).encode(), "csv")
+
+    def _save_parquet(self) -> None:
+        if self._answer is not None:
+            self._save(parquet_of(self._answer), "parquet")
+
+    def _save(self, content: bytes, suffix: str) -> None:
+        ui.download.content(content, f"{self._app.value}.{suffix}")
+        tell("Exported")
 
 
 @page("/history", "History")
