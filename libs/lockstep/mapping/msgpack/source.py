@@ -8,24 +8,23 @@ from typing import Any, Final
 
 import msgspec
 
-from lockstep.events import AttributeType, LockstepError, StreamSchema
+from lockstep.events import AttributeType
 from lockstep.functions import json_documents
-from lockstep.functions.json_path import MissingError, Path, compile_path
-from lockstep.mapping.contract import MappingError, Properties, Reading
-from lockstep.mapping.options import Column, columns, flag
-from lockstep.mapping.reading import ABSENT, read_rows, refused, row_of
+from lockstep.functions.json_path import MissingError
+from lockstep.mapping.contract import MappingError, Properties
+from lockstep.mapping.documents import DocumentSource
+from lockstep.mapping.options import Column
+from lockstep.mapping.reading import ABSENT, row_of
 from lockstep.mapping.values import exact
-from lockstep.siddhiql import ast
 
 MAX_LEVELS: Final = 110
 """Levels of maps and arrays in an event: what a log can hold in a value, and what is around it."""
 
-_ROOT: Final = "$"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FLOATING: Final = (AttributeType.FLOAT, AttributeType.DOUBLE)
 
 
-class MsgpackSource:
+class MsgpackSource(DocumentSource):
     """Maps by attribute name, or arrays of values in the stream's order; an array of nothing but
     maps and arrays is several events (one chunk).
 
@@ -33,37 +32,10 @@ class MsgpackSource:
     the form of their type, but for whole ones where a float or double is wanted: writers shorten.
     """
 
-    def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
-        self._schema = schema
-        self._custom = columns(schema, annotation)
-        self._columns = self._custom or [Column(a, a.name) for a in schema.attributes]
-        self._paths: dict[str, Path] = {
-            c.path: compile_path(c.path) for c in self._custom or () if not c.is_transport
-        }
-        enclosing = annotation.get("enclosing.element") or _ROOT
-        self._enclosing = None if enclosing == _ROOT else compile_path(enclosing)
-        self._fails = flag(annotation, "fail.on.missing.attribute", True)
-        self._groups = flag(annotation, "event.grouping.enabled", True)
-
-    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        try:
-            elements = self._elements(payload)
-        except LockstepError as error:
-            return refused(error)
-        return read_rows(
-            elements,
-            lambda element: self._row(element, properties),
-            now_ms,
-            as_one_chunk=self._groups,
-        )
-
     def _elements(self, payload: Any) -> list[Any]:
         document = _decoded(payload)
         if self._enclosing is not None:
-            try:
-                document = self._enclosing.read(_plain(document))
-            except MissingError as error:
-                raise MappingError(error.message) from error
+            document = self._enclosed(_plain(document))
         if isinstance(document, list) and all(isinstance(one, (dict, list)) for one in document):
             return document
         return [document]
