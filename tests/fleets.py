@@ -106,10 +106,11 @@ class Unit:
         assert isinstance(done, Accepted)
         self.sequence = done.sequence
 
-    async def publish(self, rows: Sequence[OutputRow], epoch: int = 1) -> None:
+    async def publish(self, rows: Sequence[OutputRow], epoch: int = 1, *, door_ms: int = 0) -> None:
         """Appends a record."""
         log = await self.bus.output_log(self.name)
-        done = await log.append(OutputRecord(epoch, rows), expected_sequence=self.sequence)
+        record = OutputRecord(epoch, rows, door_ms)
+        done = await log.append(record, expected_sequence=self.sequence)
         assert isinstance(done, Accepted)
         self.sequence = done.sequence
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -35,6 +35,7 @@ class _Reading:
     last: Position = 0
     held: deque[tuple[Position, RowsOfColumns]] = field(default_factory=deque)
     held_rows: int = 0
+    doors_ms: deque[tuple[Position, int]] = field(default_factory=deque)
 
 
 class Gathering:
@@ -43,6 +44,9 @@ class Gathering:
     A bus that is away is waited for up to `patience_ms`: what was read stays, so that whoever folds
     it need not begin again. `moved` (one may be given) rings when more is complete. At most
     `max_rows` of each log are held: who does not take them slows the reading down.
+
+    `door_ms`: when the door took the oldest event of the rows taken last; 0: nobody knew. It hangs
+    on how much was taken at once, and is for people alone.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class Gathering:
         self._readings = [_Reading(name) for name in logs]
         self._marks = MarkWatch(bus.topics, logs[0].app)
         self._space = asyncio.Event()
+        self.door_ms = 0
         self.moved = moved or asyncio.Event()
 
     async def run(self) -> None:
@@ -116,6 +121,8 @@ class Gathering:
         """The rows of each log, in the order of the logs, that nobody has taken and whose positions
         are `up_to` or smaller."""
         taken = [self._take(one, up_to) for one in self._readings]
+        doors = [ms for one in self._readings for ms in _doors_passed(one, up_to)]
+        self.door_ms = min(doors, default=0)
         self._space.set()
         return taken
 
@@ -171,14 +178,24 @@ class Gathering:
                 continue
             rows = in_columns(entry.record.rows)
             last = reading.last = max(int(each.positions[-1]) for each in rows.columns)
+            door_ms = entry.record.door_ms
             if self._streams is not None:
                 rows = RowsOfColumns(each for each in rows.columns if each.stream in self._streams)
             rows = rows[_rows_to(rows, self._after) :]
             if rows:
                 reading.held.append((last, rows))
                 reading.held_rows += len(rows)
+                if door_ms:
+                    reading.doors_ms.append((last, door_ms))
         reading.sequence = entries[-1].sequence
         self.moved.set()
+
+
+def _doors_passed(reading: _Reading, up_to: Position) -> Iterator[int]:
+    """Of the records whose rows were taken whole."""
+    doors_ms = reading.doors_ms
+    while doors_ms and doors_ms[0][0] <= up_to:
+        yield doors_ms.popleft()[1]
 
 
 def _rows_to(rows: RowsOfColumns, position: Position) -> int:

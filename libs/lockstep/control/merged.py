@@ -140,7 +140,10 @@ class MergedOutputs:
         rows = joined(parts) if streams is None else merged(parts, streams)
         if rows:
             stops = [one for one in self._stops if one > self._taken]
-            self._ready.extend(cut(rows, up_to, max_rows=self._entry_rows, stops=stops))
+            door_ms = stage.gathering.door_ms
+            self._ready.extend(
+                cut(rows, up_to, max_rows=self._entry_rows, stops=stops, door_ms=door_ms)
+            )
         self._taken = up_to
         if stage.end is not None and up_to >= stage.end:
             self._turn.set()

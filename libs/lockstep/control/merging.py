@@ -62,11 +62,17 @@ def merged(units: Sequence[RowsOfColumns], streams: frozenset[str]) -> RowsOfCol
 
 
 def cut(
-    rows: RowsOfColumns, up_to: Position, *, max_rows: int, stops: Iterable[Position] = ()
+    rows: RowsOfColumns,
+    up_to: Position,
+    *,
+    max_rows: int,
+    stops: Iterable[Position] = (),
+    door_ms: int = 0,
 ) -> list[OutputEntry]:
     """The rows as entries whose sequence is their last position, the last one's `up_to`.
 
     An entry has no more than `max_rows` unless one position has, and none reaches over a stop.
+    `door_ms`: when the door took the oldest event that they come from.
     """
     ends = {up_to, *(stop for stop in stops if stop < up_to)}
     parts = [each.positions for each in rows.columns]
@@ -82,7 +88,7 @@ def cut(
     ordered = sorted(ends)
     cuts = [np.searchsorted(each.positions, ordered, side="right") for each in rows.columns]
     return [
-        OutputEntry(end, OutputRecord(NOBODY, _between(rows, cuts, at)))
+        OutputEntry(end, OutputRecord(NOBODY, _between(rows, cuts, at), door_ms))
         for at, end in enumerate(ordered)
     ]
 

@@ -111,6 +111,9 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     `events_per_s`, `busy_permille`: what it has folded lately, and its share of time in that.
     `unfoldable`: the input position that its worker dies of; 0: there is none.
     `past`: what it folds, or has folded, before the app goes on with it.
+    `rows_per_s`: rows of a leader that went into the output log lately. `latency_p50_ms`,
+    `latency_p99_ms`: of them, from the door's taking their event until they were durable there;
+    of rows of one append all count as late as the oldest. 0: nothing came, or it does not lead.
     """
 
     app: str
@@ -138,6 +141,9 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     busy_permille: int = 0
     unfoldable: int = 0
     past: PastStatus | None = None
+    rows_per_s: float = 0.0
+    latency_p50_ms: int = 0
+    latency_p99_ms: int = 0
 
     @property
     def leads(self) -> bool:
@@ -156,13 +162,21 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SinkStatus(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How far a sink has delivered an output log, and what keeps it from going on."""
+    """How far a sink has delivered an output log, and what keeps it from going on.
+
+    `rows_per_s`: what it has taken lately. `latency_p50_ms`, `latency_p99_ms`: of those rows, from
+    the door's taking their event until the sink had taken them; of a batch all count as late as
+    the oldest. 0: nothing came, or nobody knew.
+    """
 
     app: str
     sink: str
     sequence: int
     log_end: int = 0
     trouble: str | None = None
+    rows_per_s: float = 0.0
+    latency_p50_ms: int = 0
+    latency_p99_ms: int = 0
 
 
 class Heartbeat(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -4,6 +4,7 @@ from lockstep.telemetry.levels import Level
 from lockstep.telemetry.logs import Logger, configure_logging, get_logger
 from lockstep.telemetry.metrics import CONTENT_TYPE, Metrics
 from lockstep.telemetry.names import METRICS, MetricKind, MetricName
+from lockstep.telemetry.recent import Reading, Recent
 from lockstep.telemetry.traces import NO_TRACES, Traces
 from lockstep.telemetry.tracing import open_traces
 
@@ -16,6 +17,8 @@ __all__ = [
     "MetricKind",
     "MetricName",
     "Metrics",
+    "Reading",
+    "Recent",
     "Traces",
     "configure_logging",
     "get_logger",

@@ -55,6 +55,9 @@ def app_status(
                 "sequence": sink.sequence,
                 "log_end": sink.log_end,
                 "trouble": sink.trouble,
+                "rows_per_s": sink.rows_per_s,
+                "latency_p50_ms": sink.latency_p50_ms,
+                "latency_p99_ms": sink.latency_p99_ms,
                 "node": beat.node,
             }
             for beat in watch.alive("publisher")
@@ -99,6 +102,9 @@ def replica_json(beat: Heartbeat, group: GroupStatus) -> dict[str, Any]:
         "state_rows": group.state_rows,
         "events_per_s": group.events_per_s,
         "busy_permille": group.busy_permille,
+        "rows_per_s": group.rows_per_s,
+        "latency_p50_ms": group.latency_p50_ms,
+        "latency_p99_ms": group.latency_p99_ms,
         "trouble": group.trouble,
         "begins_behind": group.begins_behind,
         "began_empty": list(group.began_empty),

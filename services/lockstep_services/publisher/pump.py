@@ -21,7 +21,7 @@ from lockstep.events import FencedError, OutputRecord, OutputRow, UnavailableErr
 from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns, joined
 from lockstep.frame import LeaseKeeper, run_until
 from lockstep.settings import PublisherSettings
-from lockstep.telemetry import NO_TRACES, Logger, Metrics, Traces
+from lockstep.telemetry import NO_TRACES, Logger, Metrics, Recent, Traces
 from lockstep_services.publisher.aside import Aside
 from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, Sink
 from lockstep_services.publisher.fleet_log import FleetLog, position_of
@@ -62,6 +62,7 @@ class Pump:
         self._aside = Aside(sink.binding, bus, clock, self._log, node)
         self._pace = _pace_of(sink, settings)
         self._moved_ms = 0
+        self._recent = Recent(clock.monotonic_ms())
         self._delivering = asyncio.Lock()
         self.cursor = 0
         self.trouble: str | None = None
@@ -71,7 +72,11 @@ class Pump:
         """How it is doing."""
         binding = self.sink.binding
         reached = self.cursor if self._fleet is None else position_of(self.cursor)
-        return SinkStatus(binding.app, binding.name, reached, log_end, self.trouble)
+        lately = self._recent.read(self._clock.monotonic_ms())
+        return SinkStatus(
+            binding.app, binding.name, reached, log_end, self.trouble,
+            lately.per_s, lately.p50_ms, lately.p99_ms,
+        )  # fmt: skip
 
     async def run(self) -> None:
         """Delivers whenever the lease is held; until cancelled."""
@@ -179,7 +184,7 @@ class Pump:
             return
         place = {"app": self.sink.binding.app, "sink": self.sink.binding.name}
         with self._traces.follow("deliver", batch.traces, rows=len(batch.rows), **place):
-            await self._deliver(batch)
+            taken = await self._deliver(batch)
         self.cursor = batch.up_to
         self._moved_ms = self._clock.monotonic_ms()
         took_ms = self._moved_ms - now_ms
@@ -190,11 +195,13 @@ class Pump:
             app=self.sink.binding.app,
             sink=self.sink.binding.name,
         )
+        late_ms: int | None = None
         if batch.door_ms:
+            late_ms = max(0, self._clock.now_ms() - batch.door_ms)
             self._metrics.observe(
-                "lockstep_latency_ms", max(0, self._clock.now_ms() - batch.door_ms),
-                app=self.sink.binding.app, stage="delivered",
-            )  # fmt: skip
+                "lockstep_latency_ms", late_ms, app=self.sink.binding.app, stage="delivered"
+            )
+        self._recent.passed(self._moved_ms, taken, late_ms)
         self._metrics.count(
             "lockstep_publisher_delivered_total",
             len(batch.rows),
@@ -202,13 +209,14 @@ class Pump:
             sink=self.sink.binding.name,
         )
 
-    async def _deliver(self, batch: Batch) -> None:
+    async def _deliver(self, batch: Batch) -> int:
+        """How many rows the sink has taken: none of those that were put aside."""
         attempt = 0
         while True:
             try:
                 await self.sink.deliver(batch)
                 self.trouble = None
-                return
+                return len(batch.rows)
             except RowsRefusedError as error:
                 await self._put_aside(error.refused)
                 gone = {refused.row.id for refused in error.refused}

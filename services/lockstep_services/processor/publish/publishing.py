@@ -40,6 +40,7 @@ class Publishing:
         self._lead = lead
         self._to_publish = published.to_publish
         self._passing = published.passing
+        self._recent = published.recent
         self._trouble = trouble
         self._clock = site.clock
         self._log = site.log
@@ -105,7 +106,8 @@ class Publishing:
         if isinstance(outcome, Accepted):
             self._trouble.text = None
             self._site.count("lockstep_processor_outputs_total", len(rows))
-            self._site.reached("published", passage.door_ms)
+            took_ms = self._site.reached("published", passage.door_ms)
+            self._recent.passed(self._clock.monotonic_ms(), len(rows), took_ms)
             return facts.AppendAccepted(outcome.sequence, rows[-1].id)
         tail = outcome.tail
         if tail.epoch != permit.epoch:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from lockstep.bus import OutputTail
 from lockstep.events import OutputId, Position
 from lockstep.leader.protocol import Permit
+from lockstep.telemetry import Recent
 from lockstep_services.processor.replica.effort import Effort
 from lockstep_services.processor.replica.passing import Passing
 from lockstep_services.processor.replica.running import Running
@@ -101,7 +102,7 @@ class Reach:
 @dataclass
 class Published:
     """What the output log has. `to_publish` rings for what is held back, `space` for room, `moved`
-    when more may be settled than was."""
+    when more may be settled than was. `recent`: what this replica has appended."""
 
     site: Site
     running: Running
@@ -111,6 +112,10 @@ class Published:
     to_publish: asyncio.Event = field(default_factory=asyncio.Event)
     space: asyncio.Event = field(default_factory=asyncio.Event)
     moved: asyncio.Event = field(default_factory=asyncio.Event)
+    recent: Recent = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.recent = Recent(self.site.clock.monotonic_ms())
 
     def saw(self, tail: OutputTail) -> None:
         """The output log's end. RestartReplicaError when it goes on with another state."""

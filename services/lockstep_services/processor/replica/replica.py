@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lockstep.control import GroupStatus
+from lockstep.telemetry import Reading
 from lockstep_services.processor.replica.leading import Lead, Published, Reach
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
@@ -39,6 +40,7 @@ class Replica:
         engine, generation, progress = running.engine, running.generation, self.reach.progress
         now_ms, folding_ms = self.site.clock.monotonic_ms(), self.reach.folding_ms
         events_per_s, busy_permille = self.reach.effort.read(now_ms, folding_ms=folding_ms)
+        passed = self.published.recent.read(now_ms) if self.lead.is_active else Reading()
         return GroupStatus(
             app=name.app,
             group=name.group,
@@ -65,6 +67,9 @@ class Replica:
             events_per_s=events_per_s,
             busy_permille=busy_permille,
             past=running.past,
+            rows_per_s=passed.per_s,
+            latency_p50_ms=passed.p50_ms,
+            latency_p99_ms=passed.p99_ms,
         )
 
     def _full(self) -> str | None:

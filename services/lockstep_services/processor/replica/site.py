@@ -65,11 +65,13 @@ class Site(Surroundings):
         """Adds to a counter of this replica."""
         self.metrics.count(name, amount, **self.labels)
 
-    def reached(self, stage: str, door_ms: int) -> None:
-        """Events that the door took then have come as far as `stage`."""
-        if door_ms:
-            took_ms = max(0, self.clock.now_ms() - door_ms)
-            self.metrics.observe("lockstep_latency_ms", took_ms, app=self.name.app, stage=stage)
+    def reached(self, stage: str, door_ms: int) -> int | None:
+        """Events that the door took then have come as far as `stage`; gives how long that took."""
+        if not door_ms:
+            return None
+        took_ms = max(0, self.clock.now_ms() - door_ms)
+        self.metrics.observe("lockstep_latency_ms", took_ms, app=self.name.app, stage=stage)
+        return took_ms
 
     def others(self) -> list[tuple[Heartbeat, GroupStatus]]:
         """What the living replicas of this app on other nodes say."""

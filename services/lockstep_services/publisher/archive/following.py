@@ -17,7 +17,7 @@ from lockstep.events import Fault, FencedError, LockstepError, UnavailableError
 from lockstep.frame import LeaseKeeper, Offload
 from lockstep.settings import Settings
 from lockstep.store import Cursors
-from lockstep.telemetry import Logger, Metrics
+from lockstep.telemetry import Logger, Metrics, Recent
 from lockstep_services.publisher.retrying import retry_pause_ms
 
 READ_WAIT_MS: Final = 5_000
@@ -83,6 +83,7 @@ class Following:
         self._labels = {"app": app, "sink": self.name}
         self._log = log.bind(**self._labels)
         self._offload = offload
+        self._recent = Recent(clock.monotonic_ms())
         self.cursor = 0
         self._written = 0
         self.log_end = 0
@@ -91,9 +92,9 @@ class Following:
 
     def status(self) -> SinkStatus:
         """How it is doing, as a sink tells it."""
-        return SinkStatus(
-            self._app, self.name, self.cursor, max(self.cursor, self.log_end), self.trouble
-        )
+        log_end = max(self.cursor, self.log_end)
+        per_s = self._recent.read(self._clock.monotonic_ms()).per_s
+        return SinkStatus(self._app, self.name, self.cursor, log_end, self.trouble, per_s)
 
     async def while_held(self, source: Source[Entry]) -> None:
         """Until the lease is lost, or another publisher writes."""
@@ -161,7 +162,9 @@ class Following:
             reached = self._written = rows.last
             await self._persistently(lambda: self._cursors.put(self._cursor_name, reached))
             counted = sum(len(table) for table in rows.streams.values())
-            took_ms = self._clock.monotonic_ms() - started_ms
+            ended_ms = self._clock.monotonic_ms()
+            self._recent.passed(ended_ms, counted)
+            took_ms = ended_ms - started_ms
             self._metrics.count("lockstep_publisher_delivered_total", counted, **self._labels)
             self._metrics.observe("lockstep_publisher_delivery_ms", took_ms, **self._labels)
             self._log.debug("archived", up_to=last, rows=counted, took_ms=took_ms)

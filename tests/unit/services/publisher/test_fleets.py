@@ -152,6 +152,24 @@ async def test_a_sink_goes_on_from_one_unit_to_many_and_from_layout_to_layout() 
     assert world.cursors.kept["A/One.0.log"] == FLEET_CURSORS + 40
 
 
+async def test_a_sink_of_a_fleet_says_how_much_it_takes_and_how_late() -> None:
+    """From the door to the sink, through the units' logs; and nothing more when nothing comes."""
+    world = World()
+    await world.begin(world.two, 0)
+    async with world.delivering(world.two) as pump:
+        await world.pass_ms(1_000, settled=1)
+        now_ms = world.clock.now_ms()
+        await world.units[0].publish([row(6), row(7)], door_ms=now_ms - 40)
+        await world.units[1].publish([row(6)], door_ms=now_ms - 90)
+        await world.pass_ms(2_000, settled=8)
+        status = pump.status(9)
+        assert len(world.delivered) == 3
+        assert status.rows_per_s == 1.0
+        assert 80 <= status.latency_p50_ms == status.latency_p99_ms <= 190
+        await world.pass_ms(11_000, settled=8)
+        assert pump.status(9).rows_per_s == 0.0
+
+
 async def test_a_publisher_that_has_not_heard_of_the_fleet_delivers_nothing_twice() -> None:
     """It sees the cursor of a fleet, and waits until it knows better."""
     world = World()
