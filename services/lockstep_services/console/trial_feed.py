@@ -7,17 +7,23 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from lockstep_services.console import drawing
+from lockstep.clock import SystemRandomness
+from lockstep.simulating import SimulationError, csv_rows, drawn, example, row_of
 from lockstep_services.console.look import box, button, card, tell, text
 
 MAX_UPLOAD_BYTES: Final = 1_048_576
+MAX_EVENTS: Final = 1_000
+"""That are sent at once."""
 STEPS: Final = {1_000: "1 second", 10_000: "10 seconds", 60_000: "1 minute", 3_600_000: "1 hour",
                 86_400_000: "1 day"}  # fmt: skip
 _CSV: Final = (
     "A line each, values in the stream's order; a head line with the attributes' names may stand"
     " first."
 )
-_RANDOM: Final = "A range 20..30, a choice a|b|c, or a pattern room-[1-9], for each."
+_RANDOM: Final = (
+    "For each a range 20..30, a choice a|b|c, a pattern room-[1-9], a sequence 1++, a regular"
+    " expression /[a-z]{3}/, or =text that stays."
+)
 Schemas = Mapping[str, Sequence[Sequence[str]]]
 
 
@@ -34,6 +40,7 @@ class Feed:
         self._pass = let_pass
         self._ask = ask
         self._schemas: Schemas = {}
+        self._randomness = SystemRandomness()
 
     @property
     def stream(self) -> str:
@@ -102,12 +109,12 @@ class Feed:
         with self._inputs:
             self._values = [_field(name, kind, "") for name, kind in schema]
         with self._rules:
-            self._draws = [_field(name, kind, drawing.example(kind)) for name, kind in schema]
+            self._draws = [_field(name, kind, example(kind)) for name, kind in schema]
 
     async def _send_one(self) -> None:
         try:
-            row = drawing.row_of([one.value for one in self._values], self._kinds())
-        except ValueError as error:
+            row = row_of([one.value for one in self._values], self._kinds())
+        except SimulationError as error:
             tell(str(error), "warning")
             return
         await self._send(self.stream, [row])
@@ -115,8 +122,8 @@ class Feed:
     async def _send_csv(self) -> None:
         schema = self._schemas.get(self.stream, ())
         try:
-            rows = drawing.csv_rows(self._csv.value or "", schema)
-        except ValueError as error:
+            rows = csv_rows(self._csv.value or "", schema, max_rows=MAX_EVENTS)
+        except SimulationError as error:
             tell(str(error), "warning")
             return
         for row in rows:
@@ -130,8 +137,8 @@ class Feed:
         rules = [str(one.value or "") for one in self._draws]
         count, gap = int(self._many.value or 1), int(self._gap.value or 0)
         try:
-            rows = drawing.drawn(rules, self._kinds(), count)
-        except ValueError as error:
+            rows = drawn(rules, self._kinds(), min(count, MAX_EVENTS), self._randomness)
+        except SimulationError as error:
             tell(str(error), "warning")
             return
         for row in rows:

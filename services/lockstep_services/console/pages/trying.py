@@ -10,7 +10,7 @@ from nicegui import ui
 from lockstep.editing import Known
 from lockstep.events import LockstepError
 from lockstep.testing.workshop import Workshop
-from lockstep_services.console import drawing, figures
+from lockstep_services.console import figures
 from lockstep_services.console.editor import Editor
 from lockstep_services.console.look import (
     Table,
@@ -26,6 +26,7 @@ from lockstep_services.console.look import (
 from lockstep_services.console.shell import View, page
 from lockstep_services.console.trial_feed import Feed
 from lockstep_services.console.trial_rows import Carried
+from lockstep_services.console.words import word
 
 
 class Trial:
@@ -121,7 +122,7 @@ class Trial:
     async def _send(self, stream: str, rows: Sequence[Sequence[Any]]) -> None:
         found = await self._do({"do": "send", "stream": stream, "rows": rows})
         if found is not None:
-            words = [f"- {' '.join(map(drawing.word, row))}" for row in rows]
+            words = [f"- {' '.join(map(word, row))}" for row in rows]
             self._calls.append(f"{stream} {' | '.join(words)}")
             self._tell("")
             self._show(found)
