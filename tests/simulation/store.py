@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lockstep.events import Life, UnavailableError
-from lockstep.store import Deployment, Revision, Stale
+from lockstep.store import Deploying, Deployment, Revision, Stale
 from lockstep.store.contract import Written
 from lockstep.store.memory.store import (
     MemoryDeployments,
@@ -56,9 +56,11 @@ class SimDeployments(MemoryDeployments):
         super().__init__(shelf)
         self._archive = archive
 
-    async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
+    async def put(
+        self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None
+    ) -> Written | Stale:
         """Stores it, or refuses."""
-        outcome = await super().put(deployment, epoch=epoch)
+        outcome = await super().put(deployment, epoch=epoch, deploying=deploying)
         if isinstance(outcome, Written):
             self._archive.deployments[deployment.life] = deployment
         return outcome
@@ -120,6 +122,7 @@ class SimStore:
             return Remote(network, host, STORE, there, TIMEOUT_MS)
 
         self.deployments = remote(server.deployments)
+        self.versions = remote(server.there.versions)
         self.revisions = remote(server.revisions)
         self.cursors = remote(server.there.cursors)
         self.documents = remote(server.there.documents)

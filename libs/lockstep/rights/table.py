@@ -41,6 +41,8 @@ COORDINATOR: Final[Mapping[Place, Need]] = {
     ("PUT", "/v1/apps"): _DEPLOY_SOME,
     ("GET", "/v1/apps/{app}"): _VIEW,
     ("DELETE", "/v1/apps/{app}"): _DEPLOY,
+    ("GET", "/v1/apps/{app}/versions"): _VIEW,
+    ("GET", "/v1/apps/{app}/versions/{number}"): _VIEW,
     ("GET", "/v1/apps/{app}/status"): _VIEW,
     ("GET", "/v1/apps/{app}/asyncapi.json"): _VIEW,
     ("POST", "/v1/apps/{app}/handover"): _OPERATE,

@@ -263,6 +263,7 @@ class CoordinatorSettings(Section):
     rebalance_rest_ms: Milliseconds
     rebalance_gap_percent: Annotated[int, Field(ge=1, le=1_000)]
     rebalance_cpu_max_percent: Annotated[int, Field(ge=1, le=100)]
+    versions_keep: Count
     sweep_interval_ms: Milliseconds
 
 

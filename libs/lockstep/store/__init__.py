@@ -30,6 +30,7 @@ from lockstep.store.contract import (
 from lockstep.store.naming import cursor_name, revision_id
 from lockstep.store.rules import beginnings, needed
 from lockstep.store.stored import OWN_SETTINGS, StoredDeployment
+from lockstep.store.versions import AppVersion, AppVersions, Deploying, HowDeployed
 
 __all__ = [
     "NEVER",
@@ -39,16 +40,20 @@ __all__ = [
     "PAST_OUTPUTS",
     "PAST_SINKS",
     "Accounts",
+    "AppVersion",
+    "AppVersions",
     "Audit",
     "BatchEntries",
     "BatchEntry",
     "Before",
     "Cursors",
+    "Deploying",
     "Deployment",
     "Deployments",
     "Documents",
     "Exclusion",
     "Former",
+    "HowDeployed",
     "Origin",
     "Past",
     "Removed",

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 from lockstep.events import Life, Position
 from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
+from lockstep.store.versions import AppVersions, Deploying
 
 NEVER: Final = Life(0, 0)
 """Before all others."""
@@ -176,10 +177,13 @@ class Stale:
 class Deployments(Protocol):
     """Desired state: which apps at which version, and where their replicas are placed."""
 
-    async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
+    async def put(
+        self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None
+    ) -> Written | Stale:
         """Stores or replaces by app name; its life must be the next one of the same app, also
         behind a removal that did not purge. The first is for an app that is not deployed, and
-        deployed later than the one before."""
+        deployed later than the one before. `deploying`: its text is a next version, unless it is
+        the newest one already; both are written, or neither."""
 
     async def get(self, app: str) -> Deployment | None:
         """The deployment or None."""
@@ -189,7 +193,7 @@ class Deployments(Protocol):
 
     async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
         """Takes an app and its placement away (idempotent); what was deployed last stays in
-        `removed`. `purge` may follow later."""
+        `removed`. `purge` may follow later, and takes its versions away, too."""
 
     async def removed(self) -> Sequence[Removed]:
         """Apps that are not deployed any more, by name: the last deployment of each."""
@@ -371,6 +375,10 @@ class Store(Protocol):
     @property
     def deployments(self) -> Deployments:
         """Desired state."""
+
+    @property
+    def versions(self) -> AppVersions:
+        """Texts that were deployed."""
 
     @property
     def revisions(self) -> Revisions:

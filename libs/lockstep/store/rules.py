@@ -10,6 +10,7 @@ from itertools import islice
 from lockstep.events import Life
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import Deployment, Origin, Removed, Revision
+from lockstep.store.versions import AppVersion, Deploying
 
 
 def may_follow(new: Deployment, present: Deployment | None, removed: Removed | None) -> bool:
@@ -30,6 +31,23 @@ def as_removed(last: Deployment, *, purged: bool) -> Removed:
         return Removed(last, purged=False)
     gone = replace(last, text="", settings={}, origin=Origin(), parallel=0, layout=0, former=None)
     return Removed(gone, purged=True)
+
+
+def next_version(
+    deployment: Deployment, deploying: Deploying, newest: AppVersion | None
+) -> AppVersion | None:
+    """What is noted of a deployed text; None where it is the newest version already."""
+    if newest is not None and newest.digest == deployment.version:
+        return None
+    return AppVersion(
+        app=deployment.app,
+        number=1 if newest is None else newest.number + 1,
+        digest=deployment.version,
+        size_bytes=len(deployment.text.encode()),
+        deployed_ms=deployment.updated_ms,
+        who=deploying.who,
+        how=deploying.how,
+    )
 
 
 def chosen(

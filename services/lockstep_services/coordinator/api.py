@@ -26,6 +26,7 @@ from lockstep_services.coordinator.pasts import FoundPast, PastWish
 from lockstep_services.coordinator.preview import preview
 from lockstep_services.coordinator.status import app_status, nodes_of
 from lockstep_services.coordinator.surveying import Survey
+from lockstep_services.coordinator.versions import who_asks
 
 COMMAND_TIMEOUT_MS = 20_000
 RETRY_AFTER_MS = 1_000
@@ -107,8 +108,9 @@ class Api:
         body = await read_body(request, _Deploy)
         may_deploy(request, await self._desired.plan(body.text))
         found = await self._desired.deploy(
-            body.text, body.settings, body.parallel, past_wish(request, body.past)
-        )
+            body.text, body.settings, body.parallel, past_wish(request, body.past),
+            who=who_asks(request),
+        )  # fmt: skip
         one = found.deployment
         units = await self._desired.layouts.units(one)
         placements = await self._desired.placements()

@@ -9,7 +9,7 @@ from lockstep.clock import Clock
 from lockstep.control import PAST_FAILED, PAST_NONE, PastStatus
 from lockstep.events import UnavailableError
 from lockstep.frame import Problem
-from lockstep.store import Deployment, Stale, Store
+from lockstep.store import Deploying, Deployment, HowDeployed, Stale, Store
 from lockstep.telemetry import Logger
 from lockstep_services.coordinator.desired import (
     MAX_ATTEMPTS,
@@ -26,8 +26,9 @@ class CallingOff:
 
     def __init__(
         self, desired: DesiredState, pasts: Pasts, store: Store, epoch: Epoch, clock: Clock,
-        log: Logger,
+        log: Logger, *, versions_keep: int,
     ) -> None:  # fmt: skip
+        self._versions_keep = versions_keep
         self._desired = desired
         self._pasts = pasts
         self._deployments = store.deployments
@@ -41,10 +42,11 @@ class CallingOff:
         found = self._pasts.status(app, there)
         return found or PastStatus((await self._desired.get(app)).life.number, PAST_NONE)
 
-    async def call_off(self, app: str, why: str, *, purge: bool) -> bool:
+    async def call_off(self, app: str, why: str, *, purge: bool, who: str) -> bool:
         """What has not begun with its past does not; whether something was there before, which goes
         on. `purge`: of an app that is new nothing is left, nor of what it has taken in. Rows of the
-        past go in any case. Problem 404, 409."""
+        past go in any case. `who` has asked for it. Problem 404, 409."""
+        deploying = Deploying(who, HowDeployed.RESTORE, self._versions_keep)
         for _ in range(MAX_ATTEMPTS):
             one = await self._desired.get(app)
             past = one.origin.past
@@ -54,7 +56,7 @@ class CallingOff:
                 await self._desired.undeploy(app, purge=purge and _has_logs_of_its_own(one))
             else:
                 outcome = await self._deployments.put(
-                    self._as_before(one), epoch=self._epoch.number
+                    self._as_before(one), epoch=self._epoch.number, deploying=deploying
                 )
                 if isinstance(outcome, Stale):
                     self._epoch.pass_over(outcome.current)

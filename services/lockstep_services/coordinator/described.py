@@ -112,6 +112,33 @@ class OneApp(TypedDict):
     updated_ms: int
 
 
+class AppVersionLine(TypedDict):
+    """A text that was deployed. `version`: its SHA-256. `how`: fresh, upgrade, template, restore,
+    or earlier (before versions were kept). `deployed`: it is what is deployed now."""
+
+    app: str
+    number: int
+    version: str
+    size_bytes: int
+    deployed_ms: int
+    who: str
+    how: str
+    deployed: bool
+
+
+class OneAppVersion(AppVersionLine):
+    """With its text."""
+
+    text: str
+
+
+class AppVersionLines(TypedDict):
+    """The newest first."""
+
+    app: str
+    versions: list[AppVersionLine]
+
+
 class Undeployed(TypedDict):
     """It is gone; `purged`: with its logs and revisions."""
 
@@ -328,6 +355,8 @@ OWN: Final = (
     Described("PUT", "/v1/apps", "The same.", DeployedApp, Deploy, others=(201,)),
     Described("GET", _APP, "A deployed app with its text.", OneApp),
     Described("DELETE", _APP, "Undeploys it.", Undeployed, query=("purge",)),
+    Described("GET", f"{_APP}/versions", "Texts that were deployed.", AppVersionLines),
+    Described("GET", f"{_APP}/versions/{{number}}", "One of them.", OneAppVersion),
     Described(
         "GET", f"{_APP}/asyncapi.json", "What it takes and gives: AsyncAPI 3.0.", dict[str, Any]
     ),

@@ -24,7 +24,9 @@ from lockstep.plan.fleet import fleet_of
 from lockstep.settings import CoordinatorSettings
 from lockstep.store import (
     OWN_SETTINGS,
+    Deploying,
     Deployment,
+    HowDeployed,
     Origin,
     Stale,
     Store,
@@ -71,6 +73,8 @@ class _Wish:
     parallel: int | None
     past: PastWish | None = None
     may_replace: MayReplace = _anything
+    who: str = ""
+    how: HowDeployed | None = None
 
     def parallel_after(self, before: Deployment | None) -> int:
         """What was given, else what it was: a new text alone does not move keys."""
@@ -144,15 +148,19 @@ class DesiredState:
         parallel: int | None = None,
         past: PastWish | None = None,
         may_replace: MayReplace = _anything,
+        *,
+        who: str,
+        how: HowDeployed | None = None,
     ) -> Deployed:
-        """Deploys or replaces; SiddhiQLError for an invalid text, Problem when it raced.
+        """Deploys or replaces; SiddhiQLError for an invalid text, Problem when it raced. `who` asks
+        for it, and `how` it came to be are noted of the text; None: as the versions tell.
 
         `parallel`: into how many partitions the app is cut; None: as before, else as the text says.
         `past`: what it folds first; HistoryError where the archive does not have it.
         """
         plan = await self.plan(text)
         settings = {key: value for key, value in settings.items() if key not in OWN_SETTINGS}
-        wish = _Wish(plan, text, version_of(text), settings, parallel, past, may_replace)
+        wish = _Wish(plan, text, version_of(text), settings, parallel, past, may_replace, who, how)
         await self._offload.run(lambda: fleet_of(plan, parallel))  # refused here, not later
         async with self._one_at_a_time(plan.name):
             return await self._deploy(wish)
@@ -172,7 +180,10 @@ class DesiredState:
             if wish.past is not None:
                 past, origin = await self._pasts.found(plan, wish.past, deployment, before)
                 deployment = replace(deployment, origin=origin)
-            outcome = await self._store.deployments.put(deployment, epoch=self._epoch.number)
+            deploying = await _noted(wish, before, self._store, self._settings.versions_keep)
+            outcome = await self._store.deployments.put(
+                deployment, epoch=self._epoch.number, deploying=deploying
+            )
             if isinstance(outcome, Written):
                 self._log.info("deployed", app=plan.name, version=wish.version[:12])
                 if deployment.layout:
@@ -302,6 +313,16 @@ class DesiredState:
     def _pass_over(self, outcome: Stale | Written) -> None:
         if isinstance(outcome, Stale):
             self._epoch.pass_over(outcome.current)
+
+
+async def _noted(wish: _Wish, before: Deployment | None, store: Store, keep: int) -> Deploying:
+    """A text that was a version already is a way back, unless it is known better."""
+    how = wish.how
+    if how is None:
+        earlier = {one.digest for one in await store.versions.list(wish.plan.name)}
+        is_first = HowDeployed.FRESH if before is None else HowDeployed.UPGRADE
+        how = HowDeployed.RESTORE if wish.version in earlier else is_first
+    return Deploying(wish.who, how, keep)
 
 
 def version_of(text: str) -> str:

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from lockstep_services.coordinator.calling_off import CallingOff
 from lockstep_services.coordinator.forward import Forwarder
+from lockstep_services.coordinator.versions import who_asks
 
 CALLED_OFF: Final = "it was called off"
 
@@ -33,5 +34,6 @@ class PastRoutes:
 
     async def _call_off(self, request: web.Request) -> web.Response:
         app = request.match_info["app"]
-        goes_on = await self._calling_off.call_off(app, CALLED_OFF, purge=True)
+        who = who_asks(request)
+        goes_on = await self._calling_off.call_off(app, CALLED_OFF, purge=True, who=who)
         return web.json_response({"app": app, "goes_on": goes_on})

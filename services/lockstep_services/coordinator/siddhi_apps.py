@@ -17,6 +17,7 @@ from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.restoring import Restoring
 from lockstep_services.coordinator.status import summary
+from lockstep_services.coordinator.versions import who_asks
 
 INVALID_CODE = 800101
 
@@ -62,14 +63,14 @@ class SiddhiApps:
         if name in known:
             message = f"There is a Siddhi App already exists with same name: {name}"
             return web.json_response({"type": "conflict", "message": message}, status=409)
-        await self._desired.deploy(text, {})
+        await self._desired.deploy(text, {}, who=who_asks(request))
         return _stored(name, created=True)
 
     async def _replace(self, request: web.Request) -> web.Response:
         text = await _text(request)
         try:
             may_deploy(request, await self._desired.plan(text))
-            found = await self._desired.deploy(text, {})
+            found = await self._desired.deploy(text, {}, who=who_asks(request))
         except SiddhiQLError as error:
             return _invalid(error)
         return _stored(found.deployment.app, created=found.created)

@@ -15,10 +15,11 @@ from lockstep.frame import Offload, Problem
 from lockstep.frame.bodies import read_body
 from lockstep.frame.callers import may, require
 from lockstep.rights import Permission
-from lockstep.store import Deployment, Documents
+from lockstep.store import Deployment, Documents, HowDeployed
 from lockstep.templates import Template, Value, check_template, filled, template_of
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.forward import Forwarder
+from lockstep_services.coordinator.versions import who_asks
 
 KIND: Final = "template"
 MAX_BYTES: Final = 262_144
@@ -123,7 +124,10 @@ class Templates:
                     hint="choose another name",
                 )  # fmt: skip
 
-        found = await self._desired.deploy(text, settings, may_replace=may_replace)
+        found = await self._desired.deploy(
+            text, settings, may_replace=may_replace, who=who_asks(request),
+            how=HowDeployed.TEMPLATE,
+        )  # fmt: skip
         answer = {"template": template.name, "app": app, "values": values, "changed": found.changed}
         return web.json_response(answer, status=201 if found.created else 200)
 

@@ -22,6 +22,7 @@ from lockstep_services.coordinator.pasts import failed
 from lockstep_services.coordinator.placement import Decision, Placed, decide, unready
 from lockstep_services.coordinator.resting import Resting
 from lockstep_services.coordinator.surveying import Survey
+from lockstep_services.coordinator.versions import ITSELF
 
 HELD_WAIT_MS = 1_000
 
@@ -115,7 +116,7 @@ class Watchman:
 
     async def _call_off(self, app: str, past: PastStatus) -> None:
         try:
-            await self._calling_off.call_off(app, past.why, purge=False)
+            await self._calling_off.call_off(app, past.why, purge=False, who=ITSELF)
         except Problem as problem:  # somebody else has, or it is undeployed
             self._log.warning("past not called off", app=app, why=problem.message)
 

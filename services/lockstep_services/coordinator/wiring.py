@@ -22,6 +22,8 @@ from lockstep_services.coordinator.described import OWN
 from lockstep_services.coordinator.desired import DesiredState, Epoch
 from lockstep_services.coordinator.draining import Drains
 from lockstep_services.coordinator.error_store import ErrorStore
+from lockstep_services.coordinator.flow.described import FLOW
+from lockstep_services.coordinator.flow.route import FlowRoute
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.going_back import GoingBack
 from lockstep_services.coordinator.granting import Granting
@@ -46,6 +48,7 @@ from lockstep_services.coordinator.surveying import Survey
 from lockstep_services.coordinator.sweeping import Sweeper
 from lockstep_services.coordinator.templates import Templates
 from lockstep_services.coordinator.templates_described import TEMPLATES
+from lockstep_services.coordinator.versions import VersionRoutes
 from lockstep_services.coordinator.watchman import Watchman
 
 LEAD_RESOURCE = "coordinator"
@@ -77,7 +80,9 @@ class Coordinator:
         )
         pasts = _pasts(context, self._watch)
         desired = _desired(context, epoch, logs, pasts)
-        calling_off = CallingOff(desired, pasts, world.store, epoch, clock, log)
+        calling_off = CallingOff(
+            desired, pasts, world.store, epoch, clock, log, versions_keep=settings.versions_keep
+        )
         drains = Drains(world.store, epoch, log)
         survey = Survey(desired, drains, self._watch, settings)
         hand_overs = HandOvers(
@@ -98,6 +103,7 @@ class Coordinator:
         self._forwarder = Forwarder(self._keeper, self._watch, context.settings.client.tls)
         self._beating = Beating(context, leading=lambda: self._keeper.held)
         AsyncApiRoute(desired, self._watch, context.settings.bus).add_to(context.router)
+        FlowRoute(desired, self._watch, world.bus.topics, clock).add_to(context.router)
         Api(desired, self._watch, survey, self._forwarder, world.bus).add_to(context.router)
         NodeRoutes(desired, drains, self._watch, survey, self._watchman, self._forwarder).add_to(
             context.router
@@ -105,6 +111,7 @@ class Coordinator:
         restoring = _restoring(context, desired, pasts, self._watch)
         RevisionRoutes(restoring, self._forwarder).add_to(context.router)
         PastRoutes(calling_off, self._forwarder).add_to(context.router)
+        VersionRoutes(world.store).add_to(context.router)
         Dashboards(world.store.documents).add_to(context.router)
         templates = Templates(world.store.documents, desired, self._forwarder, context.offload)
         templates.add_to(context.router)
@@ -112,7 +119,7 @@ class Coordinator:
         ArchiveRoutes(context, desired).add_to(context.router)
         BatchRoutes(world.store.batch, clock, context.settings, log).add_to(context.router)
         self._audit = _people(context)
-        context.describe((*OWN, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER))
+        context.describe((*OWN, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER))
         # In front of those with a name in their place.
         levels = Levels(world.store, desired, epoch, log)
         statistics = OlderStatistics(desired, levels, self._watch, self._forwarder, clock)

@@ -15,11 +15,12 @@ import msgspec
 from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import BatchEntry, Deployment, Removed, Revision, Stale, Written
-from lockstep.store.filesystem import audit, batch
+from lockstep.store.filesystem import audit, batch, versions
 from lockstep.store.filesystem.files import locked, read_file, write_file
 from lockstep.store.naming import is_of_app
 from lockstep.store.rules import as_removed, chosen, may_follow, newest_first, purgeable
 from lockstep.store.stored import StoredDeployment, StoredRemoved
+from lockstep.store.versions import Deploying
 
 Thing = TypeVar("Thing")
 Owner = TypeVar("Owner")
@@ -69,9 +70,12 @@ class FileDeployments:
         self._placements = folder / "placements"
         self._drained = folder / "drained"
         self._levels = folder / "levels"
+        self._versions = folder / "versions"
 
     @_on_thread
-    def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
+    def put(
+        self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None
+    ) -> Written | Stale:
         with locked(self._folder):
             path = self._apps / (_file_name(deployment.app) + _ABOUT)
             removal = self._removals / path.name
@@ -81,6 +85,9 @@ class FileDeployments:
             stale = self._passes(epoch)
             if stale is not None:
                 return stale
+            if deploying is not None:
+                before = present or (None if removed is None else removed.kept)
+                versions.note(self._versions, deployment, deploying, before)
             write_file(path, msgspec.json.encode(StoredDeployment.of(deployment)))
             removal.unlink(missing_ok=True)
             return Written()
@@ -100,6 +107,8 @@ class FileDeployments:
             stale = self._passes(epoch)
             if stale is not None:
                 return stale
+            if purge:
+                versions.purge(self._versions, app)
             file_name = _file_name(app) + _ABOUT
             path, removal = self._apps / file_name, self._removals / file_name
             present, before = _deployment(path), _removed(removal)
@@ -413,6 +422,7 @@ class FileStore:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self.deployments = FileDeployments(directory / "deployments")
+        self.versions = versions.FileVersions(directory / "deployments" / "versions")
         self.revisions = FileRevisions(directory / "revisions")
         self.cursors = FileCursors(directory / "cursors")
         self.documents = FileDocuments(directory / "documents")

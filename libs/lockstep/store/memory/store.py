@@ -9,7 +9,15 @@ from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import BatchEntry, Deployment, Removed, Revision, Stale, Written
 from lockstep.store.naming import is_of_app
-from lockstep.store.rules import as_removed, chosen, may_follow, newest_first, purgeable
+from lockstep.store.rules import (
+    as_removed,
+    chosen,
+    may_follow,
+    newest_first,
+    next_version,
+    purgeable,
+)
+from lockstep.store.versions import AppVersion, Deploying
 
 
 @dataclass
@@ -19,6 +27,7 @@ class MemoryShelf:
     epoch: int = 0
     deployments: dict[str, Deployment] = field(default_factory=dict)
     removed: dict[str, Removed] = field(default_factory=dict)
+    versions: dict[str, list[tuple[AppVersion, str]]] = field(default_factory=dict)
     placements: dict[str, tuple[str, ...]] = field(default_factory=dict)
     drained: set[str] = field(default_factory=set)
     levels: dict[str, str] = field(default_factory=dict)
@@ -38,6 +47,14 @@ class MemoryShelf:
         self.epoch = epoch
         return None
 
+    def note(self, deployment: Deployment, deploying: Deploying) -> None:
+        """Its text is a version."""
+        there = self.versions.setdefault(deployment.app, [])
+        added = next_version(deployment, deploying, there[-1][0] if there else None)
+        if added is not None:
+            there.append((added, deployment.text))
+            del there[: -deploying.keep]
+
 
 class MemoryDeployments:
     """See contract.Deployments."""
@@ -45,7 +62,9 @@ class MemoryDeployments:
     def __init__(self, shelf: MemoryShelf) -> None:
         self._shelf = shelf
 
-    async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
+    async def put(
+        self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None
+    ) -> Written | Stale:
         present = self._shelf.deployments.get(deployment.app)
         if not may_follow(deployment, present, self._shelf.removed.get(deployment.app)):
             return Stale(self._shelf.epoch)
@@ -54,6 +73,8 @@ class MemoryDeployments:
             return stale
         self._shelf.deployments[deployment.app] = deployment
         self._shelf.removed.pop(deployment.app, None)
+        if deploying is not None:
+            self._shelf.note(deployment, deploying)
         return Written()
 
     async def get(self, app: str) -> Deployment | None:
@@ -73,6 +94,8 @@ class MemoryDeployments:
             self._shelf.removed[app] = as_removed(before.deployment, purged=True)
         self._shelf.placements.pop(app, None)
         self._shelf.levels.pop(app, None)
+        if purge:
+            self._shelf.versions.pop(app, None)
         return Written()
 
     async def removed(self) -> Sequence[Removed]:
@@ -106,6 +129,20 @@ class MemoryDeployments:
 
     async def levels(self) -> Mapping[str, str]:
         return dict(self._shelf.levels)
+
+
+class MemoryVersions:
+    """See contract.AppVersions."""
+
+    def __init__(self, shelf: MemoryShelf) -> None:
+        self._shelf = shelf
+
+    async def list(self, app: str) -> Sequence[AppVersion]:
+        return [one for one, _ in reversed(self._shelf.versions.get(app, []))]
+
+    async def text(self, app: str, number: int) -> str | None:
+        there = self._shelf.versions.get(app, [])
+        return next((text for one, text in there if one.number == number), None)
 
 
 class MemoryRevisions:
@@ -279,6 +316,7 @@ class MemoryStore:
     def __init__(self, shelf: MemoryShelf | None = None) -> None:
         shelf = shelf if shelf is not None else MemoryShelf()
         self.deployments = MemoryDeployments(shelf)
+        self.versions = MemoryVersions(shelf)
         self.revisions = MemoryRevisions(shelf)
         self.cursors = MemoryCursors(shelf)
         self.documents = MemoryDocuments(shelf)

@@ -12,12 +12,14 @@ from typing import Any, Self
 from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.store.contract import Deployment, Removed, Revision, Stale, Written
 from lockstep.store.naming import app_prefix
+from lockstep.store.postgres import versions
 from lockstep.store.postgres.accounts import PostgresAccounts
 from lockstep.store.postgres.audit import PostgresAudit
 from lockstep.store.postgres.batch import PostgresBatch
 from lockstep.store.postgres.connection import available, open_pool
 from lockstep.store.rules import purgeable
 from lockstep.store.stored import StoredDeployment
+from lockstep.store.versions import Deploying
 
 DEPLOYMENTS_EPOCH = "deployments"
 
@@ -91,7 +93,9 @@ class PostgresDeployments:
     def __init__(self, pool: Any) -> None:
         self._pool = pool
 
-    async def put(self, deployment: Deployment, *, epoch: int) -> Written | Stale:
+    async def put(
+        self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None
+    ) -> Written | Stale:
         values = astuple(StoredDeployment.of(deployment))
         async with available(), self._pool.acquire() as connection:
             transaction = connection.transaction()
@@ -107,6 +111,8 @@ class PostgresDeployments:
                 return stale or Stale(
                     await connection.fetchval(PRESENT_EPOCH, DEPLOYMENTS_EPOCH) or 0
                 )
+            if deploying is not None:
+                await versions.note(connection, deployment, deploying)
             await transaction.commit()
             return Written()
 
@@ -128,8 +134,10 @@ class PostgresDeployments:
         return [StoredDeployment(**row).deployment for row in rows]
 
     async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
+        purged = [(versions.PURGE, app)] if purge else []
         return await self._write(
             epoch,
+            *purged,
             (REMOVE_DEPLOYMENT, app, purge),
             ("delete from lockstep.placements where app = $1", app),
             ("delete from lockstep.levels where app = $1", app),
@@ -384,6 +392,7 @@ class PostgresStore:
     def __init__(self, pool: Any) -> None:
         self._pool = pool
         self.deployments = PostgresDeployments(pool)
+        self.versions = versions.PostgresVersions(pool)
         self.revisions = PostgresRevisions(pool)
         self.cursors = PostgresCursors(pool)
         self.documents = PostgresDocuments(pool)

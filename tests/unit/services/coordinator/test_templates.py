@@ -50,6 +50,9 @@ async def test_who_may_not_write_apps_starts_changes_and_stops_instances() -> No
         given["values"]["least"] = 9
         status, answer = await doors.ask(mary, "PUT", f"{ONE}/instances/Mine", given)
         assert (status, answer["changed"]) == (200, True)
+        _, answer = await doors.ask(mary, "GET", "/v1/apps/Mine/versions")
+        noted = [(one["number"], one["who"], one["how"]) for one in answer["versions"]]
+        assert noted == [(2, "token operate", "template"), (1, "token operate", "template")]
         (found,) = (await doors.ask(mary, "GET", "/v1/templates"))[1]["templates"]
         assert [one["values"] for one in found["instances"]] == [{"least": 9, "kind": "a"}]
         assert (await doors.ask(ADMIN, "DELETE", ONE))[0] == 409
