@@ -123,6 +123,8 @@ class SimStore:
 
         self.deployments = remote(server.deployments)
         self.versions = remote(server.there.versions)
+        self.figures = remote(server.there.figures)
+        self.failovers = remote(server.there.failovers)
         self.revisions = remote(server.revisions)
         self.cursors = remote(server.there.cursors)
         self.documents = remote(server.there.documents)

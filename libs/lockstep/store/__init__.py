@@ -16,6 +16,8 @@ from lockstep.store.contract import (
     Deployments,
     Documents,
     Exclusion,
+    Failovers,
+    FiguresKept,
     Former,
     Origin,
     Past,
@@ -27,6 +29,7 @@ from lockstep.store.contract import (
     Store,
     Written,
 )
+from lockstep.store.figures import Failover, FigureRow, Figures, Grain, SinkFigures, Span
 from lockstep.store.naming import cursor_name, revision_id
 from lockstep.store.rules import beginnings, needed
 from lockstep.store.stored import OWN_SETTINGS, StoredDeployment
@@ -52,7 +55,13 @@ __all__ = [
     "Deployments",
     "Documents",
     "Exclusion",
+    "Failover",
+    "Failovers",
+    "FigureRow",
+    "Figures",
+    "FiguresKept",
     "Former",
+    "Grain",
     "HowDeployed",
     "Origin",
     "Past",
@@ -60,6 +69,8 @@ __all__ = [
     "Restoration",
     "Revision",
     "Revisions",
+    "SinkFigures",
+    "Span",
     "Stale",
     "Store",
     "StoredDeployment",

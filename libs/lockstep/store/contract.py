@@ -11,6 +11,7 @@ from typing import Final, Protocol
 from lockstep.events import Life, Position
 from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
+from lockstep.store.figures import Failover, FigureRow, Grain
 from lockstep.store.versions import AppVersions, Deploying
 
 NEVER: Final = Life(0, 0)
@@ -369,6 +370,42 @@ class BatchEntries(Protocol):
         """Forgets those that are there, or all of a kind; gives how many."""
 
 
+class FiguresKept(Protocol):
+    """How apps were doing (`lockstep.store.figures`), by grain, app and time."""
+
+    async def add(self, grain: Grain, rows: Sequence[FigureRow], *, epoch: int) -> Written | Stale:
+        """All of them in one write. Of an app and a time the first that came stays."""
+
+    async def read(
+        self, grain: Grain, apps: Sequence[str] | None, from_ms: int, to_ms: int
+    ) -> Sequence[FigureRow]:
+        """From `from_ms` on and before `to_ms`, by app and time; None: of all apps."""
+
+    async def ends(self, grain: Grain) -> tuple[int, int] | None:
+        """The times of the oldest and the newest row of all apps."""
+
+    async def trim(self, grain: Grain, before_ms: int) -> None:
+        """Takes away what is older, by whole hours or days at least."""
+
+
+class Failovers(Protocol):
+    """Who took a lead from whom."""
+
+    async def note(self, found: Sequence[Failover], *, epoch: int) -> Written | Stale:
+        """All of them in one write; what was noted before stays as it is."""
+
+    async def read(
+        self, from_ms: int, to_ms: int, *, limit: int, app: str | None = None
+    ) -> Sequence[Failover]:
+        """From `from_ms` on and before `to_ms`, the newest first; not those without `from_node`."""
+
+    async def last(self) -> Sequence[Failover]:
+        """The latest of each unit."""
+
+    async def trim(self, before_ms: int, apps: Sequence[str]) -> int:
+        """Takes away what is older, but the latest of each unit of `apps`; gives how many went."""
+
+
 class Store(Protocol):
     """An open store."""
 
@@ -403,6 +440,14 @@ class Store(Protocol):
     @property
     def batch(self) -> BatchEntries:
         """Scheduled scripts."""
+
+    @property
+    def figures(self) -> FiguresKept:
+        """How apps were doing."""
+
+    @property
+    def failovers(self) -> Failovers:
+        """Who took a lead from whom."""
 
     async def healthy(self) -> bool:
         """True when the store answers now."""

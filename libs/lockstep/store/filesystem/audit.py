@@ -12,7 +12,7 @@ import msgspec
 
 from lockstep.events import UnavailableError
 from lockstep.rights.audit import AuditEntry
-from lockstep.store.filesystem.files import locked
+from lockstep.store.filesystem.files import ends_whole, locked
 
 DAY_MS: Final = 86_400_000
 PER_DAY: Final = 1_000_000_000
@@ -26,19 +26,13 @@ def append(folder: Path, entries: Sequence[AuditEntry]) -> None:
             path = folder / f"{one.at_ms // DAY_MS:09d}.jsonl"
             try:
                 with path.open("ab") as file:
-                    if file.tell() and not _ends_whole(path):
+                    if file.tell() and not ends_whole(path):
                         file.write(b"\n")  # behind what a crash cut short
                     file.write(msgspec.json.encode(one) + b"\n")
                     file.flush()
                     os.fsync(file.fileno())
             except OSError as error:
                 raise UnavailableError(f"cannot write {path}: {error.strerror}") from error
-
-
-def _ends_whole(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
 
 
 def newest_first(folder: Path) -> Iterator[AuditEntry]:

@@ -55,6 +55,13 @@ def read_file(path: Path) -> bytes | None:
     return content
 
 
+def ends_whole(path: Path) -> bool:
+    """Whether the last line of a file that is not empty was written to its end."""
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Holds the folder against other processes; for check-and-write in one step.

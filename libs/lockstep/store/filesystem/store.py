@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TypeVar
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -16,29 +15,18 @@ from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import BatchEntry, Deployment, Removed, Revision, Stale, Written
 from lockstep.store.filesystem import audit, batch, versions
+from lockstep.store.filesystem.epochs import passes, present
+from lockstep.store.filesystem.figures import FileFailovers, FileFigures
 from lockstep.store.filesystem.files import locked, read_file, write_file
+from lockstep.store.filesystem.threads import on_thread
 from lockstep.store.naming import is_of_app
 from lockstep.store.rules import as_removed, chosen, may_follow, newest_first, purgeable
 from lockstep.store.stored import StoredDeployment, StoredRemoved
 from lockstep.store.versions import Deploying
 
 Thing = TypeVar("Thing")
-Owner = TypeVar("Owner")
-P = ParamSpec("P")
 _STATE = ".state"
 _ABOUT = ".json"
-
-
-def _on_thread(
-    work: Callable[Concatenate[Owner, P], Thing],
-) -> Callable[Concatenate[Owner, P], Coroutine[Any, Any, Thing]]:
-    """A method that waits for files, as one that the event loop does not wait for."""
-
-    @functools.wraps(work)
-    async def called(owner: Owner, /, *args: P.args, **kwargs: P.kwargs) -> Thing:
-        return await asyncio.to_thread(work, owner, *args, **kwargs)
-
-    return called
 
 
 def _file_name(name: str) -> str:
@@ -72,7 +60,7 @@ class FileDeployments:
         self._levels = folder / "levels"
         self._versions = folder / "versions"
 
-    @_on_thread
+    @on_thread
     def put(
         self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None
     ) -> Written | Stale:
@@ -92,16 +80,16 @@ class FileDeployments:
             removal.unlink(missing_ok=True)
             return Written()
 
-    @_on_thread
+    @on_thread
     def get(self, app: str) -> Deployment | None:
         return _deployment(self._apps / (_file_name(app) + _ABOUT))
 
-    @_on_thread
+    @on_thread
     def list(self) -> Sequence[Deployment]:
         found = [_deployment(path) for path in self._apps.glob("*" + _ABOUT)]
         return sorted((d for d in found if d is not None), key=lambda d: d.app)
 
-    @_on_thread
+    @on_thread
     def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
         with locked(self._folder):
             stale = self._passes(epoch)
@@ -123,7 +111,7 @@ class FileDeployments:
                 write_file(self._levels, msgspec.json.encode(levels))
             return Written()
 
-    @_on_thread
+    @on_thread
     def removed(self) -> Sequence[Removed]:
         # A put that was cut short may have left the file of what it followed.
         names = {path.name for path in self._apps.glob("*" + _ABOUT)}
@@ -131,7 +119,7 @@ class FileDeployments:
         found = [_removed(path) for path in paths]
         return sorted((r for r in found if r is not None), key=lambda r: r.deployment.app)
 
-    @_on_thread
+    @on_thread
     def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
         with locked(self._folder):
             stale = self._passes(epoch)
@@ -141,13 +129,13 @@ class FileDeployments:
             write_file(path, msgspec.json.encode((app, list(nodes))))
             return Written()
 
-    @_on_thread
+    @on_thread
     def placements(self) -> Mapping[str, Sequence[str]]:
         paths = sorted(self._placements.glob("*" + _ABOUT))
         found = (_read(path, tuple[str, tuple[str, ...]]) for path in paths)
         return {app: tuple(nodes) for app, nodes in filter(None, found)}
 
-    @_on_thread
+    @on_thread
     def put_drained(self, node: str, *, drained: bool, epoch: int) -> Written | Stale:
         with locked(self._folder):
             stale = self._passes(epoch)
@@ -158,11 +146,11 @@ class FileDeployments:
             write_file(self._drained, msgspec.json.encode(sorted(there)))
             return Written()
 
-    @_on_thread
+    @on_thread
     def drained(self) -> Sequence[str]:
         return _read(self._drained, list[str]) or []
 
-    @_on_thread
+    @on_thread
     def put_level(self, app: str, level: str, *, epoch: int) -> Written | Stale:
         with locked(self._folder):
             stale = self._passes(epoch)
@@ -172,20 +160,15 @@ class FileDeployments:
             write_file(self._levels, msgspec.json.encode({**levels, app: level}))
             return Written()
 
-    @_on_thread
+    @on_thread
     def levels(self) -> Mapping[str, str]:
         return _read(self._levels, dict[str, str]) or {}
 
     def _epoch(self) -> int:
-        return _read(self._folder / "epoch", int) or 0
+        return present(self._folder)
 
     def _passes(self, epoch: int) -> Stale | None:
-        present = self._epoch()
-        if epoch < present:
-            return Stale(present)
-        if epoch > present:
-            write_file(self._folder / "epoch", msgspec.json.encode(epoch))
-        return None
+        return passes(self._folder, epoch)
 
 
 class FileRevisions:
@@ -194,7 +177,7 @@ class FileRevisions:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    @_on_thread
+    @on_thread
     def save(self, revision: Revision, state: bytes) -> Written | Stale:
         """Stores the state, then its description: a revision without description does not exist."""
         with locked(self._folder):
@@ -206,7 +189,7 @@ class FileRevisions:
             write_file(self._path(revision.id, _ABOUT), msgspec.json.encode(revision))
             return Written()
 
-    @_on_thread
+    @on_thread
     def mark_verified(self, revision_id: str) -> None:
         with locked(self._folder):
             path = self._path(revision_id, _ABOUT)
@@ -214,7 +197,7 @@ class FileRevisions:
             if revision is not None:
                 write_file(path, msgspec.json.encode(replace(revision, verified=True)))
 
-    @_on_thread
+    @on_thread
     def list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
         return self._list(app, group, partition)
 
@@ -222,7 +205,7 @@ class FileRevisions:
         wanted = (app, group, partition)
         return newest_first([r for r in self._all() if (r.app, r.group, r.partition) == wanted])
 
-    @_on_thread
+    @on_thread
     def groups(self, app: str) -> Sequence[tuple[str, int]]:
         return sorted({(r.group, r.partition) for r in self._all() if r.app == app})
 
@@ -230,7 +213,7 @@ class FileRevisions:
         found = (_read(path, Revision) for path in self._folder.glob("*" + _ABOUT))
         return [revision for revision in found if revision is not None]
 
-    @_on_thread
+    @on_thread
     def load(self, revision_id: str) -> bytes:
         """The state; LookupError when it is gone, DamagedFileError when it is not whole."""
         state = read_file(self._path(revision_id, _STATE))
@@ -238,12 +221,12 @@ class FileRevisions:
             raise LookupError(f"revision {revision_id} is gone")
         return state
 
-    @_on_thread
+    @on_thread
     def purge(self, app: str, group: str, partition: int, *, keep: int) -> int:
         with locked(self._folder):
             return self._delete(purgeable(self._list(app, group, partition), keep))
 
-    @_on_thread
+    @on_thread
     def delete(self, revision_ids: Sequence[str]) -> int:
         wanted = frozenset(revision_ids)
         with locked(self._folder):
@@ -265,26 +248,26 @@ class FileCursors:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    @_on_thread
+    @on_thread
     def get(self, sink: str) -> int:
         return self._get(sink)
 
     def _get(self, sink: str) -> int:
         return _read(self._folder / (_file_name(sink) + _ABOUT), int) or 0
 
-    @_on_thread
+    @on_thread
     def put(self, sink: str, sequence: int) -> None:
         with locked(self._folder):
             if sequence > self._get(sink):
                 path = self._folder / (_file_name(sink) + _ABOUT)
                 write_file(path, msgspec.json.encode(sequence))
 
-    @_on_thread
+    @on_thread
     def names(self, app: str) -> Sequence[str]:
         found = [path.name.removesuffix(_ABOUT) for path in self._folder.glob("*" + _ABOUT)]
         return sorted(name for name in map(unquote, found) if is_of_app(name, app))
 
-    @_on_thread
+    @on_thread
     def delete(self, names: Sequence[str]) -> int:
         with locked(self._folder):
             paths = [self._folder / (_file_name(name) + _ABOUT) for name in names]
@@ -303,21 +286,21 @@ class FileDocuments:
     def _path(self, kind: str, name: str) -> Path:
         return self._folder / _file_name(kind) / (_file_name(name) + _ABOUT)
 
-    @_on_thread
+    @on_thread
     def put(self, kind: str, name: str, text: str) -> None:
         write_file(self._path(kind, name), text.encode())
 
-    @_on_thread
+    @on_thread
     def get(self, kind: str, name: str) -> str | None:
         content = read_file(self._path(kind, name))
         return None if content is None else content.decode()
 
-    @_on_thread
+    @on_thread
     def names(self, kind: str) -> Sequence[str]:
         found = (self._folder / _file_name(kind)).glob("*" + _ABOUT)
         return sorted(unquote(path.name.removesuffix(_ABOUT)) for path in found)
 
-    @_on_thread
+    @on_thread
     def delete(self, kind: str, name: str) -> bool:
         path = self._path(kind, name)
         there = path.exists()
@@ -343,16 +326,16 @@ class FileAccounts:
     def _all(self) -> _Accounts:
         return _read(self._path, _Accounts) or _Accounts()
 
-    @_on_thread
+    @on_thread
     def revision(self) -> int:
         return self._all().revision
 
-    @_on_thread
+    @on_thread
     def read(self) -> tuple[int, Sequence[Account]]:
         found = self._all()
         return found.revision, found.accounts
 
-    @_on_thread
+    @on_thread
     def change(
         self, put: Sequence[Account], remove: Sequence[tuple[str, str]], *, expected: int
     ) -> bool:
@@ -375,18 +358,18 @@ class FileAudit:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    @_on_thread
+    @on_thread
     def append(self, entries: Sequence[AuditEntry]) -> None:
         audit.append(self._folder, entries)
 
-    @_on_thread
+    @on_thread
     def read(
         self, *, before: int | None, limit: int, app: str | None = None, who: str | None = None
     ) -> Sequence[AuditEntry]:
         found = audit.newest_first(self._folder)
         return chosen(found, before=before, limit=limit, app=app, who=who)
 
-    @_on_thread
+    @on_thread
     def trim(self, before_ms: int) -> int:
         return audit.trim(self._folder, before_ms)
 
@@ -397,21 +380,21 @@ class FileBatch:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    @_on_thread
+    @on_thread
     def put(self, entry: BatchEntry) -> bool:
         return batch.put(self._folder, entry)
 
-    @_on_thread
+    @on_thread
     def get(self, kind: str, script: str, key: int) -> BatchEntry | None:
         return batch.get(self._folder, kind, script, key)
 
-    @_on_thread
+    @on_thread
     def read(
         self, kind: str, script: str | None = None, *, open_only: bool = False, limit: int = 10_000
     ) -> Sequence[BatchEntry]:
         return batch.read(self._folder, kind, script, open_only=open_only, limit=limit)
 
-    @_on_thread
+    @on_thread
     def delete(self, kind: str, script: str, keys: Sequence[int] | None = None) -> int:
         return batch.delete(self._folder, kind, script, keys)
 
@@ -429,6 +412,9 @@ class FileStore:
         self.accounts = FileAccounts(directory / "accounts")
         self.audit = FileAudit(directory / "audit")
         self.batch = FileBatch(directory / "batch")
+        figures, deployments = directory / "figures", directory / "deployments"
+        self.figures = FileFigures(figures, deployments)
+        self.failovers = FileFailovers(figures, deployments)
 
     async def healthy(self) -> bool:
         """True when the folder can be written to."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import BatchEntry, Deployment, Removed, Revision, Stale, Written
+from lockstep.store.memory.figures import FiguresShelf, MemoryFailovers, MemoryFigures
 from lockstep.store.naming import is_of_app
 from lockstep.store.rules import (
     as_removed,
@@ -39,6 +40,7 @@ class MemoryShelf:
     audit: list[AuditEntry] = field(default_factory=list)
     audited: int = 0
     batch: dict[tuple[str, str, int], BatchEntry] = field(default_factory=dict)
+    figures: FiguresShelf = field(default_factory=FiguresShelf)
 
     def passes(self, epoch: int) -> Stale | None:
         """None and the epoch noted, or why the write is refused."""
@@ -323,6 +325,8 @@ class MemoryStore:
         self.accounts = MemoryAccounts(shelf)
         self.audit = MemoryAudit(shelf)
         self.batch = MemoryBatch(shelf)
+        self.figures = MemoryFigures(shelf.figures, shelf.passes)
+        self.failovers = MemoryFailovers(shelf.figures, shelf.passes)
 
     async def healthy(self) -> bool:
         return True

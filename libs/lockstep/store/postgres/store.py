@@ -17,19 +17,12 @@ from lockstep.store.postgres.accounts import PostgresAccounts
 from lockstep.store.postgres.audit import PostgresAudit
 from lockstep.store.postgres.batch import PostgresBatch
 from lockstep.store.postgres.connection import available, open_pool
+from lockstep.store.postgres.epochs import DEPLOYMENTS_EPOCH, PRESENT_EPOCH, pass_epoch
+from lockstep.store.postgres.figures import PostgresFailovers, PostgresFigures
 from lockstep.store.rules import purgeable
 from lockstep.store.stored import StoredDeployment
 from lockstep.store.versions import Deploying
 
-DEPLOYMENTS_EPOCH = "deployments"
-
-# One statement checks and moves the epoch; its row lock makes writers take turns.
-PASS_EPOCH = """
-insert into lockstep.epochs as e (name, epoch) values ($1, $2)
-on conflict (name) do update set epoch = excluded.epoch where e.epoch <= excluded.epoch
-returning epoch
-"""
-PRESENT_EPOCH = "select epoch from lockstep.epochs where name = $1"
 INSERT_DEPLOYMENT = """
 insert into lockstep.deployments as one
     (app, text, version, generation, replicas, created_ms, updated_ms, settings)
@@ -100,7 +93,7 @@ class PostgresDeployments:
         async with available(), self._pool.acquire() as connection:
             transaction = connection.transaction()
             await transaction.start()
-            stale = await _pass_epoch(connection, epoch)
+            stale = await pass_epoch(connection, epoch)
             done = False
             if stale is None:
                 first = deployment.life.number == 1
@@ -199,18 +192,12 @@ class PostgresDeployments:
     async def _write(self, epoch: int, *statements: tuple[Any, ...]) -> Written | Stale:
         """Each a statement and its values: all of them, if no newer epoch has written."""
         async with available(), self._pool.acquire() as connection, connection.transaction():
-            stale = await _pass_epoch(connection, epoch)
+            stale = await pass_epoch(connection, epoch)
             if stale is not None:
                 return stale
             for statement in statements:
                 await connection.execute(*statement)
             return Written()
-
-
-async def _pass_epoch(connection: Any, epoch: int) -> Stale | None:
-    if await connection.fetchval(PASS_EPOCH, DEPLOYMENTS_EPOCH, epoch) is not None:
-        return None
-    return Stale(await connection.fetchval(PRESENT_EPOCH, DEPLOYMENTS_EPOCH))
 
 
 def _checksum(state: bytes) -> bytes:
@@ -399,6 +386,8 @@ class PostgresStore:
         self.accounts = PostgresAccounts(pool)
         self.audit = PostgresAudit(pool)
         self.batch = PostgresBatch(pool)
+        self.figures = PostgresFigures(pool)
+        self.failovers = PostgresFailovers(pool)
 
     @classmethod
     async def connect(cls, dsn: str, *, max_connections: int, statement_timeout_ms: int) -> Self:
