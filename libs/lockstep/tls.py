@@ -74,6 +74,28 @@ def calling(files: TlsFiles) -> ssl.SSLContext | None:
     return _Renewing(ssl.PROTOCOL_TLS_CLIENT, files, made) if files else None
 
 
+class Renewal:
+    """For clients that read the files by themselves, when they are made: says when to make them
+    anew."""
+
+    def __init__(self, files: TlsFiles) -> None:
+        self._files = files
+        self._tried = _seen(files)
+
+    def is_due(self) -> bool:
+        """Once after each change that left files which fit together."""
+        seen = _seen(self._files)
+        if seen == self._tried:
+            return False
+        self._tried = seen
+        try:
+            calling(self._files)
+        except TlsError as error:
+            _passed_over(error)
+            return False
+        return True
+
+
 class _Renewing(ssl.SSLContext):
     """Gives each connection to a context of what the files hold now."""
 
@@ -83,7 +105,7 @@ class _Renewing(ssl.SSLContext):
     def __init__(self, _protocol: int, files: TlsFiles, made: Callable[[], ssl.SSLContext]) -> None:
         self._files = files
         self._made = made
-        self._tried = self._seen()
+        self._tried = _seen(files)
         try:
             self._context = made()
         except (OSError, ValueError) as error:
@@ -111,23 +133,26 @@ class _Renewing(ssl.SSLContext):
         return called if called is None else self._files.server_name or called
 
     def _fresh(self) -> ssl.SSLContext:
-        seen = self._seen()
+        seen = _seen(self._files)
         if seen != self._tried:
             self._tried = seen
             try:
                 self._context = self._made()
             except (OSError, ValueError) as error:
-                # The next change, which makes the files complete, is looked at again.
-                logging.getLogger(__name__).warning(
-                    "new certificates cannot be used, the old ones stay: %s",
-                    _unusable(self._files, error),
-                )
+                _passed_over(_unusable(self._files, error))
         return self._context
 
-    def _seen(self) -> Seen:
-        files = self._files
-        named = (files.authority, files.certificate, files.key)
-        return tuple(_state(name) for name in named if name)
+
+def _passed_over(error: TlsError) -> None:
+    """The next change, which makes the files complete, is looked at again."""
+    logging.getLogger(__name__).warning(
+        "new certificates cannot be used, the old ones stay: %s", error
+    )
+
+
+def _seen(files: TlsFiles) -> Seen:
+    named = (files.authority, files.certificate, files.key)
+    return tuple(_state(name) for name in named if name)
 
 
 def _state(name: str) -> tuple[int, int, int] | None:

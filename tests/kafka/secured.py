@@ -30,7 +30,10 @@ _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 class SecuredBroker(KafkaBroker):
-    """`tls` asks for a client's certificate, `sasl` for a password."""
+    """`tls` asks for a client's certificate, `sasl` for a password. It trusts `ca.pem` in
+    `certificates` and shows `broker.pem`, as they are when it starts."""
+
+    certificates = CERTIFICATES
 
     @property
     def tls(self) -> str:
@@ -43,7 +46,8 @@ class SecuredBroker(KafkaBroker):
         return f"localhost:{self._sasl_port}"
 
     async def _prepare(self) -> None:
-        self._tls_port, self._sasl_port = free_port(), free_port()
+        if not hasattr(self, "_tls_port"):
+            self._tls_port, self._sasl_port = free_port(), free_port()
         await super()._prepare()
 
     def _configuration(self) -> str:
@@ -54,7 +58,7 @@ class SecuredBroker(KafkaBroker):
             advertised=given["advertised.listeners"],
             tls_port=self._tls_port,
             sasl_port=self._sasl_port,
-            certificates=CERTIFICATES,
+            certificates=self.certificates,
             user=USER,
             password=PASSWORD,
             scram=_SCRAM,

@@ -18,6 +18,7 @@ from lockstep.siddhiql.catalogue.connectors import (
     without_meaning,
 )
 from lockstep.siddhiql.parts import pairs, parts
+from lockstep.tls import TlsFiles
 
 TRANSACTION_TIMEOUT_MS: Final = 20_000
 """After so long a broker ends a sink's transaction; no record may be under way for longer."""
@@ -41,6 +42,13 @@ _SINK_OWNED: Final = frozenset({_SERVERS, "metadata.broker.list", "transactional
 
 def _whole(text: str, low: int, high: int) -> bool:
     return text.isdecimal() and len(text) <= 19 and low <= int(text) <= high
+
+
+def files_of(settings: Mapping[str, object]) -> TlsFiles:
+    """What a client with these settings of librdkafka reads when it is made."""
+    names = ("ca.location", "certificate.location", "key.location")
+    authority, certificate, key = (str(settings.get(f"ssl.{name}", "")) for name in names)
+    return TlsFiles(authority, certificate, key, password=str(settings.get("ssl.key.password", "")))
 
 
 Rule = tuple[Callable[[str], bool], str]

@@ -25,7 +25,9 @@ from confluent_kafka import (
 )
 
 from lockstep.bus import Mail
+from lockstep.connectors.kafka import files_of
 from lockstep.events import UnavailableError
+from lockstep.tls import Renewal
 from lockstep_services.receiver.kafka_options import KafkaOptions
 from lockstep_services.receiver.offsets import Offsets
 
@@ -48,12 +50,14 @@ _NUMBERED: Final = re.compile(rb"([^:~]*:\d+)~")
 
 
 class KafkaMailbox:
-    """Opened with the first read. Errors: UnavailableError."""
+    """Opened with the first read, and again when its certificates were replaced. Errors:
+    UnavailableError."""
 
     def __init__(self, options: KafkaOptions) -> None:
         self._options = options
         self._consumer: Consumer | None = None
         self._offsets = Offsets()
+        self._renewal = Renewal(files_of(options.settings))
         # The client blocks; its calls come one after the other, on a thread of this mailbox.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafka")
 
@@ -74,6 +78,8 @@ class KafkaMailbox:
 
     def _read(self, max_messages: int, wait_s: float) -> list[Mail]:
         try:
+            if self._renewal.is_due():
+                self._leave()
             if self._consumer is None:
                 self._consumer = self._join()
             if ended := self._ended():
@@ -139,6 +145,7 @@ class KafkaMailbox:
             if ended := self._ended():
                 consumer.commit(offsets=ended, asynchronous=False)
         consumer.close()
+        self._offsets = Offsets()  # what was under way comes again, and is known
 
     def _mail(self, message: Message) -> Mail:
         place, at = (message.topic() or "", message.partition() or 0), message.offset() or 0

@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 from lockstep.events import Fault, LockstepError
+from lockstep.tls import TlsFiles
 
 _PARAMETERS: Final = {"prefix", "mechanism", "password_file", "ca", "cert", "key"}
 _MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -38,6 +39,7 @@ class Address:
 
     config: Mapping[str, str]
     prefix: str
+    files: TlsFiles
 
     @property
     def shown(self) -> str:
@@ -69,7 +71,8 @@ def parse_address(url: str) -> Address:
         if not Path(given[name]).is_file():
             raise _bad(f"{name} naming no file: {given[name]}")
         config[_FILES[name]] = given[name]
-    return Address(config, prefix)
+    files = TlsFiles(given.get("ca", ""), given.get("cert", ""), given.get("key", ""))
+    return Address(config, prefix, files)
 
 
 def _login(login: str, given: Mapping[str, str], *, has_tls: bool) -> dict[str, str]:

@@ -11,15 +11,17 @@ from confluent_kafka import (
     KafkaException,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # NewTopic is not in its __all__
+    AdminClient,
     NewTopic,
     OffsetSpec,
 )
 
 from lockstep.bus.errors import LogGoneError
 from lockstep.bus.kafka.clients import Clients
-from lockstep.bus.kafka.connection import MAX_REQUEST_BYTES, Connection, one
+from lockstep.bus.kafka.connection import Connection, one
 from lockstep.bus.kafka.errors import GONE, translated
 from lockstep.bus.kafka.marks import Marks
+from lockstep.bus.kafka.sending import MAX_REQUEST_BYTES
 from lockstep.bus.limits import BusLimits
 from lockstep.events import UnavailableError
 
@@ -66,10 +68,13 @@ class Broker:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._admin = connection.admin
         self._timeout_s = max(1.0, connection.limits.publish_timeout_ms / 3_000)
         self.clients = Clients(connection, _WAIT_MS)
         self._marks = Marks(connection, self._timeout_s)
+
+    @property
+    def _admin(self) -> AdminClient:
+        return self.connection.admin
 
     async def ensure(self, topic: str, config: Mapping[str, str], *, partitions: int = 1) -> None:
         """Makes the topic if it is missing; it can be written to when this returns."""

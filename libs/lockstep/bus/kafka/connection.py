@@ -1,42 +1,35 @@
 """One producer and one admin client for all of a bus; what blocks stays off the event loop.
 
-The client sends on threads of its own. One more thread hears what has become of each message and
-hands it to the event loop.
+Clients read their certificates when they are made. So when the files change, clients are made anew:
+first an admin client, which shows that a broker takes them; then the producer, and those that read.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 import stamina
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from lockstep.bus.errors import LogFullError, LogGoneError, NoRoomError, RecordTooLargeError
+from lockstep.bus.errors import LogFullError, LogGoneError, NoRoomError
 from lockstep.bus.kafka.address import Address
 from lockstep.bus.kafka.errors import translated
+from lockstep.bus.kafka.sending import Headers, Sender
 from lockstep.bus.limits import BusLimits
 from lockstep.events import UnavailableError
 from lockstep.telemetry import get_logger
+from lockstep.tls import Renewal
 
 T = TypeVar("T")
-Headers = Sequence[tuple[str, bytes]]
 
-MAX_REQUEST_BYTES: Final = 8_388_608
-"""Of one message with all that is around it: dead letters hold what was too large for a log."""
-
-_HEARS_EVERY_S: Final = 0.2
 _REFRESH_MS: Final = 5_000  # an admin client learns so where the controller is
-_FLUSH_S: Final = 2.0
 _RETRY_FIRST_S: Final = 0.02
 _RETRY_MAX_S: Final = 0.5
-_ATTEMPTS: Final = 3  # within the time that a message has
-_QUEUE_MESSAGES: Final = 100_000
+_LOOK_S: Final = 1.0  # at the files of certificates
 
 
 class Connection:
@@ -60,14 +53,13 @@ class Connection:
             "retry.backoff.ms": 50,
             "retry.backoff.max.ms": 500,
         }
-        self.admin = AdminClient(self.config | {"error_cb": self._troubled})
-        self._loop = asyncio.get_running_loop()
-        self._producer = self._make_producer()
-        self._broken: deque[Producer] = deque()
+        self.admin = self._made_admin()
+        self.made = 1
+        """How often clients were made: those that were made before have older certificates."""
         self._refusal: KafkaError | None = None
         self._closed = False
-        self._hearing = threading.Thread(target=self._hear, name="kafka-produced", daemon=True)
-        self._hearing.start()
+        self._sender = Sender(self.config, limits, self._troubled)
+        self._renewing: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, address: Address, limits: BusLimits, name: str) -> Connection:
@@ -82,6 +74,7 @@ class Connection:
                         connection.refused()
                         await asyncio.sleep(_RETRY_FIRST_S)
                     else:
+                        connection.look_after_files()
                         return connection
         except TimeoutError as error:
             await connection.close()
@@ -109,27 +102,14 @@ class Connection:
         stored in the order of these calls."""
         if self._closed:
             raise UnavailableError("the bus was closed", where=where)
-        done: asyncio.Future[int] = self._loop.create_future()
+        return self._sender.send(
+            topic, value, where=where, headers=headers, key=key, partition=partition
+        )
 
-        def delivered(error: KafkaError | None, message: Any) -> None:
-            offset = None if error is not None else message.offset()
-            self._post(_settle, done, error, offset, where)
-
-        try:
-            self._producer.produce(
-                topic, value, key, partition, on_delivery=delivered, headers=list(headers)
-            )
-        except BufferError as error:
-            raise UnavailableError("too much is under way to the bus", where=where) from error
-        except KafkaException as error:
-            told = error.args[0]
-            if told.code() == KafkaError.MSG_SIZE_TOO_LARGE:
-                raise RecordTooLargeError(len(value), MAX_REQUEST_BYTES, where=where) from error
-            if told.fatal():
-                self._broken.append(self._producer)
-                self._producer = self._make_producer()
-            raise translated(told, where) from error
-        return done
+    def look_after_files(self) -> None:
+        """From now on, where certificates are shown or authorities trusted."""
+        if self.address.files and self._renewing is None:
+            self._renewing = asyncio.create_task(self._renew())
 
     async def ask(self, futures: Mapping[Any, Future[T]], where: str) -> T:
         """What an admin call for one thing gives."""
@@ -179,44 +159,41 @@ class Connection:
         if self._closed:
             return
         self._closed = True
-        await asyncio.to_thread(self._producer.flush, _FLUSH_S)
-        self._producer.purge()
-        await asyncio.to_thread(self._hearing.join)
+        if self._renewing is not None:
+            self._renewing.cancel()
+        await self._sender.close()
 
-    def _hear(self) -> None:
-        while not self._closed:
-            self._producer.poll(_HEARS_EVERY_S)
-            while self._broken:  # who waits for what it had is told
-                broken = self._broken.popleft()
-                broken.purge()
-                broken.flush(_HEARS_EVERY_S)
+    async def _renew(self) -> None:
+        renewal, is_wanted = Renewal(self.address.files), False
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            is_wanted = renewal.is_due() or is_wanted
+            if is_wanted and await self._is_taken(admin := self._made_admin()):
+                is_wanted = False
+                self.admin = admin
+                self.made += 1
+                await self._sender.exchange()
+                get_logger().info("new certificates are used", brokers=self.address.shown)
 
-    def _post(self, call: Callable[..., None], *arguments: Any) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(call, *arguments)
+    async def _is_taken(self, admin: AdminClient) -> bool:
+        """Whether a broker lets it in. Until one does, the clients of before go on."""
+        timeout_s = self.limits.connect_timeout_ms / 1000
+        try:
+            await asyncio.to_thread(admin.list_topics, timeout=timeout_s)
+        except KafkaException as error:
+            told = translated(error.args[0], self.address.shown)
+            get_logger().warning("no broker takes the new certificates yet", error=str(told))
+            return False
+        return True
+
+    def _made_admin(self) -> AdminClient:
+        return AdminClient(self.config | {"error_cb": self._troubled})
 
     def _troubled(self, error: KafkaError) -> None:
         if isinstance(translated(error, ""), UnavailableError):
             get_logger().debug("bus error", error=error.str())
         else:
             self._refusal = error
-
-    def _make_producer(self) -> Producer:
-        limits = self.limits
-        return Producer(
-            {
-                **self.config,
-                "error_cb": self._troubled,
-                "acks": "all",
-                "enable.idempotence": True,
-                "linger.ms": 0,
-                "message.timeout.ms": limits.publish_timeout_ms,
-                "request.timeout.ms": max(1_000, limits.publish_timeout_ms // _ATTEMPTS),
-                "socket.timeout.ms": max(1_000, limits.publish_timeout_ms // _ATTEMPTS),
-                "message.max.bytes": MAX_REQUEST_BYTES,
-                "queue.buffering.max.messages": _QUEUE_MESSAGES,
-            }
-        )
 
 
 class ClosedError(UnavailableError):
@@ -231,14 +208,3 @@ def one(topic: str, offset: int = 0, partition: int = 0) -> TopicPartition:
 def _worth_retrying(error: Exception) -> bool:
     final = LogFullError | NoRoomError | LogGoneError | ClosedError
     return isinstance(error, UnavailableError) and not isinstance(error, final)
-
-
-def _settle(
-    done: asyncio.Future[int], error: KafkaError | None, offset: int | None, where: str
-) -> None:
-    if done.cancelled():
-        return
-    if error is not None:
-        done.set_exception(translated(error, where))
-    elif offset is not None:
-        done.set_result(offset)

@@ -12,9 +12,9 @@ import msgspec
 from lockstep.bus.contract import DeadLetter, StoredDeadLetter
 from lockstep.bus.errors import RecordTooLargeError
 from lockstep.bus.kafka.broker import log_config
-from lockstep.bus.kafka.connection import MAX_REQUEST_BYTES
 from lockstep.bus.kafka.ledger import Ledger, LedgerReader, World
 from lockstep.bus.kafka.names import topic_of
+from lockstep.bus.kafka.sending import MAX_REQUEST_BYTES
 from lockstep.bus.kafka.window import Raw
 from lockstep.bus.letters import decode_letter, encode_letter
 from lockstep.bus.subjects import DEAD_STREAM, dead_pattern, dead_subject, matches

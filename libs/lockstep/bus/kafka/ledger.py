@@ -15,8 +15,8 @@ from lockstep.bus.contract import Appended
 from lockstep.bus.errors import LogFullError
 from lockstep.bus.in_flight import InFlight
 from lockstep.bus.kafka.broker import Broker
-from lockstep.bus.kafka.connection import Headers
 from lockstep.bus.kafka.ids import BYTES, CHECKED, ID, WRITER, Counting, Known, total_of
+from lockstep.bus.kafka.sending import Headers
 from lockstep.bus.kafka.spot import Spot
 from lockstep.bus.kafka.tape import Tape
 from lockstep.bus.kafka.window import Raw

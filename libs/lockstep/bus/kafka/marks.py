@@ -26,6 +26,7 @@ class Marks:
         self._timeout_s = timeout_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafka-marks")
         self._consumer: Consumer | None = None
+        self._made = 0
 
     async def get(self, topic: str) -> int:
         """The offset, or 0."""
@@ -62,6 +63,9 @@ class Marks:
                 raise KafkaException(place.error)
 
     def _opened(self) -> Consumer:
+        if self._made != self._connection.made:
+            self._end()
+            self._made = self._connection.made
         if self._consumer is None:
             self._consumer = Consumer(
                 {
@@ -76,3 +80,4 @@ class Marks:
     def _end(self) -> None:
         if self._consumer is not None:
             self._consumer.close()
+            self._consumer = None

@@ -45,7 +45,10 @@ class ReadingClient:
         self.idle_since_s = self._loop.time()
         self._asked: SimpleQueue[tuple[Window, bool]] = SimpleQueue()
         self._ends = False
-        self._held = 0  # partitions that the thread has taken up
+        self._places: dict[Key, int] = {}  # what the thread has taken up, and where it goes on
+        self._connection = connection
+        self._wait_ms = wait_ms
+        self._made = connection.made
         self._consumer = Consumer(_config(connection, wait_ms))
         self._thread = threading.Thread(target=self._run, name="kafka-read", daemon=True)
         self._thread.start()
@@ -71,6 +74,8 @@ class ReadingClient:
     def _run(self) -> None:
         paused: list[Window] = []
         while not self._ends:
+            if self._made != self._connection.made:
+                self._reopen(paused)
             self._do(paused)
             self._resume(paused)
             try:
@@ -96,11 +101,26 @@ class ReadingClient:
             window = self.windows.get(key)
             if window is None or window.is_closing:
                 continue
+            self._places[key] = raws[-1].offset + 1
             window.posted_bytes += sum(size_of(raw) for raw in raws)
             self._post(window.bring, raws)
             if window.ahead_bytes > self._limit_bytes and window not in paused:
                 paused.append(window)
                 self._consumer.pause([one(key[0], 0, key[1])])
+
+    def _reopen(self, paused: list[Window]) -> None:
+        """Certificates were replaced: another client goes on where this one was."""
+        self._made = self._connection.made
+        self._consumer.close()
+        self._consumer = Consumer(_config(self._connection, self._wait_ms))
+        places = [one(topic, at, partition) for (topic, partition), at in self._places.items()]
+        try:
+            if places:
+                self._consumer.incremental_assign(places)
+            for window in paused:
+                self._consumer.pause([one(window.key[0], 0, window.key[1])])
+        except KafkaException as error:
+            self._post(self._trouble, None, translated(error.args[0], ""))
 
     def _resume(self, paused: list[Window]) -> None:
         for window in list(paused):
@@ -109,15 +129,18 @@ class ReadingClient:
                 self._consumer.resume([one(window.key[0], 0, window.key[1])])
 
     def _do(self, paused: list[Window]) -> None:
-        is_idle = self._held == 0
+        is_idle = not self._places
         while True:
             try:
                 window, comes = self._asked.get(is_idle, _IDLE_S)
             except Empty:
                 return
             is_idle = False
-            self._held += 1 if comes else -1
             topic, partition = window.key
+            if comes:
+                self._places[window.key] = window.first
+            else:
+                self._places.pop(window.key, None)
             try:
                 if comes:
                     self._consumer.incremental_assign([one(topic, window.first, partition)])

@@ -19,10 +19,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # NewTopic is
     NewTopic,
 )
 
-from lockstep.connectors.kafka import TRANSACTION_TIMEOUT_MS
+from lockstep.connectors.kafka import TRANSACTION_TIMEOUT_MS, files_of
 from lockstep.events import FencedError, LockstepError, OutputRow, UnavailableError
 from lockstep.siddhiql import ast
 from lockstep.store import Cursors
+from lockstep.tls import Renewal
 from lockstep_services.publisher.contract import (
     Batch,
     RefusedRow,
@@ -80,6 +81,7 @@ class KafkaSink:
             **self._records.settings,
             "log_level": 0,  # every call tells its own errors
         }
+        self._renewal = Renewal(files_of(self._settings))
         self._cursors = cursors
         self._opened: _Opened | None = None
 
@@ -97,7 +99,7 @@ class KafkaSink:
 
     async def deliver(self, batch: Batch) -> None:
         """All records and the cursor, or nothing; what is known to be there is not sent again."""
-        if self._opened is None:
+        if self._opened is None or self._renewal.is_due():
             await self.open()
         opened = self._opened
         if opened is None or opened.sequence >= batch.up_to:

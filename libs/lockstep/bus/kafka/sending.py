@@ -1,0 +1,180 @@
+"""The one producer of a bus. The client sends on threads of its own; one more thread hears what has
+become of each message and hands it to the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from lockstep.bus.errors import RecordTooLargeError
+from lockstep.bus.kafka.errors import translated
+from lockstep.bus.limits import BusLimits
+from lockstep.events import LockstepError, UnavailableError
+
+Headers = Sequence[tuple[str, bytes]]
+
+MAX_REQUEST_BYTES: Final = 8_388_608
+"""Of one message with all that is around it: dead letters hold what was too large for a log."""
+
+_HEARS_EVERY_S: Final = 0.2
+_FLUSH_S: Final = 2.0
+_ATTEMPTS: Final = 3  # within the time that a message has
+_QUEUE_MESSAGES: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    topic: str
+    value: bytes
+    key: bytes | None
+    partition: int
+    headers: Headers
+    where: str
+    done: asyncio.Future[int]
+
+
+class Sender:
+    """Messages are stored in the order of the calls, also when the producer is exchanged."""
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        limits: BusLimits,
+        troubled: Callable[[KafkaError], None],
+    ) -> None:
+        self._config = config
+        self._limits = limits
+        self._troubled = troubled
+        self._loop = asyncio.get_running_loop()
+        self._producer = self._made()
+        self._broken: deque[Producer] = deque()
+        self._waiting: deque[_Message] | None = None
+        self._closed = False
+        self._hearing = threading.Thread(target=self._hear, name="kafka-produced", daemon=True)
+        self._hearing.start()
+
+    def send(
+        self,
+        topic: str,
+        value: bytes,
+        *,
+        where: str,
+        headers: Headers = (),
+        key: bytes | None = None,
+        partition: int = 0,
+    ) -> asyncio.Future[int]:
+        """The offset at which it is stored, on as many brokers as have to have it."""
+        done: asyncio.Future[int] = self._loop.create_future()
+        message = _Message(topic, value, key, partition, headers, where, done)
+        if self._waiting is None:
+            self._produce(message)
+        elif len(self._waiting) < _QUEUE_MESSAGES:
+            self._waiting.append(message)
+        else:
+            raise _too_much(where)
+        return done
+
+    async def exchange(self) -> None:
+        """Goes on with a producer that has read its files anew. What is under way with the one
+        before is finished first, and what comes meanwhile waits, so that the order stays."""
+        if self._waiting is not None:
+            return
+        self._waiting = deque()
+        before = self._producer
+        try:
+            patience_s = self._limits.publish_timeout_ms / 1000 + _FLUSH_S
+            await asyncio.to_thread(before.flush, patience_s)
+        finally:
+            if before is self._producer:
+                self._producer = self._made()
+            waiting, self._waiting = self._waiting, None
+            for message in waiting:
+                try:
+                    self._produce(message)
+                except LockstepError as error:
+                    if not message.done.done():
+                        message.done.set_exception(error)
+
+    async def close(self) -> None:
+        """Sends what is under way and ends."""
+        self._closed = True
+        await asyncio.to_thread(self._producer.flush, _FLUSH_S)
+        self._producer.purge()
+        await asyncio.to_thread(self._hearing.join)
+
+    def _produce(self, message: _Message) -> None:
+        def delivered(error: KafkaError | None, stored: Any) -> None:
+            offset = None if error is not None else stored.offset()
+            self._post(_settle, message.done, error, offset, message.where)
+
+        try:
+            self._producer.produce(
+                message.topic,
+                message.value,
+                message.key,
+                message.partition,
+                on_delivery=delivered,
+                headers=list(message.headers),
+            )
+        except BufferError as error:
+            raise _too_much(message.where) from error
+        except KafkaException as error:
+            told = error.args[0]
+            if told.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                raise RecordTooLargeError(
+                    len(message.value), MAX_REQUEST_BYTES, where=message.where
+                ) from error
+            if told.fatal():
+                self._broken.append(self._producer)
+                self._producer = self._made()
+            raise translated(told, message.where) from error
+
+    def _hear(self) -> None:
+        while not self._closed:
+            self._producer.poll(_HEARS_EVERY_S)
+            while self._broken:  # who waits for what it had is told
+                broken = self._broken.popleft()
+                broken.purge()
+                broken.flush(_HEARS_EVERY_S)
+
+    def _post(self, call: Callable[..., None], *arguments: Any) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(call, *arguments)
+
+    def _made(self) -> Producer:
+        limits = self._limits
+        return Producer(
+            {
+                **self._config,
+                "error_cb": self._troubled,
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 0,
+                "message.timeout.ms": limits.publish_timeout_ms,
+                "request.timeout.ms": max(1_000, limits.publish_timeout_ms // _ATTEMPTS),
+                "socket.timeout.ms": max(1_000, limits.publish_timeout_ms // _ATTEMPTS),
+                "message.max.bytes": MAX_REQUEST_BYTES,
+                "queue.buffering.max.messages": _QUEUE_MESSAGES,
+            }
+        )
+
+
+def _too_much(where: str) -> UnavailableError:
+    return UnavailableError("too much is under way to the bus", where=where)
+
+
+def _settle(
+    done: asyncio.Future[int], error: KafkaError | None, offset: int | None, where: str
+) -> None:
+    if done.cancelled():
+        return
+    if error is not None:
+        done.set_exception(translated(error, where))
+    elif offset is not None:
+        done.set_result(offset)
