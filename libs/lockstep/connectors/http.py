@@ -82,7 +82,7 @@ EXTENSIONS = (
             Overload(
                 (
                     option("receiver.url"),
-                    option("basic.auth.enabled", BOOL, choices=("false",)),
+                    option("basic.auth.enabled", BOOL),
                     *without_meaning(
                         "worker.count socket.idle.timeout request.size.validation.configurations"
                         " header.validation.configurations server.bootstrap.configurations"

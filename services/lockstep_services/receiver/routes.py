@@ -13,9 +13,9 @@ from typing import Any
 from aiohttp import web, web_urldispatcher
 
 from lockstep.control import AppView
-from lockstep.frame.callers import may, require
+from lockstep.frame.callers import caller_of, may, require
 from lockstep.frame.problems import Problem, problem_response
-from lockstep.rights import Permission
+from lockstep.rights import Kind, Permission, StrangerError
 from lockstep_services.receiver.accept import Accepted, Acceptor, Sending, UnknownNameError
 from lockstep_services.receiver.decode import (
     JSON,
@@ -25,6 +25,7 @@ from lockstep_services.receiver.decode import (
     timestamp_of,
 )
 from lockstep_services.receiver.gate import Gate
+from lockstep_services.receiver.sources import Source
 
 KEY_HEADER = "Idempotency-Key"
 TRACE_HEADER = "traceparent"
@@ -77,12 +78,14 @@ class Routes:
             raise web.HTTPNotFound
         if not may(request, Permission.SEND, source.app):
             raise _nobodys(request)
+        _refuse_nameless(request, source)
         take = self._into(source.stream, source.number)
         return await self._take(request, source.app, take, JSON)
 
     async def _by_name(self, request: web.Request) -> web.Response:
         app, stream = request.match_info["app"], request.match_info["stream"]
         source = self._acceptor.sources.http(await self._deployed(request, app), stream)
+        _refuse_nameless(request, source)
         take = self._into(stream, None if source is None else source.number)
         return await self._take(request, app, take, JSON)
 
@@ -130,6 +133,21 @@ def _nobodys(request: web.Request) -> Exception:
     if len(names) == 2:
         require(request, Permission.SEND, names[0])
     return web.HTTPNotFound()
+
+
+def _refuse_nameless(request: web.Request, source: Source | None) -> None:
+    """StrangerError where a source asks who sends and the door does not: there are no users yet.
+    What the caller may is judged before."""
+    if source is None or not source.asks_who_sends:
+        return
+    caller = caller_of(request)
+    if caller is None or caller.kind is Kind.ANYBODY:
+        raise StrangerError(
+            f"the source of stream '{source.stream}' asks for a user's name and password"
+            " (basic.auth.enabled), and this suite has no users yet",
+            hint="make an administrator first: lockstep users add <name> --role administer; then"
+            f" a user with the role send on {source.app}",
+        )
 
 
 def _sending(request: web.Request, default_type: str) -> Sending:

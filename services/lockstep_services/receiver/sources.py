@@ -45,6 +45,11 @@ class Source:
         return None if url is None else "/" + urlsplit(url).path.strip("/")
 
     @property
+    def asks_who_sends(self) -> bool:
+        """An http source that takes nothing from senders without a name, even at an open door."""
+        return (self.annotation.get("basic.auth.enabled") or "").lower() == "true"
+
+    @property
     def subject(self) -> str | None:
         """What a source on the bus listens to."""
         if self.kind == "nats":

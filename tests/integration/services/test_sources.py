@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import aiohttp
 import nats
 import pytest
 
 from tests.integration.services.cluster import RANDOM, WAIT_MS, Cluster, until
 from tests.integration.services.conftest import Start
 
+PASSWORD = "correct horse battery"
 NODES = ("coordinator", "processor-1", "receiver")
 OUT = (
     "define stream Out (room string, celsius double); from In select room, celsius insert into Out;"
@@ -80,6 +83,61 @@ async def test_http_sources_have_addresses_and_forms_of_their_own(cluster_of: St
         mended = {"Content-Type": letter.letter.content_type}
         await cluster.watcher.bus.ingress.publish(app, "In", b"f,6\n", headers=mended)
         assert (await values(cluster, app, 7))[-1] == ("f", 6.0)
+
+
+async def test_a_source_that_asks_who_sends_takes_nothing_from_the_nameless(
+    cluster_of: Start,
+) -> None:
+    """Neither at a door that asks nobody, nor from a user without the role."""
+    text = (
+        "@app:name('Asked') @source(type='http', receiver.url='http://h/asked',"
+        " basic.auth.enabled='true', @map(type='json'))"
+        f" define stream In (room string, celsius double); {OUT}"
+    )
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(text)
+
+        async def post(path: str, name: str = "", password: str = PASSWORD) -> tuple[int, str]:
+            headers = {"Content-Type": "application/json"}
+            if name:
+                headers["Authorization"] = aiohttp.encode_basic_auth(name, password)
+            body = json.dumps({"event": {"room": name or "nobody", "celsius": 21.0}})
+            status, answer = await cluster.call(
+                "POST", "receiver", path, body=body, headers=headers
+            )
+            return status, str(answer.get("detail", ""))
+
+        own = "/v1/apps/Asked/streams/In/events"
+        assert (await post(own))[0] == 200  # the suite's own address asks as the door does
+        for path in ("/asked", "/Asked/In"):
+            status, why = await post(path)
+            assert status == 401
+            assert "this suite has no users yet" in why
+
+        async def tell(method: str, path: str, body: dict[str, str]) -> None:
+            headers = {"Authorization": aiohttp.encode_basic_auth("ann", PASSWORD)}
+            status, answer = await cluster.call(
+                method, "coordinator", path, json=body, headers=headers
+            )
+            assert status < 300, answer
+
+        await tell("PUT", "/v1/users/ann", {"password": PASSWORD, "role": "administer"})
+        for name, role in (("sensor", "send"), ("guest", "view")):
+            await tell("PUT", f"/v1/users/{name}", {"password": PASSWORD})
+            await tell("POST", "/v1/grants", {"user": name, "role": role, "app": "Asked"})
+
+        async def is_asked() -> bool:
+            return (await post(own))[0] == 401
+
+        await until(is_asked, "the receiver knows the users")
+        for path in ("/asked", "/Asked/In"):
+            assert (await post(path))[0] == 401
+            assert (await post(path, "sensor", "a wrong password"))[0] == 401
+            assert (await post(path, "guest"))[0] in (403, 404)
+            assert (await post(path, "sensor"))[0] == 200
+        taken = [room for room, _ in await values(cluster, app, 3)]
+        assert set(taken) == {"nobody", "sensor"}
+        assert taken.count("sensor") == 2
 
 
 @pytest.mark.parametrize("kept", [False, True])

@@ -75,7 +75,7 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
             ("'soon'", "whole number"),
         ),
         (f"@source(type='http', receiver.url='8006') {S}", ("'receiver.url'", "http://host")),
-        (f"@source(type='http', basic.auth.enabled='true') {S}", ("there is false",)),
+        (f"@source(type='http', basic.auth.enabled='maybe') {S}", ("'maybe'", "'true' or 'false'")),
         (f"@sink(type='nats') {S}", ("needs 'destination'",)),
         (
             f"@sink(type='nats', destination='x', server.urls='nats://y') {S}",
