@@ -4,7 +4,9 @@
 on one app and everywhere: users with sessions and with Basic, and tokens of services. Each of them
 asks each route of each process; the status is compared with the table of rights. Refused has to be
 401 or 403 as written, and what is let in has to get another answer. Then each of them is revoked,
-and has to be out everywhere. Last line: `rights: ok routes=<n> roles=<n> wrong=0`.
+and has to be out everywhere. The same for the commands of `lockstep`, the pages of the console, the
+subjects of the bus, and for code of an app's author by every way in. Last line:
+`rights: ok routes=<n> roles=<n> topics=<n> commands=<n> pages=<n> wrong=0`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import asyncio
 import base64
 import re
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +30,7 @@ from lockstep.frame import World
 from lockstep.rights import Grant, Kind, Need, Principal, Role, Scope, refusal
 from lockstep.rights.needs import KNOWN
 from lockstep.rights.table import COORDINATOR, DOOR, PRESENTER, RECEIVER
+from tests.e2e import rights_code, rights_commands, rights_pages, rights_topics
 from tests.e2e.harness import Way, tried
 
 CLUSTER: Final = "the-cluster-secret-of-this-trial"
@@ -40,6 +44,12 @@ PLAN: Final = tuple(
     (service, service)
     for service in ("coordinator", "processor", "publisher", "presenter", "receiver")
 )
+PROCESSES: Final = (
+    *((service, service) for service, _ in PLAN if service != "processor"),
+    (rights_pages.NODE, "processor"),
+    ("console", "console"),
+)
+"""With the console. The processor has a name that stands nowhere else."""
 OF: Final[Mapping[str, Mapping[tuple[str, str], Need]]] = {
     "coordinator": {**DOOR, **COORDINATOR},
     "processor": DOOR,
@@ -50,7 +60,7 @@ OF: Final[Mapping[str, Mapping[tuple[str, str], Need]]] = {
 NAMES: Final = {
     "stream": "In", "table": "Kept", "node": "nobody", "name": "nothing", "revision": "nothing",
     "path": "nothing-here", "user": "nobody", "group": "nobody", "token": "nobody",
-    "script": "nobody", "number": "1", "template": "nothing",
+    "script": "nobody", "number": "1", "template": "nothing", "datasource": "nothing",
     "kind": "User", "schema": "nothing",
 }  # fmt: skip
 CLAIMED: Final = KNOWN
@@ -86,8 +96,15 @@ class Tally:
     asked: int = 0
     out: int = 0
     out_ms: int = 0
+    topics: int = 0
+    commands: int = 0
+    pages: int = 0
     routes: set[tuple[str, str, str]] = field(default_factory=set)
     wrong: list[str] = field(default_factory=list)
+
+
+Beside = Callable[[list[Caller], Tally], Awaitable[None]]
+"""What is tried while the callers still have their rights."""
 
 
 async def main(way: Way) -> int:
@@ -96,25 +113,126 @@ async def main(way: Way) -> int:
     async def trial(suite: ProcessSuite, _world: World) -> bool:
         timeout = aiohttp.ClientTimeout(total=60)
         jar = aiohttp.DummyCookieJar()
-        async with aiohttp.ClientSession(timeout=timeout, cookie_jar=jar) as session:
-            places = [
-                Place(one.service, one.node, one.url, one.log) for one in suite.processes.values()
-            ]
-            return told(await judged(places, session))
+        places = [
+            Place(one.service, one.node, one.url, one.log) for one in suite.processes.values()
+        ]
+        with tempfile.TemporaryDirectory() as made:
+            async with aiohttp.ClientSession(timeout=timeout, cookie_jar=jar) as session:
 
-    return await tried("rights", trial, way, plan=PLAN, overrides=SETTINGS)
+                async def beside(callers: list[Caller], tally: Tally) -> None:
+                    for number, part in enumerate((_commands, _code, _pages, _topics)):
+                        folder = Path(made) / str(number)
+                        folder.mkdir()
+                        await part(places, session, callers, folder, tally)
+
+                return told(await judged(places, session, beside))
+
+    return await tried("rights", trial, way, plan=PROCESSES, overrides=SETTINGS)
 
 
-async def judged(places: Sequence[Place], session: aiohttp.ClientSession) -> Tally:
+async def judged(
+    places: Sequence[Place], session: aiohttp.ClientSession, beside: Beside | None = None
+) -> Tally:
     """Every caller at every route of every process, then all of them revoked."""
-    base = next(one.url for one in places if one.service == "coordinator")
-    callers = await _callers(session, base)
+    doors = [one for one in places if one.service in OF]
+    callers = await _callers(session, _url(places, "coordinator"))
     tally = Tally(callers=len(callers))
     for caller in callers:
-        await asyncio.gather(*(_at(place, session, caller, tally) for place in places))
-    await _revoked(places, session, [one for one in callers if one.revoke], tally)
+        await asyncio.gather(*(_at(place, session, caller, tally) for place in doors))
+    if beside is not None:
+        await beside(callers, tally)
+    await _revoked(doors, session, [one for one in callers if one.revoke], tally)
     tally.wrong += _told_in_logs(places, callers)
     return tally
+
+
+def _url(places: Sequence[Place], service: str) -> str:
+    return next(one.url for one in places if one.service == service)
+
+
+def _sessions(callers: Sequence[Caller]) -> list[tuple[Caller, str]]:
+    """Users that are logged in, and what they show."""
+    return [
+        (one, one.shown.removeprefix("Bearer "))
+        for one in callers
+        if one.principal is not None and one.label.startswith("session of ")
+    ]
+
+
+async def _commands(
+    places: Sequence[Place],
+    _session: aiohttp.ClientSession,
+    callers: Sequence[Caller],
+    folder: Path,
+    tally: Tally,
+) -> None:
+    """Each command that talks to a suite, by each role."""
+    typists = [
+        rights_commands.Typist("nobody", "", None),
+        rights_commands.Typist("a wrong token", "lockstep_000000000000_wrong", None),
+        *(
+            rights_commands.Typist(one.label, token, one.principal, PASSWORD)
+            for one, token in _sessions(callers)
+        ),
+    ]
+    urls = {name: _url(places, name) for name in ("coordinator", "receiver", "presenter")}
+    done, wrong = await asyncio.to_thread(rights_commands.tried, typists, urls, folder)
+    tally.commands = len(done)
+    tally.asked += len(done) * len(typists)
+    tally.wrong += wrong
+
+
+async def _code(
+    places: Sequence[Place],
+    session: aiohttp.ClientSession,
+    _callers: Sequence[Caller],
+    folder: Path,
+    tally: Tally,
+) -> None:
+    """Code of an app's author, by every way in."""
+    trial = rights_code.Trial(session, _url(places, "coordinator"), CLUSTER)
+    await trial.run(folder)
+    tally.asked += trial.asked
+    tally.wrong += trial.wrong
+
+
+async def _pages(
+    places: Sequence[Place],
+    session: aiohttp.ClientSession,
+    callers: Sequence[Caller],
+    _folder: Path,
+    tally: Tally,
+) -> None:
+    """Each page of the console, by each role, while two apps run."""
+    base = _url(places, "coordinator")
+    for app in (APP, OTHER):
+        text = f"@app:name('{app}') define stream In (n int); from In select n insert into Out;"
+        await _tell(session, "PUT", f"{base}/v1/apps", {"text": text})
+    people = [
+        (one.label, token, one.principal)
+        for one, token in _sessions(callers)
+        if one.principal is not None
+    ]
+    looked = await rights_pages.tried(session, _url(places, "console"), people)
+    for app in (APP, OTHER):
+        await _tell(session, "DELETE", f"{base}/v1/apps/{app}", None)
+    tally.pages = len(looked.pages)
+    tally.asked += len(rights_pages.PAGES) * (len(people) + 2)
+    tally.wrong += looked.wrong
+
+
+async def _topics(
+    _places: Sequence[Place],
+    _session: aiohttp.ClientSession,
+    _callers: Sequence[Caller],
+    folder: Path,
+    tally: Tally,
+) -> None:
+    """Each subject of the bus, by each kind of client."""
+    found = await rights_topics.tried(folder)
+    tally.topics = len(found.topics)
+    tally.asked += len(found.topics) * len(rights_topics.CLIENTS)
+    tally.wrong += found.wrong
 
 
 def told(tally: Tally) -> bool:
@@ -127,7 +245,8 @@ def told(tally: Tally) -> bool:
     )
     print(
         f"rights: {'FAILED' if tally.wrong else 'ok'} routes={len(tally.routes)}"
-        f" roles={len(Role)} wrong={len(tally.wrong)}"
+        f" roles={len(Role)} topics={tally.topics} commands={tally.commands}"
+        f" pages={tally.pages} wrong={len(tally.wrong)}"
     )
     return not tally.wrong
 

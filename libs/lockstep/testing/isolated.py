@@ -1,6 +1,7 @@
 """The child process of a workshop: holds one app on a virtual clock and does what it is told.
 
 Told by lines of JSON on its standard input, it answers each with one line on its standard output.
+A command that says `"code": false` comes from somebody who may not run code of an app's author.
 What an author's code prints goes nowhere. It ends with its input.
 """
 
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lockstep.events import LockstepError
+from lockstep.events import Fault, LockstepError
 from lockstep.execute.observe import StreamChunk
 from lockstep.plan import plan_of
 from lockstep.siddhiql import SiddhiQLError
@@ -25,6 +26,12 @@ MAX_ROWS: Final = 2_000
 """Of an answer; the rest is counted."""
 MAX_FILE_BYTES: Final = 67_108_864
 Answer = dict[str, Any]
+
+
+class CodeRefusedError(LockstepError):
+    """The text has code of its author, and whoever sent it may not run any."""
+
+    fault = Fault.USER
 
 
 class Workbench:
@@ -40,6 +47,7 @@ class Workbench:
         try:
             match told["do"]:
                 case "open":
+                    _check_code(told)
                     return self._open(told["text"], told.get("start_ms", 0))
                 case "send":
                     self._there.send_many(
@@ -53,6 +61,7 @@ class Workbench:
                 case "explain":
                     return _explained(told["text"], told.get("parallel"))
                 case "test":
+                    _check_code(told)
                     return _tested(told["text"], told["calls"])
             return self._news()
         except LockstepError as error:
@@ -108,6 +117,16 @@ class Workbench:
             "left_out": max(0, count - MAX_ROWS),
             "faults": told,
         }
+
+
+def _check_code(told: Mapping[str, Any]) -> None:
+    """CodeRefusedError. Before anything is built: so nothing of it has run."""
+    functions = () if told.get("code", True) else tuple(plan_of(told["text"]).checked.functions)
+    if functions:
+        raise CodeRefusedError(
+            f"you have not the right to run code (define function {functions[0]})",
+            hint="ask an administrator of the suite for the role code",
+        )
 
 
 def _plain(row: Any) -> list[Any]:

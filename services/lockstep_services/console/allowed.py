@@ -14,7 +14,16 @@ from nicegui import ui
 
 from lockstep.cli.refusals import RefusedError
 from lockstep.events import LockstepError
-from lockstep.rights import ROUTES, Grant, Kind, Principal, Role, administrator, refusal
+from lockstep.rights import (
+    ROUTES,
+    Grant,
+    Kind,
+    Permission,
+    Principal,
+    Role,
+    administrator,
+    refusal,
+)
 from lockstep.rights.table import Place
 from lockstep_services.console.suite import Suite
 
@@ -27,6 +36,7 @@ DEPLOY: Final = ("PUT", "/v1/apps")
 REPLAY: Final = ("POST", "/v1/apps/{app}/errors/replay")
 PURGE: Final = ("POST", "/v1/apps/{app}/errors/purge")
 SEND: Final = ("POST", "/v1/apps/{app}/streams/{stream}/events")
+READ_DATABASE: Final = ("POST", "/v1/datasources/{datasource}/rows")
 DRAIN: Final = ("PUT", "/v1/nodes/{node}/drain")
 LEVEL: Final = ("POST", "/v1/rebalance")
 RUN_SCRIPT: Final = ("POST", "/v1/batch/{script}/run")
@@ -69,6 +79,15 @@ def person_of(me: Mapping[str, Any]) -> Principal:
     roles = {role.value: role for role in Role}
     grants = [Grant(roles[one["role"]], one["app"]) for one in me["grants"] if one["role"] in roles]
     return Principal(Kind(me["kind"]), me["name"], frozenset(grants))
+
+
+async def may_code(suite: Suite) -> bool:
+    """Whether texts with `define function` may be run for whoever asks, by a right on some app.
+
+    The suite never sees such a text, so this is judged here, and nobody is let in while the suite
+    does not say: RefusedError, UnavailableError.
+    """
+    return person_of(await suite.ask("/v1/me")).may_somewhere(Permission.CODE)
 
 
 async def allowed_of(suite: Suite) -> Allowed:

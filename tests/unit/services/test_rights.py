@@ -8,6 +8,7 @@ from lockstep.bus import subjects
 from lockstep.cli.command import COMMANDS as LISTED
 from lockstep.rights import COMMANDS, ROUTES, TOPICS, Permission, Scope
 from lockstep.rights.table import COORDINATOR, DOOR, PRESENTER, RECEIVER
+from tests.e2e import rights_commands
 from tests.unit.services.test_openapi import WIRES, running
 
 OF = {"coordinator": COORDINATOR, "presenter": PRESENTER, "receiver": RECEIVER}
@@ -53,6 +54,14 @@ def test_reading_asks_for_no_more_than_viewing_and_changing_for_more() -> None:
 def test_every_command_has_its_row() -> None:
     """Of the `lockstep` command."""
     assert set(COMMANDS) == set(LISTED)
+
+
+def test_a_command_that_the_scenario_of_rights_does_not_try_is_told() -> None:
+    """Nobody can add one and forget it; of a command with commands of its own each is asked for."""
+    assert rights_commands.unlisted() == []
+    for words, says in (("drain ", "'drain'"), ("tokens revoke", "'tokens revoke'")):
+        left = [line for line in rights_commands.LINES if not line.words.startswith(words)]
+        assert any(says in told for told in rights_commands.unlisted(left))
 
 
 @pytest.mark.parametrize(

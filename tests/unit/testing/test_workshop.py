@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from lockstep.testing.workshop import Limits, Workshop, WorkshopError
@@ -45,3 +47,25 @@ async def test_code_without_an_end_is_ended() -> None:
     assert not shop.is_open
     with pytest.raises(WorkshopError, match="has ended"):
         await shop.ask({"do": "advance", "by_ms": 1})
+
+
+async def test_code_of_an_author_is_run_for_nobody_who_may_not_run_code(tmp_path: Path) -> None:
+    """The text is refused before anything of it runs; without code it is played as ever."""
+    mark = tmp_path / "ran"
+    text = f"""@app:name('Coded')
+define function leave[python] return int {{ open({str(mark)!r}, 'w').close(); return 1 }};
+define stream In (v int);
+@info(name='q') from In select leave() as v insert into Out;
+"""
+    calls = "--- test: it\nIn - 1\n"
+    shop = await Workshop.open(LIMITS)
+    try:
+        for command in ({"do": "open"}, {"do": "test", "calls": calls}):
+            said = await shop.ask({**command, "text": text, "code": False})
+            assert "not the right to run code (define function leave)" in said["error"]["message"]
+            assert not mark.exists()
+        assert (await shop.ask({"do": "open", "text": APP, "code": False}))["app"] == "Hot"
+        await shop.ask({"do": "test", "text": text, "calls": calls, "code": True})
+        assert mark.exists()
+    finally:
+        await shop.close()

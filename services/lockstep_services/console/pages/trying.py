@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import quote
 
 from nicegui import ui
 
 from lockstep.editing import Known
 from lockstep.events import LockstepError
 from lockstep.testing.workshop import Workshop
-from lockstep_services.console import figures
+from lockstep_services.console import allowed, figures
 from lockstep_services.console.editor import Editor
 from lockstep_services.console.look import (
     Table,
@@ -38,11 +39,14 @@ class Trial:
         self._feed = Feed(self._send, self._pass, self._ask)
         self._calls: list[str] = []
         self._text = ""
+        self._codes = False
 
     def build(self) -> None:
         """All of the page."""
         with self._view.actions:
             self._clock = chip("not started", "soft")
+            self._feeding = ui.link("Feed the running app", "/apps").classes("btn")
+            self._feeding.set_visibility(False)
             button("Save as a test", self._save)
             self._begin = button("Start", self._start, kind="primary")
         with box("split"):
@@ -66,6 +70,9 @@ class Trial:
     async def _known(self, source: str, found: Known) -> None:
         is_stale = self._shop is not None and source != self._text
         self._begin.set_text("Start again" if self._shop is not None else "Start")
+        if found.app is not None:
+            self._feeding.props["href"] = f"/apps/{quote(found.app.name, safe='')}/simulate"
+        self._feeding.set_visibility(found.app is not None)
         if found.problems:
             first = found.problems[0]
             self._tell(f"line {first.line}:{first.column}: {first.message}")
@@ -79,12 +86,13 @@ class Trial:
     async def _start(self) -> None:
         await self._end()
         try:
+            self._codes = await allowed.may_code(self._view.suite)
             self._shop = await self._view.world.workshops.take()
         except LockstepError as error:
             tell_error(error)
             return
         self._text, self._calls = await self._editor.current(), []
-        found = await self._do({"do": "open", "text": self._text})
+        found = await self._do({"do": "open", "text": self._text, "code": self._codes})
         if found is None:
             await self._end()
             return
@@ -160,7 +168,9 @@ class Trial:
             tell("Start and send something first: the test holds what was done.", "warning")
             return
         calls = "\n".join(["--- test: what was tried in the console", *self._calls])
-        found = await self._do({"do": "test", "text": self._text, "calls": calls})
+        found = await self._do(
+            {"do": "test", "text": self._text, "calls": calls, "code": self._codes}
+        )
         if found is not None:
             ui.download.content(found["file"].encode(), "app.test")
             tell("Keep it beside the app as <app>.test; `lockstep test` runs it.")

@@ -9,6 +9,7 @@ import pytest
 from lockstep.rights import ROUTES
 from lockstep_services.console import allowed
 from lockstep_services.console.allowed import EVERYTHING, Allowed, person_of
+from tests.e2e import rights_pages
 
 PLACES = {name: place for name, place in inspect.getmembers(allowed) if name.isupper()}
 MINE, OTHER = "Mine", "Other"
@@ -51,3 +52,9 @@ def test_each_command_of_the_console_is_in_the_table() -> None:
     for place in places:
         assert place in ROUTES
         assert EVERYTHING.why_not(place, MINE) == ""
+
+
+def test_every_page_is_looked_at_by_the_scenario_of_rights() -> None:
+    """Nobody can add one and forget it."""
+    assert rights_pages.unlisted() == []
+    assert len(rights_pages.PAGES) > 10
