@@ -18,6 +18,7 @@ from lockstep.embedded import ALL_SERVERS, EmbeddedServers, ServerName, prepare_
 from lockstep.events import LockstepError
 from lockstep.frame import Running, Wire, run_together
 from lockstep.settings import Settings, load_settings
+from lockstep.telemetry import LogTail
 
 SERVICE_ORDER = ("coordinator", "processor", "publisher", "presenter", "receiver")
 ENTRY_POINT_GROUP = "lockstep.services"
@@ -43,11 +44,13 @@ async def running_suite(
     *,
     overrides: Mapping[str, str] | None = None,
     sync_interval: str = "always",
+    tail: LogTail | None = None,
 ) -> AsyncIterator[Suite]:
     """The suite, up and ready within the block; drained and stopped after it.
 
     Servers whose URL the environment gives are used, the others are started in `directory`.
-    `overrides` are LOCKSTEP_* variables that win over the environment. Raises LockstepError.
+    `overrides` are LOCKSTEP_* variables that win over the environment. `tail`: of the caller's
+    logging. Raises LockstepError.
     """
     environment = {**archived_in(directory), **os.environ, **(overrides or {})}
     given = {
@@ -60,7 +63,7 @@ async def running_suite(
         settings = load_settings({**environment, **servers.environment()})
         if settings.processor.executor == "spark":
             prepare_spark_environment()
-        async with _services(settings, directory) as running:
+        async with _services(settings, directory, tail) as running:
             token = settings.server.token.get_secret_value() or None
             url, tls = running.url, settings.client.tls
             addresses = Addresses(url, url, url, token, tls)
@@ -104,11 +107,13 @@ def _children_write_to(log: Path) -> Iterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _services(settings: Settings, directory: Path) -> AsyncIterator[Running]:
+async def _services(
+    settings: Settings, directory: Path, tail: LogTail | None
+) -> AsyncIterator[Running]:
     stop = asyncio.Event()
     ready: asyncio.Future[Running] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(
-        run_together(service_wires(), settings, stop=stop, on_ready=ready.set_result)
+        run_together(service_wires(), settings, stop=stop, on_ready=ready.set_result, tail=tail)
     )
     quiet = contextlib.ExitStack()
     if settings.processor.executor == "spark":

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from lockstep import __version__
 from lockstep.bus import Topics
 from lockstep.clock import Clock
 from lockstep.control.messages import HEARTBEATS, GroupStatus, Heartbeat, SinkStatus
@@ -82,6 +83,7 @@ class Beating:
         context = self._context
         self._is_due.clear()
         self._said_ms = context.clock.monotonic_ms()
+        footprint = context.footprint()
         beat = Heartbeat(
             node=context.node,
             service=context.service,
@@ -97,6 +99,9 @@ class Beating:
             host=self.host,
             zone=self._zone,
             cpu_percent=self._cpu_percent(),
+            version=__version__,
+            process_cpu_percent=footprint.cpu_percent,
+            resident_bytes=footprint.resident_bytes,
         )
         self._groups_said = len(beat.groups) + len(beat.sinks)
         try:

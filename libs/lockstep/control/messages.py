@@ -184,6 +184,9 @@ class Heartbeat(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `incarnation`: of the process, whatever its node is called; `since_ms`: when it began.
     `host`, `zone`: where it runs; empty: not told. `cpu_percent`: how busy its host is.
+    `version`: of Lockstep. `process_cpu_percent` (100: one core), `resident_bytes`: what the
+    process takes, with all that it started; None: nobody knows. Services of one process tell the
+    same.
     """
 
     node: str
@@ -200,6 +203,9 @@ class Heartbeat(msgspec.Struct, frozen=True, omit_defaults=True):
     host: str = ""
     zone: str = ""
     cpu_percent: int = 0
+    version: str = ""
+    process_cpu_percent: int | None = None
+    resident_bytes: int | None = None
 
 
 class OnDemandQuestion(msgspec.Struct, frozen=True):

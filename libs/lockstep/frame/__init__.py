@@ -5,7 +5,7 @@ from lockstep.frame.context import Context, Service, Wire
 from lockstep.frame.holders import HolderWatch
 from lockstep.frame.host_cpu import HostCpu
 from lockstep.frame.keeper import LeaseKeeper
-from lockstep.frame.lifecycle import Process, Running, run_service, run_together
+from lockstep.frame.lifecycle import Process, Running, run_service, run_together, tail_of
 from lockstep.frame.offload import InlineOffload, Offload, SharedThreads, ThreadOffload
 from lockstep.frame.problems import Problem
 from lockstep.frame.tasks import Tasks, run_side_by_side, run_until
@@ -32,5 +32,6 @@ __all__ = [
     "run_side_by_side",
     "run_together",
     "run_until",
+    "tail_of",
     "wait_set",
 ]

@@ -12,6 +12,7 @@ from lockstep.clock import Clock, Randomness
 from lockstep.events import LockstepError
 from lockstep.frame.accounts import AccountBook
 from lockstep.frame.callers import Callers
+from lockstep.frame.footprint import Footprint
 from lockstep.frame.health import Readiness
 from lockstep.frame.holders import HolderWatch
 from lockstep.frame.offload import Offload
@@ -31,7 +32,8 @@ class Context:
     `node` names the process in leases, placements and heartbeats. `url` gives the door's address
     once it is open. Routes are added to `router`, and described, while wiring, not later. `offload`
     takes what would hold up the event loop (reading app texts). `plans` are of the whole process.
-    `give_up` ends the process in good order, because of an error that no trying again mends.
+    `footprint`: what the process takes of its host. `give_up` ends the process in good order,
+    because of an error that no trying again mends.
     """
 
     service: str
@@ -55,6 +57,7 @@ class Context:
     callers: Callers
     plans: Plans
     give_up: Callable[[LockstepError], None]
+    footprint: Callable[[], Footprint]
 
 
 class Service(Protocol):

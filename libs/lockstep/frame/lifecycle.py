@@ -24,6 +24,7 @@ from lockstep.frame.accounts import AccountBook
 from lockstep.frame.audit import AuditTrail
 from lockstep.frame.callers import Callers, Passwords
 from lockstep.frame.context import Context, Service, Wire
+from lockstep.frame.footprint import UNKNOWN, FootprintMeter
 from lockstep.frame.health import Readiness, answering
 from lockstep.frame.holders import HolderWatch
 from lockstep.frame.offload import Offload, ThreadOffload
@@ -38,6 +39,7 @@ from lockstep.plan import Plans
 from lockstep.settings import Settings, SettingsError, load_settings
 from lockstep.telemetry import (
     Logger,
+    LogTail,
     Metrics,
     Traces,
     configure_logging,
@@ -71,15 +73,23 @@ def run_service(name: str, wire: Wire, *, clock: Clock | None = None) -> int:
         return EXIT_SETTINGS
     clock = clock or SystemClock()
     telemetry = settings.telemetry
+    tail = tail_of(settings)
     configure_logging(
-        service=name, level=telemetry.log_level, log_format=telemetry.log_format, clock=clock
-    )
+        service=name, level=telemetry.log_level, log_format=telemetry.log_format, clock=clock,
+        tail=tail,
+    )  # fmt: skip
     try:
-        asyncio.run(_until_signalled([(name, wire)], settings, clock))
+        asyncio.run(_until_signalled([(name, wire)], settings, clock, tail))
     except LockstepError as error:
         get_logger().error("cannot run", error=str(error))
         return EXIT_FAILED
     return EXIT_OK
+
+
+def tail_of(settings: Settings) -> LogTail:
+    """What keeps a process's last log lines."""
+    telemetry = settings.telemetry
+    return LogTail(max_lines=telemetry.log_tail_lines, max_bytes=telemetry.log_tail_bytes)
 
 
 async def run_together(
@@ -90,10 +100,12 @@ async def run_together(
     clock: Clock | None = None,
     randomness: Randomness | None = None,
     on_ready: OnReady | None = None,
+    tail: LogTail | None = None,
 ) -> None:
     """Runs services in this process behind one door until `stop` is set; then drains and stops.
 
-    They share one connection to each server and one node name. Logging is the caller's.
+    They share one connection to each server and one node name. Logging is the caller's, who passes
+    the `tail` that keeps the last lines.
     """
     # Whoever tries again says so in its own log line.
     stamina.instrumentation.set_on_retry_hooks([])
@@ -103,7 +115,8 @@ async def run_together(
     if world is None:
         return
     try:
-        process = Process(settings, world, clock, randomness)
+        meter = FootprintMeter(clock, ThreadOffload("footprint"))
+        process = Process(settings, world, clock, randomness, meter=meter, tail=tail)
         for name, wire in services:
             process.add(name, wire)
         await process.start()
@@ -131,7 +144,10 @@ class Process:
         *,
         offload: Offload | None = None,
         make_door: Callable[..., Door] = Door,
+        meter: FootprintMeter | None = None,
+        tail: LogTail | None = None,
     ) -> None:
+        self._meter = meter
         self._offload = offload or ThreadOffload("blocking")
         self._plans = Plans()
         self._settings = settings
@@ -159,7 +175,7 @@ class Process:
         self._door = make_door(
             settings.server, self._readiness, self._metrics, clock, self._log,
             max_body_bytes=settings.receiver.max_body_bytes, callers=self._callers,
-            trail=self._trail,
+            trail=self._trail, tail=tail,
         )  # fmt: skip
         self._accounts.looked.append(self._door.look_again)
         self._tasks = Tasks(clock, self._log)
@@ -213,6 +229,7 @@ class Process:
             callers=self._callers,
             plans=self._plans,
             give_up=self.give_up,
+            footprint=lambda: UNKNOWN if self._meter is None else self._meter.last,
         )
         service = wire(context)
         self._contexts[name] = context
@@ -236,6 +253,8 @@ class Process:
         self._tasks.supervise("audit", self._trail.run)
         if self._provider is not None:
             self._tasks.supervise("openid", self._provider.run)
+        if self._meter is not None:
+            self._tasks.supervise("footprint", self._meter.run)
         self._tasks.supervise("holders", self._holders.run)
         self._tasks.supervise("leases", self._leases.run)
         try:
@@ -299,7 +318,7 @@ class Process:
 
 
 async def _until_signalled(
-    services: Sequence[tuple[str, Wire]], settings: Settings, clock: Clock
+    services: Sequence[tuple[str, Wire]], settings: Settings, clock: Clock, tail: LogTail
 ) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -311,7 +330,7 @@ async def _until_signalled(
 
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, asked, number)
-    await run_together(services, settings, stop=stop, clock=clock)
+    await run_together(services, settings, stop=stop, clock=clock, tail=tail)
 
 
 async def _first_of(*waits: Coroutine[None, None, object]) -> None:

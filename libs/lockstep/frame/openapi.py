@@ -13,6 +13,9 @@ from typing import Any, Final, NotRequired, TypedDict
 
 import msgspec
 
+from lockstep.frame.log_route import PATH as LOG
+from lockstep.frame.log_route import WrittenLines
+
 JSON: Final = "application/json"
 TEXT: Final = "text/plain"
 HTML: Final = "text/html"
@@ -72,6 +75,7 @@ DOOR: Final = (
     Described("GET", "/readyz", "Whether it takes work.", Readiness),
     Described("GET", "/metrics", "What it counts, for Prometheus.", content=TEXT),
     Described("GET", PATH, "This document.", dict[str, Any]),
+    Described("GET", LOG, "Its last log lines.", WrittenLines, query=("lines", "level")),
 )
 
 

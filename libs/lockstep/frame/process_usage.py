@@ -17,12 +17,12 @@ JVM: Final = "jvm"
 WORKERS: Final = "workers"
 OTHERS: Final = "others"
 _PARENT, _USER_TICKS, _SYSTEM_TICKS, _RESIDENT = 1, 11, 12, 21
-_TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
+TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(slots=True)
-class _Process:
+class ProcessLine:
     """A line of /proc/<pid>/stat."""
 
     name: str
@@ -42,13 +42,13 @@ class ProcessUsage:
 
     def show(self, metrics: Metrics) -> None:
         """Sets the gauges, and adds what was used since the last call."""
-        parts = dict(self._parts(dict(self._running())))
+        parts = self.family()
         ticks = {pid: process.ticks for pid, (process, _) in parts.items()}
         resident = dict.fromkeys((SERVICE, JVM, WORKERS, OTHERS), 0)
         for pid, (process, part) in parts.items():
             resident[part] += process.resident_bytes
             used = process.ticks - self._ticks.get(pid, 0)
-            metrics.count("lockstep_process_cpu_seconds_total", max(0, used) * _TICK_S, part=part)
+            metrics.count("lockstep_process_cpu_seconds_total", max(0, used) * TICK_S, part=part)
         self._ticks = ticks
         for part, size_bytes in resident.items():
             if part == SERVICE or size_bytes:
@@ -57,7 +57,13 @@ class ProcessUsage:
                 metrics.forget("lockstep_process_resident_bytes", part=part)
         metrics.set("lockstep_process_open_files", self._open_files())
 
-    def _parts(self, running: dict[int, _Process]) -> Iterator[tuple[int, tuple[_Process, str]]]:
+    def family(self) -> dict[int, tuple[ProcessLine, str]]:
+        """The process and all that it started, by id, each with the part that it is of."""
+        return dict(self._parts(dict(self._running())))
+
+    def _parts(
+        self, running: dict[int, ProcessLine]
+    ) -> Iterator[tuple[int, tuple[ProcessLine, str]]]:
         children: dict[int, list[int]] = {}
         for pid, process in running.items():
             children.setdefault(process.parent, []).append(pid)
@@ -72,7 +78,7 @@ class ProcessUsage:
             below = WORKERS if part in (JVM, WORKERS) else OTHERS
             waiting += [(child, below) for child in children.get(pid, ())]
 
-    def _running(self) -> Iterator[tuple[int, _Process]]:
+    def _running(self) -> Iterator[tuple[int, ProcessLine]]:
         for entry in self.processes.glob("[0-9]*"):
             try:
                 text = (entry / "stat").read_text()
@@ -81,7 +87,10 @@ class ProcessUsage:
                 values = rest.split()
                 ticks = int(values[_USER_TICKS]) + int(values[_SYSTEM_TICKS])
                 resident_bytes = int(values[_RESIDENT]) * _PAGE_BYTES
-                yield int(entry.name), _Process(name, int(values[_PARENT]), ticks, resident_bytes)
+                yield (
+                    int(entry.name),
+                    ProcessLine(name, int(values[_PARENT]), ticks, resident_bytes),
+                )
             except (OSError, ValueError, IndexError):
                 continue  # it ended meanwhile
 

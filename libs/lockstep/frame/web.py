@@ -22,12 +22,13 @@ from lockstep.frame.audit import AuditTrail
 from lockstep.frame.callers import Callers
 from lockstep.frame.guard import Guard
 from lockstep.frame.health import Readiness
+from lockstep.frame.log_route import LogRoute
 from lockstep.frame.openapi import DOOR, JSON, PATH, Described, document
 from lockstep.frame.problems import Problem, problem_response, respond
 from lockstep.frame.strangers import has_hung_up, keep_to_ourselves, readable, refuse_strange
 from lockstep.rights import ROUTES, Need
 from lockstep.settings import ServerSettings
-from lockstep.telemetry import CONTENT_TYPE, Logger, Metrics
+from lockstep.telemetry import CONTENT_TYPE, Logger, LogTail, Metrics
 from lockstep.tls import serving
 
 BODY_MARGIN_BYTES: Final = 1_024
@@ -77,6 +78,7 @@ class Door:
         needs: Mapping[tuple[str, str], Need] = ROUTES,
         callers: Callers | None = None,
         trail: AuditTrail | None = None,
+        tail: LogTail | None = None,
     ) -> None:
         check_host(settings)
         keep_to_ourselves()
@@ -102,6 +104,7 @@ class Door:
         self.application.router.add_get("/readyz", self._ready)
         self.application.router.add_get("/metrics", self._show_metrics)
         self.application.router.add_get(PATH, self._show_document)
+        LogRoute(tail).add_to(self.application.router)
         self._services: list[str] = []
         self._described: list[Described] = [*DOOR]
         self._document: bytes | None = None

@@ -34,6 +34,7 @@ DOOR: Final[Mapping[Place, Need]] = {
     ("GET", "/readyz"): OPEN,
     ("GET", "/metrics"): _VIEW_ALL,
     ("GET", "/openapi.json"): KNOWN,
+    ("GET", "/log"): _ADMINISTER,
 }
 COORDINATOR: Final[Mapping[Place, Need]] = {
     ("GET", "/v1/apps"): _VIEW_SOME,
@@ -84,6 +85,7 @@ COORDINATOR: Final[Mapping[Place, Need]] = {
     ("PUT", "/v1/templates/{template}/instances/{app}"): _OPERATE,
     ("DELETE", "/v1/templates/{template}/instances/{app}"): _OPERATE,
     ("GET", "/v1/nodes"): _VIEW_ALL,
+    ("GET", "/v1/nodes/{node}/log"): _ADMINISTER,
     ("GET", "/v1/nodes/{node}/drain"): _VIEW_ALL,
     ("PUT", "/v1/nodes/{node}/drain"): _OPERATE_ALL,
     ("DELETE", "/v1/nodes/{node}/drain"): _OPERATE_ALL,

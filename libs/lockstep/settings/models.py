@@ -319,6 +319,8 @@ class TelemetrySettings(Section):
 
     log_level: Literal["debug", "info", "warning", "error"]
     log_format: Literal["json", "console"]
+    log_tail_lines: Count
+    log_tail_bytes: Bytes
     trace_ratio: Annotated[float, Field(ge=0, le=1)]
     otlp_url: str
 

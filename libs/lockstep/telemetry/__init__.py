@@ -5,14 +5,18 @@ from lockstep.telemetry.logs import Logger, configure_logging, get_logger
 from lockstep.telemetry.metrics import CONTENT_TYPE, Metrics
 from lockstep.telemetry.names import METRICS, MetricKind, MetricName
 from lockstep.telemetry.recent import Reading, Recent
+from lockstep.telemetry.tail import LEVELS, LogLine, LogTail
 from lockstep.telemetry.traces import NO_TRACES, Traces
 from lockstep.telemetry.tracing import open_traces
 
 __all__ = [
     "CONTENT_TYPE",
+    "LEVELS",
     "METRICS",
     "NO_TRACES",
     "Level",
+    "LogLine",
+    "LogTail",
     "Logger",
     "MetricKind",
     "MetricName",

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 import structlog
 
 from lockstep.clock import Clock, SystemClock
+from lockstep.telemetry.tail import LogTail
 from lockstep.telemetry.traces import CURRENT, ids_of
 
 Logger = structlog.typing.FilteringBoundLogger
@@ -33,11 +34,13 @@ def configure_logging(
     log_format: str = "json",
     clock: Clock | None = None,
     stream: TextIO | None = None,
+    tail: LogTail | None = None,
 ) -> None:
     """Sets up structlog for the process; lines of the standard library take the same shape.
 
     `level` is debug, info, warning or error; `log_format` is json or console. Lines go to
-    `stream`, by default standard error, so that standard output stays for answers.
+    `stream`, by default standard error, so that standard output stays for answers. `tail` keeps the
+    last of them.
     """
     target = sys.stderr if stream is None else stream
     shared: list[structlog.typing.Processor] = [
@@ -46,6 +49,8 @@ def configure_logging(
         structlog.processors.StackInfoRenderer(),
     ]
     rendering = _rendering(log_format, target)
+    if tail is not None:
+        rendering[-1] = _keeping(rendering[-1], tail)
     structlog.configure(
         processors=[*shared, *rendering],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
@@ -89,6 +94,18 @@ def _stamp(clock: Clock, service: str) -> structlog.typing.Processor:
         return event
 
     return stamp
+
+
+def _keeping(render: structlog.typing.Processor, tail: LogTail) -> structlog.typing.Processor:
+    """What the last step has made is what is written."""
+
+    def keep(logger: object, method: str, event: MutableMapping[str, Any]) -> Any:
+        level = str(event.get("level", method))
+        written = render(logger, method, event)
+        tail.add(level, str(written))
+        return written
+
+    return keep
 
 
 def _rendering(log_format: str, target: TextIO) -> list[structlog.typing.Processor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NotRequired, TypedDict
 
+from lockstep.frame.log_route import WrittenLines
 from lockstep.frame.openapi import Described
 
 
@@ -259,6 +260,14 @@ class Nodes(TypedDict):
     nodes: list[dict[str, Any]]
 
 
+class NodeLog(WrittenLines):
+    """Of which process the lines are; the newest last."""
+
+    node: str
+    service: str
+    version: str | None
+
+
 class Drain(TypedDict):
     """What a processor still carries."""
 
@@ -390,6 +399,13 @@ OWN: Final = (
     Described("PUT", _BOARD, "Keeps one.", Dashboard, dict[str, Any], others=(201,)),
     Described("DELETE", _BOARD, "Forgets it.", Dashboard),
     Described("GET", "/v1/nodes", "All living processes.", Nodes),
+    Described(
+        "GET",
+        "/v1/nodes/{node}/log",
+        "The last log lines of a process.",
+        NodeLog,
+        query=("lines", "level", "service"),
+    ),
     Described("GET", "/v1/nodes/{node}/drain", "What a processor still carries.", Drain),
     Described("PUT", "/v1/nodes/{node}/drain", "Takes everything off it.", Drain),
     Described("DELETE", "/v1/nodes/{node}/drain", "Lets it carry again.", Drain),

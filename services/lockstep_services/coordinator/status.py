@@ -140,6 +140,10 @@ def nodes_json(watch: HeartbeatWatch, drained: Collection[str]) -> list[dict[str
             "host": beat.host,
             "zone": beat.zone,
             "cpu_percent": beat.cpu_percent,
+            "version": beat.version or None,
+            "process_cpu_percent": beat.process_cpu_percent,
+            "resident_bytes": beat.resident_bytes,
+            "since_ms": beat.since_ms or None,
             "drained": service == "processor" and beat.node in drained,
             "apps": sorted({group.app for group in beat.groups}),
         }

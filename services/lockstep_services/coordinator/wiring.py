@@ -29,6 +29,7 @@ from lockstep_services.coordinator.handing import HandOvers
 from lockstep_services.coordinator.layouts import Layouts
 from lockstep_services.coordinator.levels import Levels
 from lockstep_services.coordinator.logins import Logins
+from lockstep_services.coordinator.node_logs import NodeLogs
 from lockstep_services.coordinator.node_routes import NodeRoutes
 from lockstep_services.coordinator.older_cluster import OlderCluster
 from lockstep_services.coordinator.older_described import OLDER
@@ -105,6 +106,8 @@ class Coordinator:
         NodeRoutes(desired, drains, self._watch, survey, self._watchman, self._forwarder).add_to(
             context.router
         )
+        self._node_logs = NodeLogs(context, self._watch)
+        self._node_logs.add_to(context.router)
         restoring = _restoring(context, desired, pasts, self._watch)
         RevisionRoutes(restoring, self._forwarder).add_to(context.router)
         PastRoutes(calling_off, self._forwarder).add_to(context.router)
@@ -152,6 +155,7 @@ class Coordinator:
         await self._keeper.release()
         await self._beating.farewell()
         await self._forwarder.close()
+        await self._node_logs.close()
 
 
 def _pasts(context: Context, watch: HeartbeatWatch) -> Pasts:

@@ -9,11 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from lockstep import __version__
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import SeededRandomness, SystemClock, VirtualClock
 from lockstep.control import Beating, GroupStatus, Heartbeat, HeartbeatWatch, send_heartbeat
 from lockstep.control.messages import HEARTBEATS
 from lockstep.events import Generation, Life
+from lockstep.frame.footprint import Footprint
 from lockstep.settings import load_settings
 from lockstep.telemetry import get_logger
 
@@ -63,6 +65,7 @@ def test_heartbeats_of_earlier_releases_are_read() -> None:
     told = b'{"node":"n","service":"processor","url":"","sent_ms":1,"interval_ms":2,"new":[1]}'
     beat = msgspec.json.decode(told, type=Heartbeat)
     assert (beat.incarnation, beat.host, beat.zone, beat.cpu_percent) == ("", "", "", 0)
+    assert (beat.version, beat.process_cpu_percent, beat.resident_bytes) == ("", None, None)
     group = (
         b'{"app":"A","group":"main","partition":0,"version":"v","deployed_ms":1,"role":"active",'
         b'"position":1,"log_end":1}'
@@ -80,6 +83,7 @@ async def test_large_heartbeats_out_of_turn_are_seldom(groups: int, fewest: int,
     context: Any = SimpleNamespace(
         service="processor", node="n", url=lambda: "", clock=clock, log=get_logger(),
         world=SimpleNamespace(bus=bus), settings=load_settings({}), randomness=SeededRandomness(1),
+        footprint=lambda: Footprint(150, 7),
     )  # fmt: skip
     beating = Beating(context, groups=lambda: carried)
     subscription = await bus.topics.subscribe(HEARTBEATS)
@@ -93,6 +97,8 @@ async def test_large_heartbeats_out_of_turn_are_seldom(groups: int, fewest: int,
         await clock.advance_ms(10)
         await beating.say()
     assert fewest <= len(heard) <= most
+    beat = msgspec.json.decode(heard[-1], type=Heartbeat)
+    assert (beat.version, beat.process_cpu_percent, beat.resident_bytes) == (__version__, 150, 7)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

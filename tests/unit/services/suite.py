@@ -11,6 +11,7 @@ import aiohttp
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.frame import Process, open_world
 from lockstep.settings import load_settings
+from lockstep.telemetry import LogTail
 from tests.unit.services.test_openapi import SETTINGS, WIRES
 
 CLUSTER = "the-cluster-secret"
@@ -42,7 +43,9 @@ def bearer(token: str) -> str:
 
 
 @contextlib.asynccontextmanager
-async def running(*services: str, **overrides: str) -> AsyncIterator[tuple[Doors, Process]]:
+async def running(
+    *services: str, tail: LogTail | None = None, **overrides: str
+) -> AsyncIterator[tuple[Doors, Process]]:
     """Started, with the cluster's token unless it is overridden."""
     given: Mapping[str, str] = {
         **SETTINGS,
@@ -52,7 +55,7 @@ async def running(*services: str, **overrides: str) -> AsyncIterator[tuple[Doors
     }
     settings = load_settings(given)
     world = await open_world(settings, SystemClock(), SystemRandomness())
-    process = Process(settings, world, SystemClock(), SystemRandomness())
+    process = Process(settings, world, SystemClock(), SystemRandomness(), tail=tail)
     try:
         for service in services or WIRES:
             process.add(service, WIRES[service])

@@ -23,8 +23,9 @@ from lockstep.cli.processes import (
 from lockstep.cli.suite import Suite, running_suite
 from lockstep.clock import SystemClock
 from lockstep.embedded import free_port
+from lockstep.frame import tail_of
 from lockstep.settings import load_settings
-from lockstep.telemetry import configure_logging
+from lockstep.telemetry import LogTail, configure_logging
 
 DEFAULT_PORT = 8280
 
@@ -46,24 +47,26 @@ def run(
     if executor is not None:
         overrides["LOCKSTEP_PROCESSOR__EXECUTOR"] = executor
     with reported():
-        telemetry = load_settings().telemetry
+        settings = load_settings()
+        telemetry, tail = settings.telemetry, tail_of(settings)
         configure_logging(
             service="lockstep",
             level=telemetry.log_level,
             log_format=telemetry.log_format,
             clock=SystemClock(),
+            tail=tail,
         )
-        asyncio.run(_run(connection.directory, apps or [], overrides, console_port))
+        asyncio.run(_run(connection.directory, apps or [], overrides, console_port, tail))
 
 
 async def _run(
-    directory: Path, apps: list[Path], overrides: dict[str, str], console_port: int
+    directory: Path, apps: list[Path], overrides: dict[str, str], console_port: int, tail: LogTail
 ) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with running_suite(directory, overrides=overrides) as suite:
+    async with running_suite(directory, overrides=overrides, tail=tail) as suite:
         async with Client(suite.addresses) as client:
             for file in apps:
                 answer = await client.deploy(file.read_text())
