@@ -143,7 +143,17 @@ class HeartbeatWatch:
     A node counts as alive until `max_retry` of its own intervals have passed without a sign of it.
     """
 
-    def __init__(self, topics: Topics, clock: Clock, log: Logger, *, max_retry: int) -> None:
+    def __init__(
+        self,
+        topics: Topics,
+        clock: Clock,
+        log: Logger,
+        *,
+        max_retry: int,
+        on_beat: Callable[[Heartbeat], None] = lambda _: None,
+    ) -> None:
+        """`on_beat` is told each heartbeat, a farewell too."""
+        self._on_beat = on_beat
         self._topics = topics
         self._clock = clock
         self._log = log
@@ -205,6 +215,7 @@ class HeartbeatWatch:
         except msgspec.DecodeError as error:
             self._log.warning("a heartbeat cannot be read", error=str(error))
             return
+        self._on_beat(beat)
         key = (beat.service, beat.node)
         if beat.draining and not beat.groups:
             self._heard.pop(key, None)

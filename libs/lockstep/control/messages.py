@@ -114,6 +114,8 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     `rows_per_s`: rows of a leader that went into the output log lately. `latency_p50_ms`,
     `latency_p99_ms`: of them, from the door's taking their event until they were durable there;
     of rows of one append all count as late as the oldest. 0: nothing came, or it does not lead.
+    `turned_ms`: when it last began or ceased to lead, by its own clock; `ended`: why it last
+    ceased, `ended_planned`: as somebody wanted it so.
     """
 
     app: str
@@ -144,6 +146,9 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     rows_per_s: float = 0.0
     latency_p50_ms: int = 0
     latency_p99_ms: int = 0
+    turned_ms: int = 0
+    ended: str = ""
+    ended_planned: bool = False
 
     @property
     def leads(self) -> bool:

@@ -88,6 +88,22 @@ RULES: Final = (
         strictly=True,
     ),
     Rule(
+        ("coordinator", "figures_every_ms"),
+        ("coordinator", "figures_coarse_every_ms"),
+        "a coarse figure is made of samples",
+    ),
+    Rule(
+        ("coordinator", "figures_coarse_every_ms"),
+        ("coordinator", "figures_keep_ms"),
+        "samples must be there until coarse figures are made of them",
+        times=2,
+    ),
+    Rule(
+        ("coordinator", "figures_keep_ms"),
+        ("coordinator", "figures_coarse_keep_ms"),
+        "coarse figures are for what is older than the samples",
+    ),
+    Rule(
         ("publisher", "retry_backoff_ms"),
         ("publisher", "retry_backoff_max_ms"),
         "the first pause is the shortest",

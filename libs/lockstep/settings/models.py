@@ -112,6 +112,7 @@ class DatasourcesSettings(Section):
     """Databases of others that apps read and write by name."""
 
     file: str
+    max_rows: Count
 
 
 class SecretsSettings(Section):
@@ -265,6 +266,13 @@ class CoordinatorSettings(Section):
     rebalance_cpu_max_percent: Annotated[int, Field(ge=1, le=100)]
     versions_keep: Count
     sweep_interval_ms: Milliseconds
+    figures_every_ms: Milliseconds
+    figures_keep_ms: Milliseconds
+    figures_coarse_every_ms: Milliseconds
+    figures_coarse_keep_ms: Milliseconds
+    figures_max_waiting_rows: Count
+    figures_max_points: Count
+    failovers_keep_ms: Milliseconds
 
 
 class RightsSettings(Section):
@@ -312,6 +320,11 @@ class ConsoleSettings(Section):
     workshop_memory_bytes: Annotated[int, Field(ge=268_435_456)]
     workshop_cpu_s: Count
     workshop_answer_ms: Milliseconds
+    max_simulations: Count
+    simulation_max_feeds: Count
+    simulation_max_rate_per_s: Count
+    simulation_max_rows: Count
+    simulation_max_bytes: Count
 
 
 class TelemetrySettings(Section):

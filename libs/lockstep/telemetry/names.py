@@ -85,6 +85,8 @@ MetricName = Literal[
     "lockstep_coordinator_processors_alive",
     "lockstep_coordinator_placements_total",
     "lockstep_coordinator_hand_overs_total",
+    "lockstep_coordinator_figures_waiting",
+    "lockstep_coordinator_figures_lost_total",
 ]
 
 
@@ -226,4 +228,8 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_coordinator_processors_alive": _gauge("Processors heard of in time."),
     "lockstep_coordinator_placements_total": _counter("Assignments made.", "reason"),
     "lockstep_coordinator_hand_overs_total": _counter("Leads handed over.", "reason"),
+    "lockstep_coordinator_figures_waiting": _gauge("Samples that wait for the store."),
+    "lockstep_coordinator_figures_lost_total": _counter(
+        "Samples and failovers that the store did not take in time.", "kind"
+    ),
 }

@@ -79,9 +79,11 @@ class TermBegan:
 
 @dataclass(frozen=True, slots=True)
 class TermEnded:
-    """It leads no more and publishes nothing; `reason` is for people. No answer."""
+    """It leads no more and publishes nothing; `reason` is for people. `is_planned`: somebody wanted
+    it so. No answer."""
 
     reason: str
+    is_planned: bool = False
 
 
 Instruction = (

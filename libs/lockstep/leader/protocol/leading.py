@@ -49,7 +49,7 @@ def on_leading(state: Leading, fact: facts.Fact, rules: Rules) -> Step:
             at_ms = state.own.now_ms + rules.retry_every_ms
             return replace(state, reading=False, read_at_ms=at_ms), ()
         case facts.HandOverRequested(to):
-            ended = TermEnded(f"handed over to {to}")
+            ended = TermEnded(f"handed over to {to}", is_planned=True)
             return Yielding(state.own), (ended, HandOverLease(to))
         case facts.Isolated() | facts.StopRequested():
             return _leave(state, fact)
@@ -132,7 +132,7 @@ def _about_lease(state: Leading, fact: facts.Fact, rules: Rules) -> Step:
 
 def _leave(state: Leading, fact: facts.Isolated | facts.StopRequested) -> Step:
     stop = isinstance(fact, facts.StopRequested)
-    ended = TermEnded("stopping" if stop else "cut off for too long")
+    ended = TermEnded("stopping" if stop else "cut off for too long", is_planned=stop)
     if state.lost and state.renewal.asked:
         return Yielding(state.own, asking=True, to_stop=stop), (ended,)
     return Yielding(state.own, to_stop=stop), (ended, ReleaseLease())
