@@ -70,6 +70,7 @@ def _on(app: str) -> list[Line]:
     base = "/v1/apps/{app}"
     return [
         Line(f"status {app}", ("GET", f"{base}/status"), app),
+        Line(f"flow {app}", ("GET", f"{base}/flow"), app),
         Line(f"asyncapi {app}", ("GET", f"{base}/asyncapi.json"), app),
         Line(f"query {app} 'from T select n'", ("POST", f"{base}/query"), app),
         Line(f"send {app} In '{{}}'", ("POST", f"{base}/streams/{{stream}}/events"), app),

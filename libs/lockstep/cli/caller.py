@@ -53,6 +53,10 @@ class Caller:
         """How an app is doing, as the coordinator describes it."""
         return self.request("GET", f"{self.addresses.coordinator}/v1/apps/{app}/status")
 
+    def flow(self, app: str) -> Any:
+        """What passes through an app, as the coordinator describes it."""
+        return self.request("GET", f"{self.addresses.coordinator}/v1/apps/{app}/flow")
+
     def follow(self, app: str, stream: str) -> Iterator[tuple[str | None, Any]]:
         """(identity, event) pairs of a stream from now on, by server-sent events."""
         url = f"{self.addresses.presenter}/v1/apps/{app}/streams/{stream}/sse"

@@ -94,6 +94,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Show who leads, who stands by, how far each replica is, and what troubles the sinks; "
         "without\nan app also the nodes.",
     ),
+    "flow": (
+        "flow.flow",
+        "Show what passes through a running app: rate, lag and latency of each edge, from the "
+        "doors\nto the sinks.",
+    ),
     "asyncapi": (
         "apps.asyncapi",
         "Print what an app takes and gives, and where, as an AsyncAPI 3.0 document.",
@@ -169,7 +174,7 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
         "lsp",
     ),
     "Start the suite": ("run", "up", "down", "demo", "observe"),
-    "Apps": ("deploy", "cancel", "undeploy", "list", "status", "asyncapi", "templates"),
+    "Apps": ("deploy", "cancel", "undeploy", "list", "status", "flow", "asyncapi", "templates"),
     "Events and answers": ("send", "replay", "tail", "query", "errors", "sources"),
     "State and machines": ("snapshot", "revisions", "restore", "handover", "drain", "rebalance"),
     "The past": ("archive", "batch", "backtest"),

@@ -2,6 +2,7 @@
 
 from lockstep.control.archived import archive_cursor, archived, archived_to
 from lockstep.control.catalogue import Catalogue
+from lockstep.control.flows import FlowTold, UnitFlow, answer_flows, ask_flows
 from lockstep.control.gathering import Gathering, before_position
 from lockstep.control.heartbeats import Beating, HeartbeatWatch, send_heartbeat
 from lockstep.control.layouts import OWN_LOG, Layout, layouts_of
@@ -61,6 +62,7 @@ __all__ = [
     "CommandAnswer",
     "Erased",
     "Erasure",
+    "FlowTold",
     "Gathering",
     "GroupStatus",
     "Heartbeat",
@@ -75,10 +77,13 @@ __all__ = [
     "Redelivered",
     "Redelivery",
     "SinkStatus",
+    "UnitFlow",
     "UnitView",
+    "answer_flows",
     "archive_cursor",
     "archived",
     "archived_to",
+    "ask_flows",
     "before_position",
     "command_subject",
     "erasure_subject",

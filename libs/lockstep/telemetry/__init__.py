@@ -4,7 +4,7 @@ from lockstep.telemetry.levels import Level
 from lockstep.telemetry.logs import Logger, configure_logging, get_logger
 from lockstep.telemetry.metrics import CONTENT_TYPE, Metrics
 from lockstep.telemetry.names import METRICS, MetricKind, MetricName
-from lockstep.telemetry.recent import Reading, Recent
+from lockstep.telemetry.recent import Reading, Recent, RecentBy
 from lockstep.telemetry.tail import LEVELS, LogLine, LogTail
 from lockstep.telemetry.traces import NO_TRACES, Traces
 from lockstep.telemetry.tracing import open_traces
@@ -23,6 +23,7 @@ __all__ = [
     "Metrics",
     "Reading",
     "Recent",
+    "RecentBy",
     "Traces",
     "configure_logging",
     "get_logger",

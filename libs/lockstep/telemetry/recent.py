@@ -80,3 +80,31 @@ def _at(times: list[tuple[int, int]], percent: int) -> int:
         if left <= 0:
             return took_ms
     return 0
+
+
+class RecentBy:
+    """The same for each of several names, of which those are forgotten that nothing passes."""
+
+    def __init__(self, now_ms: int) -> None:
+        self._since_ms = now_ms
+        self._by_name: dict[str, Recent] = {}
+
+    def passed(self, now_ms: int, name: str, count: int) -> None:
+        """A batch of `count` has just passed."""
+        found = self._by_name.get(name)
+        if found is None:
+            self._forget(now_ms)
+            # Nothing of it has passed for a while: its first batch is no sign of many.
+            since_ms = max(self._since_ms, now_ms - WINDOW_MS)
+            found = self._by_name[name] = Recent(since_ms)
+        found.passed(now_ms, count)
+
+    def read(self, now_ms: int) -> dict[str, float]:
+        """How much in a second, of the names that anything has passed."""
+        self._forget(now_ms)
+        return {name: one.read(now_ms).per_s for name, one in self._by_name.items()}
+
+    def _forget(self, now_ms: int) -> None:
+        names = self._by_name
+        for name in [name for name, one in names.items() if not one.read(now_ms).per_s]:
+            del names[name]

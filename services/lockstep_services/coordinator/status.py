@@ -36,7 +36,7 @@ def app_status(
     waiting: str | None,
 ) -> dict[str, Any]:
     """Roles, positions and lag of every replica, and the sinks."""
-    replicas = _of_layout(deployment, watch.groups(deployment.app))
+    replicas = of_layout(deployment, watch.groups(deployment.app))
     return {
         "parallel": deployment.parallel,
         "layout": deployment.layout,
@@ -115,14 +115,14 @@ def replica_json(beat: Heartbeat, group: GroupStatus) -> dict[str, Any]:
 def summary(deployment: Deployment, units: Sequence[str], said: Sequence[Replica]) -> str:
     """active (somebody leads each unit), passive (nobody leads some yet) or inactive (nobody
     carries it). `said`: by living processors about the app."""
-    replicas = _of_layout(deployment, said)
+    replicas = of_layout(deployment, said)
     if not replicas:
         return "inactive"
     led = {(one.group, one.partition) for _, one in replicas if one.leads}
     return "active" if len(led) >= len(units) else "passive"
 
 
-def _of_layout(deployment: Deployment, said: Sequence[Replica]) -> list[Replica]:
+def of_layout(deployment: Deployment, said: Sequence[Replica]) -> list[Replica]:
     """Of the units of the present layout."""
     layout = deployment.layout
     return [(beat, one) for beat, one in said if group_and_layout(one.group)[1] == layout]

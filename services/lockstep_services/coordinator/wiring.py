@@ -22,6 +22,8 @@ from lockstep_services.coordinator.described import OWN
 from lockstep_services.coordinator.desired import DesiredState, Epoch
 from lockstep_services.coordinator.draining import Drains
 from lockstep_services.coordinator.error_store import ErrorStore
+from lockstep_services.coordinator.flow.described import FLOW
+from lockstep_services.coordinator.flow.route import FlowRoute
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.going_back import GoingBack
 from lockstep_services.coordinator.granting import Granting
@@ -101,7 +103,7 @@ class Coordinator:
         )
         self._forwarder = Forwarder(self._keeper, self._watch, context.settings.client.tls)
         self._beating = Beating(context, leading=lambda: self._keeper.held)
-        AsyncApiRoute(desired, self._watch, context.settings.bus).add_to(context.router)
+        _looks_at_apps(context, desired, self._watch)
         Api(desired, self._watch, survey, self._forwarder, world.bus).add_to(context.router)
         NodeRoutes(desired, drains, self._watch, survey, self._watchman, self._forwarder).add_to(
             context.router
@@ -119,7 +121,7 @@ class Coordinator:
         ArchiveRoutes(context, desired).add_to(context.router)
         BatchRoutes(world.store.batch, clock, context.settings, log).add_to(context.router)
         self._audit = _people(context)
-        context.describe((*OWN, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER))
+        context.describe((*OWN, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER))
         # In front of those with a name in their place.
         levels = Levels(world.store, desired, epoch, log)
         statistics = OlderStatistics(desired, levels, self._watch, self._forwarder, clock)
@@ -178,6 +180,12 @@ def _people(context: Context) -> AuditRoutes:
     Granting(context.accounts, logins, rights).add_to(router)
     add_scim(router, context.accounts, logins, context.randomness, context.url)
     return audit
+
+
+def _looks_at_apps(context: Context, desired: DesiredState, watch: HeartbeatWatch) -> None:
+    """What an app is made of, and what passes through it."""
+    AsyncApiRoute(desired, watch, context.settings.bus).add_to(context.router)
+    FlowRoute(desired, watch, context.world.bus.topics, context.clock).add_to(context.router)
 
 
 def _restoring(

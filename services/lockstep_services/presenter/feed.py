@@ -15,13 +15,13 @@ import msgspec
 
 from lockstep.bus import Bus, OutputEntry, OutputLog, presenter_subject
 from lockstep.clock import Clock
-from lockstep.control import AppView, Catalogue, MergedOutputs
+from lockstep.control import AppView, Catalogue, FlowTold, MergedOutputs
 from lockstep.events import OutputRecord, Position
 from lockstep.events.outputs import in_columns, joined
 from lockstep.frame import LeaseKeeper, Tasks, run_until
 from lockstep.settings import PresenterSettings
 from lockstep.siddhiql import ast
-from lockstep.telemetry import NO_TRACES, Metrics, Traces
+from lockstep.telemetry import NO_TRACES, Metrics, Recent, Traces
 from lockstep_services.presenter.listeners import Listeners
 from lockstep_services.presenter.models import Fresh, StreamModel, TableModel
 
@@ -39,11 +39,15 @@ class AppModels:
     `history_end`: where its output log ended when it was first looked at; what stands behind is
     new, and goes to the presenter topics as well. None: not looked at yet. `told`: what the models
     of the version `before` have told everybody, who is not told again while this one reads the log
-    from its beginning.
+    from its beginning. `lately`: how late new rows could be seen.
     """
 
     def __init__(
-        self, view: AppView, settings: PresenterSettings, before: AppModels | None = None
+        self,
+        view: AppView,
+        settings: PresenterSettings,
+        now_ms: int,
+        before: AppModels | None = None,
     ) -> None:
         self.view = view
         self.streams = {
@@ -54,6 +58,7 @@ class AppModels:
             name: TableModel(schema, primary_key(view, name), settings.table_rows)
             for name, schema in view.stored.items()
         }
+        self.lately = Recent(now_ms)
         self.sequence = 0
         self.told = 0
         self.history_end: int | None = None
@@ -103,6 +108,16 @@ class Feed:
         """The models of an app that is known to be deployed."""
         return self._models.get(app)
 
+    def flow(self, app: str) -> FlowTold:
+        """How much of each stream is shown lately, and how late."""
+        models = self._models.get(app)
+        if models is None:
+            return FlowTold()
+        now_ms = self._clock.monotonic_ms()
+        lately = models.lately.read(now_ms)
+        shown = {name: one.rate_per_s(now_ms) for name, one in models.streams.items()}
+        return FlowTold(shown=shown, latency_p50_ms=lately.p50_ms, latency_p99_ms=lately.p99_ms)
+
     async def find(self, app: str) -> AppModels | None:
         """The models of a deployed app; looks into the store when it is not known yet."""
         if app not in self._models and await self._catalogue.find(app) is not None:
@@ -127,7 +142,8 @@ class Feed:
                 replaced[app] = self._models.pop(app)
         for app, view in views.items():
             if app not in self._models:
-                models = AppModels(view, self._settings, replaced.get(app))
+                now_ms = self._clock.monotonic_ms()
+                models = AppModels(view, self._settings, now_ms, replaced.get(app))
                 self._models[app] = models
                 self._tasks.supervise(f"feed-{app}", partial(self._follow, models))
         for app in replaced:
@@ -166,18 +182,20 @@ class Feed:
             self._tell_listeners(models, self._take(models, entries[told:old]))
             with self._traces.follow("present", _traces_in(entries[old:]), app=models.view.name):
                 fresh = self._take(models, entries[old:])
-                self._reached(models.view.name, entries[old:])
+                self._reached(models, entries[old:], sum(one.count for _, one in fresh))
                 self._tell_listeners(models, fresh)
                 if self._keeper.held:
                     for model, some in fresh:
                         await self._publish(models.view.name, model, some)
 
-    def _reached(self, app: str, entries: Sequence[OutputEntry]) -> None:
-        """New rows can be seen."""
+    def _reached(self, models: AppModels, entries: Sequence[OutputEntry], rows: int) -> None:
+        """So many new rows can be seen."""
         records = (entry.record for entry in entries)
         times = (one.door_ms for one in records if isinstance(one, OutputRecord) and one.door_ms)
         if door_ms := next(times, 0):
             took_ms = max(0, self._clock.now_ms() - door_ms)
+            models.lately.passed(self._clock.monotonic_ms(), rows, took_ms)
+            app = models.view.name
             self._metrics.observe("lockstep_latency_ms", took_ms, app=app, stage="presented")
 
     def _take(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
-from lockstep.control import Beating, Catalogue, HeartbeatWatch
+from lockstep.control import Beating, Catalogue, HeartbeatWatch, answer_flows
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep_services.presenter.api import Api, Lookup
 from lockstep_services.presenter.described import ROUTES
@@ -66,6 +67,9 @@ class Presenter:
         tasks.supervise("heartbeat", self._beating.run)
         tasks.supervise("topics-lease", self._keeper.run)
         tasks.supervise("feed", self._feed.run)
+        topics, node = self._context.world.bus.topics, self._context.node
+        telling = partial(answer_flows, topics, self._context.service, node, self._feed.flow)
+        tasks.supervise("flows", telling)
 
     async def drain(self) -> None:
         """Listeners are sent away; they resume elsewhere by their last identity."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from lockstep.control import AppView, Gathering, GroupStatus, UnitView
+from lockstep.control import AppView, Gathering, GroupStatus, UnitFlow, UnitView
 from lockstep.events import UnavailableError
 from lockstep.execute.contract import StateLostError
 from lockstep.frame import run_side_by_side
@@ -69,6 +69,11 @@ class GroupRunner:
     def status(self) -> GroupStatus | None:
         """For heartbeats; None while it begins."""
         return None if self._replica is None else self._replica.status()
+
+    def flow(self) -> UnitFlow | None:
+        """What it lets through; None unless it leads."""
+        replica = self._replica
+        return replica.flow(self.channel_rows) if replica and replica.lead.is_active else None
 
     @property
     def channel_rows(self) -> int:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar, Final
 
-from lockstep.control import Beating, Catalogue, GroupStatus, HeartbeatWatch, place_of
+from lockstep.control import (
+    Beating,
+    Catalogue,
+    FlowTold,
+    GroupStatus,
+    HeartbeatWatch,
+    answer_flows,
+    place_of,
+)
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.frame import Context, HostCpu, Service, SharedThreads
@@ -95,6 +103,9 @@ class Processor:
         tasks.supervise("lease-nudges", self._hear_nudges)
         tasks.supervise("hearing", self._hearing.run)
         tasks.supervise("assignments", self._follow)
+        told = partial(flows_told, self._runners)
+        topics, node = self._context.world.bus.topics, self._context.node
+        tasks.supervise("flows", partial(answer_flows, topics, self._context.service, node, told))
         if self._spark is not None:
             tasks.supervise("heap", partial(self._show_heap, self._spark))
 
@@ -203,6 +214,12 @@ def wire(context: Context) -> Service:
         return Processor(context, make, threads.offload, cpu_percent=HostCpu().percent)
     spark = SparkExecutors(settings, context.metrics, context.log)
     return Processor(context, spark.make, threads.offload, spark, HostCpu().percent)
+
+
+def flows_told(runners: Mapping[str, GroupRunner], app: str) -> FlowTold:
+    """What the units of an app let through that are led here."""
+    found = (one.flow() for key, one in runners.items() if place_of(key).app == app)
+    return FlowTold(units=tuple(one for one in found if one is not None))
 
 
 def limits_of(settings: LimitsSettings) -> Limits:

@@ -14,10 +14,10 @@ from typing import Any
 
 from lockstep.bus import Bus, DeadLetter
 from lockstep.clock import Clock, Randomness
-from lockstep.control import AppView, Catalogue
+from lockstep.control import AppView, Catalogue, FlowTold
 from lockstep.frame.problems import Problem
 from lockstep.settings import Settings
-from lockstep.telemetry import NO_TRACES, Metrics, Traces
+from lockstep.telemetry import NO_TRACES, Metrics, RecentBy, Traces
 from lockstep_services.receiver.arrow import decode_arrow
 from lockstep_services.receiver.columns import ColumnReader
 from lockstep_services.receiver.decode import (
@@ -113,6 +113,7 @@ class Acceptor:
         self._intakes = intakes
         self._lookups = lookups
         self._readers: dict[tuple[str, str, str], _Readers] = {}
+        self._taken: dict[str, RecentBy] = {}
         self.sources = SourceBook(catalogue)
 
     async def view(self, app: str) -> AppView:
@@ -122,6 +123,11 @@ class Acceptor:
             names = [one.name for one in self._catalogue.views]
             raise UnknownNameError(f"no app named '{app}' is deployed" + did_you_mean(app, names))
         return view
+
+    def flow(self, app: str) -> FlowTold:
+        """How much of each stream this receiver has made durable lately."""
+        taken = self._taken.get(app)
+        return FlowTold(taken={} if taken is None else taken.read(self._clock.monotonic_ms()))
 
     async def accept(self, app: str, stream: str, body: bytes, sending: Sending) -> Accepted:
         """Events of one stream. Errors: Problem, MalformedBodyError, UnavailableError."""
@@ -250,12 +256,16 @@ class Acceptor:
 
     def _count(self, app: str, runs: Sequence[AnyRun], receipt: Receipt) -> None:
         name = "accepted" if not receipt.duplicate else "duplicates"
+        now_ms = self._clock.monotonic_ms()
+        if (taken := self._taken.get(app)) is None:
+            taken = self._taken[app] = RecentBy(now_ms)
         for run in runs:
             if name == "accepted":
                 self._metrics.count(
                     "lockstep_receiver_events_accepted_total", run.events,
                     app=app, stream=run.stream,
                 )  # fmt: skip
+                taken.passed(now_ms, run.stream, run.events)
             else:
                 self._metrics.count(
                     "lockstep_receiver_duplicates_total", run.events, app=app, stream=run.stream

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
-from lockstep.control import Beating, Catalogue, HeartbeatWatch
+from lockstep.control import Beating, Catalogue, HeartbeatWatch, answer_flows
 from lockstep.databases import Datasource, datasource_for, read_datasources
 from lockstep.events.columns import load_arrow
 from lockstep.frame import Context, LeaseKeeper, Service
@@ -97,6 +98,9 @@ class Receiver:
         tasks.supervise("heartbeats", self._watch.run)
         tasks.supervise("heartbeat", self._beating.run)
         tasks.supervise("ingress", self._ingress.run)
+        topics, node = self._context.world.bus.topics, self._context.node
+        telling = partial(answer_flows, topics, self._context.service, node, self._acceptor.flow)
+        tasks.supervise("flows", telling)
         await self._feeds.follow_catalogue()
         tasks.supervise("sources", self._feeds.run)
         await self._copies.follow_catalogue()

@@ -244,6 +244,8 @@ class FoldLoop:
         if result.faults or not self._running.engine.outbox.is_empty:
             self._published.to_publish.set()
         self._published.moved.set()
+        for stream, number in _by_stream(entries).items():
+            self._reach.events.passed(self._touched_ms, stream, number)
         self._count(folded, took_ms)
         door_ms = _door_ms(entries)
         if result.rows:
@@ -264,6 +266,8 @@ class FoldLoop:
         is_detailed = metrics.level(self._site.name.app) is Level.DETAIL
         for query, (rows, took_us) in self._running.engine.take_work().items():
             metrics.count("lockstep_query_rows_total", rows, query=query, **labels)
+            if rows:
+                self._reach.rows.passed(self._touched_ms, query, rows)
             if is_detailed and took_us:
                 took = took_us / 1_000
                 metrics.count("lockstep_query_busy_ms_total", took, query=query, **labels)
@@ -298,6 +302,16 @@ def _door_ms(entries: Sequence[EncodedEntry]) -> int:
 def _traces_in(entries: Sequence[EncodedEntry]) -> list[str]:
     headers = (entry.header for entry in entries)
     return [each.trace for each in headers if isinstance(each, EventsHeader) and each.trace]
+
+
+def _by_stream(entries: Sequence[EncodedEntry]) -> dict[str, int]:
+    """How many events of each stream are in the records, whosever they are."""
+    found: dict[str, int] = {}
+    for entry in entries:
+        header = entry.header
+        if isinstance(header, EventsHeader):
+            found[header.stream] = found.get(header.stream, 0) + header.events
+    return found
 
 
 def _events_in(entry: EncodedEntry) -> int:

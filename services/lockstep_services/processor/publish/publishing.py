@@ -14,6 +14,7 @@ import msgspec
 
 from lockstep.bus import Accepted, DeadLetter, RecordTooLargeError
 from lockstep.events import OutputRecord, OutputRow, UnavailableError
+from lockstep.events.outputs import in_columns
 from lockstep.execute.contract import EventFault
 from lockstep.frame import wait_set
 from lockstep.leader.protocol import Permit, facts
@@ -40,7 +41,7 @@ class Publishing:
         self._lead = lead
         self._to_publish = published.to_publish
         self._passing = published.passing
-        self._recent = published.recent
+        self._recent, self._rows = published.recent, published.rows
         self._trouble = trouble
         self._clock = site.clock
         self._log = site.log
@@ -107,7 +108,10 @@ class Publishing:
             self._trouble.text = None
             self._site.count("lockstep_processor_outputs_total", len(rows))
             took_ms = self._site.reached("published", passage.door_ms)
-            self._recent.passed(self._clock.monotonic_ms(), len(rows), took_ms)
+            now_ms = self._clock.monotonic_ms()
+            self._recent.passed(now_ms, len(rows), took_ms)
+            for each in in_columns(rows).columns:
+                self._rows.passed(now_ms, each.stream, len(each))
             return facts.AppendAccepted(outcome.sequence, rows[-1].id)
         tail = outcome.tail
         if tail.epoch != permit.epoch:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from lockstep.bus import OutputTail
 from lockstep.events import OutputId, Position
 from lockstep.leader.protocol import Permit
-from lockstep.telemetry import Recent
+from lockstep.telemetry import Recent, RecentBy
 from lockstep_services.processor.replica.effort import Effort
 from lockstep_services.processor.replica.passing import Passing
 from lockstep_services.processor.replica.running import Running
@@ -53,7 +53,8 @@ class Lead:
 @dataclass
 class Reach:
     """Where a replica stands in the input log; `goal` is the log's end when it began. `ended` rings
-    when the units of another layout go on behind what it has folded; `folded` with each slice."""
+    when the units of another layout go on behind what it has folded; `folded` with each slice.
+    `events`, `rows`: what has come of each input stream, and what each query gave, lately."""
 
     site: Site
     running: Running
@@ -65,9 +66,13 @@ class Reach:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     folded: asyncio.Event = field(default_factory=asyncio.Event)
     effort: Effort = field(init=False)
+    events: RecentBy = field(init=False)
+    rows: RecentBy = field(init=False)
 
     def __post_init__(self) -> None:
-        self.effort = Effort(self.site.clock.monotonic_ms())
+        now_ms = self.site.clock.monotonic_ms()
+        self.effort = Effort(now_ms)
+        self.events, self.rows = RecentBy(now_ms), RecentBy(now_ms)
 
     @property
     def has_ended(self) -> bool:
@@ -102,7 +107,8 @@ class Reach:
 @dataclass
 class Published:
     """What the output log has. `to_publish` rings for what is held back, `space` for room, `moved`
-    when more may be settled than was. `recent`: what this replica has appended."""
+    when more may be settled than was. `recent`: what this replica has appended; `rows`: of each
+    stream or table."""
 
     site: Site
     running: Running
@@ -113,9 +119,11 @@ class Published:
     space: asyncio.Event = field(default_factory=asyncio.Event)
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     recent: Recent = field(init=False)
+    rows: RecentBy = field(init=False)
 
     def __post_init__(self) -> None:
-        self.recent = Recent(self.site.clock.monotonic_ms())
+        now_ms = self.site.clock.monotonic_ms()
+        self.recent, self.rows = Recent(now_ms), RecentBy(now_ms)
 
     def saw(self, tail: OutputTail) -> None:
         """The output log's end. RestartReplicaError when it goes on with another state."""

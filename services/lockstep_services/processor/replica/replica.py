@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lockstep.control import GroupStatus
+from lockstep.control import GroupStatus, UnitFlow
 from lockstep.telemetry import Reading
 from lockstep_services.processor.replica.leading import Lead, Published, Reach
 from lockstep_services.processor.replica.running import Running
@@ -71,6 +71,14 @@ class Replica:
             latency_p50_ms=passed.p50_ms,
             latency_p99_ms=passed.p99_ms,
         )
+
+    def flow(self, channel_rows: int) -> UnitFlow:
+        """What it lets through, name by name."""
+        name, now_ms = self.site.name, self.site.clock.monotonic_ms()
+        return UnitFlow(
+            name.group, name.partition, self.reach.events.read(now_ms),
+            self.reach.rows.read(now_ms), self.published.rows.read(now_ms), channel_rows,
+        )  # fmt: skip
 
     def _full(self) -> str | None:
         """What to say about a state over its limit: until it is smaller, receivers take nothing."""
