@@ -49,7 +49,7 @@ VICTIM: Final = "@app:name('Victim') define stream In (n long); from In select n
 NAMES: Final = {
     "app": APP, "stream": "In", "table": "Kept", "node": "nobody", "name": "nothing",
     "revision": "nothing", "path": "nothing-here", "user": "nobody", "group": "nobody",
-    "token": "nobody", "script": "nobody", "number": "1",
+    "token": "nobody", "script": "nobody", "number": "1", "datasource": "nothing",
 }  # fmt: skip
 VALUES: Final = {
     "text": VICTIM, "query": "from Kept select n", "appName": APP, "user": "nobody",

@@ -30,6 +30,7 @@ FILES: Final[Mapping[str, str]] = {
     "@app:name('${app}') define stream In (n int); from In[n > ${limit}] select n insert into Out;",
     "script.sql": "-- name: nobody\nselect 1 as one\n",
     "events.ndjson": '{"n": 1}\n',
+    "rules.json": '{"n": "1++"}',
 }
 WITHOUT_SUITE: Final = frozenset({"archive list", "archive query"})
 """They read the archive's files, for whoever may read these."""
@@ -76,6 +77,7 @@ def _on(app: str) -> list[Line]:
         Line(f"send {app} In '{{}}'", ("POST", f"{base}/streams/{{stream}}/events"), app),
         Line(f"replay {app} In events.ndjson",
              ("POST", f"{base}/streams/{{stream}}/events"), app),
+        Line(f"simulate {app} --stream In --random rules.json", ("GET", base), app),
         Line(f"tail {app} Out -n 1", ("GET", f"{base}/streams/{{stream}}/sse"), app),
         Line(f"errors {app}", ("GET", f"{base}/errors"), app),
         Line(f"errors {app} --replay 1", ("POST", f"{base}/errors/replay"), app),

@@ -116,6 +116,12 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "replay.replay",
         "Replay a file into a stream in time order, with a progress bar.",
     ),
+    "simulate": (
+        "simulate.simulate",
+        "Feed a running app until the feed ends or Ctrl-C: at random, from a CSV or from a "
+        "database.\n\nA receiver that is busy slows it down. Exit code 2 when some events were "
+        "refused.",
+    ),
     "tail": ("events.tail", "Follow a stream's results as they are published."),
     "errors": (
         "upkeep.errors",
@@ -175,7 +181,7 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Start the suite": ("run", "up", "down", "demo", "observe"),
     "Apps": ("deploy", "cancel", "undeploy", "list", "status", "flow", "asyncapi", "templates"),
-    "Events and answers": ("send", "replay", "tail", "query", "errors", "sources"),
+    "Events and answers": ("send", "replay", "simulate", "tail", "query", "errors", "sources"),
     "State and machines": ("snapshot", "revisions", "restore", "handover", "drain", "rebalance"),
     "The past": ("archive", "batch", "backtest"),
     "People": (

@@ -5,6 +5,7 @@ from lockstep.databases.contract import (
     ChangeBatch,
     DatabaseError,
     Following,
+    ReadRows,
     RowChange,
     TableShape,
 )
@@ -16,7 +17,12 @@ from lockstep.databases.datasources import (
     datasource_of_url,
     read_datasources,
 )
-from lockstep.databases.opening import check_datasource, open_asking, open_following
+from lockstep.databases.opening import (
+    check_datasource,
+    open_asking,
+    open_following,
+    read_datasource,
+)
 
 __all__ = [
     "Asking",
@@ -26,6 +32,7 @@ __all__ = [
     "DatasourceError",
     "Datasources",
     "Following",
+    "ReadRows",
     "RowChange",
     "TableShape",
     "check_datasource",
@@ -33,5 +40,6 @@ __all__ = [
     "datasource_of_url",
     "open_asking",
     "open_following",
+    "read_datasource",
     "read_datasources",
 ]

@@ -56,6 +56,15 @@ class ChangeBatch:
     position: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class ReadRows:
+    """Some rows, with values that JSON can say. `is_cut`: there are more than were wanted."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+    is_cut: bool
+
+
 class Memory(Protocol):
     """What a follower has to remember, in the suite's store: numbers that only grow."""
 

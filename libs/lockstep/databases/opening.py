@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from lockstep.clock import Clock
-from lockstep.databases.contract import Asking, Following, Memory, TableShape
+from lockstep.databases.contract import Asking, Following, Memory, ReadRows, TableShape
 from lockstep.databases.datasources import Datasource, DatasourceError
 from lockstep.databases.mysql import mysql_server_of
 from lockstep.databases.postgres.asking import PostgresAsking
 from lockstep.databases.postgres.following import PostgresFollowing, server_of
+from lockstep.databases.postgres.reading import read_postgres
 
 
 def open_following(
@@ -43,6 +44,18 @@ async def check_datasource(datasource: Datasource) -> str:
     if datasource.kind == "mysql":
         return await mysql_server_of(datasource)
     return await server_of(datasource)
+
+
+async def read_datasource(
+    datasource: Datasource, *, table: str, select: str, max_rows: int
+) -> ReadRows:
+    """Rows of a table, or what a SELECT gives; nothing is changed. DatasourceError for a kind that
+    cannot be read. Errors: UnavailableError, DatabaseError."""
+    if datasource.kind != "postgresql":
+        raise DatasourceError(
+            f"{datasource.place}: rows are read from PostgreSQL alone", where=datasource.name
+        )
+    return await read_postgres(datasource, table=table, select=select, max_rows=max_rows)
 
 
 def open_asking(datasource: Datasource) -> Asking:

@@ -162,6 +162,8 @@ COORDINATOR: Final[Mapping[Place, Need]] = {
 RECEIVER: Final[Mapping[Place, Need]] = {
     ("POST", "/v1/apps/{app}/streams/{stream}/events"): _SEND,
     ("POST", "/v1/apps/{app}/events"): _SEND,
+    # Who may deploy an app can name any datasource in it, and read its tables so.
+    ("POST", "/v1/datasources/{datasource}/rows"): _DEPLOY_ALL,
     ("POST", "/{path}"): _SEND_SOME,
     ("POST", "/{app}/{stream}"): _SEND,
 }
@@ -235,6 +237,7 @@ COMMANDS: Final[Mapping[str, Need | None]] = {
     "query": _VIEW,
     "send": _SEND,
     "replay": _SEND,
+    "simulate": _VIEW,  # the app's text; events: to send, too; rows of a database: to deploy
     "tail": _VIEW,
     "errors": _VIEW,
     "handover": _OPERATE,

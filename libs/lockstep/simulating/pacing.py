@@ -46,8 +46,8 @@ class Even:
         return guess
 
     def due_before(self, end_ms: int) -> int:
-        """See `Schedule`."""
-        return self.due_by(end_ms - 1) if end_ms > 0 else 0
+        """To the event: `due_ms` is rounded up to whole milliseconds, this is not."""
+        return ceil(round(end_ms * self.rate_per_s / 1000, 6))
 
 
 class Timed:

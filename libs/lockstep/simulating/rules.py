@@ -1,15 +1,8 @@
 """How the values of an attribute are drawn: one short rule each, the same on pages and in files.
 
-| rule | gives |
-| --- | --- |
-| `20..30`, `0.5..1` | a number of that range, both ends included |
-| `attic\\|hall` | one of these |
-| `room-[1-9]\\d` | the text, with a character for each class |
-| `/[A-Z]{2}(-\\d+)?/` | a text that matches the regular expression |
-| `1++`, `10++5` | the next number, by 1 or by 5 |
-| `=a\\|b` | what stands behind `=`, always |
-
-In JSON a number, a truth value or null is always itself, and a list is a choice.
+A range `20..30`, a choice `attic|hall`, a pattern `room-[1-9]`, a regular expression `/[a-z]{3}/`, a
+sequence `1++`, or `=text` that stays; DESIGN.md lists them. In JSON a number, a truth value or null
+is always itself, and a list is a choice.
 """
 
 from __future__ import annotations

@@ -264,9 +264,11 @@ class Simulation:
             for one in self._tasks:
                 one.result()
 
-    async def close(self) -> None:
-        """At once, also what is under way; idempotent."""
+    async def stop_now(self) -> None:
+        """For good, without an answer to what is under way; idempotent."""
         for one in self._tasks:
             one.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+        for run in self.runs:
+            await run.stop()

@@ -21,6 +21,7 @@ from lockstep.settings import Settings
 from lockstep_services.console.allowed import EVERYTHING, Allowed, allowed_of
 from lockstep_services.console.login import token_of
 from lockstep_services.console.look import box, said, text
+from lockstep_services.console.simulations import Simulations
 from lockstep_services.console.suite import Doors, Suite
 from lockstep_services.console.workshops import Workshops
 
@@ -48,6 +49,7 @@ class World:
     settings: Settings
     clock: Clock
     workshops: Workshops
+    simulations: Simulations = field(default_factory=Simulations)
 
 
 @dataclass(slots=True)
@@ -170,8 +172,9 @@ def open_with(world: World) -> None:
 
 
 async def close() -> None:
-    """Ends the processes of pages."""
+    """Ends the processes and the simulations of pages."""
     for world in _world:
+        await world.simulations.close()
         await world.workshops.close()
 
 

@@ -60,8 +60,11 @@ class Suite:
         raw: bytes | None = None,
         params: Mapping[str, str] | None = None,
         content_type: str | None = None,
+        more: Mapping[str, str] | None = None,
     ) -> Any:
-        headers = {**self._headers, **({"Content-Type": content_type} if content_type else {})}
+        headers = {**self._headers, **(more or {})}
+        if content_type:
+            headers["Content-Type"] = content_type
         try:
             async with self._doors.session.request(
                 method, url, json=body, data=raw, headers=headers, params=params
@@ -96,6 +99,11 @@ class Suite:
         raw = json.dumps(events).encode()
         sent: Json = await self._call("POST", url, raw=raw, content_type="application/json")
         return sent
+
+    async def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
+        """What the receiver answers."""
+        url = self._doors.addresses.receiver + path
+        return await self._call("POST", url, raw=body, more=headers)
 
     async def apps(self) -> Sequence[dict[str, Any]]:
         """The deployed apps."""

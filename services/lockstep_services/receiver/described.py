@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypedDict
+from typing import Any, Final, NotRequired, TypedDict
 
 from lockstep.frame.openapi import Described
 
@@ -19,6 +19,22 @@ class Taken(TypedDict):
     refused_count: int
 
 
+class WantedRows(TypedDict):
+    """Of a table, or what a SELECT gives; one of the two."""
+
+    table: NotRequired[str]
+    select: NotRequired[str]
+    max_rows: NotRequired[int]
+
+
+class DatasourceRows(TypedDict):
+    """`is_cut`: there are more than one answer holds."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    is_cut: bool
+
+
 _QUERY: Final = ("timestamp_ms", "chunk")
 ROUTES: Final = (
     Described(
@@ -29,6 +45,11 @@ ROUTES: Final = (
     Described(
         "POST", "/v1/apps/{app}/events",
         "Takes NDJSON lines that name their streams.", Taken, "bytes", others=(207,), query=_QUERY,
+    ),
+    Described(
+        "POST", "/v1/datasources/{datasource}/rows",
+        "Reads rows of a named datasource, to feed an app with them. Changes nothing there.",
+        DatasourceRows, WantedRows,
     ),
     Described(
         "POST", "/{path}",

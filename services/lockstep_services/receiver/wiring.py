@@ -16,6 +16,7 @@ from lockstep.siddhiql.secrets import with_secrets
 from lockstep.tls import serving
 from lockstep_services.receiver.accept import Acceptor
 from lockstep_services.receiver.copies import CopyFeeds
+from lockstep_services.receiver.datasources import DatasourceRoutes
 from lockstep_services.receiver.described import ROUTES
 from lockstep_services.receiver.feeds import SourceFeeds
 from lockstep_services.receiver.gate import Gate
@@ -78,6 +79,7 @@ class Receiver:
             context.metrics, context.log,
         )  # fmt: skip
         context.describe(ROUTES)
+        DatasourceRoutes(known, max_rows=settings.datasources.max_rows).add_to(context.router)
         Routes(self._acceptor, gate, max_body_bytes=settings.receiver.max_body_bytes).add_to(
             context.router
         )

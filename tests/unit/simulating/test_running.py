@@ -145,7 +145,7 @@ async def test_a_pause_waits_for_what_is_under_way() -> None:
     await pausing
     await clock.advance_ms(1_000)
     assert [one.sent for one in run.figures()] == [1]
-    await run.close()
+    await run.stop_now()
 
 
 async def test_a_receiver_that_pushes_back_slows_the_feed_down() -> None:
@@ -166,7 +166,7 @@ async def test_a_receiver_that_pushes_back_slows_the_feed_down() -> None:
     assert door.keys[1] == door.keys[2] == door.keys[3]
     assert door.numbers() == [1, 2, 3, 4]
     assert run.figures()[0].trouble == ""
-    await run.close()
+    await run.stop_now()
 
 
 async def test_a_feed_faster_than_its_door_moves_its_schedule() -> None:
@@ -180,7 +180,7 @@ async def test_a_feed_faster_than_its_door_moves_its_schedule() -> None:
     sizes = [len(events) for _, _, events in door.taken]
     assert max(sizes) == 50
     assert door.numbers() == list(range(1, sum(sizes) + 1))
-    await run.close()
+    await run.stop_now()
 
 
 async def test_refused_events_are_counted_with_the_last_reason() -> None:
@@ -230,7 +230,8 @@ async def test_rows_of_a_database_are_fitted_by_name() -> None:
     """What is missing is told with what is there."""
 
     async def fetch(_rows: DatabaseRows, most: int) -> Found:
-        return Found(("N", "Room", "more"), [[1.0, "a", None], ["2", None, 1]][:most])
+        rows: list[list[Any]] = [[1.0, "a", None], ["2", None, 1]]
+        return Found(("N", "Room", "more"), rows[:most])
 
     rows = FeedSetup(stream="Reading", database=DatabaseRows(datasource="shop", table="t"))
     feed = await feed_of(rows, COLUMNS, SeededRandomness(1), fetch, BOUNDS)
@@ -245,9 +246,17 @@ async def test_rows_of_a_database_are_fitted_by_name() -> None:
     "schedule", [Even(3.7), Even(0.3), Even(12_345.6), Timed([5, 5, 9, 70], 3)]
 )
 def test_a_schedule_says_the_same_forwards_and_backwards(schedule: Even | Timed) -> None:
-    """When an event is due, and how many are due by then and before."""
+    """When an event is due, and how many are due by then."""
     for number in range(400):
         due = schedule.due_ms(number)
         assert schedule.due_by(due) > number
         assert schedule.due_by(due - 1) <= number
-        assert schedule.due_before(due) <= number < schedule.due_before(due + 1)
+
+
+def test_a_duration_is_a_number_of_events() -> None:
+    """Also where several are due within a millisecond, and where rows begin anew."""
+    assert [Even(2_000).due_before(end) for end in (1, 100, 60_000)] == [2, 200, 120_000]
+    assert [Even(0.5).due_before(end) for end in (1, 2_000, 2_001)] == [1, 1, 2]
+    assert [Even(100).due_before(60_000), Even(3.3).due_before(10_000)] == [6_000, 33]
+    rows = Timed([1_000, 1_400, 3_000], 2)
+    assert [rows.due_before(end) for end in (1, 200, 201, 1_001, 1_501)] == [1, 1, 2, 3, 4]

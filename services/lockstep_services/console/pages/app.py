@@ -115,6 +115,7 @@ class Commands:
         ui.link("Change the text", f"/write?app={name}").classes("btn")
         ui.link("Watch", f"/watch?app={name}").classes("btn")
         ui.link("Tables", f"/apps/{name}/tables").classes("btn")
+        ui.link("Simulate", f"/apps/{name}/simulate").classes("btn")
         offer = partial(self._view.allowed.offer, app=self._app)
         offer(button("Hand over", self._hand_over), allowed.HAND_OVER)
         with (

@@ -18,7 +18,10 @@ from lockstep_services.console import guard, shell
 from lockstep_services.console.suite import Doors
 from lockstep_services.console.workshops import Workshops
 
-NAMED = ("/write?app=Hot", "/watch?app=Hot", "/watch/Rooms", "/apps/Hot", "/apps/Hot/tables")
+NAMED = (
+    "/write?app=Hot", "/watch?app=Hot", "/watch/Rooms", "/apps/Hot", "/apps/Hot/tables",
+    "/apps/Hot/simulate",
+)  # fmt: skip
 PAGES = [*(path for path, *_ in shell.PLACES), *NAMED]
 KEYS = Path(shell.__file__).parent / "static" / "keys.js"
 
