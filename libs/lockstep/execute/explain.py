@@ -3,13 +3,14 @@ reference's operators and why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from lockstep.execute.columnar import lowering_of
 from lockstep.execute.columnar.lowering import Choice
+from lockstep.execute.columnar.sharing import definitions_of, touched
 from lockstep.plan import AppPlan, PartitionNode, QueryNode, explain_plan, steps_of
 
 
@@ -21,11 +22,28 @@ class Engine(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """How many times the time in columns the reference takes, from `low` to `high`: measured, for
+    queries of that kind (language page, section 10)."""
+
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"{self.low} to {self.high} times the time in columns"
+
+
+WINDOWS_COST: Final = Cost(20, 30)
+TABLES_COST: Final = Cost(10, 20)
+OTHER_COST: Final = Cost(5, 30)
+
+
+@dataclass(frozen=True, slots=True)
 class ExplainedQuery:
     """A query: what it does, and what runs it.
 
-    `rule` is the columnar rule that lowered it; else `reason` tells why none did, and `alone` which
-    rule would have, were it not for the rest of the app.
+    `rule` is the columnar rule that lowered it; else `reason` tells why none did, `alone` which
+    rule would have, were it not for the rest of the app, and `cost` what that takes.
     """
 
     name: str
@@ -37,13 +55,15 @@ class ExplainedQuery:
     rule: str | None = None
     reason: str | None = None
     alone: str | None = None
+    cost: Cost | None = None
 
     def note(self) -> str:
         """The engine in a line."""
         if self.engine is Engine.COLUMNS:
             return f"in columns: {self.rule}"
         alone = "" if self.alone is None else f" (alone it would run in columns: {self.alone})"
-        return f"on the reference: {self.reason}{alone}"
+        cost = "" if self.cost is None else f"; {self.cost}"
+        return f"on the reference: {self.reason}{alone}{cost}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +133,7 @@ class Explained:
                     "rule": query.rule,
                     "reason": query.reason,
                     "alone": query.alone,
+                    "cost_times": None if query.cost is None else asdict(query.cost),
                 }
                 for query in self.queries
             ],
@@ -138,8 +159,15 @@ def explain_execution(plan: AppPlan) -> Explained:
     """What the Spark executor makes of a plan; SiddhiQLError for constants that no operator
     takes."""
     lowering = lowering_of(plan)
+    definitions = definitions_of(plan)
     queries = tuple(
-        _explained(query, partition, choice, is_columnar=lowering.is_columnar)
+        _explained(
+            query,
+            partition,
+            choice,
+            _cost(touched(query, definitions)),
+            is_columnar=lowering.is_columnar,
+        )
         for (query, partition), choice in zip(_queries(plan), lowering.choices, strict=True)
     )
     aggregations = tuple(
@@ -170,11 +198,18 @@ def _queries(plan: AppPlan) -> Iterator[tuple[QueryNode, str | None]]:
             yield node, None
 
 
+def _cost(shared: Sequence[str]) -> Cost:
+    kinds = {item.partition("/")[0] for item in shared}
+    if "window" in kinds:
+        return WINDOWS_COST
+    return TABLES_COST if "table" in kinds else OTHER_COST
+
+
 def _explained(
-    node: QueryNode, partition: str | None, choice: Choice, *, is_columnar: bool
+    node: QueryNode, partition: str | None, choice: Choice, cost: Cost, *, is_columnar: bool
 ) -> ExplainedQuery:
     shown = (node.name, partition, node.reads, tuple(steps_of(node.query)), node.writes)
     if is_columnar and choice.rule is not None:
         return ExplainedQuery(*shown, Engine.COLUMNS, choice.rule)
     reason = choice.reason or "so is the whole app"
-    return ExplainedQuery(*shown, Engine.REFERENCE, None, reason, choice.alone or choice.rule)
+    return ExplainedQuery(*shown, Engine.REFERENCE, None, reason, choice.alone or choice.rule, cost)

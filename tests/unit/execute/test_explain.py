@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockstep.execute.explain import Engine, Explained, explain_execution
+from lockstep.execute.explain import Cost, Engine, Explained, explain_execution
 from lockstep.plan import build
 from lockstep.siddhiql import check
 
@@ -138,3 +138,20 @@ def test_an_aggregation_goes_where_its_reader_goes() -> None:
     )
     assert engines(found) == {"a": "reference", "b": "columns"}
     assert found.aggregations[0].reason == "shares state with query/a"
+
+
+def test_what_stays_on_the_reference_says_what_that_takes() -> None:
+    """By what the query touches; what runs in columns says nothing."""
+    found = explained(
+        "@PrimaryKey('s') define table T (s string, i int);"
+        "@info(name='a') from R select s, i insert into T;"
+        "@info(name='b') from S[math:rand() > 0.5 and T.i > i in T] select s insert into O;"
+        "@info(name='c') from S[math:rand() > 0.5] select s insert into P;"
+        "@info(name='d') from S select s insert into Q;"
+    )
+    costs = {query.name: query.cost for query in found.queries}
+    assert costs == {"a": Cost(10, 20), "b": Cost(10, 20), "c": Cost(5, 30), "d": None}
+    assert "; 10 to 20 times the time in columns" in found.text()
+    told = {one["query"]: one["cost_times"] for one in found.as_json()["queries"]}
+    assert told["b"] == {"low": 10, "high": 20}
+    assert told["d"] is None
