@@ -81,6 +81,26 @@ class Client:
         """How an app is doing, as the coordinator describes it."""
         return await self.request("GET", f"{self.addresses.coordinator}/v1/apps/{app}/status")
 
+    async def figures(self, app: str, **span: int) -> Any:
+        """How an app was doing: series over a time. `span`: `from`, `to` (epoch milliseconds) and
+        `points`, as the route has them."""
+        url = f"{self.addresses.coordinator}/v1/apps/{app}/figures"
+        return await self.request("GET", url, params={key: str(of) for key, of in span.items()})
+
+    async def failovers(self, app: str | None = None, **span: int) -> Any:
+        """Who took a lead from whom, of an app or of all. `span`: `from`, `to`, `limit`."""
+        params = {key: str(of) for key, of in span.items()} | ({"app": app} if app else {})
+        url = f"{self.addresses.coordinator}/v1/failovers"
+        return (await self.request("GET", url, params=params))["failovers"]
+
+    async def versions(self, app: str, number: int | None = None) -> Any:
+        """What was deployed under a name, the newest first, without the texts; or one version with
+        its text."""
+        url = f"{self.addresses.coordinator}/v1/apps/{app}/versions"
+        if number is not None:
+            return await self.request("GET", f"{url}/{number}")
+        return (await self.request("GET", url))["versions"]
+
     async def past(self, app: str) -> Any:
         """How far the past of an app is folded."""
         return await self.request("GET", f"{self.addresses.coordinator}/v1/apps/{app}/past")

@@ -17,7 +17,7 @@ from lockstep.events import UnavailableError
 from lockstep.frame import LeaseKeeper, run_side_by_side
 from lockstep.frame.offload import Offload
 from lockstep.settings import CoordinatorSettings
-from lockstep.store import FigureRow, Grain, Span, Stale, Store
+from lockstep.store import Failover, FigureRow, Grain, Span, Stale, Store
 from lockstep.store.figures import last_of_each, packed
 from lockstep.telemetry import Logger, Metrics
 from lockstep_services.coordinator.coarsening import Coarsening
@@ -147,14 +147,18 @@ class Recording:
             if self._is_refused(outcome):
                 return False
             for one in new:
-                if one.from_node:
-                    self._log.info(
-                        "another leader", app=one.app, group=one.group, partition=one.partition,
-                        node=one.to_node, before=one.from_node, epoch=one.epoch, why=one.why,
-                        gap_ms=one.gap_ms,
-                    )  # fmt: skip
+                known = last.get(one.unit)
+                if one.from_node and (known is None or known.term < one.term):
+                    self._tell(one)
         self._takeovers.noted(len(found))
         return True
+
+    def _tell(self, one: Failover) -> None:
+        self._log.info(
+            "another leader", app=one.app, group=one.group, partition=one.partition,
+            node=one.to_node, before=one.from_node, epoch=one.epoch, why=one.why,
+            gap_ms=one.gap_ms,
+        )  # fmt: skip
 
     def _is_refused(self, outcome: object) -> bool:
         """Whoever has the lease goes beyond an epoch that it meets, and tries again."""

@@ -88,7 +88,13 @@ class Takeovers:
             # Its age is told by the sender's clock alone: clocks of two machines differ.
             age_ms = max(0, beat.sent_ms - group.turned_ms) if group.turned_ms else 0
             if group.leads:
-                self._leading(unit, beat, group, (now_ms - age_ms, monotonic_ms - age_ms))
+                lead = self._leads.get(unit)
+                term = (group.deployed_ms, group.epoch)
+                if lead is None or lead.term < term:
+                    self._took(unit, beat, group, (now_ms - age_ms, monotonic_ms - age_ms))
+                    self._leads[unit].until_ms = monotonic_ms
+                elif lead.term == term and not lead.ceased:
+                    lead.until_ms = monotonic_ms
                 continue
             for lead in self._of(unit, beat.node):
                 if lead.incarnation != beat.incarnation:
@@ -128,16 +134,10 @@ class Takeovers:
             if self._leads[unit].ceased:
                 del self._leads[unit]
 
-    def _leading(
-        self, unit: Unit, beat: Heartbeat, group: GroupStatus, at: tuple[int, int]
-    ) -> None:
-        """`at`: since when, on the wall clock and on the monotonic one."""
+    def _took(self, unit: Unit, beat: Heartbeat, group: GroupStatus, at: tuple[int, int]) -> None:
+        """A further term; `at`: since when, on the wall clock and on the monotonic one."""
         (at_ms, monotonic_ms), before = at, self._leads.get(unit)
         term = (group.deployed_ms, group.epoch)
-        if before is not None and term <= before.term:
-            if term == before.term and not before.ceased:
-                before.until_ms = max(before.until_ms, monotonic_ms)
-            return
         self._leads[unit] = _Lead(beat.node, beat.incarnation, term, monotonic_ms)
         if before is not None and before.term[0] != group.deployed_ms:
             before = None  # another app of that name

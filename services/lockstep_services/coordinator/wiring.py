@@ -6,7 +6,7 @@ from functools import partial
 from typing import ClassVar
 
 from lockstep.archive.place import place_of_settings
-from lockstep.control import Beating, HeartbeatWatch
+from lockstep.control import Beating, Heartbeat, HeartbeatWatch
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep.functions.geo import addresses
 from lockstep_services.coordinator.api import Api, ask_leader
@@ -22,6 +22,8 @@ from lockstep_services.coordinator.described import OWN
 from lockstep_services.coordinator.desired import DesiredState, Epoch
 from lockstep_services.coordinator.draining import Drains
 from lockstep_services.coordinator.error_store import ErrorStore
+from lockstep_services.coordinator.figure_routes import FigureRoutes
+from lockstep_services.coordinator.figures_described import FIGURES
 from lockstep_services.coordinator.flow.described import FLOW
 from lockstep_services.coordinator.flow.route import FlowRoute
 from lockstep_services.coordinator.forward import Forwarder
@@ -40,6 +42,7 @@ from lockstep_services.coordinator.past_routes import PastRoutes
 from lockstep_services.coordinator.pasts import Pasts
 from lockstep_services.coordinator.people import People
 from lockstep_services.coordinator.people_described import PEOPLE
+from lockstep_services.coordinator.recording import Recording
 from lockstep_services.coordinator.restoring import Restoring
 from lockstep_services.coordinator.revisions import RevisionRoutes
 from lockstep_services.coordinator.scim.described import SCIM
@@ -47,6 +50,7 @@ from lockstep_services.coordinator.scim.routes import add_scim
 from lockstep_services.coordinator.siddhi_apps import SiddhiApps
 from lockstep_services.coordinator.surveying import Survey
 from lockstep_services.coordinator.sweeping import Sweeper
+from lockstep_services.coordinator.takeovers import Takeovers
 from lockstep_services.coordinator.templates import Templates
 from lockstep_services.coordinator.templates_described import TEMPLATES
 from lockstep_services.coordinator.versions import VersionRoutes
@@ -65,14 +69,16 @@ class Coordinator:
         settings, world = context.settings.coordinator, context.world
         clock, log = context.clock, context.log
         self._context = context
-        self._watch = HeartbeatWatch(
-            world.bus.topics, clock, log, max_retry=settings.heartbeat_max_retry
-        )
+        self._watch, takeovers = _listening(context)
         self._keeper = LeaseKeeper(
             context.leases, context.holders, LEAD_RESOURCE, clock, context.settings.leader,
             context.metrics, log,
         )  # fmt: skip
         epoch = Epoch()
+        self._recording = Recording(
+            world.store, self._watch, takeovers, self._keeper, epoch, clock, settings,
+            context.offload, context.metrics, log,
+        )  # fmt: skip
         logs = AppLogs(
             world.store, world.bus, clock, log, lambda app: bool(self._watch.groups(app))
         )
@@ -114,6 +120,7 @@ class Coordinator:
         RevisionRoutes(restoring, self._forwarder).add_to(context.router)
         PastRoutes(calling_off, self._forwarder).add_to(context.router)
         VersionRoutes(world.store).add_to(context.router)
+        FigureRoutes(world.store, clock, settings, context.offload).add_to(context.router)
         Dashboards(world.store.documents).add_to(context.router)
         templates = Templates(world.store.documents, desired, self._forwarder, context.offload)
         templates.add_to(context.router)
@@ -121,7 +128,7 @@ class Coordinator:
         ArchiveRoutes(context, desired).add_to(context.router)
         BatchRoutes(world.store.batch, clock, context.settings, log).add_to(context.router)
         self._audit = _people(context)
-        context.describe((*OWN, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER))
+        context.describe((*OWN, *FIGURES, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER))
         # In front of those with a name in their place.
         levels = Levels(world.store, desired, epoch, log)
         statistics = OlderStatistics(desired, levels, self._watch, self._forwarder, clock)
@@ -137,6 +144,7 @@ class Coordinator:
         tasks.supervise("watchman", self._watchman.run)
         tasks.supervise("audit", self._audit.run)
         tasks.supervise("sweep", self._sweeper.run)
+        tasks.supervise("figures", self._recording.run)
         tasks.supervise("heartbeat", self._beating.run)
         await self._somebody_leads()
 
@@ -158,6 +166,22 @@ class Coordinator:
         await self._beating.farewell()
         await self._forwarder.close()
         await self._node_logs.close()
+
+
+def _listening(context: Context) -> tuple[HeartbeatWatch, Takeovers]:
+    """All that is heard, and what it tells of who leads."""
+    settings, clock = context.settings.coordinator, context.clock
+    takeovers = Takeovers(
+        settle_ms=settings.heartbeat_interval_ms * (settings.heartbeat_max_retry + 1),
+        max_waiting=settings.figures_max_waiting_rows,
+    )
+
+    def hear(beat: Heartbeat) -> None:
+        takeovers.hear(beat, clock.now_ms(), clock.monotonic_ms())
+
+    topics, retry = context.world.bus.topics, settings.heartbeat_max_retry
+    watch = HeartbeatWatch(topics, clock, context.log, max_retry=retry, on_beat=hear)
+    return watch, takeovers
 
 
 def _pasts(context: Context, watch: HeartbeatWatch) -> Pasts:

@@ -20,6 +20,7 @@ from lockstep.frame.web import Door
 from lockstep.settings import load_settings
 from lockstep_services.coordinator.batch_described import BATCH
 from lockstep_services.coordinator.described import OWN
+from lockstep_services.coordinator.figures_described import FIGURES
 from lockstep_services.coordinator.flow.described import FLOW
 from lockstep_services.coordinator.older_described import OLDER
 from lockstep_services.coordinator.people_described import PEOPLE
@@ -38,7 +39,9 @@ WIRES = {
     "presenter": presenter, "receiver": receiver,
 }  # fmt: skip
 SCRIPT = {"file": "s.py", "text": "# cron: 0 0 6 * * ? UTC\ndef run(batch): return batch"}
-ROUTES = (*DOOR, *OWN, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER, *PRESENTER, *RECEIVER)
+ROUTES = (
+    *DOOR, *OWN, *FIGURES, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER, *PRESENTER, *RECEIVER,
+)  # fmt: skip
 SETTINGS = {
     "LOCKSTEP_BUS__KIND": "memory",
     "LOCKSTEP_LEADER__KIND": "memory",
@@ -135,7 +138,7 @@ async def running(*services: str) -> AsyncIterator[tuple[Process, Door]]:
 async def test_every_route_is_described_and_nothing_else(service: str) -> None:
     """Of each service, with those that every door has."""
     described = {
-        "coordinator": (*OWN, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER),
+        "coordinator": (*OWN, *FIGURES, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER),
         "presenter": PRESENTER,
         "receiver": RECEIVER,
     }.get(service, ())  # fmt: skip

@@ -105,6 +105,10 @@ class Leadership:
                 case todo.TrimHeld(up_to):
                     self._published.know(up_to)
                 case todo.TermBegan() | todo.TermEnded():
+                    self._lead.turned_ms = self._clock.now_ms()
+                    if isinstance(instruction, todo.TermEnded):
+                        self._lead.ended = instruction.reason
+                        self._lead.ended_planned = instruction.is_planned
                     self._term_lane.put_nowait(instruction)
                 case todo.ReadTail() | todo.AppendClaim() | todo.Publish() | todo.AppendBeginning():
                     self._log_lane.put_nowait(instruction)

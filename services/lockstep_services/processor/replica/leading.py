@@ -24,9 +24,13 @@ from lockstep_services.processor.replica.standing import (
 
 @dataclass
 class Lead:
-    """The permit to publish, if it is held, and the way there."""
+    """The permit to publish, if it is held, and the way there. `turned_ms`: when a term last began
+    or ended, by this process's clock; `ended`, `ended_planned`: why the last one ended."""
 
     permit: Permit | None = None
+    turned_ms: int = 0
+    ended: str = ""
+    ended_planned: bool = False
     epoch: int = 0
     promoted: asyncio.Event = field(default_factory=asyncio.Event)
     lease_due: asyncio.Event = field(default_factory=asyncio.Event)

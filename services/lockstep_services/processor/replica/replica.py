@@ -70,6 +70,9 @@ class Replica:
             rows_per_s=passed.per_s,
             latency_p50_ms=passed.p50_ms,
             latency_p99_ms=passed.p99_ms,
+            turned_ms=self.lead.turned_ms,
+            ended=self.lead.ended,
+            ended_planned=self.lead.ended_planned,
         )
 
     def flow(self, channel_rows: int) -> UnitFlow:

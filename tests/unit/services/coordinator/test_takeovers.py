@@ -96,7 +96,7 @@ def test_a_leader_that_is_killed_is_missed() -> None:
     """Nobody led since it was last heard, at most; it was not planned."""
     hall = Hall()
     hall.says(1_000, "a", leads(1))
-    hall.says(2_000, "a", leads(1))
+    hall.says(2_000, "a", leads(1, 900))
     hall.says(2_900, "b", leads(2, 2_850))
     assert hall.known(2_900) == []
     (found,) = hall.known(2_850 + SETTLE_MS)
