@@ -61,6 +61,7 @@ PAGES: Final = (
     PageTrial("/apps", "/apps", shows=_LISTED),
     PageTrial("/apps/{name}", f"/apps/{MINE}", _APP_OFFERS, MINE, ((NODE, _of(MINE), MINE),)),
     PageTrial("/apps/{name}", f"/apps/{OTHER}", _APP_OFFERS, OTHER, ((NODE, _of(OTHER), OTHER),)),
+    PageTrial("/apps/{name}/flow", f"/apps/{MINE}/flow"),
     PageTrial("/apps/{name}/tables", f"/apps/{MINE}/tables"),
     PageTrial("/apps/{name}/simulate", f"/apps/{MINE}/simulate"),
     PageTrial("/write", "/write", (("Deploy", ("PUT", "/v1/apps")),)),

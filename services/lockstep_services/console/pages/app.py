@@ -114,6 +114,7 @@ class Commands:
         name = quote(self._app, safe="")
         ui.link("Change the text", f"/write?app={name}").classes("btn")
         ui.link("Watch", f"/watch?app={name}").classes("btn")
+        ui.link("Flow", f"/apps/{name}/flow").classes("btn")
         ui.link("Tables", f"/apps/{name}/tables").classes("btn")
         ui.link("Simulate", f"/apps/{name}/simulate").classes("btn")
         offer = partial(self._view.allowed.offer, app=self._app)

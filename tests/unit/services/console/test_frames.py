@@ -20,6 +20,7 @@ from lockstep_services.console.workshops import Workshops
 
 NAMED = (
     "/write?app=Hot", "/watch?app=Hot", "/watch/Rooms", "/apps/Hot", "/apps/Hot/tables",
+    "/apps/Hot/flow",
     "/apps/Hot/simulate",
 )  # fmt: skip
 PAGES = [*(path for path, *_ in shell.PLACES), *NAMED]
