@@ -1,9 +1,10 @@
 """What a person does at the console, in a real Chromium, on a suite of processes.
 
 `make e2e SCENARIO=console` writes an app with an error, mends it, tries it with a CSV, saves the
-test, deploys, sends events, makes a dashboard of four widgets and shares it, asks the archive by
-SQL, runs and pauses a scheduled script, starts and stops an instance of a template, upgrades with a
-preview, mends a refused event, and hands over; each step with a picture, light and dark. Last line:
+test, deploys, sends events, makes a dashboard of four widgets and shares it, feeds the app at
+random, pauses, resumes and stops that, asks the archive by SQL, runs and pauses a scheduled script,
+starts and stops an instance of a template, upgrades with a preview, mends a refused event, and
+hands over; each step with a picture, light and dark. Last line:
 `console: ok steps=<n> screenshots=<n> page_errors=0`.
 """
 
@@ -192,6 +193,32 @@ async def _run_it(person: Person, client: Client, suite: ProcessSuite) -> None:
     await person.step("nodes")
 
 
+async def _simulate(person: Person) -> None:
+    """A random feed runs, stands still while it is paused, goes on, and ends."""
+    await person.go("/apps/Rooms")
+    await person.click("Simulate")
+    await person.page.until("location.pathname === '/apps/Rooms/simulate'")
+    await person.see("Random")
+    await person.fill("celsius (string)", "15..35")
+    await person.fill("Events per second", "50")
+    await person.click("Start")
+    said = "document.querySelector('.page-actions .chip').innerText"
+    counted = f"({said}.match(/running, ([\\d.,k]+) sent/) || [])[1]"
+    first = await person.page.until(counted)
+    await person.page.until(f"{counted} && {counted} !== {json.dumps(first)}")
+    await person.step("simulation-runs")
+    await person.click("Pause")
+    stands = await person.page.until(f"{said}.startsWith('paused') && {said}")
+    await person.step("simulation-stands-still")
+    assert await person.ask(said) == stands
+    await person.click("Resume")
+    await person.page.until(f"{said}.startsWith('running')")
+    await person.page.until(f"{said}.split(', ')[1] !== {json.dumps(stands)}.split(', ')[1]")
+    await person.click("Stop")
+    await person.see("stopped", within=".page-actions")
+    await person.step("simulation-stopped")
+
+
 async def _history(person: Person, folder: Path) -> None:
     """The past is asked, a wrong query is told, an answer is taken along."""
     await person.go("/history?app=Rooms")
@@ -311,6 +338,7 @@ async def _scenario(pictures: Path) -> bool:
             await _write_and_try(person, folder)
             await _deploy_and_watch(person, client)
             await _shared(person, folder, base)
+            await _simulate(person)
             await _history(person, folder)
             await _scripts(person, client, suite)
             await _templates(person)

@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from lockstep.cli.refusals import RefusedError, detail
-from lockstep.plan import plan_of
 from lockstep.simulating import Columns, Found, Send, Sent, SimulationError
 from lockstep.simulating.feeds import Event, Fetch
 from lockstep.simulating.setups import DatabaseRows
@@ -24,15 +23,6 @@ class Post(Protocol):
 
     def __call__(self, path: str, body: bytes, headers: Mapping[str, str]) -> Awaitable[Any]:
         """The decoded answer."""
-
-
-def columns_of(text: str) -> dict[str, Columns]:
-    """The streams of a deployed text that anybody may send to, with their attributes."""
-    plan = plan_of(text)
-    return {
-        name: [(one.name, str(one.type.value)) for one in plan.schemas[name].attributes]
-        for name in plan.doors
-    }
 
 
 def stream_of(streams: Mapping[str, Columns], app: str, stream: str) -> Columns:

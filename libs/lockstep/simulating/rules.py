@@ -1,8 +1,8 @@
 """How the values of an attribute are drawn: one short rule each, the same on pages and in files.
 
-A range `20..30`, a choice `attic|hall`, a pattern `room-[1-9]`, a regular expression `/[a-z]{3}/`, a
-sequence `1++`, or `=text` that stays; DESIGN.md lists them. In JSON a number, a truth value or null
-is always itself, and a list is a choice.
+A range `20..30`, a choice `attic|hall`, a pattern `room-[1-9]`, a regular expression
+`/[a-z]{3}/`, a sequence `1++`, or `=text` that stays; DESIGN.md lists them. In JSON a number, a
+truth value or null is always itself, and a list is a choice.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -15,6 +16,8 @@ from lockstep.simulating.errors import SimulationError
 WHOLE: Final = ("int", "long")
 REAL: Final = ("float", "double")
 SHOWN_CHARACTERS: Final = 60
+UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION: Final = re.compile(r"(\d{1,9})(ms|s|m|h|d)")
 Columns = Sequence[Sequence[str]]
 """Name and type of each attribute, in the stream's order."""
 Rows = list[list[Any]]
@@ -135,3 +138,12 @@ def time_ms(written: Any, name: str) -> int:
             f"{text[:SHOWN_CHARACTERS]!r} is no time", where=name,
             hint="milliseconds since 1970, or 2026-03-01T14:05:00+01:00",
         ) from None  # fmt: skip
+
+
+def duration_ms(written: str, name: str) -> int:
+    """Milliseconds of `90s`, `5m`, `2h`; SimulationError."""
+    found = _DURATION.fullmatch(written.strip())
+    if found is None:
+        shown = written[:SHOWN_CHARACTERS]
+        raise SimulationError(f"{shown!r} is no duration", where=name, hint="90s, 5m, 2h")
+    return int(found[1]) * UNITS_MS[found[2]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -17,7 +16,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from lockstep.cli.client import Client, with_client
 from lockstep.cli.commands.asking import addresses_of
 from lockstep.cli.commands.options import AppName, AsJson
-from lockstep.cli.feeding import columns_of, fetching, sending, stream_of
+from lockstep.cli.feeding import fetching, sending, stream_of
 from lockstep.cli.output import Exit, console, counted, errors, print_json, reported
 from lockstep.clock import Randomness, SeededRandomness, SystemClock, SystemRandomness
 from lockstep.simulating import (
@@ -32,11 +31,11 @@ from lockstep.simulating import (
     feed_of,
     read_setup,
 )
+from lockstep.simulating.streams import columns_of
+from lockstep.simulating.values import duration_ms
 
 BOUNDS: Final = Bounds(max_feeds=100, max_rate_per_s=1_000_000, max_rows=1_000_000)
 SHOWN_EVERY_MS: Final = 200
-UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_DURATION: Final = re.compile(r"(\d+)(ms|s|m|h|d)")
 
 
 def simulate(
@@ -87,7 +86,8 @@ def simulate(
                 stream=_named(stream), random=None if random is None else _rules(random),
                 csv=None if csv is None else _text(csv), database=rows, rate_per_s=rate,
                 speed=speed, time_column=time_column, keep_times=keep_times, repeat=repeat,
-                limit_events=limit, for_ms=None if lasting is None else duration_ms(lasting),
+                limit_events=limit,
+                for_ms=None if lasting is None else duration_ms(lasting, "--for"),
             )  # fmt: skip
             wanted = read_setup(Setup(feeds=[feed]).text(), BOUNDS)
         randomness = SystemRandomness() if seed is None else SeededRandomness(seed)
@@ -96,14 +96,6 @@ def simulate(
             lambda client: _run(client, app, wanted, randomness, quiet=as_json),
         )
     _show(figures, as_json=as_json)
-
-
-def duration_ms(written: str) -> int:
-    """Of `90s`, `5m`, `2h`; SimulationError."""
-    found = _DURATION.fullmatch(written.strip())
-    if found is None:
-        raise SimulationError(f"'{written}' is no duration", where="--for", hint="90s, 5m, 2h")
-    return int(found[1]) * UNITS_MS[found[2]]
 
 
 def _named(stream: str | None) -> str:

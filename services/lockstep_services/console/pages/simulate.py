@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from lockstep.cli.feeding import columns_of, fetching, sending, stream_of
+from lockstep.cli.feeding import fetching, sending, stream_of
 from lockstep.clock import SystemRandomness
 from lockstep.events import LockstepError
 from lockstep.simulating import (
@@ -23,6 +23,7 @@ from lockstep.simulating import (
     feed_of,
     read_setup,
 )
+from lockstep.simulating.streams import columns_of
 from lockstep_services.console import allowed, figures
 from lockstep_services.console.feed_form import FeedForm
 from lockstep_services.console.look import (
