@@ -151,6 +151,26 @@ async def _deploy_and_watch(person: Person, client: Client) -> None:
     await person.step("dashboard")
 
 
+async def _flow(person: Person, client: Client) -> None:
+    """The graph shows that events come in, while they do, and where they go."""
+
+    async def sending() -> None:
+        while True:
+            await _send(client, ROOMS)
+
+    async with asyncio.TaskGroup() as group:
+        under_way = group.create_task(sending())
+        await person.go("/apps/Rooms")
+        await person.click("Flow", within=".page-actions")
+        await person.page.until("location.pathname === '/apps/Rooms/flow'")
+        rates = "[...document.querySelectorAll('.flow-label b')].map((e) => e.innerText)"
+        await person.page.until(f"parseFloat({rates}[0]) > 0")
+        await person.see("source HTTP, bus", within=".table")
+        await person.see("processor-", within=".flow-box")
+        await person.step("flow-of-events")
+        under_way.cancel()
+
+
 async def _shared(person: Person, folder: Path, base: str) -> Person:
     """The dashboard in somebody else's browser: a phone."""
     (folder / "phone").mkdir()
@@ -337,6 +357,7 @@ async def _scenario(pictures: Path) -> bool:
             person = Person(page, base, pictures)
             await _write_and_try(person, folder)
             await _deploy_and_watch(person, client)
+            await _flow(person, client)
             await _shared(person, folder, base)
             await _simulate(person)
             await _history(person, folder)

@@ -101,7 +101,9 @@ class FlowGraph:
         self._frame.clear()
         self._labels, self._heads, self._looks = [], [], []
         width, height = layout.size
-        with self._frame, box("flow-sheet").style(f"width:{width}px;height:{height}px"):
+        # The style sheet makes a wide graph smaller, down to where it can be read still.
+        size = f"--flow-width:{width}px;width:{width}px;height:{height}px"
+        with self._frame, box("flow-sheet").style(size):
             self._lines = ui.html("", sanitize=False).classes("flow-lines")
             for one in layout.boxes:
                 with box("flow-box").style(
