@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from statistics import fmean
 from typing import Final
 
 import msgspec
@@ -176,7 +175,7 @@ def staying(found: Iterable[Failover], before_ms: int, apps: Iterable[str]) -> l
 
 
 def _mean(values: Sequence[float]) -> float:
-    return round(fmean(values), 1)
+    return round(sum(values) / len(values), 1)
 
 
 def _joined(found: Sequence[Figures], join: _Join) -> Figures:

@@ -73,6 +73,7 @@ class Takeovers:
         many are held until somebody notes them."""
         self._settle_ms = settle_ms
         self._leads: dict[Unit, _Lead] = {}
+        self._followed: dict[Unit, list[_Lead]] = {}
         self._taken: deque[_Taken] = deque()
         self._max_waiting = max_waiting
         self.waiting: deque[Failover] = deque()
@@ -118,6 +119,7 @@ class Takeovers:
             if not is_told and monotonic_ms - first.at_ms < self._settle_ms:
                 break
             self.waiting.append(self._taken.popleft().told())
+            self._drop_followed(first)
         over = max(0, len(self.waiting) - self._max_waiting)
         for _ in range(over):
             self.waiting.popleft()
@@ -149,23 +151,30 @@ class Takeovers:
             from_node="" if before is None else before.node, to_node=beat.node,
         )  # fmt: skip
         self._taken.append(_Taken(found, monotonic_ms, before))
+        if before is not None:
+            self._followed.setdefault(unit, []).append(before)
+
+    def _drop_followed(self, one: _Taken) -> None:
+        """Nobody waits for a word of that lead any more."""
+        unit = one.found.unit
+        kept = [lead for lead in self._followed.pop(unit, ()) if lead is not one.before]
+        if kept:
+            self._followed[unit] = kept
 
     def _of(self, unit: Unit, node: str) -> Iterator[_Lead]:
         """What is known of the node's lead of a unit, be it over or not."""
         lead = self._leads.get(unit)
         if lead is not None and lead.node == node:
             yield lead
-        for one in self._taken:
-            if one.found.unit == unit and one.before is not None and one.before.node == node:
-                yield one.before
+        yield from (one for one in self._followed.get(unit, ()) if one.node == node)
 
     def _absent(self, node: str, there: Collection[Unit]) -> Iterator[_Lead]:
         for unit, lead in self._leads.items():
             if lead.node == node and unit not in there:
                 yield lead
-        for one in self._taken:
-            if one.before is not None and one.before.node == node and one.found.unit not in there:
-                yield one.before
+        for unit, followed in self._followed.items():
+            if unit not in there:
+                yield from (one for one in followed if one.node == node)
 
 
 def news(found: Iterable[Failover], last: Mapping[Unit, Failover]) -> Sequence[Failover]:
