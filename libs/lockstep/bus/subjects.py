@@ -21,6 +21,8 @@ OUTPUT_LOGS: Final = "out.>"
 MAX_TOKEN_BYTES: Final = 200
 ID_HEADER: Final = "Nats-Msg-Id"
 """A client's own id of an ingress message; the same on every carrier."""
+CONTROL: Final = "control"
+"""The first word of all that services tell each other: these subjects carry proof (`proven.py`)."""
 
 _EMPTY: Final = "%"  # never made by quoting, which always writes two digits behind the sign
 
@@ -100,7 +102,7 @@ def topic_subject(topic: str) -> str:
 
 def control_subject(topic: str, *names: str) -> str:
     """control.<topic>[.<name>…]: what services tell each other."""
-    return ".".join(("control", topic, *(escaped(name) for name in names)))
+    return ".".join((CONTROL, topic, *(escaped(name) for name in names)))
 
 
 def stream_name(subject: str) -> str:

@@ -158,6 +158,10 @@ class Process:
         self._metrics = Metrics()
         usage = ProcessUsage()
         self._metrics.look(lambda: usage.show(self._metrics))
+        if world.strangers is not None:
+            world.strangers.count = lambda why: self._metrics.count(
+                "lockstep_control_unproven_total", why=why
+            )
         self.node = settings.server.node or f"{socket.gethostname()}-{randomness.uuid_hex()[:6]}"
         self._log = get_logger(node=self.node)
         rights = settings.rights

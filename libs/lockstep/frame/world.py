@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from lockstep.bus import Bus
 from lockstep.bus.opening import open_bus
+from lockstep.bus.proof import Proofs
+from lockstep.bus.proven import Strangers, proven
 from lockstep.clock import Clock, Randomness
 from lockstep.frame.waiting import once_there
 from lockstep.leader import Leases
@@ -22,6 +24,8 @@ class World:
     bus: Bus
     leases: Leases
     store: Store
+    strangers: Strangers | None = None
+    """Who sent control messages without proof."""
 
     async def close(self) -> None:
         """Closes all; idempotent."""
@@ -37,7 +41,17 @@ async def open_world(
 
     `name` shows up at the servers. Raises UnavailableError when the time is up.
     """
-    bus = await once_there("bus", lambda: open_bus(settings, clock, randomness, name=name), clock)
+    cluster, strangers = settings.cluster, Strangers(clock)
+    proofs = Proofs(
+        [cluster.secret.get_secret_value(), cluster.second_secret.get_secret_value()],
+        clock,
+        cluster.proof_max_age_ms,
+        hears_unproven=cluster.accept_unproven,
+    )
+    opened = await once_there(
+        "bus", lambda: open_bus(settings, clock, randomness, name=name), clock
+    )
+    bus = proven(opened, proofs, strangers)
     leases = open_leases(settings.leader, clock, randomness)
     store = await once_there("store", lambda: open_store(settings), clock)
-    return World(bus, leases, store)
+    return World(bus, leases, store, strangers)

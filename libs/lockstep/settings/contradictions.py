@@ -128,6 +128,8 @@ NEEDS: Final = (
         ("client", "tls_certificate_file"),
         "a key is of no use without its certificate",
     ),
+    (("cluster", "second_secret"), ("cluster", "secret"), "the first one signs"),
+    (("cluster", "accept_unproven"), ("cluster", "secret"), "nothing is asked for without one"),
     (("oidc", "issuer"), ("oidc", "audience"), "tokens for others would be good here"),
     (("oidc", "audience"), ("oidc", "issuer"), "whose tokens?"),
     (("oidc", "client_id"), ("oidc", "issuer"), "whose client?"),

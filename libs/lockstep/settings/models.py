@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from lockstep.tls import TlsFiles
 
@@ -19,6 +19,16 @@ Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]*$", max_length=100)]
 Port = Annotated[int, Field(ge=0, le=65_535)]
 MemorySize = Annotated[str, Field(pattern=r"^\d+[kmgt]$")]
 """As Spark writes it."""
+
+
+def _long_enough(secret: SecretStr) -> SecretStr:
+    if 0 < len(secret.get_secret_value()) < MIN_SECRET_CHARACTERS:
+        raise ValueError(f"a secret has {MIN_SECRET_CHARACTERS} characters or more")
+    return secret
+
+
+MIN_SECRET_CHARACTERS = 16
+ClusterSecret = Annotated[SecretStr, AfterValidator(_long_enough)]
 _SIGNED = r" *(?:[RPE]S(?:256|384|512)|EdDSA) *"
 
 
@@ -275,6 +285,15 @@ class CoordinatorSettings(Section):
     failovers_keep_ms: Milliseconds
 
 
+class ClusterSettings(Section):
+    """By what the processes of a cluster know each other."""
+
+    secret: ClusterSecret
+    second_secret: ClusterSecret
+    proof_max_age_ms: Milliseconds
+    accept_unproven: bool
+
+
 class RightsSettings(Section):
     """Users, tokens and log-ins."""
 
@@ -379,6 +398,7 @@ class Settings(Section):
     batch: BatchSettings
     presenter: PresenterSettings
     coordinator: CoordinatorSettings
+    cluster: ClusterSettings
     rights: RightsSettings
     oidc: OidcSettings
     console: ConsoleSettings

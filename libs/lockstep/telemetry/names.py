@@ -21,6 +21,7 @@ MetricName = Literal[
     "lockstep_http_requests_total",
     "lockstep_http_request_ms",
     "lockstep_audit_lost_total",
+    "lockstep_control_unproven_total",
     # receiver
     "lockstep_receiver_events_accepted_total",
     "lockstep_receiver_events_refused_total",
@@ -146,6 +147,9 @@ METRICS: dict[MetricName, Metric] = {
         LATENCY_BUCKETS,
         "app",
         "stage",
+    ),
+    "lockstep_control_unproven_total": _counter(
+        "Control messages that were not heard, as they carry no good proof.", "why"
     ),
     "lockstep_audit_lost_total": _counter(
         "Entries of the audit log that the store could not take and that stand in the log alone."

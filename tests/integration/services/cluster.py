@@ -166,7 +166,7 @@ class Cluster:
         settings = load_settings(environment)
         opened = await open_world(settings, CLOCK, RANDOM)
         leases = BreakableLeases(opened.leases)
-        world = World(opened.bus, leases, opened.store)
+        world = World(opened.bus, leases, opened.store, opened.strangers)
         process = Process(settings, world, CLOCK, RANDOM)
         for service in chosen:
             process.add(service, WIRES[service])

@@ -51,6 +51,7 @@ def test_every_metric_is_shown() -> None:
     rare = {"lockstep_processor_epoch", "lockstep_processor_input_position"}
     rare |= {"lockstep_processor_behind_ms", "lockstep_processor_snapshot_bytes"}
     rare |= {"lockstep_holder_wrong_deaths_total", "lockstep_audit_lost_total"}
+    rare |= {"lockstep_control_unproven_total"}
     assert shown | rare == set(get_args(MetricName))
 
 
