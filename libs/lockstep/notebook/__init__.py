@@ -12,4 +12,4 @@ def load_ipython_extension(ipython: InteractiveShell) -> None:
     """What `%load_ext` calls."""
     from lockstep.notebook.magics import SiddhiMagics
 
-    ipython.register_magics(SiddhiMagics)  # type: ignore[no-untyped-call]
+    ipython.register_magics(SiddhiMagics)

@@ -41,7 +41,7 @@ class SiddhiMagics(Magics):
     @argument("--rows", type=int, default=20, help="That are shown of each stream.")
     @argument("--into", help="A variable for the rows: pyarrow tables by stream.")
     @argument("--frames", action="store_true", help="DataFrames in it instead.")
-    @cell_magic  # type: ignore[untyped-decorator]
+    @cell_magic
     def siddhi(self, line: str, cell: str) -> None:
         """Tries the app of the cell on a virtual clock, and shows what its streams carried."""
         options = parse_argstring(self.siddhi, line)
@@ -68,7 +68,7 @@ class SiddhiMagics(Magics):
                 trial.let_pass(duration_ms(options.advance, "--advance"))
             return trial.outcome()
 
-    @line_magic  # type: ignore[untyped-decorator]
+    @line_magic
     def lockstep(self, line: str) -> None:
         """Asks a suite that runs: `query APP 'from T select *'`, `send APP STREAM events`."""
         try:
@@ -87,6 +87,7 @@ class SiddhiMagics(Magics):
     @property
     def _names(self) -> dict[str, Any]:
         """The notebook's variables."""
+        assert self.shell is not None, "registered without a shell"
         names: dict[str, Any] = self.shell.user_ns
         return names
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 from typer.testing import CliRunner, Result
 
+from lockstep.cli.addresses import Addresses
+from lockstep.cli.client import Client
 from lockstep.cli.command import app as command
+from lockstep.cli.feeding import fetching, sending
+from lockstep.clock import SeededRandomness, SystemClock
 from lockstep.events import EventsRecord
-from tests.integration.services.cluster import Cluster
+from lockstep.simulating import Bounds, FeedSetup, Pacing, Phase, Simulation, feed_of
+from tests.integration.services.cluster import Cluster, until
 from tests.integration.services.conftest import Start
 from tests.unit.services.suite import bearer
 
@@ -25,6 +31,8 @@ from Door select room insert into Opened;
 """
 NODES = ("coordinator", "processor-1", "receiver")
 SECRET = "the-cluster-secret-of-this-test"
+READING = [("room", "string"), ("celsius", "double"), ("n", "int")]
+BOUNDS = Bounds(max_feeds=1, max_rate_per_s=1_000, max_rows=1)
 ROWS = "/v1/datasources/house/rows"
 DROPS = "select 1) as a; drop table readings; select * from (select 1"
 
@@ -201,3 +209,39 @@ async def test_who_may_not_deploy_everywhere_gets_no_row_of_a_database(
             token=tokens["operate", "*"],
         )  # fmt: skip
         assert (done.exit_code, said(done)) == (0, "Reading: done, sent 3 events\n")
+
+
+async def test_a_receiver_that_is_behind_holds_a_feed_up_and_nothing_is_lost(
+    cluster_of: Start,
+) -> None:
+    """429 while nobody folds. Once somebody does it goes on; each event is in the log once, and in
+    order."""
+    limits = {"LOCKSTEP_RECEIVER__MAX_LOG_LAG_POSITIONS": "20"}
+    async with cluster_of(*NODES, **limits) as cluster:
+        await cluster.deploy(APP)
+        await cluster.crash("processor-1")
+        url = cluster.url("receiver")
+        async with Client(Addresses(url, url, cluster.url("coordinator"))) as client:
+
+            async def post(path: str, body: bytes, headers: Mapping[str, str]) -> Any:
+                return await client.request("POST", url + path, body=body, headers=headers)
+
+            setup = FeedSetup(stream="Reading", random={"n": "1++"}, rate_per_s=500, for_ms=1_000)
+            feed = await feed_of(setup, READING, SeededRandomness(1), fetching(post, print), BOUNDS)
+            run = Simulation([feed], sending("Fed", post), SystemClock(), "k", Pacing(tick_ms=5))
+            run.start()
+
+            async def held_up() -> bool:
+                return run.figures()[0].held_up > 0
+
+            await until(held_up, "a feed that is held up")
+            (held,) = run.figures()
+            assert held.phase is Phase.RUNNING
+            assert "behind" in held.trouble
+            assert held.waiting > 0
+            await cluster.start("processor-1", **limits)
+            await run.wait()
+        (done,) = run.figures()
+        assert (done.phase, done.sent, done.refused, done.trouble) == (Phase.DONE, 500, 0, "")
+        numbers = [data[2] for _, data in await taken(cluster, "Reading")]
+        assert numbers == list(range(1, 501))

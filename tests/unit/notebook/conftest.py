@@ -34,7 +34,8 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Interacti
     made = InteractiveShell.instance()
     made.run_line_magic("load_ext", "lockstep.notebook")
     yield made
-    made.history_manager.end_session()
+    if made.history_manager is not None:
+        made.history_manager.end_session()
     InteractiveShell.clear_instance()
 
 
