@@ -122,6 +122,45 @@ class Times(Chart):
         }  # fmt: skip
 
 
+class Past(Chart):
+    """Series over a time span, in UTC, with gaps where there is no value, and marks: dashed lines
+    at times, with a word each that shows when one points at it."""
+
+    def _options(self, data: Any, look: Mapping[str, Any]) -> dict[str, Any]:
+        (from_ms, to_ms), series, marks = data
+        lines = {
+            "symbol": "none", "animation": False, "label": {"show": False},
+            "emphasis": {"label": {"show": True, "formatter": "{b}", "color": look["ink"]}},
+            "lineStyle": {"type": "dashed", "width": 1.5, "color": look["soft"]},
+            "data": [{"name": word, "xAxis": at_ms} for at_ms, word in marks],
+        }  # fmt: skip
+        return {
+            "useUTC": True,
+            "grid": {"left": 8, "right": 16, "top": 32 if len(series) > 1 else 12, "bottom": 4,
+                     "containLabel": True},
+            "legend": {"show": len(series) > 1, "left": 0, "top": 0, "icon": "roundRect",
+                       "itemWidth": 10, "itemHeight": 10, "type": "scroll",
+                       "textStyle": {"color": look["soft"], "fontSize": 12}},
+            "xAxis": axis(look, "time", min=from_ms, max=to_ms, splitLine={"show": False}),
+            "yAxis": axis(look, "value", min=0, splitNumber=3),
+            "series": [
+                {"name": name, "type": "line", "data": points, "connectNulls": False,
+                 "showSymbol": _stands_alone(points), "symbolSize": 5, "lineStyle": {"width": 2},
+                 "markLine": lines if number == 0 else {}}
+                for number, (name, points) in enumerate(series)
+            ],
+        }  # fmt: skip
+
+
+def _stands_alone(points: Sequence[Sequence[float | None]]) -> bool:
+    """Whether some point has none beside it: a line alone would not show it."""
+    there = [False, *(value is not None for _, value in points), False]
+    return any(
+        here and not before and not after
+        for before, here, after in zip(there, there[1:], there[2:], strict=False)
+    )
+
+
 MAX_LEVEL_LETTERS: Final = 32
 """So many stand side by side in a third of a page, the gaps between names as two each."""
 MAX_LABELS: Final = 40
