@@ -3,8 +3,9 @@
 `make e2e SCENARIO=console` writes an app with an error, mends it, tries it with a CSV, saves the
 test, deploys, sends events, makes a dashboard of four widgets and shares it, feeds the app at
 random, pauses, resumes and stops that, asks the archive by SQL, runs and pauses a scheduled script,
-starts and stops an instance of a template, upgrades with a preview, mends a refused event, and
-hands over; each step with a picture, light and dark. Last line:
+starts and stops an instance of a template, upgrades with a preview, sees both versions side by
+side, mends a refused event, hands over, and reads a node's log; each step with a picture, light and
+dark. Last line:
 `console: ok steps=<n> screenshots=<n> page_errors=0`.
 """
 
@@ -196,6 +197,7 @@ async def _run_it(person: Person, client: Client, suite: ProcessSuite) -> None:
     await person.click("Upgrade", within=".q-dialog")
     await person.page.until("location.pathname === '/apps/Rooms'")
     await person.see("running")
+    await _versions(person)
     await _send(client, {"attic": "warm"})
     await person.go("/errors?app=Rooms")
     await person.see("warm")
@@ -208,9 +210,38 @@ async def _run_it(person: Person, client: Client, suite: ProcessSuite) -> None:
     await person.see("No errors")
     await person.step("mended-and-gone")
     await _hand_over(person, client)
+    await _nodes(person)
+
+
+async def _versions(person: Person) -> None:
+    """Both texts side by side; the first goes into the editor, and stands beside the second."""
+    await person.click("Versions")
+    await person.page.until("location.pathname === '/apps/Rooms/versions'")
+    await person.see("1 line on the left alone, 1 on the right alone")
+    await person.see("− from Measured#window.length(20)", within=".side.del")
+    await person.see("+ from Measured#window.length(50)", within=".side.add")
+    await person.step("versions-side-by-side")
+    await person.page.evaluate("document.querySelectorAll('.table a')[1].click()")
+    await person.page.until("location.pathname === '/write'")
+    await person.see("Rooms:", within=".problems")
+    await person.click("Versions")
+    await person.page.until("location.search === '?right=draft'")
+    await person.see("+ from Measured#window.length(20)", within=".side.add")
+
+
+async def _nodes(person: Person) -> None:
+    """What every process takes, and the last lines of one."""
     await person.go("/nodes")
     await person.see("processor-2")
+    await person.page.until(
+        "[...document.querySelectorAll('.table tbody tr')].every((row) =>"
+        " /\\d %/.test(row.children[4].innerText) && /MB/.test(row.children[5].innerText))"
+    )
     await person.step("nodes")
+    await person.click("processor-1", within=".table")
+    await person.page.until("location.pathname === '/nodes/processor-1/log'")
+    await person.see("ready", within=".log-lines")
+    await person.step("last-log-lines")
 
 
 async def _simulate(person: Person) -> None:

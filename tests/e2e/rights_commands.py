@@ -72,6 +72,8 @@ def _on(app: str) -> list[Line]:
     return [
         Line(f"status {app}", ("GET", f"{base}/status"), app),
         Line(f"flow {app}", ("GET", f"{base}/flow"), app),
+        Line(f"versions {app}", ("GET", f"{base}/versions"), app),
+        Line(f"versions {app} --show 1", ("GET", f"{base}/versions/{{number}}"), app),
         Line(f"asyncapi {app}", ("GET", f"{base}/asyncapi.json"), app),
         Line(f"query {app} 'from T select n'", ("POST", f"{base}/query"), app),
         Line(f"send {app} In '{{}}'", ("POST", f"{base}/streams/{{stream}}/events"), app),
@@ -109,6 +111,8 @@ LINES: Final = (
     *_on(MINE),
     *_on(OTHER),
     Line("list", ("GET", "/v1/apps")),
+    Line("nodes", ("GET", "/v1/nodes")),
+    Line("logs nobody", ("GET", "/v1/nodes/{node}/log")),
     Line("drain nobody --no-wait", ("PUT", "/v1/nodes/{node}/drain")),
     Line("drain nobody --undo", ("DELETE", "/v1/nodes/{node}/drain")),
     Line("rebalance --dry-run", ("POST", "/v1/rebalance")),

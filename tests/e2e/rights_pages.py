@@ -63,6 +63,7 @@ PAGES: Final = (
     PageTrial("/apps/{name}", f"/apps/{OTHER}", _APP_OFFERS, OTHER, ((NODE, _of(OTHER), OTHER),)),
     PageTrial("/apps/{name}/flow", f"/apps/{MINE}/flow"),
     PageTrial("/apps/{name}/tables", f"/apps/{MINE}/tables"),
+    PageTrial("/apps/{name}/versions", f"/apps/{MINE}/versions"),
     PageTrial("/apps/{name}/simulate", f"/apps/{MINE}/simulate"),
     PageTrial("/write", "/write", (("Deploy", ("PUT", "/v1/apps")),)),
     PageTrial("/try", "/try"),
@@ -78,6 +79,7 @@ PAGES: Final = (
         ("New template …", ("PUT", "/v1/templates/{template}")),
     )),
     PageTrial("/errors", "/errors"),
+    PageTrial("/nodes/{name}/log", "/nodes/nothing/log"),
     PageTrial("/nodes", "/nodes", (
         ("Level", ("POST", "/v1/rebalance")),
         ("Drain …", ("PUT", "/v1/nodes/{node}/drain")),

@@ -103,6 +103,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "apps.asyncapi",
         "Print what an app takes and gives, and where, as an AsyncAPI 3.0 document.",
     ),
+    "versions": (
+        "versions.versions",
+        "List the texts of an app that were deployed, the newest first; show one, show what "
+        "differs\nbetween two, or deploy one again.",
+    ),
     "query": (
         "apps.query",
         "Ask a table, window or aggregation of a running app, or the past of a stream; or change\n"
@@ -129,6 +134,16 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "or\nforget them.",
     ),
     "handover": ("upkeep.handover", "Let a ready standby lead an app, without a gap."),
+    "nodes": (
+        "nodes.nodes",
+        "List the living processes: version, processor time and memory with their children, and "
+        "what\nthey carry.",
+    ),
+    "logs": (
+        "nodes.logs",
+        "Show the last log lines of a process, as far as it keeps them in memory; for\n"
+        "administrators.",
+    ),
     "drain": (
         "nodes.drain",
         "Take everything off a processor, without a gap; `--undo` lets it take replicas again.",
@@ -180,9 +195,28 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
         "lsp",
     ),
     "Start the suite": ("run", "up", "down", "demo", "observe"),
-    "Apps": ("deploy", "cancel", "undeploy", "list", "status", "flow", "asyncapi", "templates"),
+    "Apps": (
+        "deploy",
+        "cancel",
+        "undeploy",
+        "list",
+        "status",
+        "versions",
+        "flow",
+        "asyncapi",
+        "templates",
+    ),
     "Events and answers": ("send", "replay", "simulate", "tail", "query", "errors", "sources"),
-    "State and machines": ("snapshot", "revisions", "restore", "handover", "drain", "rebalance"),
+    "State and machines": (
+        "snapshot",
+        "revisions",
+        "restore",
+        "handover",
+        "nodes",
+        "logs",
+        "drain",
+        "rebalance",
+    ),
     "The past": ("archive", "batch", "backtest"),
     "People": (
         "login",

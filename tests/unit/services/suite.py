@@ -43,10 +43,17 @@ def bearer(token: str) -> str:
 
 
 @contextlib.asynccontextmanager
-async def running(
-    *services: str, tail: LogTail | None = None, **overrides: str
-) -> AsyncIterator[tuple[Doors, Process]]:
+async def running(*services: str, **overrides: str) -> AsyncIterator[tuple[Doors, Process]]:
     """Started, with the cluster's token unless it is overridden."""
+    async with running_with(None, *services, **overrides) as found:
+        yield found
+
+
+@contextlib.asynccontextmanager
+async def running_with(
+    tail: LogTail | None, *services: str, **overrides: str
+) -> AsyncIterator[tuple[Doors, Process]]:
+    """The same, with what keeps its last log lines."""
     given: Mapping[str, str] = {
         **SETTINGS,
         "LOCKSTEP_SERVER__TOKEN": CLUSTER,

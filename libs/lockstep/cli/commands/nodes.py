@@ -1,8 +1,10 @@
-"""drain, rebalance: which processors carry what."""
+"""nodes, logs, drain, rebalance: the processes, and which processors carry what."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Annotated, Any, Final
 from urllib.parse import quote
 
@@ -11,18 +13,110 @@ import typer
 from lockstep.cli.client import Client, with_client
 from lockstep.cli.commands.asking import addresses_of, asking
 from lockstep.cli.commands.options import AsJson
+from lockstep.cli.log_lines import readable
 from lockstep.cli.output import Exit, console, counted, errors, print_json, reported, show
 from lockstep.clock import SystemClock
 
 POLL_MS: Final = 500
+NODE_COLUMNS: Final = (
+    "node",
+    "service",
+    "version",
+    "cpu",
+    "memory",
+    "host_cpu",
+    "leading",
+    "drained",
+    "apps",
+)
 MOVE_COLUMNS: Final = ("unit", "what", "from", "to", "why")
 LOAD_COLUMNS: Final = ("node", "now", "then")
+
+
+class LogLevel(StrEnum):
+    """From which one on lines are shown."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
 WHY: Final[Mapping[str, str]] = {
     "load": "less load there",
     "host_shared": "shares its host with another replica",
     "zone_shared": "shares its zone with another replica",
     "node_drained": "its processor is drained",
 }
+
+
+def nodes(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the living processes: version, processor time and memory with their children, and what
+    they carry."""
+    with asking(context) as suite:
+        found = suite.request("GET", f"{suite.addresses.coordinator}/v1/nodes")["nodes"]
+    if as_json:
+        print_json(found)
+        return
+    show([node_row(one) for one in found], NODE_COLUMNS, as_json=False, folded=("apps",))
+    if mixed := mixed_versions(found):
+        console.print(mixed, markup=False, soft_wrap=True)
+
+
+def node_row(node: Mapping[str, Any]) -> dict[str, Any]:
+    """One process, for people; empty where nobody knows."""
+    percent, size_bytes = node["process_cpu_percent"], node["resident_bytes"]
+    return {
+        **node,
+        "cpu": None if percent is None else f"{percent} %",
+        "memory": None if size_bytes is None else f"{size_bytes / 2**20:.0f} MiB",
+        "host_cpu": f"{node['cpu_percent']} %" if node["service"] == "processor" else None,
+        "leading": node["leading"] or None,
+        "drained": node["drained"] or None,
+    }
+
+
+def mixed_versions(nodes: Sequence[Mapping[str, Any]]) -> str:
+    """What it means that not all are of one version; empty where all are."""
+    counts = Counter(one["version"] or "an earlier one" for one in nodes)
+    if len(counts) < 2:
+        return ""
+    told = ", ".join(f"{name} ({count} of {len(nodes)})" for name, count in sorted(counts.items()))
+    return (
+        f"Not all are of one version: {told}. That is as it should be while an upgrade goes on,"
+        " one process after the other. Else start the older ones again."
+    )
+
+
+def logs(
+    context: typer.Context,
+    node: Annotated[str, typer.Argument(help="Name of the process, as `lockstep nodes` says.")],
+    lines: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="How many at most; the newest.")
+    ] = 100,
+    level: Annotated[LogLevel, typer.Option(help="Of that level at least.")] = LogLevel.DEBUG,
+    service: Annotated[
+        str, typer.Option(help="Which one, where several processes have that name.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show the last log lines of a process, as far as it keeps them in memory; for
+    administrators."""
+    params = {
+        "lines": str(lines),
+        "level": level.value,
+        **({"service": service} if service else {}),
+    }
+    with asking(context) as suite:
+        url = f"{suite.addresses.coordinator}/v1/nodes/{quote(node, safe='')}/log"
+        answer = suite.request("GET", url, params=params)
+    if as_json:
+        print_json(answer)
+        return
+    for one in answer["lines"]:
+        console.print(readable(one["line"]), markup=False, soft_wrap=True)
+    if not answer["lines"]:
+        errors.print(f"{node} keeps no such line", markup=False)
 
 
 def drain(

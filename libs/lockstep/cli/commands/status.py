@@ -28,7 +28,7 @@ REPLICA_COLUMNS: Final = (
     "trouble",
 )
 SINK_COLUMNS: Final = ("sink", "node", "behind", "trouble")
-NODE_COLUMNS: Final = ("node", "service", "url", "leading", "drained", "apps")
+NODE_COLUMNS: Final = ("node", "service", "version", "url", "leading", "drained", "apps")
 SAID: Final[Mapping[str, str]] = {
     "active": "runs",
     "passive": "nobody leads",

@@ -58,5 +58,4 @@ class PostgresVersions:
 
 
 def _version(row: Any) -> AppVersion:
-    *values, how = row
-    return AppVersion(*values, HowDeployed(how))
+    return AppVersion(**{**row, "how": HowDeployed(row["how"])})

@@ -113,6 +113,7 @@ class Commands:
         """The buttons."""
         name = quote(self._app, safe="")
         ui.link("Change the text", f"/write?app={name}").classes("btn")
+        ui.link("Versions", f"/apps/{name}/versions").classes("btn")
         ui.link("Watch", f"/watch?app={name}").classes("btn")
         ui.link("Flow", f"/apps/{name}/flow").classes("btn")
         ui.link("Tables", f"/apps/{name}/tables").classes("btn")

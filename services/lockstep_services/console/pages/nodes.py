@@ -7,6 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
+from lockstep.cli.commands.nodes import mixed_versions
 from lockstep_services.console import allowed, figures
 from lockstep_services.console.look import (
     Cell,
@@ -20,12 +21,16 @@ from lockstep_services.console.look import (
     tell,
     text,
 )
+from lockstep_services.console.pages.node_log import path_of
 from lockstep_services.console.shell import View, page
 
 COLUMNS = (
     "Node",
     "Service",
     "State",
+    "Version",
+    "CPU",
+    "Memory",
     "CPU of its host",
     "Carries",
     "Host",
@@ -43,13 +48,19 @@ def state_of(node: Node) -> Cell:
     return Cell("leads", chip="calm") if node["leading"] else Cell("lives", chip="good")
 
 
-def row_of(node: Node, now_ms: int) -> list[Cell]:
-    """One process."""
+def row_of(node: Node, now_ms: int, *, may_read_log: bool = True) -> list[Cell]:
+    """One process; its name leads to its log, for who may read that."""
+    percent, size_bytes = node["process_cpu_percent"], node["resident_bytes"]
+    log = path_of(node["node"], node["service"]) if may_read_log else ""
+    is_processor = node["service"] == "processor"
     return [
-        Cell(node["node"], "strong"),
+        Cell(node["node"], "strong", link=log),
         Cell(node["service"]),
         state_of(node),
-        Cell(f"{node['cpu_percent']} %" if node["cpu_percent"] is not None else "–"),
+        Cell(node["version"] or "–"),
+        Cell("–" if percent is None else f"{percent} %"),
+        Cell("–" if size_bytes is None else figures.size(size_bytes)),
+        Cell(f"{node['cpu_percent']} %" if is_processor else "–"),
         Cell(", ".join(node["apps"]) or "–"),
         Cell(node["host"] or "–"),
         Cell(node["zone"] or "–"),
@@ -127,10 +138,15 @@ async def build(view: View) -> None:
     with box("tiles"):
         services = ("coordinator", "processor", "receiver", "publisher", "presenter")
         tiles = {name: Tile(f"{name.capitalize()}s") for name in services}
-    with card(classes="flush"):
+    mixed = text("p", "", "banner").props("role=status")
+    mixed.set_visibility(False)
+    may_read_log = not view.allowed.why_not(allowed.NODE_LOG)
+    hint = "CPU: 100 % are one core. CPU and memory are those of the process with its children"
+    with card("Processes", f"{hint}; services that share a process show the same", "flush"):
         table = Table(
-            COLUMNS, empty="No process was heard of.", number=("CPU of its host", "Heard")
-        )
+            COLUMNS, empty="No process was heard of.",
+            number=("CPU", "Memory", "CPU of its host", "Heard"),
+        )  # fmt: skip
 
     def show(found: Mapping[str, Any]) -> None:
         nodes, now_ms = found["nodes"], view.world.clock.now_ms()
@@ -138,6 +154,9 @@ async def build(view: View) -> None:
         for name, tile in tiles.items():
             count = sum(one["service"] == name for one in nodes)
             tile.set(str(count), "soft" if count else "bad", "" if count else "none lives")
-        table.show([row_of(one, now_ms) for one in nodes])
+        says = mixed_versions(nodes)
+        mixed.set_text(says)
+        mixed.set_visibility(bool(says))
+        table.show([row_of(one, now_ms, may_read_log=may_read_log) for one in nodes])
 
     await view.keep(lambda: view.suite.ask("/v1/nodes"), show, 1.0)

@@ -4,9 +4,11 @@ it, and deploying with its consequences said first."""
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
+from urllib.parse import quote
 
 from nicegui import ui
 
@@ -15,7 +17,7 @@ from lockstep.editing import Known, Problem
 from lockstep.events import LockstepError
 from lockstep.templates import filled, template_of
 from lockstep_services.console import allowed, samples
-from lockstep_services.console.editor import Editor
+from lockstep_services.console.editor import DRAFT, Editor
 from lockstep_services.console.look import (
     Cell,
     Table,
@@ -30,6 +32,7 @@ from lockstep_services.console.look import (
     text,
 )
 from lockstep_services.console.pages.templates import template_path
+from lockstep_services.console.pages.versions import DRAFT_PARAMETER
 from lockstep_services.console.plan_graph import mermaid, notes
 from lockstep_services.console.shell import View, page
 from lockstep_services.console.suite import app_path
@@ -99,6 +102,7 @@ class Sheet:
                 _offer("Samples", samples.apps(), self._sample)
             button("Format", self._format, tip="Format (Shift Alt F)")
             ui.link("Try it", "/try").classes("btn")
+            button("Versions", self._versions, tip="Beside what was deployed earlier")
             deploy = button("Deploy", self._deploy, kind="primary")
             self.view.allowed.offer(deploy, allowed.DEPLOY)
         with box("split wide-left"):
@@ -214,6 +218,18 @@ class Sheet:
         if self._editor is not None:
             await self._editor.format()
 
+    async def _versions(self) -> None:
+        """Beside this text, which the browser keeps meanwhile."""
+        if self._editor is None or self._editor.found.app is None:
+            tell("Versions are those of an app: the text has to be a valid one.", "warning")
+            return
+        source = await self._editor.current()
+        await ui.run_javascript(
+            f"localStorage.setItem({json.dumps(DRAFT)}, {json.dumps(source)})", timeout=10.0
+        )
+        name = quote(self._editor.found.app.name, safe="")
+        ui.navigate.to(f"/apps/{name}/versions?right={DRAFT_PARAMETER}")
+
     async def _deploy(self) -> None:
         if self._editor is None:
             tell("The text is still awaited.", "warning")
@@ -268,13 +284,13 @@ def begun_with(source: str) -> str:
 async def build(view: View) -> None:
     """The text that the address names: of an app or a sample, else the browser's own draft."""
     app, sample = view.parameter("app"), view.parameter("sample")
+    number = view.parameter("version")
+    path = f"{app_path(app)}/versions/{quote(number, safe='')}" if number else app_path(app)
     sheet = Sheet(view)
     sheet.build(opened=bool(view.parameter("samples")))
     if app:
         with sheet.frame:
-            await view.once(
-                lambda: view.suite.ask(app_path(app)), lambda found: sheet.begin(found["text"])
-            )
+            await view.once(lambda: view.suite.ask(path), lambda found: sheet.begin(found["text"]))
     else:
         sheet.begin(samples.app_text(sample) if sample in samples.apps() else "")
     await view.once(lambda: view.suite.ask("/v1/templates"), sheet.offer_templates, says="")

@@ -11,7 +11,7 @@ import pytest
 from lockstep.control import Heartbeat
 from lockstep.control.messages import HEARTBEATS
 from lockstep.telemetry import LogTail
-from tests.unit.services.suite import CLUSTER, Doors, bearer, running
+from tests.unit.services.suite import CLUSTER, Doors, bearer, running_with
 
 ADMIN = bearer(CLUSTER)
 
@@ -43,7 +43,7 @@ async def _until_known(doors: Doors, node: str) -> dict[str, Any]:
 @pytest.mark.parametrize("path", ["/log", "/v1/nodes/all/log"])
 async def test_administrators_read_the_last_lines(path: str) -> None:
     """So many as they ask for, of a level at least; nobody else does."""
-    async with running("coordinator", tail=filled()) as (doors, _):
+    async with running_with(filled(), "coordinator") as (doors, _):
         await _until_known(doors, "all")
         status, answer = await doors.ask(ADMIN, "GET", path)
         assert status == 200, answer
@@ -65,7 +65,7 @@ async def test_administrators_read_the_last_lines(path: str) -> None:
 
 async def test_a_process_that_nobody_knows_is_said() -> None:
     """With those that live; a service by its name, too."""
-    async with running("coordinator", "receiver", tail=filled()) as (doors, _):
+    async with running_with(filled(), "coordinator", "receiver") as (doors, _):
         await _until_known(doors, "all")
         status, answer = await doors.ask(ADMIN, "GET", "/v1/nodes/nobody/log")
         assert (status, answer["hint"]) == (404, "these live: all")
@@ -78,7 +78,7 @@ async def test_a_process_that_nobody_knows_is_said() -> None:
 @pytest.mark.parametrize("node", ["gone", "a/b"])
 async def test_a_process_that_does_not_answer_is_said(node: str) -> None:
     """It was heard of, and nobody listens at its address."""
-    async with running("coordinator", tail=filled()) as (doors, process):
+    async with running_with(filled(), "coordinator") as (doors, process):
         url = "http://127.0.0.1:9"
         beat = Heartbeat(node, "processor", url, sent_ms=1, interval_ms=60_000, version="9.9.9")
         await process.running.contexts["coordinator"].world.bus.topics.publish(
