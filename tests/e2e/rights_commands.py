@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import click
 from typer.testing import CliRunner, Result
 
 from lockstep.cli.command import app as lockstep
@@ -72,6 +71,8 @@ def _on(app: str) -> list[Line]:
     return [
         Line(f"status {app}", ("GET", f"{base}/status"), app),
         Line(f"flow {app}", ("GET", f"{base}/flow"), app),
+        Line(f"figures {app}", ("GET", f"{base}/figures"), app),
+        Line(f"failovers {app}", ("GET", "/v1/failovers"), app, Permission.VIEW),
         Line(f"versions {app}", ("GET", f"{base}/versions"), app),
         Line(f"versions {app} --show 1", ("GET", f"{base}/versions/{{number}}"), app),
         Line(f"asyncapi {app}", ("GET", f"{base}/asyncapi.json"), app),
@@ -158,8 +159,7 @@ def unlisted(lines: Sequence[Line] = (*LINES, LOGIN, LOGOUT)) -> list[str]:
     for name, need in COMMANDS.items():
         if need is None:
             continue
-        command = loaded(name)
-        parts = list(command.commands) if isinstance(command, click.Group) else [""]
+        parts = list(getattr(loaded(name), "commands", None) or [""])
         own = [line for line in lines if line.words.split()[0] == name]
         for part in parts:
             whole = f"{name} {part}".strip()

@@ -63,6 +63,7 @@ PAGES: Final = (
     PageTrial("/apps/{name}", f"/apps/{OTHER}", _APP_OFFERS, OTHER, ((NODE, _of(OTHER), OTHER),)),
     PageTrial("/apps/{name}/flow", f"/apps/{MINE}/flow"),
     PageTrial("/apps/{name}/tables", f"/apps/{MINE}/tables"),
+    PageTrial("/apps/{name}/figures", f"/apps/{MINE}/figures"),
     PageTrial("/apps/{name}/versions", f"/apps/{MINE}/versions"),
     PageTrial("/apps/{name}/simulate", f"/apps/{MINE}/simulate"),
     PageTrial("/write", "/write", (("Deploy", ("PUT", "/v1/apps")),)),

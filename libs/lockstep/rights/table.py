@@ -18,6 +18,7 @@ _OPERATE: Final = Need(Scope.APP, Permission.OPERATE)
 _DEPLOY: Final = Need(Scope.APP, Permission.DEPLOY)
 _VIEW_SOME: Final = Need(Scope.SOMEWHERE, Permission.VIEW)
 _SEND_SOME: Final = Need(Scope.SOMEWHERE, Permission.SEND)
+_OPERATE_SOME: Final = Need(Scope.SOMEWHERE, Permission.OPERATE)
 _DEPLOY_SOME: Final = Need(Scope.SOMEWHERE, Permission.DEPLOY)
 _VIEW_ALL: Final = Need(Scope.EVERYWHERE, Permission.VIEW)
 _DEPLOY_ALL: Final = Need(Scope.EVERYWHERE, Permission.DEPLOY)
@@ -77,10 +78,11 @@ COORDINATOR: Final[Mapping[Place, Need]] = {
     ("DELETE", "/v1/apps/{app}/past"): _DEPLOY,
     ("POST", "/v1/validate"): KNOWN,
     ("POST", "/v1/preview"): _DEPLOY_SOME,
-    ("GET", "/v1/dashboards"): _VIEW_ALL,
-    ("GET", "/v1/dashboards/{name}"): _VIEW_ALL,
-    ("PUT", "/v1/dashboards/{name}"): _OPERATE_ALL,
-    ("DELETE", "/v1/dashboards/{name}"): _OPERATE_ALL,
+    # Of the apps that its widgets name, all; one that names none takes the right everywhere.
+    ("GET", "/v1/dashboards"): _VIEW_SOME,
+    ("GET", "/v1/dashboards/{name}"): _VIEW_SOME,
+    ("PUT", "/v1/dashboards/{name}"): _OPERATE_SOME,
+    ("DELETE", "/v1/dashboards/{name}"): _OPERATE_SOME,
     # Instances are apps: who may operate an app of that name starts and stops one.
     ("GET", "/v1/templates"): _VIEW_SOME,
     ("GET", "/v1/templates/{template}"): _VIEW_SOME,
@@ -112,9 +114,9 @@ COORDINATOR: Final[Mapping[Place, Need]] = {
     ("DELETE", "/v1/groups/{group}/members/{user}"): _ADMINISTER,
     ("POST", "/v1/grants"): _ADMINISTER_SOME,
     ("DELETE", "/v1/grants"): _ADMINISTER_SOME,
-    ("GET", "/v1/tokens"): _ADMINISTER,
+    ("GET", "/v1/tokens"): KNOWN,  # those that the caller may revoke
     ("POST", "/v1/tokens"): _ADMINISTER_SOME,
-    ("DELETE", "/v1/tokens/{token}"): _ADMINISTER,
+    ("DELETE", "/v1/tokens/{token}"): KNOWN,  # one's own, and those of the apps one administers
     # An identity provider keeps users and groups. Who fills groups can make administrators.
     ("GET", "/scim/v2/ServiceProviderConfig"): _ADMINISTER,
     ("GET", "/scim/v2/ResourceTypes"): _ADMINISTER,

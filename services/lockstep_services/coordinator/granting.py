@@ -11,9 +11,9 @@ from aiohttp import web
 from lockstep.frame import Problem
 from lockstep.frame.accounts import AccountBook
 from lockstep.frame.bodies import read_body
-from lockstep.frame.callers import require
-from lockstep.rights import EVERYWHERE, Grant, Permission
-from lockstep.rights.accounts import Change, Directory, grant_of, named
+from lockstep.frame.callers import caller_of, require
+from lockstep.rights import EVERYWHERE, Grant, Kind, Permission, Principal
+from lockstep.rights.accounts import Change, Directory, Token, grant_of, named
 from lockstep.settings import RightsSettings
 from lockstep_services.coordinator.logins import Logins
 from lockstep_services.coordinator.people import group_of, plain
@@ -81,7 +81,9 @@ class Granting:
         await self._book.change(change)
         return web.json_response({"role": grant.role, "app": grant.app})
 
-    async def _tokens(self, _request: web.Request) -> web.Response:
+    async def _tokens(self, request: web.Request) -> web.Response:
+        """Those that the caller may revoke."""
+        caller = caller_of(request)
         await self._book.refresh()
         found = self._book.directory.tokens.values()
         body = [
@@ -94,7 +96,7 @@ class Granting:
                 "expires_ms": one.expires_ms,
             }
             for one in sorted(found, key=lambda token: (token.created_ms, token.id))
-            if not one.invites
+            if not one.invites and may_revoke(caller, one)
         ]
         return web.json_response({"tokens": body})
 
@@ -119,15 +121,34 @@ class Granting:
         return web.json_response(answer, status=201)
 
     async def _revoke_token(self, request: web.Request) -> web.Response:
-        identity = request.match_info["token"]
+        caller, identity = caller_of(request), request.match_info["token"]
 
         def remove(before: Directory) -> Change:
-            if identity not in before.tokens:
+            found = before.tokens.get(identity)
+            if found is None or not may_revoke(caller, found):
                 raise Problem(HTTPStatus.NOT_FOUND, f"there is no token '{identity[:100]}'")
             return Change(remove=[("token", identity)])
 
         await self._book.change(remove)
         return web.json_response({"id": identity})
+
+
+def may_revoke(caller: Principal | None, token: Token) -> bool:
+    """Administrators everywhere all; who administers apps those that are good for these apps alone;
+    everybody what is theirs: a user's sessions, and the token that is shown itself."""
+    if caller is None:
+        return False
+    if caller.may(Permission.ADMINISTER):
+        return True
+    if token.invites:
+        return False
+    if token.user is not None:
+        return caller.kind is Kind.USER and token.user == caller.name
+    if caller.token and token.id == caller.token:
+        return True
+    return bool(token.grants) and all(
+        caller.may(Permission.ADMINISTER, _app(grant)) for grant in token.grants
+    )
 
 
 def _app(grant: Grant) -> str | None:

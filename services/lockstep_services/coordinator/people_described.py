@@ -185,7 +185,7 @@ PEOPLE: Final = (
     Described("DELETE", _MEMBER, "Takes a user out of a group.", Member),
     Described("POST", "/v1/grants", "Gives a role.", Role, GiveRole),
     Described("DELETE", "/v1/grants", "Takes a role back.", Role, GiveRole),
-    Described("GET", "/v1/tokens", "All tokens, without their secrets.", Tokens),
+    Described("GET", "/v1/tokens", "The tokens that the caller may revoke.", Tokens),
     Described("POST", "/v1/tokens", "Makes a token.", CreatedToken, NewToken, status=201),
     Described("DELETE", "/v1/tokens/{token}", "Revokes a token.", TokenId),
 )

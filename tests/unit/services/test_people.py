@@ -154,7 +154,8 @@ async def test_tokens_are_shown_once_do_what_they_may_and_are_revoked(doors: Doo
     wall = bearer(made["token"])
     assert (await doors.ask(wall, "GET", "/v1/apps/Hot"))[0] == 200
     assert (await doors.ask(wall, "DELETE", "/v1/apps/Hot"))[0] == 403
-    assert (await doors.ask(wall, "GET", "/v1/tokens"))[0] == 403
+    _, own = await doors.ask(wall, "GET", "/v1/tokens")
+    assert [one["id"] for one in own["tokens"]] == [made["id"]]
     async with (
         aiohttp.ClientSession(headers={"Authorization": wall}) as session,
         session.get(f"{doors.url}/v1/apps/Hot/live") as stream,
@@ -165,6 +166,82 @@ async def test_tokens_are_shown_once_do_what_they_may_and_are_revoked(doors: Doo
         await _until_it_ends(stream)
     assert (await doors.ask(wall, "GET", "/v1/apps/Hot"))[0] == 401
     assert (await doors.ask(ROOT, "DELETE", f"/v1/tokens/{made['id']}"))[0] == 404
+
+
+async def test_everybody_lists_and_revokes_what_is_theirs(doors: Doors) -> None:
+    """A user's sessions; for who administers an app, tokens that are good for it alone. Others'
+    are not there, and stay."""
+    await add(doors, "root", role="administer")
+    for user in ("ann", "bob"):
+        await add(doors, user, password=PASSWORD)
+    grant = {"user": "bob", "role": "administer", "app": "Hot"}
+    assert (await doors.ask(ROOT, "POST", "/v1/grants", grant))[0] == 200
+    ids: dict[str, str] = {}
+    for name, apps in (("hot", ["Hot"]), ("cold", ["Cold"]), ("both", ["Hot", "Cold"])):
+        body = {"name": name, "grants": [{"role": "view", "app": app} for app in apps]}
+        ids[name] = (await doors.ask(ROOT, "POST", "/v1/tokens", body))[1]["id"]
+    ann, again, bob = [await log_in(doors, user) for user in ("ann", "ann", "bob")]
+
+    async def listed(shown: str) -> list[tuple[str, str]]:
+        _, found = await doors.ask(shown, "GET", "/v1/tokens")
+        return sorted((one["kind"], one["name"]) for one in found["tokens"])
+
+    assert await listed(ann) == [("session", "ann"), ("session", "ann")]
+    assert await listed(bob) == [("service", "hot"), ("session", "bob")]
+    assert len(await listed(ROOT)) == 6
+    for shown, names in ((ann, ("hot", "cold", "both")), (bob, ("cold", "both"))):
+        for name in names:
+            status, answer = await doors.ask(shown, "DELETE", f"/v1/tokens/{ids[name]}")
+            assert (status, answer["detail"]) == (404, f"there is no token '{ids[name]}'")
+    bobs = (await doors.ask(ROOT, "GET", "/v1/tokens"))[1]["tokens"]
+    session = next(one["id"] for one in bobs if (one["kind"], one["name"]) == ("session", "bob"))
+    assert (await doors.ask(ann, "DELETE", f"/v1/tokens/{session}"))[0] == 404
+    assert (await doors.ask(bob, "DELETE", f"/v1/tokens/{ids['hot']}"))[0] == 200
+    _, mine = await doors.ask(ann, "GET", "/v1/tokens")
+    for one in mine["tokens"]:
+        await doors.ask(again, "DELETE", f"/v1/tokens/{one['id']}")
+    for shown in (ann, again):
+        assert (await doors.ask(shown, "GET", "/v1/me"))[0] == 401
+    assert len(await listed(ROOT)) == 3
+
+
+async def test_a_dashboard_is_for_those_who_may_view_its_apps(doors: Doors) -> None:
+    """All of them; to others it is not there. Keeping and deleting take operating them, and so does
+    replacing what is there. One without apps takes the right everywhere."""
+    await add(doors, "root", role="administer")
+    for user, role, app in (
+        ("viewer", "view", "Hot"), ("worker", "operate", "Hot"), ("chief", "operate", None),
+    ):  # fmt: skip
+        await add(doors, user, password=PASSWORD)
+        grant = {"user": user, "role": role} | ({} if app is None else {"app": app})
+        await doors.ask(ROOT, "POST", "/v1/grants", grant)
+    viewer, worker, chief = [await log_in(doors, one) for one in ("viewer", "worker", "chief")]
+    boards = {
+        "hot": {"widgets": [{"app": "Hot"}, {"app": "Hot"}]},
+        "both": {"widgets": [{"app": "Hot"}, {"app": "Cold"}]},
+        "none": {"widgets": []}, "odd": {"widgets": "x"},
+    }  # fmt: skip
+    for name, board in boards.items():
+        status, answer = await doors.ask(worker, "PUT", f"/v1/dashboards/{name}", board)
+        assert status == (201 if name == "hot" else 403), answer
+        assert (await doors.ask(viewer, "PUT", f"/v1/dashboards/{name}", board))[0] == 403
+        assert (await doors.ask(chief, "PUT", f"/v1/dashboards/{name}", board))[0] in (200, 201)
+    for shown, names in ((viewer, ["hot"]), (worker, ["hot"]), (chief, sorted(boards))):
+        _, found = await doors.ask(shown, "GET", "/v1/dashboards")
+        assert sorted(found["dashboards"]) == names
+        for name in (*boards, "nothing"):
+            status, answer = await doors.ask(shown, "GET", f"/v1/dashboards/{name}")
+            assert status == (200 if name in names else 404)
+            if name not in names:
+                says = f"there is no dashboard '{name}' that you may open"
+                assert answer["detail"] == says
+    # Nobody takes over what is of other apps, too, and nobody deletes it.
+    status, answer = await doors.ask(worker, "PUT", "/v1/dashboards/both", boards["hot"])
+    assert (status, "the right to operate on app 'Cold'" in answer["detail"]) == (403, True)
+    assert (await doors.ask(worker, "DELETE", "/v1/dashboards/both"))[0] == 404
+    assert (await doors.ask(viewer, "DELETE", "/v1/dashboards/hot"))[0] == 403
+    assert (await doors.ask(worker, "DELETE", "/v1/dashboards/hot"))[0] == 200
+    assert (await doors.ask(chief, "DELETE", "/v1/dashboards/none"))[0] == 200
 
 
 async def _until_it_ends(stream: aiohttp.ClientResponse) -> None:

@@ -41,7 +41,7 @@ def test_reading_asks_for_no_more_than_viewing_and_changing_for_more() -> None:
     assert reading <= {"view", "None", "administer"}
     asks = {
         ("POST", "/v1/login"), ("POST", "/v1/logout"), ("POST", "/v1/invitation"),
-        ("PUT", "/v1/me/password"), ("POST", "/v1/validate"),
+        ("PUT", "/v1/me/password"), ("POST", "/v1/validate"), ("DELETE", "/v1/tokens/{token}"),
         ("POST", "/v1/apps/{app}/query"), ("POST", "/stores/query"),
         ("POST", "/v1/apps/{app}/archive/query"),
         *(place for place in ROUTES if place[1].startswith("/grafana/")),
