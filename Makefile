@@ -25,6 +25,7 @@ test: unit  ## these, then all others but e2e and bench, on real servers
 	scripts/browser
 	scripts/kafka $(VENV)/kafka
 	scripts/mariadb $(VENV)/mariadb
+	scripts/openid $(VENV)/openid
 	$(PYTEST) tests --ignore=tests/e2e --ignore=tests/bench -m 'not unit' -n $(WORKERS) --dist loadgroup $(ARGS) || test $$? = 5
 
 check: $(VENV)/dev  ## format, lint, strict types, layers, sizes

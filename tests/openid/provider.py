@@ -1,5 +1,5 @@
-"""An OpenID Connect provider for tests: a real HTTP server with real keys, which signs whatever a
-test wants."""
+"""An OpenID Connect provider that misbehaves as a test wants: it signs anything, forges, changes
+its name, and is away. A real one does none of that; what it does is tried in `toolkit.py`."""
 
 from __future__ import annotations
 

@@ -28,23 +28,30 @@ OWN = "https://console.test"
 
 
 @contextlib.asynccontextmanager
+async def browsing(given: Mapping[str, str]) -> AsyncIterator[tuple[httpx.AsyncClient, Asking]]:
+    """A browser's client of a console with these settings, and the coordinator behind it."""
+    async with running("coordinator", **given) as (suite, _):
+        settings = load_settings(given).oidc
+        provider = Provider(settings, SystemClock(), get_logger())
+        application = FastAPI()
+        signing = SignIn(provider, settings, SystemRandomness(), OWN)
+        signing.add_to(application)
+        login.add_to(application, signing.left)
+        doors = Doors.open(Addresses(suite.url, suite.url, suite.url))
+        application.state.doors = doors
+        transport = httpx.ASGITransport(app=application)
+        async with httpx.AsyncClient(transport=transport, base_url=OWN) as browser:
+            yield browser, suite
+        await doors.session.close()
+
+
+@contextlib.asynccontextmanager
 async def console() -> AsyncIterator[tuple[OpenIdServer, httpx.AsyncClient, Asking]]:
-    """A provider, a browser's client of the console, and the coordinator behind it."""
+    """The same with a provider, and that."""
     async with serving() as server:
         given = server.settings(roles="staff=view", client_id=CLIENT)
-        async with running("coordinator", **given) as (suite, _):
-            settings = load_settings(given).oidc
-            provider = Provider(settings, SystemClock(), get_logger())
-            application = FastAPI()
-            signing = SignIn(provider, settings, SystemRandomness(), OWN)
-            signing.add_to(application)
-            login.add_to(application, signing.left)
-            doors = Doors.open(Addresses(suite.url, suite.url, suite.url))
-            application.state.doors = doors
-            transport = httpx.ASGITransport(app=application)
-            async with httpx.AsyncClient(transport=transport, base_url=OWN) as browser:
-                yield server, browser, suite
-            await doors.session.close()
+        async with browsing(given) as (browser, suite):
+            yield server, browser, suite
 
 
 async def agreed(browser: httpx.AsyncClient, to: str = "/apps/Hot") -> Mapping[str, str]:
