@@ -94,6 +94,15 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Show who leads, who stands by, how far each replica is, and what troubles the sinks; "
         "without\nan app also the nodes.",
     ),
+    "figures": (
+        "figures.figures",
+        "Show how an app was doing: rates, lag and latency over time, and who took its lead from\n"
+        "whom.",
+    ),
+    "failovers": (
+        "figures.failovers",
+        "List who took a lead from whom, when, why, and for how long nobody led; the newest first.",
+    ),
     "flow": (
         "flow.flow",
         "Show what passes through a running app: rate, lag and latency of each edge, from the "
@@ -217,7 +226,7 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
         "drain",
         "rebalance",
     ),
-    "The past": ("archive", "batch", "backtest"),
+    "The past": ("figures", "failovers", "archive", "batch", "backtest"),
     "People": (
         "login",
         "logout",

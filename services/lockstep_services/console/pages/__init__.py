@@ -7,6 +7,7 @@ from lockstep.settings import Settings
 from lockstep_services.console import shell
 from lockstep_services.console.pages import (
     app,
+    app_figures,
     apps,
     errors,
     flow,
@@ -27,6 +28,7 @@ from lockstep_services.console.workshops import Workshops
 
 __all__ = [
     "app",
+    "app_figures",
     "apps",
     "close",
     "errors",

@@ -115,6 +115,7 @@ class Commands:
         ui.link("Change the text", f"/write?app={name}").classes("btn")
         ui.link("Versions", f"/apps/{name}/versions").classes("btn")
         ui.link("Watch", f"/watch?app={name}").classes("btn")
+        ui.link("Figures", f"/apps/{name}/figures").classes("btn")
         ui.link("Flow", f"/apps/{name}/flow").classes("btn")
         ui.link("Tables", f"/apps/{name}/tables").classes("btn")
         ui.link("Simulate", f"/apps/{name}/simulate").classes("btn")

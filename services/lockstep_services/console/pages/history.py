@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -105,6 +106,11 @@ def _told_apart(names: Sequence[str]) -> list[str]:
         free = (one for one in (name, *itertools.islice(others, len(names))) if one not in found)
         found.append(next(free))
     return found
+
+
+def figures_path(app: str) -> str:
+    """The page that tells how an app was doing."""
+    return f"/apps/{quote(app, safe='')}/figures"
 
 
 class Archived:
@@ -255,6 +261,7 @@ def _asked(view: View, deployed: Sequence[Json]) -> None:
     with view.actions:
         app = ui.select(apps, value=named if named in apps else apps[0])
         app.props('outlined dense options-dense aria-label="App"').style("min-width:180px")
+        button("Figures and failovers", lambda: ui.navigate.to(figures_path(str(app.value))))
     asking = Asking(view, app)
     archived = Archived()
 

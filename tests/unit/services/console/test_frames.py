@@ -21,7 +21,7 @@ from lockstep_services.console.workshops import Workshops
 NAMED = (
     "/write?app=Hot", "/watch?app=Hot", "/watch/Rooms", "/apps/Hot", "/apps/Hot/tables",
     "/apps/Hot/flow",
-    "/apps/Hot/simulate", "/apps/Hot/versions", "/nodes/one/log",
+    "/apps/Hot/simulate", "/apps/Hot/versions", "/apps/Hot/figures", "/nodes/one/log",
 )  # fmt: skip
 PAGES = [*(path for path, *_ in shell.PLACES), *NAMED]
 KEYS = Path(shell.__file__).parent / "static" / "keys.js"

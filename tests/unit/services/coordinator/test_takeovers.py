@@ -59,7 +59,9 @@ def stands_by(epoch: int = 0, since_ms: int = 0, **other: Any) -> GroupStatus:
     return _status("passive", epoch, turned_ms=turned_ms, **other)
 
 
-def _status(role: str, epoch: int, *, app: str = "x", deployed_ms: int = 5, **more: Any) -> Any:
+def _status(
+    role: str, epoch: int, *, app: str = "x", deployed_ms: int = 5, **more: Any
+) -> GroupStatus:
     return GroupStatus(app, "main", 0, "v", deployed_ms, role, 0, 0, epoch=epoch, **more)
 
 
