@@ -179,7 +179,7 @@ async def test_a_fleet_has_a_box_for_each_group_and_its_partitions_are_added_up(
             rates = {edges[one]["per_s"] for one in places}
             if None in rates or any(edges[one]["trouble"] for one in places):
                 return False
-            return min(rates) > 0 and max(rates) - min(rates) < 0.3 * max(rates)
+            return bool(min(rates) > 0 and max(rates) - min(rates) < 0.3 * max(rates))
 
         async with under_way(cluster, "Cut"):
             flow, edges = await flow_of(cluster, "Cut", is_alike)

@@ -138,7 +138,8 @@ def test_what_is_wrong_is_said_above_the_graph_too() -> None:
 
 def test_a_box_names_who_leads_and_how_many_more() -> None:
     """Many partitions do not make a box of many lines."""
-    group = {"group": "a", "partitions": [{**PARTITION, "partition": n} for n in range(9)]}
+    nine = [{**PARTITION, "partition": n} for n in range(9)]
+    group: dict[str, Any] = {"group": "a", "partitions": nine}
     group["partitions"][1] |= {"node": None}
     group["partitions"][2] |= {"lag": 5}
     lines = lines_of(group)
