@@ -34,6 +34,7 @@ from Reading select room, celsius, number insert into Rows;
 ROOMS: Final = ("attic", "hall", "cellar", "kitchen")
 BATCHES_A_SECOND: Final = 10
 LOOK_EVERY_S: Final = 5.0
+LOOKS_A_TELLING: Final = 60
 WIDGETS: Final = (
     ("line", "celsius", "room", 8),
     ("gauge", "celsius", "", 4),
@@ -54,11 +55,12 @@ _GAPS: Final = """(() => {
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """At one moment. `gap_ms`: the longest time without a picture since the look before."""
+    """At one moment. `gap_ms`: the longest time without a picture since the look before; None: the
+    page was loaded anew meanwhile, as it is when its console was out of reach."""
 
     heap_mib: float
     elements: int
-    gap_ms: float
+    gap_ms: float | None
     console_mib: float
 
 
@@ -76,6 +78,8 @@ async def _look(page: Page, console: int) -> Look:
     found = {one["name"]: one["value"] for one in metrics}
     taken = "(() => { const gap = window.benchGap; window.benchGap = 0; return gap; })()"
     gap = await page.evaluate(taken)
+    if gap is None:
+        await page.evaluate(_GAPS)
     return Look(found["JSHeapUsedSize"] / 2**20, int(found["Nodes"]), gap, _resident_mib(console))
 
 
@@ -123,6 +127,8 @@ async def _watched(folder: Path, rate: int, seconds: float) -> tuple[list[Look],
         while time.monotonic() < ends:
             await asyncio.sleep(LOOK_EVERY_S)
             looks.append(await _look(page, console.pid))
+            if len(looks) % LOOKS_A_TELLING == 0:
+                print(looks[-1], flush=True)
             if feeding.done():
                 await feeding  # its error
         found = (feed.sent - sent) / (time.monotonic() - begun)
@@ -151,7 +157,7 @@ def charts_figures(rate: int, seconds: float) -> dict[str, Any]:
         looks, sent = asyncio.run(_watched(Path(made), rate, seconds))
     minute = round(60 / LOOK_EVERY_S)
     first, last = looks[:minute], looks[-minute:]
-    gaps = sorted(one.gap_ms for one in looks[1:])
+    gaps = sorted(one.gap_ms for one in looks[1:] if one.gap_ms is not None)
     row = {
         "name": f"{len(WIDGETS)} widgets, {rate:,} rows/s, {seconds:.0f} s",
         "sent_per_s": round(sent),
@@ -162,6 +168,7 @@ def charts_figures(rate: int, seconds: float) -> dict[str, Any]:
         },
         "gap_ms_p50": round(gaps[len(gaps) // 2]),
         "gap_ms_max": round(gaps[-1]),
+        "loaded_anew": sum(one.gap_ms is None for one in looks),
     }
     print(row)
     return row
