@@ -23,6 +23,7 @@ from typing import Final
 from lockstep.cli.client import Client
 from lockstep.cli.processes import ProcessSuite, running_processes
 from lockstep.cli.replay import send_retrying
+from lockstep.clock import SystemClock
 from lockstep.testing.files import run_file
 from tests.browser.chromium import open_page
 from tests.e2e.console_person import Person
@@ -60,6 +61,9 @@ from RoomMean select room, mean, readings insert into Means;
 CSV: Final = "room,celsius\nattic,31.5\nhall,20.25\nattic,33.0\n"
 ROOMS: Final = {"attic": 33.0, "hall": 21.0, "cellar": 14.0}
 PHONE: Final = (390, 844)
+STILL_MS: Final = 3_000
+"""An app that is fed 50 times a second and has not moved for so long is not fed any more."""
+STILL_WITHIN_S: Final = 90
 SCRIPT: Final = """-- name: hottest
 -- cron: 0 30 2 * * ? UTC
 -- output: table
@@ -244,8 +248,9 @@ async def _nodes(person: Person) -> None:
     await person.step("last-log-lines")
 
 
-async def _simulate(person: Person) -> None:
-    """A random feed runs, stands still while it is paused, goes on, and ends."""
+async def _simulate(person: Person, client: Client) -> None:
+    """A random feed runs, stands still while it is paused, goes on, and ends; another one ends with
+    its page."""
     await person.go("/apps/Rooms")
     await person.click("Simulate")
     await person.page.until("location.pathname === '/apps/Rooms/simulate'")
@@ -268,6 +273,20 @@ async def _simulate(person: Person) -> None:
     await person.click("Stop")
     await person.see("stopped", within=".page-actions")
     await person.step("simulation-stopped")
+    await person.click("Start again")
+    await person.see("running", within=".page-actions")
+    await person.go("/apps")
+    before, clock = -1, SystemClock()
+    async with asyncio.timeout(STILL_WITHIN_S):
+        while (now := await _position(client)) != before:
+            before = now
+            await clock.sleep_ms(STILL_MS)
+
+
+async def _position(client: Client) -> int:
+    """How far the furthest replica is."""
+    replicas = (await client.status("Rooms"))["replicas"]
+    return max(int(one["position"]) for one in replicas)
 
 
 async def _history(person: Person, folder: Path) -> None:
@@ -390,7 +409,7 @@ async def _scenario(pictures: Path) -> bool:
             await _deploy_and_watch(person, client)
             await _flow(person, client)
             await _shared(person, folder, base)
-            await _simulate(person)
+            await _simulate(person, client)
             await _history(person, folder)
             await _scripts(person, client, suite)
             await _templates(person)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -101,7 +102,7 @@ class FeedForm:
         with self._fields:
             for name, kind in self._streams.get(str(self.stream.value), ()):
                 rule = given.get(name, None if given else example(kind))
-                shown = "" if rule is None else rule if isinstance(rule, str) else str(rule)
+                shown = "" if rule is None else rule if isinstance(rule, str) else json.dumps(rule)
                 self._given[name] = (shown, rule)
                 made = ui.input(f"{name} ({kind})", value=shown)
                 self._draws[name] = made.props("outlined dense")

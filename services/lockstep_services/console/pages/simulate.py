@@ -137,6 +137,7 @@ class Simulator:
                 ).props("flat bordered").classes("upload")  # fmt: skip
             OneEvent(self._view, self._app, streams, self._sending(), self._randomness)
         self._add()
+        self._show()
 
     def _sending(self) -> Send:
         return sending(self._app, self._view.suite.post)
