@@ -100,7 +100,9 @@ def _may(request: web.Request, permission: Permission, text: str) -> bool:
 
 def _require(request: web.Request, apps: frozenset[str]) -> None:
     """Raises ForbiddenError: to operate each of them, or everywhere where there is none."""
-    for app in sorted(apps) or [None]:
+    if not apps:
+        require(request, Permission.OPERATE)
+    for app in sorted(apps):
         require(request, Permission.OPERATE, app)
 
 
