@@ -4,8 +4,8 @@
 test, deploys, sends events, makes a dashboard of four widgets and shares it, feeds the app at
 random, pauses, resumes and stops that, asks the archive by SQL, runs and pauses a scheduled script,
 starts and stops an instance of a template, upgrades with a preview, sees both versions side by
-side, mends a refused event, hands over, and reads a node's log; each step with a picture, light and
-dark. Last line:
+side, mends a refused event, hands over, looks at figures and failovers, and reads a node's log;
+each step with a picture, light and dark. Last line:
 `console: ok steps=<n> screenshots=<n> page_errors=0`.
 """
 
@@ -214,7 +214,21 @@ async def _run_it(person: Person, client: Client, suite: ProcessSuite) -> None:
     await person.see("No errors")
     await person.step("mended-and-gone")
     await _hand_over(person, client)
+    await _figures(person)
     await _nodes(person)
+
+
+async def _figures(person: Person) -> None:
+    """The hand-over stands in the list, and each chart has points."""
+    await person.click("Figures", within=".page-actions")
+    await person.page.until("location.pathname === '/apps/Rooms/figures'")
+    await person.see("handed over to", within=".table")
+    await person.see("planned", within=".table")
+    await person.click("15 min")
+    await person.page.until("document.querySelectorAll('.chart canvas').length >= 4")
+    said = "[...document.querySelectorAll('.split .card-head .hint')].map((e) => e.innerText)"
+    await person.page.until(f"{said}.length === 4 && {said}.every((e) => e.includes('at most'))")
+    await person.step("figures-and-failovers")
 
 
 async def _versions(person: Person) -> None:
@@ -395,6 +409,7 @@ async def _scenario(pictures: Path) -> bool:
         "LOCKSTEP_PROCESSOR__EXECUTOR": "reference",
         "LOCKSTEP_ARCHIVE__BY_DEFAULT": "true",
         "LOCKSTEP_ARCHIVE__INTERVAL_MS": "500",
+        "LOCKSTEP_COORDINATOR__FIGURES_EVERY_MS": "1000",
     }
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made:
         folder = Path(made)

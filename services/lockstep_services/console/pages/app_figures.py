@@ -43,11 +43,13 @@ def points_of(times_ms: Sequence[int], values: Values) -> list[list[float | None
 
 
 def told(values: Values, unit: str) -> str:
-    """The newest value, and the greatest, for those who do not see the chart."""
+    """The newest value, and the greatest, for those who do not see the chart. The step that is
+    under way may have no sample yet."""
     known = [one for one in values if one is not None]
     if not known:
         return f"{unit}: nothing in this time"
-    last = "nothing" if values[-1] is None else figures.count(values[-1])
+    newest = [one for one in values[-2:] if one is not None]
+    last = figures.count(newest[-1]) if newest else "nothing"
     return f"{unit}: now {last}, at most {figures.count(max(known))}"
 
 

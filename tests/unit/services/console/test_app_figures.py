@@ -57,7 +57,8 @@ def test_failovers_are_marked_once_in_a_chart() -> None:
 def test_figures_are_told_in_words() -> None:
     """For those who do not see the chart."""
     assert told([2, None, 12_345], "per second") == "per second: now 12.3k, at most 12.3k"
-    assert told([7, None], "records") == "records: now nothing, at most 7"
+    assert told([9, 7, None], "records") == "records: now 7, at most 9"
+    assert told([7, None, None], "records") == "records: now nothing, at most 7"
     assert told([None], "records") == "records: nothing in this time"
     assert told([], "records") == "records: nothing in this time"
 
