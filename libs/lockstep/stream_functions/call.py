@@ -94,7 +94,12 @@ class Multiplying:
 
 
 class Buffering:
-    """The base of stream processors that hold events: state, timers, `emit`. Registers itself."""
+    """The base of stream processors that hold events: state, timers, `emit`. Registers itself.
+
+    `brings_expired`: it takes rows back, so the query stays on the reference.
+    """
+
+    brings_expired = False
 
     def __init__(self, call: StreamCall) -> None:
         self.context = call.context

@@ -56,7 +56,7 @@ class _Site(Probe):
 class HostedFunction:
     """A handler of a query; it has a link per partition instance if the links have state.
 
-    Raises NotLowerable for stream functions with timers.
+    Raises NotLowerable for stream functions with timers, and those that take rows back.
     """
 
     def __init__(
@@ -72,9 +72,11 @@ class HostedFunction:
         self._path = f"handler_{index}/{_STATE}"
         self._links: dict[int, Any] = {}
         self._emitted: list[list[StreamEvent]] = []
-        timed: Any = getattr(type(self._link(0)), "on_timer", Buffering.on_timer)
-        if timed is not Buffering.on_timer:
+        kind: Any = type(self._link(0))
+        if getattr(kind, "on_timer", Buffering.on_timer) is not Buffering.on_timer:
             raise NotLowerable("a stream function with timers")
+        if getattr(kind, "brings_expired", False):
+            raise NotLowerable("a stream function that takes rows back")
         self.has_state: bool = self._site.registered
 
     def _link(self, realm: int) -> Any:
