@@ -30,6 +30,7 @@ from tests.architecture.manifests import (
 
 SECRETS = {"token", "bus-url", "redis-url", "postgres-dsn"}
 SECRETS_FOLDER = "/var/run/lockstep/"
+CLUSTER_FOLDER = "/var/run/lockstep-cluster/"
 MARGIN_S = 5
 
 
@@ -65,7 +66,8 @@ def test_all_settings_are_known() -> None:
     """The services would refuse to start with any other."""
     given = variables()
     assert len(given) > 10
-    secrets = {key for key, value in given.items() if value.startswith(SECRETS_FOLDER)}
+    folders = (SECRETS_FOLDER, CLUSTER_FOLDER)
+    secrets = {key for key, value in given.items() if value.startswith(folders)}
     settings = load_settings({key: given[key] for key in given.keys() - secrets})
     assert settings.server.port == 8080
     for name in given:
@@ -74,6 +76,20 @@ def test_all_settings_are_known() -> None:
         assert isinstance(model, type)
         asked = key.removesuffix("_file") if name in secrets else key
         assert asked in model.model_fields, name
+
+
+def test_the_secret_of_a_cluster_is_mounted_where_its_setting_reads_it() -> None:
+    """And the README says how to make it, with the key that is read."""
+    folder = K8S / "components" / "cluster-secret"
+    ((_, name, value),) = literals(folder, "configMapGenerator")
+    assert name == "LOCKSTEP_CLUSTER__SECRET_FILE"
+    pod = documents(folder / "pods.yaml")[0]["spec"]["template"]["spec"]
+    (mount,) = pod["containers"][0]["volumeMounts"]
+    (volume,) = pod["volumes"]
+    assert (mount["mountPath"] + "/", mount["name"]) == (CLUSTER_FOLDER, volume["name"])
+    key = value.removeprefix(CLUSTER_FOLDER)
+    made = f"secret generic {volume['secret']['secretName']} --from-literal={key}="
+    assert made in (K8S / "README.md").read_text()
 
 
 def test_files_of_secrets_are_keys_of_the_secret() -> None:
