@@ -34,7 +34,7 @@ class Person:
             " && document.body.classList.contains('there')"
         )
         paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
-        self.first_content_ms[path.split("?")[0]] = round(await self.page.evaluate(paint))
+        self.first_content_ms[path.split("?")[0]] = round(await self.page.until(paint))
 
     async def step(self, name: str) -> None:
         """What was done so far is a step; it is told and pictured."""
