@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from lockstep.siddhiql.catalogue import Overload
+from lockstep.siddhiql.catalogue import Overload, Parameter
 from lockstep.siddhiql.catalogue.signatures import NUMBER, STRING
 from lockstep.siddhiql.catalogue.windows import (
     TIME,
@@ -31,7 +31,7 @@ def _declared(extreme: str, form: str) -> WindowExtension:
     made, size = _FORMS[form]
     by_time = "time" in size
     batch = made.startswith("batches")
-    forms = [(_ATTRIBUTE, constant(size, *TIME, positive=True))]
+    forms: list[tuple[Parameter, ...]] = [(_ATTRIBUTE, constant(size, *TIME, positive=True))]
     if by_time and batch:
         forms.append((*forms[0], constant("start.time", *TIME)))
     return WindowExtension(
