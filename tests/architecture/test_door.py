@@ -89,11 +89,12 @@ def test_every_route_is_reached_through_the_door() -> None:
 def test_the_rules_are_read_as_haproxy_reads_them() -> None:
     """Every line that chooses a service is one that the test above understands."""
     chosen = re.findall(r"use_backend.*", RULES)
-    assert len(chosen) == 4
+    assert len(chosen) == 5
     assert "default_backend coordinators" in RULES
     assert door("POST", "/Hot/Reading") == "receiver"
     assert door("GET", "/") == "presenter"
     assert door("POST", "/stores/query") == "presenter"
+    assert door("POST", "/v1/datasources/customers/rows") == "receiver"
 
 
 def test_settings_of_compose_are_known() -> None:
