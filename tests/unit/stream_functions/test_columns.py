@@ -90,11 +90,13 @@ def test_objects_that_are_added_go_on_or_are_cast() -> None:
     [
         ("#window.length(2)#str:tokenize(t, ' ')", "a stream function behind a window"),
         ("#reorder:kslack(l)", "a stream function with timers"),
+        ("#extrema:topK(k, 1)", "a stream function that takes rows back"),
         ("#str:tokenize(UUID(), ' ')", "a function that needs engine"),
     ],
 )
 def test_what_stays_on_the_reference(handlers: str, reason: str) -> None:
-    """Where expired events would have to be known again, and where timers bring events."""
+    """Where expired events would have to be known again, where timers bring events, and where
+    events leave that no window held."""
     source = "from S select k, t, 1L as l insert into L; "
     plan = plan_of(f"{STREAM}{source} from L{handlers} select k insert into O;")
     assert lowering_of(plan).choices[1].reason == reason
