@@ -93,7 +93,7 @@ def test_types(expression: str, type_: AttributeType) -> None:
         ("maths:round(i)", ("did you mean 'math:round'",)),
         ("str:abs(i)", ("did you mean 'math:abs'",)),
         ("time:now()", ("there is time:currentDate", "and others")),
-        ("nlp:words(s)", ("no pack 'nlp' is installed", "there is geo, json, list", "Python")),
+        ("nlp:words(s)", ("no pack 'nlp' is installed", "there is geo, json, kf, list", "Python")),
         ("sum(sum(i))", ("cannot stand here", "not inside each other")),
         ("sum(s)", ("sum does not take (string)", "sum(value: int|long)")),
         ("count(i, i)", ("count",)),

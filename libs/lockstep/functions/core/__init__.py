@@ -84,7 +84,7 @@ _FUNCTIONS = (
         "minimum", gives(first_type, _NUMBER, _MORE_NUMBERS), doc="the smallest, nulls skipped"
     ),
     function("sizeOfSet", gives(INT, Parameter("set", (OBJECT,))), doc="how many members"),
-    function("UUID", gives(STRING), doc="a unique text, the same on every replica"),
+    function("UUID", gives(STRING), doc="a unique text, the same on every replica", remembers=True),
 )
 
 

@@ -17,5 +17,6 @@ EXTENSIONS: tuple[Extension, ...] = (
         gives(DOUBLE, _VALUE, _NOISE),
         gives(DOUBLE, _VALUE, _RATE, _NOISE, _TIMESTAMP),
         namespace="kf",
+        remembers=True,
     ),
 )

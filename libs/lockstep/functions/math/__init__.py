@@ -50,7 +50,6 @@ _REST = (
     ("parseFloat", gives(FLOAT, _TEXT)),
     ("parseInt", gives(INT, _TEXT)),
     ("parseLong", gives(LONG, _TEXT)),
-    ("rand", gives(DOUBLE), gives(DOUBLE, Parameter("seed", (INT, LONG), constant=True))),
     (
         "round",
         gives(INT, Parameter("x", (FLOAT,))),
@@ -63,4 +62,11 @@ EXTENSIONS: tuple[Extension, ...] = (
     *(function(name, gives(DOUBLE, _X), namespace=_MATH) for name in _ONE_NUMBER),
     *(function(name, gives(DOUBLE, _X, _Y), namespace=_MATH) for name in _TWO_NUMBERS),
     *(function(name, *overloads, namespace=_MATH) for name, *overloads in _REST),
+    function(
+        "rand",
+        gives(DOUBLE),
+        gives(DOUBLE, Parameter("seed", (INT, LONG), constant=True)),
+        namespace=_MATH,
+        remembers=True,
+    ),
 )

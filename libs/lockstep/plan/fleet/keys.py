@@ -10,11 +10,13 @@ from typing import Any, Final
 
 from lockstep.events import AttributeType
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.siddhiql.printing import print_node
 from lockstep.siddhiql.trees import below
 
 _TEXT: Final = AttributeType.STRING
-_OF_THE_MOMENT: Final = ("currentTimeMillis", "eventTimestamp", "UUID")
+_OF_THE_MOMENT: Final = ("currentTimeMillis", "eventTimestamp")
 
 
 def attribute(name: str) -> ast.Variable:
@@ -55,19 +57,19 @@ def is_pure(tree: Any) -> bool:
     )
 
 
-def draws(tree: Any) -> bool:
-    """Whether something in it is drawn: the draws of a query are counted."""
-    return any(
-        isinstance(one, ast.FunctionCall) and (one.namespace, one.name) in _DRAWS
-        for one in below(tree)
-    )
+def remembers(tree: Any) -> bool:
+    """Whether a function in it goes by the calls before: draws are counted, filters have a
+    state."""
+    return any(isinstance(one, ast.FunctionCall) and _remembers(one) for one in below(tree))
 
 
-_DRAWS: Final = ((None, "UUID"), ("math", "rand"))
+def _remembers(call: ast.FunctionCall) -> bool:
+    found = default_catalogue().find(ExtensionKind.FUNCTION, call.namespace, call.name)
+    return found is not None and found.remembers
 
 
 def _is_pure_call(call: ast.FunctionCall) -> bool:
-    if call.namespace == "time" or (call.namespace, call.name) in _DRAWS:
+    if call.namespace == "time" or _remembers(call):
         return False
     return call.namespace is not None or call.name not in _OF_THE_MOMENT
 

@@ -15,7 +15,7 @@ from lockstep.plan.fleet.traits import (
     Whole,
     declared,
     free_of,
-    has_draws,
+    has_memory,
     neutral_handlers,
     shared_state,
     window_of,
@@ -44,8 +44,8 @@ _PLAYBACK: Final = "in playback an event of any key lets go what is old in its w
 def query_trait(query: CheckedQuery, checked: CheckedApp) -> Trait:
     """How a query can be cut."""
     reason = shared_state(query)
-    if reason is None and has_draws(query):
-        reason = "it draws random values, which are counted over all keys"
+    if reason is None and has_memory(query):
+        reason = "it calls a function that goes by all calls before, over all keys"
     if reason is None:
         reason = _rate(query)
     if reason is not None:

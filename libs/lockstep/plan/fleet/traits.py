@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from lockstep.plan.fleet.contract import Together
-from lockstep.plan.fleet.keys import both, draws, is_pure, plain
+from lockstep.plan.fleet.keys import both, is_pure, plain, remembers
 from lockstep.plan.nodes import PlanNode, QueryNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import ExtensionKind
@@ -234,6 +234,6 @@ def selected_of(query: CheckedQuery) -> Iterator[tuple[str, ast.Expression]]:
         yield name, item.expression
 
 
-def has_draws(query: CheckedQuery) -> bool:
+def has_memory(query: CheckedQuery) -> bool:
     """Whether it calls UUID() or the like."""
-    return draws(query.query) or draws(query.selection)
+    return remembers(query.query) or remembers(query.selection)

@@ -94,10 +94,12 @@ class Overload:
 
 @dataclass(frozen=True)
 class Extension:
-    """One named thing of the catalogue."""
+    """One named thing of the catalogue. `remembers`: what a function gives hangs on its calls
+    before, so it has to see all events of its query in one place."""
 
     kind: ExtensionKind
     name: str
     overloads: tuple[Overload, ...]
     namespace: str | None = None
     doc: str = ""
+    remembers: bool = False

@@ -26,10 +26,14 @@ TIME = (INT, LONG)
 
 
 def function(
-    name: str, *overloads: Overload, namespace: str | None = None, doc: str = ""
+    name: str,
+    *overloads: Overload,
+    namespace: str | None = None,
+    doc: str = "",
+    remembers: bool = False,
 ) -> Extension:
     """A function's signature."""
-    return Extension(ExtensionKind.FUNCTION, name, overloads, namespace, doc)
+    return Extension(ExtensionKind.FUNCTION, name, overloads, namespace, doc, remembers)
 
 
 def aggregator(

@@ -81,7 +81,7 @@ def test_keyed_queries_become_partitions(query: str) -> None:
         ("from S select k, v group by k output last every 2 events insert into O;", "last"),
         ("from S select k, v output first every 2 events insert into O;", "first"),
         ("from S[sum(v) > 3] select k, count() as n group by k insert into O;", "filter"),
-        ("from S select k, UUID() as u, count() as n group by k insert into O;", "random"),
+        ("from S select k, UUID() as u, count() as n group by k insert into O;", "calls before"),
         ("from every e1=S, e2=R[k == e1.k] select e1.k insert into O;", "sequence"),
         ("from e1=S -> e2=R[k == e1.k] select e1.k insert into O;", "every"),
         ("from every (e1=S -> e2=R[k == e1.k]) select e1.k insert into O;", "every"),
