@@ -12,7 +12,6 @@ import pytest
 
 from lockstep import __version__
 from lockstep.cli.processes import ProcessSuite, running_processes
-from lockstep.embedded import EmbeddedServers
 from tests.integration.services.cluster import until
 
 CLUSTER, SECRET = "c" * 40, "s3cr3t-hook"
@@ -53,16 +52,13 @@ class Asking:
         return found
 
 
-async def test_processes_tell_what_they_take_and_what_they_have_logged(
-    servers: EmbeddedServers, tmp_path: Path
-) -> None:
+async def test_processes_tell_what_they_take_and_what_they_have_logged(tmp_path: Path) -> None:
     """A processor's line is seen through the coordinator, as it stands in its file; no secret of an
     app and no token is in any; who may not is refused; of who was killed that is said."""
     secrets = tmp_path / "secrets"
     secrets.mkdir()
     (secrets / "hook").write_text(SECRET)
     settings = {
-        **servers.environment(),
         "LOCKSTEP_SERVER__TOKEN": CLUSTER,
         "LOCKSTEP_SECRETS__FOLDER": str(secrets),
         "LOCKSTEP_PROCESSOR__EXECUTOR": "reference",
