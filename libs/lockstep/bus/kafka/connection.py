@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient
 from lockstep.bus.errors import LogFullError, LogGoneError, NoRoomError
 from lockstep.bus.kafka.address import Address
 from lockstep.bus.kafka.errors import translated
-from lockstep.bus.kafka.sending import Headers, Sender
+from lockstep.bus.kafka.sending import Sender
 from lockstep.bus.limits import BusLimits
 from lockstep.events import UnavailableError
 from lockstep.telemetry import get_logger
@@ -59,6 +59,7 @@ class Connection:
         self._refusal: KafkaError | None = None
         self._closed = False
         self._sender = Sender(self.config, limits, self._troubled)
+        self.send = self._sender.send
         self._renewing: asyncio.Task[None] | None = None
 
     @classmethod
@@ -87,24 +88,6 @@ class Connection:
         """Raises what a broker told that does not let us in."""
         if self._refusal is not None:
             raise translated(self._refusal, self.address.shown)
-
-    def send(
-        self,
-        topic: str,
-        value: bytes,
-        *,
-        where: str,
-        headers: Headers = (),
-        key: bytes | None = None,
-        partition: int = 0,
-    ) -> asyncio.Future[int]:
-        """The offset at which it is stored, on as many brokers as have to have it. Messages are
-        stored in the order of these calls."""
-        if self._closed:
-            raise UnavailableError("the bus was closed", where=where)
-        return self._sender.send(
-            topic, value, where=where, headers=headers, key=key, partition=partition
-        )
 
     def look_after_files(self) -> None:
         """From now on, where certificates are shown or authorities trusted."""

@@ -70,6 +70,8 @@ class Sender:
         partition: int = 0,
     ) -> asyncio.Future[int]:
         """The offset at which it is stored, on as many brokers as have to have it."""
+        if self._closed:
+            raise UnavailableError("the bus was closed", where=where)
         done: asyncio.Future[int] = self._loop.create_future()
         message = _Message(topic, value, key, partition, headers, where, done)
         if self._waiting is None:
