@@ -15,13 +15,13 @@ from typing import Any, Final
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import default_converter
 from pygls.workspace import TextDocument
 
 from lockstep.editing import pointing
 from lockstep.editing.completing import complete
 from lockstep.editing.formatting import formatted
 from lockstep.editing.known import Known, Problem, at_sight, outline
-from lockstep.editing.signatures import callables
 
 READ_AFTER_S: Final = 0.15
 _KINDS: Final = {
@@ -30,6 +30,7 @@ _KINDS: Final = {
     "function": lsp.CompletionItemKind.Function,
     "annotation": lsp.CompletionItemKind.Property,
 }
+_SAMPLE: Final = "define stream Reading (celsius double); from Reading select "
 _RANK: Final = ("attribute", "stream", "table", "window", "function", "keyword")
 
 
@@ -44,7 +45,11 @@ class Documents:
     def of(self, document: TextDocument) -> Known:
         """The newest that is known; what its definitions say while nobody has read it."""
         found = self._known.get(document.uri)
-        return at_sight(document.source) if found is None else found
+        return self.seen(document) if found is None else found
+
+    def seen(self, document: TextDocument) -> Known:
+        """What its definitions say, kept until it has been read."""
+        return self._known.setdefault(document.uri, at_sight(document.source))
 
     def read_soon(self, server: LanguageServer, uri: str, after_s: float) -> None:
         """And tells its problems."""
@@ -80,6 +85,20 @@ def _reader() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(1, mp_context=get_context("spawn"))
 
 
+def _items(text: str, offset: int, found: Known) -> list[lsp.CompletionItem]:
+    return [
+        lsp.CompletionItem(
+            one.label,
+            kind=_KINDS.get(one.kind, lsp.CompletionItemKind.Class),
+            detail=one.detail or one.kind,
+            documentation=one.about or None,
+            insert_text=one.insert,
+            sort_text=f"{_RANK.index(one.kind) if one.kind in _RANK else 9}{one.label}",
+        )
+        for one in complete(text, offset, found)
+    ]
+
+
 def _diagnostic(problem: Problem) -> lsp.Diagnostic:
     line = problem.line - 1
     return lsp.Diagnostic(
@@ -99,7 +118,7 @@ def _range(place: pointing.Place) -> lsp.Range:
 
 def made(documents: Documents) -> LanguageServer:
     """A server that nobody talks to yet."""
-    server = LanguageServer("lockstep", "1")
+    server = LanguageServer("lockstep", "1", converter_factory=_warm_converter)
     _add_documents(server, documents)
     _add_questions(server, documents)
     _add_changes(server, documents)
@@ -109,6 +128,7 @@ def made(documents: Documents) -> LanguageServer:
 def _add_documents(server: LanguageServer, documents: Documents) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(told: lsp.DidOpenTextDocumentParams) -> None:
+        documents.seen(server.workspace.get_text_document(told.text_document.uri))
         documents.read_soon(server, told.text_document.uri, 0.0)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
@@ -131,17 +151,7 @@ def _add_questions(server: LanguageServer, documents: Documents) -> None:
     )
     async def completion(told: lsp.CompletionParams) -> list[lsp.CompletionItem]:
         document, offset = there(told)
-        return [
-            lsp.CompletionItem(
-                one.label,
-                kind=_KINDS.get(one.kind, lsp.CompletionItemKind.Class),
-                detail=one.detail or one.kind,
-                documentation=one.about or None,
-                insert_text=one.insert,
-                sort_text=f"{_RANK.index(one.kind) if one.kind in _RANK else 9}{one.label}",
-            )
-            for one in complete(document.source, offset, documents.of(document))
-        ]
+        return _items(document.source, offset, documents.of(document))
 
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     async def hover(told: lsp.HoverParams) -> lsp.Hover | None:
@@ -177,13 +187,21 @@ def _add_changes(server: LanguageServer, documents: Documents) -> None:
         return [lsp.TextEdit(whole, formatted(document.source))]
 
 
+def _warm_converter() -> Any:
+    """Turns messages into JSON. It writes its code when it first meets a type: that is done here,
+    so that the first one who asks does not wait for it."""
+    converter = default_converter()  # type: ignore[no-untyped-call]
+    items = _items(_SAMPLE, len(_SAMPLE), at_sight(_SAMPLE))
+    converter.unstructure(lsp.CompletionResponse(id=1, result=items))
+    return converter
+
+
 def serve() -> None:
     """On standard input and output, until the editor ends it."""
     documents = Documents()
-    # The first one who asks need not wait for them, and no collection goes through them again.
-    tuple(callables())
-    gc.freeze()
+    server = made(documents)
+    gc.freeze()  # no collection goes again through what is loaded
     try:
-        made(documents).start_io()
+        server.start_io()
     finally:
         documents.close()

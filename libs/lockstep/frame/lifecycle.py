@@ -8,6 +8,7 @@ the same.
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import socket
 import sys
@@ -27,6 +28,7 @@ from lockstep.frame.context import Context, Service, Wire
 from lockstep.frame.footprint import UNKNOWN, FootprintMeter
 from lockstep.frame.health import Readiness, answering
 from lockstep.frame.holders import HolderWatch
+from lockstep.frame.loop import run
 from lockstep.frame.offload import Offload, ThreadOffload
 from lockstep.frame.openid import provider_of
 from lockstep.frame.process_usage import ProcessUsage
@@ -79,7 +81,7 @@ def run_service(name: str, wire: Wire, *, clock: Clock | None = None) -> int:
         tail=tail,
     )  # fmt: skip
     try:
-        asyncio.run(_until_signalled([(name, wire)], settings, clock, tail))
+        run(_until_signalled([(name, wire)], settings, clock, tail))
     except LockstepError as error:
         get_logger().error("cannot run", error=str(error))
         return EXIT_FAILED
@@ -334,7 +336,11 @@ async def _until_signalled(
 
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, asked, number)
-    await run_together(services, settings, stop=stop, clock=clock, tail=tail)
+
+    def settled(_: Running) -> None:
+        gc.freeze()  # what is loaded stays: no collection goes through it again
+
+    await run_together(services, settings, stop=stop, clock=clock, tail=tail, on_ready=settled)
 
 
 async def _first_of(*waits: Coroutine[None, None, object]) -> None:

@@ -7,10 +7,10 @@ are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -79,7 +79,8 @@ def _draft(
         if stamps is None:
             stamps = pa.nulls(batch.num_rows, pa.int64())
         stamps = stamps.fill_null(timestamp_ms)
-    lengths: Sequence[int] = [1] * batch.num_rows if row_chunks else [batch.num_rows]
+    rows = batch.num_rows
+    lengths = np.ones(rows, np.int32) if row_chunks else np.array([rows], np.int32)
     fitted = pa.RecordBatch.from_arrays(columns, names=list(schema.names))
     return BatchDraft(schema, fitted, lengths, stamps, ids)
 
@@ -95,6 +96,8 @@ def _column(batch: pa.RecordBatch, attribute: Attribute) -> pa.Array | FieldErro
         return _objects(column, attribute)
     if not _fits(column.type, wanted):
         return FieldError(attribute.name, f"expected {attribute.type}, got Arrow {column.type}")
+    if column.type == wanted:
+        return column
     try:
         # Into float the nearest value is meant; everywhere else a changed value is an error.
         return pc.cast(column, wanted, safe=not pa.types.is_floating(wanted))

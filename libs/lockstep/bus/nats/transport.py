@@ -6,6 +6,7 @@ what it holds before it lets go of a connection, waits with it.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import ssl
@@ -16,6 +17,9 @@ import nats.errors
 from nats.aio.transport import TcpTransport
 
 _PROBES: Final = 3
+_READ_BYTES: Final = 1_048_576
+"""At once, at most; the library's 32,768 cut each batch of rows into pieces. Over twice as much the
+connection waits until it has been read."""
 _MS_PER_S: Final = 1_000
 
 
@@ -39,7 +43,7 @@ class WatchedTransport(TcpTransport):
 
     async def connect(self, uri: ParseResult, buffer_size: int, connect_timeout: int) -> None:
         self._is_encrypted = False
-        await super().connect(uri, buffer_size, connect_timeout)
+        await super().connect(uri, _READ_BYTES, connect_timeout)
         connected = None if self._io_writer is None else self._io_writer.get_extra_info("socket")
         if connected is not None:
             for level, option, value in _options(self._user_timeout_ms):
@@ -54,8 +58,28 @@ class WatchedTransport(TcpTransport):
         buffer_size: int,
         connect_timeout: int,
     ) -> None:
-        await super().connect_tls(uri, ssl_context, buffer_size, connect_timeout)
+        """The connection goes on, encrypted. The library's own way makes a reader that takes what
+        comes without a limit."""
+        assert self._io_writer is not None, "connect comes first"
+        loop = asyncio.get_running_loop()
+        # A new reader: what was said before the connection was encrypted is not listened to.
+        reader = asyncio.StreamReader(limit=_READ_BYTES)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        host = uri if isinstance(uri, str) else uri.hostname
+        async with asyncio.timeout(connect_timeout):
+            transport = await loop.start_tls(
+                self._io_writer.transport, protocol, ssl_context, server_hostname=host
+            )
+        if transport is None:
+            raise ConnectionError("the connection ended while it was being encrypted")
+        protocol.connection_made(transport)  # nobody else tells it
+        self._io_reader = reader
+        self._io_writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         self._is_encrypted = True
+
+    async def read(self, buffer_size: int) -> bytes:
+        assert self._io_reader is not None, "connect comes first"
+        return await self._io_reader.read(_READ_BYTES)
 
     def write(self, payload: bytes) -> None:
         self._check()

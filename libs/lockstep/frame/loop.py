@@ -1,0 +1,15 @@
+"""The event loop that services run on: uvloop's, which takes about a tenth less of a service's
+processor time than asyncio's own, and keeps the same promises."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+
+import uvloop
+
+
+def run(main: Coroutine[None, None, None]) -> None:
+    """Until `main` returns, or raises."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main)
