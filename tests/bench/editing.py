@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
+from pygls.protocol import default_converter
 
 LINES: Final = 500
 P99_MS_MAX: Final = 50
@@ -59,8 +60,17 @@ def text_of(lines: int) -> tuple[str, int]:
     return text + "\n" * (lines - text.count("\n")), head.count("\n")
 
 
+def _warm_converter() -> Any:
+    """It has met an answer before: it writes its code then, which is none of the server's time."""
+    converter = default_converter()  # type: ignore[no-untyped-call]
+    item = {"label": "avg", "kind": 3, "detail": "", "documentation": "", "insertText": "avg"}
+    answer = {"jsonrpc": "2.0", "id": "1", "result": [item]}
+    converter.structure(answer, lsp.CompletionResponse)
+    return converter
+
+
 async def _asked(command: Sequence[str]) -> list[float]:
-    client = LanguageClient("bench", "1")
+    client = LanguageClient("bench", "1", converter_factory=_warm_converter)
 
     @client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)  # type: ignore[untyped-decorator]
     def published(_: lsp.PublishDiagnosticsParams) -> None:

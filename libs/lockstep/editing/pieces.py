@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 _PIECE: Final = re.compile(
     r"""
@@ -22,8 +21,7 @@ _PIECE: Final = re.compile(
 _SCRIPT_PART: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[{}]')
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """`kind`: space, comment, word, number, string, symbol or script (a function's body)."""
 
     kind: str
@@ -54,14 +52,14 @@ def cut(text: str) -> Iterator[Piece]:
     """One after the other, for who need not see all of them."""
     position = 0
     while position < len(text):
-        found = _PIECE.match(text, position)
-        if found is None or text[position] == "{":
-            end = _script_end(text, position)
-            yield Piece("script", text[position:end], position)
-        else:
-            end = found.end()
-            yield Piece(found.lastgroup or "symbol", found.group(), position)
-        position = end
+        for found in _PIECE.finditer(text, position):
+            position = found.end()
+            value = found[0]
+            if value == "{":
+                start, position = position - 1, _script_end(text, position - 1)
+                yield Piece("script", text[start:position], start)
+                break
+            yield Piece(found.lastgroup or "symbol", value, position - len(value))
 
 
 def _script_end(text: str, start: int) -> int:
@@ -83,7 +81,7 @@ def statements(found: Iterable[Piece]) -> Iterator[list[Piece]]:
     current: list[Piece] = []
     for each in found:
         current.append(each)
-        if each.value == ";" or each.says("begin"):
+        if each.value == ";" or (each.kind == "word" and each.says("begin")):
             yield current
             current = []
     if current:

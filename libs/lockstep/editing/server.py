@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import default_converter
+from pygls.protocol import JsonRPCResponseMessage, default_converter
 from pygls.workspace import TextDocument
 
 from lockstep.editing import pointing
@@ -50,6 +50,11 @@ class Documents:
     def seen(self, document: TextDocument) -> Known:
         """What its definitions say, kept until it has been read."""
         return self._known.setdefault(document.uri, at_sight(document.source))
+
+    def start(self) -> None:
+        """The process that reads, before there is anything to read: starting it takes as long as
+        reading."""
+        self._reader.submit(outline, "")
 
     def read_soon(self, server: LanguageServer, uri: str, after_s: float) -> None:
         """And tells its problems."""
@@ -192,13 +197,14 @@ def _warm_converter() -> Any:
     so that the first one who asks does not wait for it."""
     converter = default_converter()  # type: ignore[no-untyped-call]
     items = _items(_SAMPLE, len(_SAMPLE), at_sight(_SAMPLE))
-    converter.unstructure(lsp.CompletionResponse(id=1, result=items))
+    converter.unstructure(JsonRPCResponseMessage("1", "2.0", items))
     return converter
 
 
 def serve() -> None:
     """On standard input and output, until the editor ends it."""
     documents = Documents()
+    documents.start()
     server = made(documents)
     gc.freeze()  # no collection goes again through what is loaded
     try:
