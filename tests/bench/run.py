@@ -33,6 +33,7 @@ from tests.bench.external import external_figures
 from tests.bench.fleet import fleet_figures
 from tests.bench.many import many_figures
 from tests.bench.nexmark.run import nexmark_figures
+from tests.bench.pages import pages_figures
 from tests.bench.queries import BENCHES, CHAIN, GROWTH, Bench, summed_over
 from tests.bench.suite import suite_figures, volume_figures
 from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, slices_of
@@ -244,6 +245,11 @@ def archive_volume_part(options: argparse.Namespace) -> Results:
     return {"archive-volume": archive_volume_figures(options.events or ARCHIVED_ROWS)}
 
 
+def pages_part(options: argparse.Namespace) -> Results:
+    """How soon a page of the console shows something."""
+    return {"pages": pages_figures()}
+
+
 def charts_part(options: argparse.Namespace) -> Results:
     """Live charts in a real browser."""
     return {"charts": [charts_figures(options.rate, options.seconds)]}
@@ -266,6 +272,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "archive-volume": archive_volume_part,
     "editing": editing_part,
     "charts": charts_part,
+    "pages": pages_part,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import sys
 from collections.abc import AsyncIterator
 from importlib import resources
@@ -92,6 +93,7 @@ def built(settings: Settings, clock: Clock) -> FastAPI:
         doors = Doors.open(addresses)
         application.state.doors = doors
         pages.open_with(doors, settings, clock)
+        gc.freeze()  # no collection, for which a page would wait, goes through what is loaded
         keys = None if provider is None else asyncio.create_task(provider.run())
         try:
             yield
