@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockstep.clock import Clock
 from lockstep.databases.contract import Asking, Following, Memory, ReadRows, TableShape
 from lockstep.databases.datasources import Datasource, DatasourceError
-from lockstep.databases.mysql import mysql_server_of
+from lockstep.databases.mysql import mysql_server_of, read_mysql
 from lockstep.databases.postgres.asking import PostgresAsking
 from lockstep.databases.postgres.following import PostgresFollowing, server_of
 from lockstep.databases.postgres.reading import read_postgres
@@ -49,12 +49,10 @@ async def check_datasource(datasource: Datasource) -> str:
 async def read_datasource(
     datasource: Datasource, *, table: str, select: str, max_rows: int
 ) -> ReadRows:
-    """Rows of a table, or what a SELECT gives; nothing is changed. DatasourceError for a kind that
-    cannot be read. Errors: UnavailableError, DatabaseError."""
-    if datasource.kind != "postgresql":
-        raise DatasourceError(
-            f"{datasource.place}: rows are read from PostgreSQL alone", where=datasource.name
-        )
+    """Rows of a table, or what a SELECT gives; nothing is changed. Errors: UnavailableError,
+    DatabaseError."""
+    if datasource.kind == "mysql":
+        return await read_mysql(datasource, table=table, select=select, max_rows=max_rows)
     return await read_postgres(datasource, table=table, select=select, max_rows=max_rows)
 
 

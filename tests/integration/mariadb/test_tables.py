@@ -9,7 +9,12 @@ from typing import Any
 import aiomysql
 import pytest
 
-from lockstep.databases import DatabaseError, check_datasource, datasource_of_url
+from lockstep.databases import (
+    DatabaseError,
+    check_datasource,
+    datasource_of_url,
+    read_datasource,
+)
 from lockstep.events import (
     Attribute,
     AttributeType,
@@ -163,3 +168,42 @@ async def test_a_datasource_says_whether_it_answers(mariadb: MariadbServer) -> N
     await mariadb.kill()
     with pytest.raises(UnavailableError):
         await check_datasource(datasource_of_url("a", mariadb.url))
+
+
+async def test_some_rows_are_read_and_nothing_is_changed(
+    mariadb: MariadbServer, connections: MysqlConnections
+) -> None:
+    """Of a table, or of a SELECT that is one statement and nothing else."""
+    sink = sink_of(connections)
+    await sink.open()
+    rows = [(name, "n", 1, 5.0, True, None) for name in ("ann", "bob", "cid")]
+    await sink.deliver(Batch(1, rows_of(*rows)))
+    shop = datasource_of_url("shop", mariadb.url, statement_timeout_ms=2_000)
+
+    async def read(**wanted: str) -> tuple[Any, ...]:
+        found = await read_datasource(shop, **{"table": "", "select": "", **wanted}, max_rows=2)
+        return found.columns, [list(row) for row in found.rows], found.is_cut
+
+    columns, found, is_cut = await read(table=f"test.{NAME}")
+    assert columns == SCHEMA.names
+    assert (len(found), is_cut) == (2, True)
+    named = "`totals 100% ``1```"
+    some = f"SELECT customer AS c, CAST(amount AS DECIMAL(9,2)) AS a FROM {named} ORDER BY 1 DESC;"
+    assert await read(select=f"{some} ") == (("c", "a"), [["cid", "5.00"], ["bob", "5.00"]], True)
+    day = "SELECT DATE '2026-01-02' AS d, X'00ff' AS b, NULL AS n -- all"
+    assert await read(select=day) == (("d", "b", "n"), [["2026-01-02", "00ff", None]], False)
+    for evil in (
+        f"SELECT 1; DELETE FROM {named}",
+        f"SELECT 1) AS a; DELETE FROM {named}; --",
+        "SELECT 1 INTO OUTFILE '/tmp/lockstep-never'",
+        "SELECT 1) AS a INTO OUTFILE '/tmp/lockstep-never' /*",
+        f"DELETE FROM {named}",
+        f"TRUNCATE {named}",
+        "",
+    ):
+        with pytest.raises(DatabaseError):
+            await read(select=evil or "nonsense")
+    assert len(await kept(mariadb)) == 3
+    assert not Path("/tmp/lockstep-never").exists()
+    with pytest.raises(UnavailableError, match="2000 ms"):
+        await read(select="SELECT SLEEP(20) AS s")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import asyncpg
 
 from lockstep.databases.contract import DatabaseError, ReadRows
@@ -12,6 +9,7 @@ from lockstep.databases.datasources import Datasource
 from lockstep.databases.postgres.connections import Connections
 from lockstep.databases.postgres.errors import told
 from lockstep.databases.postgres.values import quoted
+from lockstep.databases.values import plain
 
 
 async def read_postgres(
@@ -38,16 +36,5 @@ async def read_postgres(
         raise
     finally:
         await connections.close()
-    rows = [[_plain(value) for value in row] for row in found[:max_rows]]
+    rows = [[plain(value) for value in row] for row in found[:max_rows]]
     return ReadRows(columns, rows, is_cut=len(found) > max_rows)
-
-
-def _plain(value: Any) -> Any:
-    """As JSON can say it: other types as people write them, times in ISO 8601."""
-    if isinstance(value, bool | int | str | None):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, bytes):
-        return value.hex()
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
