@@ -95,6 +95,7 @@ def test_the_rules_are_read_as_haproxy_reads_them() -> None:
     assert door("GET", "/") == "presenter"
     assert door("POST", "/stores/query") == "presenter"
     assert door("POST", "/v1/datasources/customers/rows") == "receiver"
+    assert door("GET", "/v1/datasources") == "receiver"
 
 
 def test_settings_of_compose_are_known() -> None:

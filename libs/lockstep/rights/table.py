@@ -168,6 +168,7 @@ RECEIVER: Final[Mapping[Place, Need]] = {
     ("POST", "/v1/apps/{app}/streams/{stream}/events"): _SEND,
     ("POST", "/v1/apps/{app}/events"): _SEND,
     # Who may deploy an app can name any datasource in it, and read its tables so.
+    ("GET", "/v1/datasources"): _DEPLOY_ALL,
     ("POST", "/v1/datasources/{datasource}/rows"): _DEPLOY_ALL,
     ("POST", "/{path}"): _SEND_SOME,
     ("POST", "/{app}/{stream}"): _SEND,

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from nicegui import ui
 
+from lockstep.events import LockstepError
 from lockstep.simulating import Columns, DatabaseRows, FeedSetup, example
 from lockstep_services.console import allowed, figures
-from lockstep_services.console.look import box, button, text
+from lockstep_services.console.look import box, button, said, text
 from lockstep_services.console.shell import View
 
 RANDOM, CSV, DATABASE = "Random", "CSV", "Database"
@@ -25,6 +26,8 @@ _DATABASE: Final = (
     "A datasource of the suite. Columns are found by the attributes' names. It is read, and never"
     " changed."
 )
+
+_NO_DATABASE: Final = "The suite knows no datasource: datasources.file of its settings names them."
 
 
 class FeedForm:
@@ -77,6 +80,19 @@ class FeedForm:
         for each in (self._datasource, self._table, self._select):
             each.props("outlined dense")
         self._select.props("autogrow input-class=mono").classes("full")
+        self._known = text("p", "", "hint").props("role=status")
+        if not self._view.allowed.why_not(allowed.NAME_DATABASES):
+            ui.timer(0, self._name_datasources, once=True)
+
+    async def _name_datasources(self) -> None:
+        try:
+            known = await self._view.suite.datasources()
+        except LockstepError as error:
+            self._known.set_text(said(error))
+            return
+        self._datasource.set_autocomplete([one["name"] for one in known])
+        named = ", ".join(f"{one['name']} ({one['kind']})" for one in known)
+        self._known.set_text(f"The suite knows: {named}." if known else _NO_DATABASE)
 
     def _build_pace(self, first: FeedSetup) -> None:
         seconds = None if first.for_ms is None else first.for_ms / 1_000

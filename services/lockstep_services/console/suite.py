@@ -105,6 +105,11 @@ class Suite:
         url = self._doors.addresses.receiver + path
         return await self._call("POST", url, raw=body, more=headers)
 
+    async def datasources(self) -> Sequence[dict[str, str]]:
+        """Names and kinds of the databases that a receiver can read."""
+        found = await self._call("GET", self._doors.addresses.receiver + "/v1/datasources")
+        return found["datasources"]  # type: ignore[no-any-return]
+
     async def apps(self) -> Sequence[dict[str, Any]]:
         """The deployed apps."""
         found: Sequence[dict[str, Any]] = (await self.ask("/v1/apps"))["apps"]

@@ -27,7 +27,7 @@ class _Wanted(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class DatasourceRoutes:
-    """One handler; a datasource is asked by so many at a time as it has connections."""
+    """A datasource is asked by so many at a time as it has connections."""
 
     def __init__(self, known: Datasources, *, max_rows: int) -> None:
         self._known = known
@@ -35,8 +35,14 @@ class DatasourceRoutes:
         self._turns = {name: asyncio.Semaphore(one.max_connections) for name, one in known.items()}
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        """The path."""
+        """The paths."""
+        router.add_get("/v1/datasources", self._named)
         router.add_post("/v1/datasources/{datasource}/rows", self._rows)
+
+    async def _named(self, _: web.Request) -> web.Response:
+        """Names and kinds; where they are is said to nobody."""
+        found = [{"name": name, "kind": one.kind} for name, one in sorted(self._known.items())]
+        return web.json_response({"datasources": found})
 
     async def _rows(self, request: web.Request) -> web.Response:
         name = request.match_info["datasource"]

@@ -27,6 +27,19 @@ class WantedRows(TypedDict):
     max_rows: NotRequired[int]
 
 
+class DatasourceName(TypedDict):
+    """`kind`: postgresql or mysql."""
+
+    name: str
+    kind: str
+
+
+class DatasourceNames(TypedDict):
+    """All that the settings name."""
+
+    datasources: list[DatasourceName]
+
+
 class DatasourceRows(TypedDict):
     """`is_cut`: there are more than one answer holds."""
 
@@ -45,6 +58,9 @@ ROUTES: Final = (
     Described(
         "POST", "/v1/apps/{app}/events",
         "Takes NDJSON lines that name their streams.", Taken, "bytes", others=(207,), query=_QUERY,
+    ),
+    Described(
+        "GET", "/v1/datasources", "The named datasources: names and kinds alone.", DatasourceNames
     ),
     Described(
         "POST", "/v1/datasources/{datasource}/rows",

@@ -34,6 +34,7 @@ SECRET = "the-cluster-secret-of-this-test"
 READING = [("room", "string"), ("celsius", "double"), ("n", "int")]
 BOUNDS = Bounds(max_feeds=1, max_rate_per_s=1_000, max_rows=1)
 ROWS = "/v1/datasources/house/rows"
+NAMED = "/v1/datasources"
 DROPS = "select 1) as a; drop table readings; select * from (select 1"
 
 
@@ -154,6 +155,8 @@ async def test_rows_of_a_database_are_read_and_nothing_is_changed_there(
             "POST", "receiver", ROWS, json={"table": "readings", "max_rows": 2}
         )
         assert (status, len(told["rows"]), told["is_cut"]) == (200, 2, True)
+        told = (await cluster.call("GET", "receiver", NAMED))[1]
+        assert told == {"datasources": [{"name": "house", "kind": "postgresql"}]}
         status, told = await cluster.call(
             "POST", "receiver", ROWS.replace("house", "shed"), json={"table": "readings"}
         )
@@ -195,6 +198,8 @@ async def test_who_may_not_deploy_everywhere_gets_no_row_of_a_database(
             headers = {"Authorization": bearer(tokens[who])}
             status, told = await _known(cluster, wanted, headers)
             assert status == expected, (who, told)
+            status, told = await cluster.call("GET", "receiver", NAMED, headers=headers)
+            assert status == (403 if expected == 403 else 200), (who, told)
         given = ("Fed", "--stream", "Reading")
         done = await simulate(
             cluster, *given, "--datasource", "house", "--table", "readings",
