@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from lockstep.bus.kafka.chain import START, Chain, Link
 from lockstep.bus.kafka.ids import BYTES, CHECKED, ID, WRITER, Counting, Known
 from lockstep.bus.kafka.names import log_of, topic_of
 from lockstep.bus.kafka.sharing import Note, WorkQueue, decode_note, encode_note
-from lockstep.bus.kafka.window import Raw
+from lockstep.bus.kafka.window import Raw, Window
+from lockstep.events import UnavailableError
 
 
 def test_an_address_names_brokers_login_and_files(tmp_path: Path) -> None:
@@ -182,3 +184,16 @@ def test_notes_survive_their_bytes() -> None:
     """All of their parts."""
     note = Note(b"me", [(1, 2)], [3], [(4, 5)])
     assert decode_note(encode_note(note)) == note
+
+
+async def test_who_waits_for_records_can_be_called_off_as_they_come() -> None:
+    """Else a bus that is closed in that moment would wait for its reader for ever."""
+    window = Window(("topic", 0), 0, 1_000)
+    waiting = asyncio.ensure_future(window.more(0, 60.0))
+    while not window.reading:
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    window.fail(UnavailableError("away"))
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert waiting.cancelled()

@@ -52,7 +52,8 @@ class Clients:
                 return window
             self._freed.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._freed.wait(), _LOOK_S)
+                async with asyncio.timeout(_LOOK_S):
+                    await self._freed.wait()
 
     def leave(self, reader: object, window: Window) -> None:
         """It reads there no more; who leaves it last closes it."""

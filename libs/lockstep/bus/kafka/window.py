@@ -89,7 +89,9 @@ class Window:
         self._arrived.clear()
         self.reading += 1
         try:
-            await asyncio.wait_for(self._arrived.wait(), wait_s)
+            # Not `wait_for`: before Python 3.12 it goes on where it is cancelled as records come.
+            async with asyncio.timeout(wait_s):
+                await self._arrived.wait()
         except TimeoutError:
             pass
         finally:
