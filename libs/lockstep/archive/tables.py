@@ -341,10 +341,7 @@ def strays(table: Table) -> int:
     """How many files of a table there are that its newest version has not: what was replaced, and
     what appends have not finished, or never will."""
     known = {one.rsplit("/", 1)[-1] for one in table.files()}
-    with _told(table.address):
-        system, root = _system(table.place)
-        selector = fs.FileSelector(f"{root}/{table.path}", recursive=True, allow_not_found=True)
-        found = system.get_file_info(selector)
+    found = _entries(table.place, table.path, recursive=True)
     names = [one.base_name for one in found if one.type == fs.FileType.File
              and "/_delta_log/" not in one.path]  # fmt: skip
     return sum(name not in known for name in names)
@@ -354,11 +351,22 @@ def folders_below(place: Place, path: str) -> list[str]:
     """The names of the folders there, in order; none below a name that no folder can have."""
     if place.is_folder and any(len(one) > LONGEST_NAME_BYTES for one in path.split("/")):
         return []
+    found = _entries(place, path)
+    return sorted(one.base_name for one in found if one.type == fs.FileType.Directory)
+
+
+def _entries(place: Place, path: str, *, recursive: bool = False) -> list[Any]:
+    """What is in a folder; nothing where there is none, or none yet."""
     with _told(place.at(path)):
         system, root = _system(place)
-        selector = fs.FileSelector(f"{root}/{path}".rstrip("/"), allow_not_found=True)
-        found = system.get_file_info(selector)
-    return sorted(one.base_name for one in found if one.type == fs.FileType.Directory)
+        below = f"{root}/{path}".rstrip("/")
+        selector = fs.FileSelector(below, recursive=recursive, allow_not_found=True)
+        try:
+            return list(system.get_file_info(selector))
+        except FileNotFoundError:
+            # The library lists first and only then asks whether the folder is missing. One that is
+            # made between the two is neither listed nor missing.
+            return []
 
 
 def remove_folder(place: Place, path: str) -> None:
