@@ -17,6 +17,8 @@ from lockstep.events import UnavailableError
 
 CONNECT_TIMEOUT_S: Final = 5
 NO_CONNECTION: Final = range(2000, 2100)
+"""The driver's own: no connection, or one that broke."""
+
 DENIED: Final = (1044, 1142, 1143)
 
 
@@ -31,7 +33,7 @@ async def mysql_server_of(datasource: Datasource) -> str:
 async def read_mysql(datasource: Datasource, *, table: str, select: str, max_rows: int) -> ReadRows:
     """Of the table, or what the SELECT gives, in a transaction that can only read. Errors:
     UnavailableError, DatabaseError."""
-    table_rows = f"SELECT * FROM {_quoted(table)}"  # noqa: S608 - an identifier, quoted
+    table_rows = f"SELECT * FROM {quoted(table)}"  # noqa: S608 - an identifier, quoted
     wanted = select.strip().rstrip(";") or table_rows
     limit_s = datasource.statement_timeout_ms / 1000
     async with _connected(datasource) as connection:
@@ -64,7 +66,7 @@ async def _prepare(cursor: Any, statement: str) -> None:
     await cursor.execute("PREPARE question FROM @question")
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """A name as an identifier; a dot separates database and table."""
     return ".".join(f"`{part.replace('`', '``')}`" for part in name.split("."))
 
@@ -73,16 +75,7 @@ def _quoted(name: str) -> str:
 async def _connected(datasource: Datasource) -> AsyncIterator[Any]:
     """A connection that ends with the block, and with it what was begun; its errors as ours."""
     try:
-        connection = await aiomysql.connect(
-            host=datasource.host,
-            port=datasource.port,
-            user=datasource.username,
-            password=datasource.password,
-            db=datasource.database,
-            connect_timeout=CONNECT_TIMEOUT_S,
-            charset="utf8mb4",
-            ssl=datasource.tls,
-        )
+        connection = await aiomysql.connect(**parameters_of(datasource))
         check_encrypted(connection, datasource)
         try:
             yield connection
@@ -98,6 +91,20 @@ async def _connected(datasource: Datasource) -> AsyncIterator[Any]:
         raise DatabaseError(
             str(error), where=datasource.name, hint=hint if number in DENIED else None
         ) from error
+
+
+def parameters_of(datasource: Datasource) -> dict[str, Any]:
+    """How the driver gets there."""
+    return {
+        "host": datasource.host,
+        "port": datasource.port,
+        "user": datasource.username,
+        "password": datasource.password,
+        "db": datasource.database,
+        "connect_timeout": CONNECT_TIMEOUT_S,
+        "charset": "utf8mb4",
+        "ssl": datasource.tls,
+    }
 
 
 def check_encrypted(connection: Any, datasource: Datasource) -> None:

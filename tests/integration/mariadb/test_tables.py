@@ -199,10 +199,10 @@ async def test_some_rows_are_read_and_nothing_is_changed(
         "SELECT 1) AS a INTO OUTFILE '/tmp/lockstep-never' /*",
         f"DELETE FROM {named}",
         f"TRUNCATE {named}",
-        "",
+        "nonsense",
     ):
         with pytest.raises(DatabaseError):
-            await read(select=evil or "nonsense")
+            await read(select=evil)
     assert len(await kept(mariadb)) == 3
     assert not Path("/tmp/lockstep-never").exists()
     with pytest.raises(UnavailableError, match="2000 ms"):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from lockstep.databases import mysql
 from lockstep.events import AttributeType, StreamSchema
 
 TYPES: Final = {
@@ -35,9 +36,9 @@ UPDATE lockstep_sink_cursors SET sequence = %s WHERE sink = %s AND epoch = %s AN
 
 
 def quoted(name: str) -> str:
-    """A name as an identifier; a dot separates database and table. The driver reads `%%` as `%`."""
-    parts = (part.replace("`", "``").replace("%", "%%") for part in name.split("."))
-    return ".".join(f"`{part}`" for part in parts)
+    """A name as an identifier, for a statement with parameters: there the driver reads `%%` as
+    `%`."""
+    return mysql.quoted(name).replace("%", "%%")
 
 
 @dataclass(frozen=True)

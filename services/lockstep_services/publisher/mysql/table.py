@@ -16,7 +16,12 @@ import pymysql
 from pymysql.constants import CLIENT
 
 from lockstep.databases import Datasource
-from lockstep.databases.mysql import check_encrypted
+from lockstep.databases.mysql import (
+    CONNECT_TIMEOUT_S,
+    NO_CONNECTION,
+    check_encrypted,
+    parameters_of,
+)
 from lockstep.events import FencedError, OutputRow
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding
 from lockstep_services.publisher.mysql.sql import (
@@ -29,7 +34,6 @@ from lockstep_services.publisher.mysql.sql import (
 from lockstep_services.publisher.rdbms.changes import statements
 from lockstep_services.publisher.rdbms.table_sink import Errors
 
-CONNECT_TIMEOUT_S: Final = 5.0
 IDLE_S: Final = 60
 """A silent client is gone, and its transaction with it."""
 SETTINGS: Final = "sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', sql_notes=0"
@@ -39,8 +43,6 @@ PASSING: Final = frozenset(
     | {1927, 1969, 3024}
 )
 """What the server says when it lacks something for now: connections, memory, disk, a lock, time."""
-LOST: Final = range(2000, 2100)
-"""The driver's own: no connection, or one that broke."""
 
 
 class DatabaseAwayError(Exception):
@@ -60,17 +62,10 @@ class MysqlConnections:
             one = self._datasource
             seconds = max(1, one.statement_timeout_ms // 1000)
             self._pool = await aiomysql.create_pool(
-                host=one.host,
-                port=one.port,
-                user=one.username,
-                password=one.password,
-                db=one.database,
+                **parameters_of(one),
                 minsize=0,
                 maxsize=one.max_connections,
-                connect_timeout=CONNECT_TIMEOUT_S,
                 pool_recycle=IDLE_S // 2,
-                charset="utf8mb4",
-                ssl=one.tls,
                 client_flag=CLIENT.FOUND_ROWS,
                 init_command=f"SET SESSION {SETTINGS}, wait_timeout={IDLE_S},"
                 f" innodb_lock_wait_timeout={seconds}",
@@ -114,7 +109,7 @@ def _passes(error: pymysql.MySQLError) -> bool:
     number = error.args[0] if error.args else 0
     if isinstance(error, pymysql.InterfaceError):
         return True
-    return isinstance(number, int) and (number in PASSING or number in LOST)
+    return isinstance(number, int) and (number in PASSING or number in NO_CONNECTION)
 
 
 class MysqlTable:
