@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import json
 import statistics
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,9 +18,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from lockstep.cli.client import Client
-from lockstep.cli.processes import ProcessSuite, running_processes
+from lockstep.cli.processes import ProcessSuite
 from tests.bench.memory import family
-from tests.browser.chromium import Page, open_page
+from tests.browser.chromium import Page
+from tests.browser.suite import browsed
 
 PLAN: Final = tuple(
     (name, name)
@@ -106,14 +106,10 @@ class _Feed:
             await asyncio.sleep(max(0.0, begun + self.sent / self._rate - time.monotonic()))
 
 
-async def _watched(folder: Path, rate: int, seconds: float) -> tuple[list[Look], float]:
+async def _watched(rate: int, seconds: float) -> tuple[list[Look], float]:
     """What was seen, and how many rows a second were sent."""
-    overrides = {"LOCKSTEP_PROCESSOR__EXECUTOR": "reference"}
-    async with (
-        running_processes(folder / "suite", plan=PLAN, overrides=overrides) as suite,
-        Client(suite.addresses) as client,
-        open_page(folder, width=1440, height=900) as page,
-    ):
+    async with browsed(PLAN) as there:
+        suite, client, page = there.suite, there.client, there.page
         await client.deploy(APP)
         await _board(client, suite)
         feed = _Feed(client, rate)
@@ -159,8 +155,7 @@ def _median(looks: Sequence[Look], what: str) -> float:
 def charts_figures(rate: int, seconds: float) -> dict[str, Any]:
     """Of the first and of the last minute, in which what nobody uses any more is collected before
     each look."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made:
-        looks, sent = asyncio.run(_watched(Path(made), rate, seconds))
+    looks, sent = asyncio.run(_watched(rate, seconds))
     minute = round(MINUTE_S / LOOK_EVERY_S)
     first, last = looks[:minute], looks[-minute:]
     gaps = sorted(one.gap_ms for one in looks[1:] if one.gap_ms is not None)

@@ -15,17 +15,17 @@ import argparse
 import asyncio
 import json
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from lockstep.cli.client import Client
-from lockstep.cli.processes import ProcessSuite, running_processes
+from lockstep.cli.processes import ProcessSuite
 from lockstep.cli.replay import send_retrying
 from lockstep.clock import SystemClock
 from lockstep.testing.files import run_file
 from tests.browser.chromium import open_page
+from tests.browser.suite import browsed
 from tests.e2e.console_person import Person
 
 PLAN: Final = (
@@ -406,41 +406,33 @@ async def _send(client: Client, rooms: Mapping[str, object]) -> None:
 async def _scenario(pictures: Path) -> bool:
     pictures.mkdir(parents=True, exist_ok=True)
     overrides = {
-        "LOCKSTEP_PROCESSOR__EXECUTOR": "reference",
         "LOCKSTEP_ARCHIVE__BY_DEFAULT": "true",
         "LOCKSTEP_ARCHIVE__INTERVAL_MS": "500",
         "LOCKSTEP_COORDINATOR__FIGURES_EVERY_MS": "1000",
     }
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made:
-        folder = Path(made)
-        async with (
-            running_processes(folder / "suite", plan=PLAN, overrides=overrides) as suite,
-            Client(suite.addresses) as client,
-            open_page(folder, width=1440, height=900) as page,
-        ):
-            base = suite.of("console")[0].url
-            person = Person(page, base, pictures)
-            await _write_and_try(person, folder)
-            await _deploy_and_watch(person, client)
-            await _flow(person, client)
-            await _shared(person, folder, base)
-            await _simulate(person, client)
-            await _history(person, folder)
-            await _scripts(person, client, suite)
-            await _templates(person)
-            await _run_it(person, client, suite)
-            print(f"first content, ms: {person.first_content_ms}")
-            outside = [
-                url for url in page.requested if not url.startswith((base, "data:", "blob:"))
-            ]
-            for each in (*page.troubles, *outside):
-                print(f"page error: {each}")
-            errors = len(page.troubles) + len(outside)
-            word = "ok" if not errors else "failed"
-            told = f"steps={person.steps} screenshots={person.screenshots} page_errors={errors}"
-            print(f"pictures are in {pictures}")
-            print(f"console: {word} {told}")
-            return not errors
+    async with browsed(PLAN, overrides) as there:
+        folder, suite, client, page = there.folder, there.suite, there.client, there.page
+        base = suite.of("console")[0].url
+        person = Person(page, base, pictures)
+        await _write_and_try(person, folder)
+        await _deploy_and_watch(person, client)
+        await _flow(person, client)
+        await _shared(person, folder, base)
+        await _simulate(person, client)
+        await _history(person, folder)
+        await _scripts(person, client, suite)
+        await _templates(person)
+        await _run_it(person, client, suite)
+        print(f"first content, ms: {person.first_content_ms}")
+        outside = [url for url in page.requested if not url.startswith((base, "data:", "blob:"))]
+        for each in (*page.troubles, *outside):
+            print(f"page error: {each}")
+        errors = len(page.troubles) + len(outside)
+        word = "ok" if not errors else "failed"
+        told = f"steps={person.steps} screenshots={person.screenshots} page_errors={errors}"
+        print(f"pictures are in {pictures}")
+        print(f"console: {word} {told}")
+        return not errors
 
 
 def main() -> int:

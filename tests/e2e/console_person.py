@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.browser.chromium import Page
+from tests.browser.suite import opened
 
 SETTLED_S: Final = 0.7
 """Charts and graphs are drawn anew in the other colours."""
@@ -28,13 +29,8 @@ class Person:
 
     async def go(self, path: str) -> None:
         """To a page, until its content is there."""
-        await self.page.open(self._base + path)
-        await self.page.until(
-            f"location.href.startsWith({json.dumps(self._base)})"
-            " && document.body.classList.contains('there')"
-        )
-        paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
-        self.first_content_ms[path.split("?")[0]] = round(await self.page.until(paint))
+        first_ms, _ = await opened(self.page, self._base + path)
+        self.first_content_ms[path.split("?")[0]] = round(first_ms)
 
     async def step(self, name: str) -> None:
         """What was done so far is a step; it is told and pictured."""
