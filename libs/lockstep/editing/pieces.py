@@ -81,7 +81,7 @@ def statements(found: Iterable[Piece]) -> Iterator[list[Piece]]:
     current: list[Piece] = []
     for each in found:
         current.append(each)
-        if each.value == ";" or (each.kind == "word" and each.says("begin")):
+        if each.value == ";" or each.says("begin"):
             yield current
             current = []
     if current:

@@ -44,12 +44,9 @@ class Documents:
 
     def of(self, document: TextDocument) -> Known:
         """The newest that is known; what its definitions say while nobody has read it."""
-        found = self._known.get(document.uri)
-        return self.seen(document) if found is None else found
-
-    def seen(self, document: TextDocument) -> Known:
-        """What its definitions say, kept until it has been read."""
-        return self._known.setdefault(document.uri, at_sight(document.source))
+        if document.uri not in self._known:
+            self._known[document.uri] = at_sight(document.source)
+        return self._known[document.uri]
 
     def start(self) -> None:
         """The process that reads, before there is anything to read: starting it takes as long as
@@ -133,7 +130,7 @@ def made(documents: Documents) -> LanguageServer:
 def _add_documents(server: LanguageServer, documents: Documents) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(told: lsp.DidOpenTextDocumentParams) -> None:
-        documents.seen(server.workspace.get_text_document(told.text_document.uri))
+        documents.of(server.workspace.get_text_document(told.text_document.uri))
         documents.read_soon(server, told.text_document.uri, 0.0)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)

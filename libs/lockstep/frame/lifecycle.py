@@ -336,11 +336,10 @@ async def _until_signalled(
 
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, asked, number)
-
-    def settled(_: Running) -> None:
-        gc.freeze()  # what is loaded stays: no collection goes through it again
-
-    await run_together(services, settings, stop=stop, clock=clock, tail=tail, on_ready=settled)
+    await run_together(
+        services, settings, stop=stop, clock=clock, tail=tail,
+        on_ready=lambda _: gc.freeze(),  # what is loaded stays: no collection goes through it again
+    )  # fmt: skip
 
 
 async def _first_of(*waits: Coroutine[None, None, object]) -> None:

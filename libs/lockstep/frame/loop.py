@@ -1,5 +1,5 @@
-"""The event loop that services run on: uvloop's, which takes about a tenth less of a service's
-processor time than asyncio's own, and keeps the same promises."""
+"""The event loop of a service that has its process to itself: uvloop's, which does less in Python
+for each message than asyncio's own, and keeps the same promises."""
 
 from __future__ import annotations
 

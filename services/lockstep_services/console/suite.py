@@ -107,8 +107,9 @@ class Suite:
 
     async def datasources(self) -> Sequence[dict[str, str]]:
         """Names and kinds of the databases that a receiver can read."""
-        found = await self._call("GET", self._doors.addresses.receiver + "/v1/datasources")
-        return found["datasources"]  # type: ignore[no-any-return]
+        url = self._doors.addresses.receiver + "/v1/datasources"
+        found: Sequence[dict[str, str]] = (await self._call("GET", url))["datasources"]
+        return found
 
     async def apps(self) -> Sequence[dict[str, Any]]:
         """The deployed apps."""
