@@ -27,7 +27,7 @@ from lockstep.rights import (
 from lockstep.rights.table import Place
 from lockstep_services.console.suite import Suite
 
-WITHIN_S: Final = 0.2
+WITHIN_S: Final = 0.1
 HAND_OVER: Final = ("POST", "/v1/apps/{app}/handover")
 SNAPSHOT: Final = ("POST", "/v1/apps/{app}/snapshot")
 RESTORE: Final = ("POST", "/v1/apps/{app}/restore")

@@ -21,12 +21,14 @@ from nicegui import ui
 from lockstep.cli.addresses import find_addresses
 from lockstep.clock import Clock, SystemClock, SystemRandomness
 from lockstep.events import LockstepError
+from lockstep.frame import loop
 from lockstep.frame.openid import provider_of
 from lockstep.frame.web import OpenDoorError, check_host
 from lockstep.settings import Settings, SettingsError, load_settings
 from lockstep.telemetry import CONTENT_TYPE, Metrics, configure_logging, get_logger
 from lockstep.tls import serving
 from lockstep_services.console import login, pages
+from lockstep_services.console.compressing import Compressing, prepare
 from lockstep_services.console.guard import Guard
 from lockstep_services.console.openid import SignIn
 from lockstep_services.console.suite import Doors
@@ -49,7 +51,7 @@ def run() -> int:
     )
     try:
         check_host(settings.server)
-        asyncio.run(serve(settings, clock))
+        loop.run(serve(settings, clock))
     except (OpenDoorError, LockstepError) as error:
         get_logger().error("cannot run", error=str(error))
         return EXIT_FAILED
@@ -93,6 +95,7 @@ def built(settings: Settings, clock: Clock) -> FastAPI:
         doors = Doors.open(addresses)
         application.state.doors = doors
         pages.open_with(doors, settings, clock)
+        await prepare(application)
         gc.freeze()  # no collection, for which a page would wait, goes through what is loaded
         keys = None if provider is None else asyncio.create_task(provider.run())
         try:
@@ -104,6 +107,7 @@ def built(settings: Settings, clock: Clock) -> FastAPI:
             await doors.session.close()
 
     application = FastAPI(lifespan=living, openapi_url=None, docs_url=None, redoc_url=None)
+    application.add_middleware(Compressing)
     application.add_middleware(Guard, settings=settings.server, metrics=metrics, clock=clock)
     _add_health(application, metrics)
     leave = None
@@ -118,7 +122,7 @@ def built(settings: Settings, clock: Clock) -> FastAPI:
     pages_application.add_exception_handler(404, _nothing)
     ui.run_with(
         application, title="Lockstep", dark=None, tailwind=False, show_welcome_message=False,
-        favicon=folder / "icon.svg", reconnect_timeout=10.0,
+        favicon=folder / "icon.svg", reconnect_timeout=10.0, gzip_middleware_factory=None,
     )  # fmt: skip
     return application
 

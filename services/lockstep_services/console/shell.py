@@ -25,7 +25,9 @@ from lockstep_services.console.simulations import Simulations
 from lockstep_services.console.suite import Doors, Suite
 from lockstep_services.console.workshops import Workshops
 
-FIRST_WITHIN_S: Final = 0.2
+FIRST_WITHIN_S: Final = 0.15
+"""From asking for a page to its HTML, whatever the suite has answered by then."""
+
 AGAIN_S: Final = 1.0
 PLACES: Final = (
     ("/apps", "Apps", "a", "M4 5h7v6H4zM13 5h7v6h-7zM4 13h7v6H4zM13 13h7v6h-7z"),
@@ -63,11 +65,19 @@ class View:
     actions: Any = None
     is_dark: bool = False
     allowed: Allowed = EVERYTHING
+    asked_ms: int = 0
+    """By the monotonic clock: when the browser asked for the page."""
+
     on_theme: list[Callable[[bool], None]] = field(default_factory=list)
 
     def parameter(self, name: str) -> str:
         """A part of the address; empty when it is not there."""
         return str(self.request.path_params.get(name) or self.request.query_params.get(name) or "")
+
+    def left_s(self) -> float:
+        """For how long the page may still wait for the suite before it is sent as it is."""
+        waited_ms = self.world.clock.monotonic_ms() - self.asked_ms
+        return max(0.0, FIRST_WITHIN_S - waited_ms / 1000)
 
     async def keep(
         self, fetch: Callable[[], Awaitable[Found]], show: Callable[[Found], None], every_s: float
@@ -77,7 +87,7 @@ class View:
         RefusedError of a token that is not taken ends the page.
         """
         first = asyncio.ensure_future(fetch())
-        done, _ = await asyncio.wait({first}, timeout=FIRST_WITHIN_S)
+        done, _ = await asyncio.wait({first}, timeout=self.left_s())
         if done:
             self._taken(first, show)
         self._again(fetch, show, every_s, [] if done else [first])
@@ -124,7 +134,7 @@ class View:
                 show(answer)
 
         first = asyncio.ensure_future(fetch())
-        done, _ = await asyncio.wait({first}, timeout=FIRST_WITHIN_S)
+        done, _ = await asyncio.wait({first}, timeout=self.left_s())
         if done and self._taken(first, found):
             waits.delete()
             return
@@ -187,6 +197,7 @@ def page(
         async def shown(request: Request) -> Response | None:
             (world,) = _world
             view = View(request, world, Suite(world.doors, token_of(request)))
+            view.asked_ms = world.clock.monotonic_ms()
             view.is_dark = request.cookies.get("lockstep_theme") == "dark"
             try:
                 view.allowed = await allowed_of(view.suite)
