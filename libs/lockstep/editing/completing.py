@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from lockstep.editing.known import Known, Name
 from lockstep.editing.pieces import Piece, cut, solid, statements
-from lockstep.editing.signatures import callables, full_name, of_kind, overload_line, signature
+from lockstep.editing.signatures import CALLABLE, full_name, of_kind, overload_line, signature
 from lockstep.siddhiql.catalogue import Extension, ExtensionKind
 
 _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
@@ -86,12 +87,12 @@ def _choices(before: Sequence[Piece], whole: Sequence[Piece], found: Known) -> I
             (each.split("(")[0], "annotation", "", f"@{each}", each) for each in _ANNOTATIONS
         )
     elif last.value == "." and len(before) > 1 and before[-2].says("window"):
-        yield from _calls(of_kind(ExtensionKind.WINDOW), "window")
+        yield from _calls("window", ExtensionKind.WINDOW)
     elif last.value == ".":
         yield from _attributes([_meant(before[-2].name, whole, found)] if len(before) > 1 else [])
     elif last.value == "#":
         yield ("window.", "keyword", "", "a window over the stream", "window.")
-        yield from _calls(of_kind(ExtensionKind.STREAM_FUNCTION), "function")
+        yield from _calls("function", ExtensionKind.STREAM_FUNCTION)
     elif last.value == ":" and len(before) > 1:
         yield from _of_namespace(before[-2].value)
     elif last.says("into"):
@@ -111,7 +112,7 @@ def _expression(whole: Sequence[Piece], found: Known) -> Iterator[_Choice]:
         (name, "function", f"→ {kind}", "of this app", name)
         for name, kind in found.functions.items()
     )
-    yield from _calls(callables(), "function")
+    yield from _calls("function", *CALLABLE)
     yield from ((each, "keyword", "", "", each) for each in _CLAUSES)
 
 
@@ -136,21 +137,25 @@ def _names(found: Known, kinds: Sequence[str]) -> Iterator[_Choice]:
             yield (each.name, each.kind, each.kind, each.line(), each.name)
 
 
-def _calls(extensions: Iterable[Extension], kind: str) -> Iterator[_Choice]:
-    for each in extensions:
-        name = full_name(each)
-        detail = overload_line(each, each.overloads[0]).removeprefix(name) if each.overloads else ""
-        about = f"{signature(each)}\n{each.doc}".strip()
-        yield (name, kind, detail, about, f"{name}(")
+@cache
+def _calls(kind: str, *kinds: ExtensionKind) -> tuple[_Choice, ...]:
+    """All extensions of some kinds: the same for every text, and asked for after each letter."""
+    return tuple(_call(each, kind) for one in kinds for each in of_kind(one))
+
+
+def _call(extension: Extension, kind: str) -> _Choice:
+    name, ways = full_name(extension), extension.overloads
+    detail = overload_line(extension, ways[0]).removeprefix(name) if ways else ""
+    return (name, kind, detail, f"{signature(extension)}\n{extension.doc}".strip(), f"{name}(")
 
 
 def _of_namespace(namespace: str) -> Iterator[_Choice]:
-    of_both = (*callables(), *of_kind(ExtensionKind.STREAM_FUNCTION))
     for name, kind, detail, about, _ in _calls(
-        (each for each in of_both if each.namespace == namespace), "function"
+        "function", *CALLABLE, ExtensionKind.STREAM_FUNCTION
     ):
-        short = name.partition(":")[2]
-        yield (short, kind, detail, about, f"{short}(")
+        of, _, short = name.rpartition(":")
+        if of == namespace:
+            yield (short, kind, detail, about, f"{short}(")
 
 
 def _meant(name: str, whole: Sequence[Piece], found: Known) -> Name | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
@@ -13,6 +12,8 @@ from lockstep.siddhiql.catalogue.core import default_catalogue
 _NUMBERS: Final = frozenset(
     {AttributeType.INT, AttributeType.LONG, AttributeType.FLOAT, AttributeType.DOUBLE}
 )
+CALLABLE: Final = (ExtensionKind.FUNCTION, ExtensionKind.AGGREGATOR)
+"""What may stand in an expression."""
 
 
 def full_name(extension: Extension) -> str:
@@ -53,22 +54,11 @@ def of_kind(kind: ExtensionKind) -> tuple[Extension, ...]:
     return tuple(default_catalogue().of(kind))
 
 
-def callables() -> Iterator[Extension]:
-    """What may stand in an expression."""
-    yield from of_kind(ExtensionKind.FUNCTION)
-    yield from of_kind(ExtensionKind.AGGREGATOR)
-
-
 def named(name: str) -> list[Extension]:
     """All that are called so, of whatever kind."""
     return [
         each
-        for kind in (
-            ExtensionKind.FUNCTION,
-            ExtensionKind.AGGREGATOR,
-            ExtensionKind.WINDOW,
-            ExtensionKind.STREAM_FUNCTION,
-        )
+        for kind in (*CALLABLE, ExtensionKind.WINDOW, ExtensionKind.STREAM_FUNCTION)
         for each in of_kind(kind)
         if full_name(each) == name
     ]
