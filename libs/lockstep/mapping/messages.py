@@ -23,6 +23,9 @@ CONTENT_TYPES: Final[Mapping[str, str]] = {
     "keyvalue": "application/x-www-form-urlencoded",
     "csv": "text/csv",
     "msgpack": "application/msgpack",
+    "avro": "application/avro",
+    "protobuf": "application/protobuf",
+    "binarypassthrough": "application/octet-stream",
     "cloudevents": MEDIA_TYPE,
 }
 MAX_TEMPLATES: Final = 256

@@ -30,6 +30,9 @@ MAX_REFUSED: Final = 1_000
 
 CAST: Final = "implicit.cast.enable"
 
+BYTES: Final = frozenset({"avro", "protobuf", "binarypassthrough"})
+"""Forms in which every byte counts, and no byte may be a message."""
+
 
 class MessageReader(Protocol):
     """Reads the messages of one source."""
@@ -101,14 +104,14 @@ class MappedReader:
         self._mapper = source_mapper(schema, _carried(mapping, kind))
 
     def read(self, body: bytes, properties: Mapping[str, Any]) -> Decoded:
-        if not body.strip():
+        if self._kind not in BYTES and not body.strip():
             raise MalformedBodyError("the body is empty")
         try:
             payload: Any = _entries(body) if self._kind == "keyvalue" else body
         except LockstepError as error:
             raise MalformedBodyError(error.message) from error
         decoded = _decoded(self._mapper.read(payload, 0, properties), self._schema)
-        if b"\\u" in body:
+        if b"\\u" in body and self._kind not in BYTES:
             _check_texts(decoded, self._schema)
         _check_depth(decoded, self._schema)
         return decoded

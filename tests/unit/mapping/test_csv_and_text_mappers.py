@@ -107,6 +107,8 @@ def test_text_sink() -> None:
         ('a:"x", v:5, d:2.5', {}, []),
         (f"{DEFAULT}\na:'y'", {"event_grouping_enabled": "true"}, [[("x", 5, 2.5)]]),
         ('a:"x"', {"fail_on_missing_attribute": "false"}, [[("x", None, None)]]),
+        ('a:"x"', {"fail_on_unknown_attribute": "false"}, [[("x", None, None)]]),
+        ('a:"x"', {"fail_on_unknown_attribute": "true"}, []),
         (f"{DEFAULT}\n~~~~~~~~~~\n{DEFAULT}\n", {"event_grouping_enabled": "true"},
          [[("x", 5, 2.5)], [("x", 5, 2.5)]]),
         (f"{DEFAULT}\n--\na:'y'", {"event_grouping_enabled": "true", "delimiter": "--"},

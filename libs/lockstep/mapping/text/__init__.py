@@ -14,7 +14,7 @@ EXTENSIONS = mappers(
         f"{__name__}.source:TextSource",
         _LINES
         + texts(*(f"regex.{letter}" for letter in ascii_uppercase))
-        + flags("event.grouping.enabled", "fail.on.missing.attribute"),
+        + flags("event.grouping.enabled", "fail.on.missing.attribute", "fail.on.unknown.attribute"),
     ),
     sink=(
         f"{__name__}.sink:TextSink",

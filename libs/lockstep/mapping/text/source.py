@@ -38,7 +38,11 @@ class TextSource:
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
         self._groups = flag(annotation, "event.grouping.enabled", False)
-        self._fails = flag(annotation, "fail.on.missing.attribute", True)
+        self._fails = flag(
+            annotation,
+            "fail.on.missing.attribute",
+            flag(annotation, "fail.on.unknown.attribute", True),  # its name in older versions
+        )
         self._delimiter = annotation.get("delimiter") or DELIMITER
         self._newline = newline_of(annotation)
         self._custom = columns(schema, annotation)

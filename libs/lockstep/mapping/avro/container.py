@@ -1,0 +1,129 @@
+"""Avro's container files as messages: a schema, and blocks of records (Avro 1.11, "object container
+files"). Blocks are as they are, or deflated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zlib
+from collections.abc import Sequence
+from typing import Any, Final
+
+import fastavro
+
+from lockstep.mapping.avro.schema import UNFIT, AvroSchema, told
+from lockstep.mapping.contract import MappingError
+
+MAX_BLOCK_BYTES: Final = 67_108_864
+"""Of a block that was deflated: a few bytes could claim gigabytes."""
+
+MAX_RECORDS: Final = 1_000_000
+"""Of a message: records may be as small as a byte, or none at all."""
+
+_MAGIC: Final = b"Obj\x01"
+_SYNC_BYTES: Final = 16
+_META: Final = fastavro.parse_schema({"type": "map", "values": "bytes"})
+_LONG: Final = fastavro.parse_schema("long")
+
+
+class ContainerReader:
+    """Reads container files; schemas that came before are kept ready."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, AvroSchema] | None = None
+
+    def read(self, payload: bytes, reader: AvroSchema | None) -> list[Any]:
+        """All records, in the form of `reader` if there is one. MappingError for anything else."""
+        if not payload.startswith(_MAGIC):
+            raise MappingError(
+                "the message does not begin as a container file",
+                hint="leave form='container' out for messages that are one record",
+            )
+        source = io.BytesIO(payload)
+        source.seek(len(_MAGIC))
+        try:
+            meta: Any = fastavro.schemaless_reader(source, _META, None)
+            schema = self._schema(bytes(meta["avro.schema"]).decode())
+            codec = bytes(meta.get("avro.codec", b"null")).decode()
+        except UNFIT as error:
+            raise MappingError(
+                f"the head of the container file is broken: {told(error)}"
+            ) from error
+        if codec not in ("null", "deflate"):
+            raise MappingError(
+                f"the container file is packed with {codec[:20]!r}", hint="use deflate, or none"
+            )
+        sync = source.read(_SYNC_BYTES)
+        records: list[Any] = []
+        while source.tell() < len(payload):
+            self._block(source, sync, codec, schema, reader, records)
+        return records
+
+    def _schema(self, text: str) -> AvroSchema:
+        if self._last is None or self._last[0] != text:
+            self._last = (text, AvroSchema(text))
+        return self._last[1]
+
+    def _block(
+        self,
+        source: io.BytesIO,
+        sync: bytes,
+        codec: str,
+        schema: AvroSchema,
+        reader: AvroSchema | None,
+        records: list[Any],
+    ) -> None:
+        at = source.tell()
+        where = f"the block at byte {at} of the container file"
+        try:
+            count, size = _long(source), _long(source)
+        except UNFIT as error:
+            raise MappingError(f"{where} is broken: {told(error)}") from error
+        if count < 0 or size < 0 or len(records) + count > MAX_RECORDS:
+            raise MappingError(f"{where} claims {count} records; {MAX_RECORDS} may be in a message")
+        block = source.read(size)
+        if len(block) != size or source.read(_SYNC_BYTES) != sync:
+            raise MappingError(f"{where} is broken: it does not end where it should")
+        if codec == "deflate":
+            block = _inflated(block, where)
+        inside = io.BytesIO(block)
+        wanted = None if reader is None else reader.parsed
+        try:
+            records += (
+                fastavro.schemaless_reader(inside, schema.parsed, wanted) for _ in range(count)
+            )
+        except UNFIT as error:
+            raise MappingError(
+                f"record {len(records) + 1} of the container file does not fit its schema: "
+                f"{told(error)}"
+            ) from error
+        if inside.tell() != len(block):
+            raise MappingError(f"{where} is broken: {len(block) - inside.tell()} bytes are left")
+
+
+def container_of(schema: AvroSchema, records: Sequence[Any]) -> bytes:
+    """A container file; equal records give equal bytes."""
+    target = io.BytesIO()
+    sync = hashlib.md5(schema.text.encode(), usedforsecurity=False).digest()
+    try:
+        fastavro.writer(target, schema.parsed, records, sync_marker=sync, strict_allow_default=True)
+    except UNFIT as error:
+        raise MappingError(f"an event does not fit the schema: {told(error)}") from error
+    return target.getvalue()
+
+
+def _long(source: io.BytesIO) -> int:
+    found: Any = fastavro.schemaless_reader(source, _LONG, None)
+    return int(found)
+
+
+def _inflated(block: bytes, where: str) -> bytes:
+    packed = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        found = packed.decompress(block, MAX_BLOCK_BYTES)
+    except zlib.error as error:
+        raise MappingError(f"{where} is broken: {error}") from error
+    if packed.unconsumed_tail:
+        raise MappingError(f"{where} is larger than {MAX_BLOCK_BYTES} bytes when it is unpacked")
+    return found

@@ -1,0 +1,228 @@
+"""Avro schemas: read, checked, made of a stream; and records in bytes by them.
+
+Times and dates are read and written as the numbers that they are stored as: `timestamp-millis` is
+milliseconds, `timestamp-micros` microseconds, `date` days. Decimals and UUIDs are values.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from decimal import DecimalException
+from typing import Any, Final
+
+import fastavro
+import msgspec
+from fastavro.schema import SchemaParseException, UnknownType
+
+from lockstep.events import AttributeType, StreamSchema
+from lockstep.mapping.contract import MappingError
+
+MAX_SCHEMA_BYTES: Final = 1_048_576
+
+# What fastavro raises for bytes and values that do not fit their schema; it has no class for them.
+UNFIT: Final = (
+    ValueError, TypeError, KeyError, IndexError, EOFError, AttributeError, OverflowError,
+    struct.error, DecimalException, StopIteration, fastavro.read.SchemaResolutionError,
+)  # fmt: skip
+_BROKEN: Final = (SchemaParseException, UnknownType, *UNFIT, RecursionError)
+_KEPT_LOGICAL: Final = frozenset({"decimal", "uuid"})
+_LEAST_BYTES: Final = {
+    "null": 0, "boolean": 1, "int": 1, "long": 1, "float": 4, "double": 8, "bytes": 1, "string": 1,
+}  # fmt: skip
+_PLAIN: Final[Mapping[AttributeType, str]] = {
+    AttributeType.STRING: "string",
+    AttributeType.INT: "int",
+    AttributeType.LONG: "long",
+    AttributeType.FLOAT: "float",
+    AttributeType.DOUBLE: "double",
+    AttributeType.BOOL: "boolean",
+}
+
+
+class AvroSchema:
+    """A schema that can be used. MappingError for a text that is none, and for one whose values
+    have no limit: schemas that hold themselves, and arrays of what takes no bytes.
+
+    `references`: (name, text) of the schemas that it refers to, inner ones first.
+    """
+
+    def __init__(self, text: str, references: Sequence[tuple[str, str]] = ()) -> None:
+        named: dict[str, Any] = {}
+        for _, each in references:
+            _parsed(each, named)
+        self.text = text
+        parsed = _parsed(text, named)
+        parsed = named.get(parsed, parsed) if isinstance(parsed, str) else parsed
+        self.named = named
+        self.parsed = self.alone(parsed) if isinstance(parsed, dict) else parsed
+        sizes: dict[str, int | None] = {}
+        for name, schema in named.items():
+            if name not in sizes:
+                _least_bytes(schema, sizes)
+        _least_bytes(self.parsed, sizes)
+
+    @property
+    def is_list(self) -> bool:
+        """A value is several records."""
+        return isinstance(self.parsed, dict) and self.parsed.get("type") == "array"
+
+    @property
+    def record(self) -> Mapping[str, Any] | None:
+        """The record that an event is, if it is one."""
+        found = self.parsed["items"] if self.is_list else self.parsed
+        if isinstance(found, str):
+            found = self.named.get(found, found)
+        return found if isinstance(found, dict) and found.get("type") == "record" else None
+
+    def fields(self) -> Mapping[str, Mapping[str, Any]]:
+        """The record's fields by name; none where an event is no record."""
+        record = self.record
+        return {} if record is None else {each["name"]: each for each in record["fields"]}
+
+    def alone(self, part: Mapping[str, Any]) -> Any:
+        """A part of this schema as a schema by itself, as the library marks what it has read."""
+        return {**part, "__fastavro_parsed": True, "__named_schemas": self.named}
+
+    def kinds(self, field: Mapping[str, Any]) -> frozenset[str]:
+        """What a field may be: names of types, and of logical ones that are values."""
+        type_ = field["type"]
+        return frozenset(
+            self._kind(each) for each in (type_ if isinstance(type_, list) else [type_])
+        )
+
+    def _kind(self, type_: Any) -> str:
+        if isinstance(type_, str) and type_ in self.named:
+            type_ = self.named[type_]
+        if isinstance(type_, dict):
+            return str(type_.get("logicalType") or type_["type"])
+        return str(type_)
+
+    def read(self, payload: bytes, reader: AvroSchema | None) -> Any:
+        """A value in bytes, in the form of `reader` if there is one."""
+        source = io.BytesIO(payload)
+        try:
+            value = fastavro.schemaless_reader(
+                source, self.parsed, None if reader is None else reader.parsed
+            )
+        except UNFIT as error:
+            raise MappingError(
+                f"the message does not fit its schema at byte {source.tell()}: {told(error)}",
+                hint="is it of another schema, or does it begin with the id of one?",
+            ) from error
+        left = len(payload) - source.tell()
+        if left:
+            raise MappingError(
+                f"{left} bytes stand behind the value, from byte {source.tell()}",
+                hint="is it of another schema, or does it begin with the id of one?",
+            )
+        return value
+
+    def write(self, value: Any) -> bytes:
+        """A value as bytes."""
+        target = io.BytesIO()
+        try:
+            fastavro.schemaless_writer(target, self.parsed, value, strict_allow_default=True)
+        except UNFIT as error:
+            raise MappingError(f"the event does not fit the schema: {told(error)}") from error
+        return target.getvalue()
+
+
+def schema_of(stream: StreamSchema) -> str:
+    """A record with the stream's name and its attributes, none of which may be null."""
+    fields = []
+    for attribute in stream.attributes:
+        if attribute.type is AttributeType.OBJECT:
+            raise MappingError(
+                f"no schema can be made for the object {attribute.name!r}",
+                where=attribute.name,
+                hint="give one: schema.def",
+            )
+        fields.append({"name": attribute.name, "type": _PLAIN[attribute.type]})
+    name = re.sub(r"\W", "_", stream.name, flags=re.ASCII)
+    name = name if re.match(r"[A-Za-z_]", name) else f"_{name}"
+    return msgspec.json.encode({"type": "record", "name": name, "fields": fields}).decode()
+
+
+def told(error: BaseException) -> str:
+    """What an error of the library says, in a line."""
+    text = " ".join(str(error).split())[:200]
+    return text if text and not isinstance(error, KeyError) else f"{type(error).__name__} {text}"
+
+
+def _parsed(text: str, named: dict[str, Any]) -> Any:
+    if len(text) > MAX_SCHEMA_BYTES:
+        raise MappingError(f"a schema of {len(text)} characters; {MAX_SCHEMA_BYTES} may be")
+    try:
+        try:
+            document = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            if not re.fullmatch(r"\s*[\w.]+\s*", text):
+                raise
+            document = text.strip()  # the name of a type alone
+        return fastavro.parse_schema(_as_stored(document), named_schemas=named)
+    except _BROKEN as error:
+        raise MappingError(
+            f"the text is no Avro schema: {told(error)}",
+            hint='{"type":"record","name":"R","fields":[{"name":"a","type":"string"}]}',
+        ) from error
+
+
+def _as_stored(schema: Any) -> Any:
+    """Without the logical types whose values are times."""
+    if isinstance(schema, list):
+        return [_as_stored(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    logical = schema.get("logicalType")
+    is_text = schema.get("type") == "string"
+    kept = {
+        key: value
+        for key, value in schema.items()
+        if key != "logicalType" or (logical in _KEPT_LOGICAL and not is_text)
+    }
+    for key in ("type", "items", "values"):
+        if key in kept:
+            kept[key] = _as_stored(kept[key])
+    if isinstance(kept.get("fields"), list):
+        kept["fields"] = [_as_stored(each) for each in kept["fields"]]
+    return kept
+
+
+def _least_bytes(schema: Any, sizes: dict[str, int | None]) -> int:
+    """The fewest bytes of a value. `sizes`: of named types; None while inside of one."""
+    if isinstance(schema, list):
+        return 1 + min((_least_bytes(each, sizes) for each in schema), default=0)
+    if isinstance(schema, str):
+        if schema in _LEAST_BYTES:
+            return _LEAST_BYTES[schema]
+        size = sizes[schema]
+        if size is None:
+            raise MappingError(
+                f"the schema {schema!r} holds itself", hint="values of events have a limited depth"
+            )
+        return size
+    kind, name = schema["type"], schema.get("name", "")
+    if kind in ("record", "error"):
+        sizes[name] = None
+        sizes[name] = total = sum(_least_bytes(each["type"], sizes) for each in schema["fields"])
+        return total
+    if kind == "enum":
+        sizes[name] = 1
+        return 1
+    if kind == "fixed":
+        sizes[name] = int(schema["size"])
+        return int(schema["size"])
+    if kind == "array":
+        if _least_bytes(schema["items"], sizes) == 0:
+            raise MappingError(
+                "the schema has an array of what takes no bytes",
+                hint="a few bytes could claim any number of them",
+            )
+        return 1
+    if kind == "map":
+        _least_bytes(schema["values"], sizes)
+        return 1
+    return _least_bytes(kind, sizes)
