@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKERS ?= 2
+# Those that talk to servers wait for them for a third of their time.
+WAITING ?= 3
 PYTEST := $(BIN)/python -m pytest
 BROKER = $(if $(findstring kafka,$(BUS)),scripts/kafka $(VENV)/kafka)
 
@@ -21,19 +23,19 @@ demo: $(VENV)/runtime  ## the whole suite on real input, with its answers checke
 unit: $(VENV)/dev  ## what needs no server, no JVM and no network: about three minutes; WORKERS=n, ARGS='-k …'
 	$(PYTEST) tests/unit tests/golden -m unit -n $(WORKERS) --dist loadgroup $(ARGS) || test $$? = 5
 
-test: unit  ## these, then all others but e2e and bench, on real servers
+test: unit  ## these, then all others but e2e, bench and `make check`, on real servers; EXAMPLES=50 tries properties on half as many
 	scripts/browser
 	scripts/kafka $(VENV)/kafka
 	scripts/mariadb $(VENV)/mariadb
 	scripts/openid $(VENV)/openid
-	$(PYTEST) tests --ignore=tests/e2e --ignore=tests/bench -m 'not unit' -n $(WORKERS) --dist loadgroup $(ARGS) || test $$? = 5
+	$(PYTEST) tests --ignore=tests/e2e --ignore=tests/bench --ignore=tests/architecture \
+	    -m 'not unit' -n $(WAITING) --dist loadgroup $(ARGS) || test $$? = 5
 
 check: $(VENV)/dev  ## format, lint, strict types, layers, sizes
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(PYTEST) -q tests/architecture
+	$(BIN)/mypy & types=$$!; \
+	$(BIN)/lint-imports && $(PYTEST) -q tests/architecture && wait $$types
 
 format: $(VENV)/dev  ## lays the source out and mends what can be mended mechanically
 	$(BIN)/ruff format .

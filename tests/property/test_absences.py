@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lockstep.execute.columnar import lowering_of
 from lockstep.plan import build
 from lockstep.siddhiql import check
+from tests.property.amount import examples
 from tests.property.executors_absences import waiting
 from tests.property.executors_model import (
     DEFINITIONS,
@@ -71,7 +72,7 @@ def _app(random: Random) -> str:
     return f"{head}partition with ({keys}) begin {query} end;"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.integers(0, 2**32))
 def test_columns_bring_what_the_reference_brings(seed: int) -> None:
     """Rows, identities, and every chunk in its place."""
@@ -85,7 +86,7 @@ def test_columns_bring_what_the_reference_brings(seed: int) -> None:
     assert compared(plan, log, whole, random) == "columnar"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.integers(0, 2**32))
 def test_absences_anywhere(seed: int) -> None:
     """At the beginning, in the middle, beside `and` and `or`, with `within`, in sequences."""

@@ -16,11 +16,12 @@ from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators import state
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
+from tests.property.amount import examples
 from tests.property.executors_aggregations import STREAM, VALUES, aggregation, entries, join
 from tests.property.executors_model import compared, cut, fold
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.integers(0, 2**32))
 def test_columns_hold_what_the_reference_holds(seed: int) -> None:
     """Buckets, groups, base values, the order of groups, and when the next purge is due; also of
@@ -100,7 +101,7 @@ def test_it_is_columns_that_are_tested() -> None:
         assert [unit.name for unit in lowering.units] == ["aggregation A"], text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(0, 2**32))
 def test_joins_find_what_the_reference_finds(seed: int) -> None:
     """Each event of a stream finds the buckets as they are when it comes, in columns or not."""

@@ -20,6 +20,7 @@ from lockstep.execute.columnar.sharding import NotSharded
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import AppPlan, plan_of
+from tests.property.amount import examples
 from tests.property.executors_bundles import (
     arbitrary,
     brought,
@@ -59,7 +60,7 @@ def fold(
     return [*found, *map(repr, executor.take_observations())]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 2**32))
 def test_bundles_bring_what_their_records_bring(seed: int) -> None:
     """Rows, identities, places and every chunk, in whatever parts a record's chunks come."""
@@ -71,7 +72,7 @@ def test_bundles_bring_what_their_records_bring(seed: int) -> None:
     assert fold(plan, cut(random, bundles)) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**32))
 def test_columns_bring_of_bundles_what_the_reference_brings(seed: int) -> None:
     """Whatever the clocks of the bundles, however the log is cut; some queries are kept on the
@@ -92,7 +93,7 @@ def test_columns_bring_of_bundles_what_the_reference_brings(seed: int) -> None:
     assert found == expected
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 2**32))
 def test_bundles_of_several_records(seed: int) -> None:
     """A live app tells nobody how many positions its deliveries stand at: streams in turn, one
@@ -107,7 +108,7 @@ def test_bundles_of_several_records(seed: int) -> None:
     assert without_places(found) == without_places(expected)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 2**32))
 def test_shards_give_chunks_their_common_numbers(seed: int) -> None:
     """Of plain records and of bundles."""

@@ -17,6 +17,7 @@ from lockstep.execute.columnar import Unfit, lowering
 from lockstep.execute.columnar.rules import RULES, Rule, Site
 from lockstep.plan import AppPlan, QueryNode, build
 from lockstep.siddhiql import check
+from tests.property.amount import examples
 from tests.property.executors_exotic import EXOTIC, runs_on_the_reference
 from tests.property.executors_joins import JOINED
 from tests.property.executors_model import PARTS, Apps, compared, entries, fold
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("compiled")
 DRAWN = 30
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.integers(0, 2**32))
 def test_columns_bring_what_the_reference_brings(seed: int) -> None:
     """Rows, identities and every chunk of every stream and query."""
@@ -40,7 +41,7 @@ def test_columns_bring_what_the_reference_brings(seed: int) -> None:
     event(compared(plan, log, whole, random))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(0, 2**32))
 def test_windows_and_rates_inside_partitions_and_outside(seed: int) -> None:
     """The same for apps full of windows: sessions, hops, batches and rates, each instance of a
@@ -54,7 +55,7 @@ def test_windows_and_rates_inside_partitions_and_outside(seed: int) -> None:
     event(compared(plan, log, whole, random))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.integers(0, 2**32))
 def test_joins_over_what_windows_let_in_and_out(seed: int) -> None:
     """The same for joins whose rows are seen leaving, of any windows, and of tables."""
@@ -67,7 +68,7 @@ def test_joins_over_what_windows_let_in_and_out(seed: int) -> None:
     event(compared(plan, log, whole, random))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(0, 2**32))
 def test_queries_on_the_reference_in_the_midst_of_columns(seed: int) -> None:
     """Each app has what columns do not, and a query that they do; further queries that a rule would

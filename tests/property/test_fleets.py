@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lockstep.execute.columnar import Unfit
 from lockstep.execute.contract import Executor
 from lockstep.plan import AppPlan
+from tests.property.amount import examples
 from tests.property.fleets_model import Drawn, by_key, columnar, fold_fleet, reference
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -37,14 +38,14 @@ def same_as_one_node(seed: int, make: Callable[[AppPlan], Executor]) -> None:
     assert ids == sorted(set(ids))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_fleet_on_the_reference_brings_the_same(seed: int) -> None:
     """Rows, order per key and times; identities that ascend."""
     same_as_one_node(seed, reference)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_fleet_in_columns_brings_the_same(seed: int) -> None:
     """The same with the executor that the product runs."""

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from lockstep.execute.columnar import Unfit
 from lockstep.plan.fleet import explain_fleet, fleet_of
 from lockstep.siddhiql import SiddhiQLError
+from tests.property.amount import examples
 from tests.property.fleets_model import fold_fleet, reference
 from tests.property.planned_fleets_model import Planned, by_group
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**32))
 def test_what_the_planner_cuts_brings_the_same(seed: int) -> None:
     """On the reference, with one to five partitions."""

@@ -19,6 +19,7 @@ from lockstep.execute.columnar.sharding import NotSharded
 from lockstep.execute.joining import joined_snapshots
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
+from tests.property.amount import examples
 from tests.property.executors_model import DEFINITIONS, Apps, cut, entries, fold
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -78,7 +79,7 @@ def partitioned(random: Random) -> str:
     return head + "\n".join(parts)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.integers(0, 2**32))
 def test_any_number_of_shards_brings_the_same(seed: int) -> None:
     """Rows and identities, through snapshots that change the number of shards."""

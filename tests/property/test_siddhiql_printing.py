@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, given, settings
 
 from lockstep.siddhiql import ast, parse, print_app, print_node
 from tests.property import siddhiql_trees as trees
+from tests.property.amount import examples
 
 _SETTINGS = settings(
-    max_examples=300,
+    max_examples=examples(300),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -50,7 +51,7 @@ def test_on_demand_queries(query: ast.OnDemandQuery) -> None:
 
 
 @given(trees.APPS)
-@settings(_SETTINGS, max_examples=100)
+@settings(_SETTINGS, max_examples=examples(100))
 def test_apps(app: ast.App) -> None:
     """Whole apps survive, and printing again gives the same text."""
     text = print_app(app)

@@ -18,13 +18,14 @@ from lockstep.execute.succession import succeed
 from lockstep.plan import AppPlan, build
 from lockstep.plan.succession import succession
 from lockstep.siddhiql import check
+from tests.property.amount import examples
 from tests.property.executors_model import APART, Apps, assembled, entries
 from tests.property.executors_windows import WINDOWED
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.integers(0, 2**32))
 def test_what_stays_in_the_text_goes_on(seed: int) -> None:
     """Whatever comes and goes beside it, and wherever it is moved."""

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from lockstep.plan import build
 from lockstep.siddhiql import check
+from tests.property.amount import examples
 from tests.property.executors_model import Apps, compared, entries, fold
 from tests.property.executors_tables import NAMED, TABLED
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(0, 2**32))
 def test_tables_on_columns_are_those_of_the_reference(seed: int) -> None:
     """Rows, identities, changes that destinations are told, every chunk."""
@@ -30,7 +31,7 @@ def test_tables_on_columns_are_those_of_the_reference(seed: int) -> None:
     event(compared(plan, log, whole, random))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(0, 2**32))
 def test_named_windows_on_columns_are_those_of_the_reference(seed: int) -> None:
     """Whatever they hold, whoever writes them, whoever reads."""
