@@ -6,6 +6,7 @@ from lockstep.bus.contract import (
     Bus,
     DeadLetter,
     Held,
+    Ingress,
     IngressMessage,
     InputLog,
     LogName,
@@ -25,6 +26,7 @@ from lockstep.bus.limits import BusLimits
 from lockstep.bus.opening import open_bus
 from lockstep.bus.subjects import (
     ID_HEADER,
+    PROPERTIES_HEADER,
     InvalidNameError,
     control_subject,
     dead_subject,
@@ -37,12 +39,14 @@ from lockstep.bus.subjects import (
 
 __all__ = [
     "ID_HEADER",
+    "PROPERTIES_HEADER",
     "Accepted",
     "Appended",
     "Bus",
     "BusLimits",
     "DeadLetter",
     "Held",
+    "Ingress",
     "IngressMessage",
     "InputLog",
     "InvalidNameError",

@@ -21,6 +21,8 @@ OUTPUT_LOGS: Final = "out.>"
 MAX_TOKEN_BYTES: Final = 200
 ID_HEADER: Final = "Nats-Msg-Id"
 """A client's own id of an ingress message; the same on every carrier."""
+PROPERTIES_HEADER: Final = "Lockstep-Properties"
+"""Of an ingress message: what `trp:` takes, as a JSON object in ASCII, in place of the headers."""
 CONTROL: Final = "control"
 """The first word of all that services tell each other: these subjects carry proof (`proven.py`)."""
 

@@ -20,7 +20,8 @@ from lockstep.siddhiql.catalogue.connectors import (
 _WEB: Final = ("http://", "https://")
 
 
-def _web_address(arguments: Sequence[Argument]) -> None:
+def web_address(arguments: Sequence[Argument]) -> None:
+    """Refuses addresses of another kind."""
     for argument in arguments:
         text = str(argument.value)
         name = argument.attribute_name
@@ -30,8 +31,9 @@ def _web_address(arguments: Sequence[Argument]) -> None:
             raise SignatureError(f"{name!r} is {text!r}", f"{name}='http://host:port/path'")
 
 
-def _sent(arguments: Sequence[Argument]) -> None:
-    _web_address(arguments)
+def sent(arguments: Sequence[Argument]) -> None:
+    """Refuses options of requests that do not go together."""
+    web_address(arguments)
     given = {argument.attribute_name for argument in arguments}
     if "token.url" not in given and given & {"consumer.key", "oauth.username", "refresh.token"}:
         raise SignatureError("'token.url' is missing", "token.url='https://host/token'")
@@ -68,59 +70,57 @@ _PROXY: Final = dict.fromkeys(
     ("proxy.host", "proxy.port", "proxy.username", "proxy.password"),
     "let the publisher's network lead there, or address the proxy as 'publisher.url'",
 )
-_DOOR: Final = dict.fromkeys(
+NO_DOOR_OPTIONS: Final = dict.fromkeys(
     ("ssl.verify.client", "ssl.protocol", "tls.store.type", "ssl.configurations"),
     "the receiver's door speaks TLS where the settings say so (server.tls_certificate_file)",
 )
 
+DOOR_OPTIONS: Final = (
+    option("receiver.url"),
+    option("basic.auth.enabled", BOOL),
+    *without_meaning(
+        "worker.count socket.idle.timeout request.size.validation.configurations"
+        " header.validation.configurations server.bootstrap.configurations"
+        " trace.log.enabled"
+    ),
+)
+"""Of a source at the receiver's door."""
+
+REQUEST_OPTIONS: Final = (
+    dynamic("publisher.url", needed=True),
+    dynamic("method"),
+    dynamic("headers"),
+    option("basic.auth.username"),
+    option("basic.auth.password"),
+    option("token.url"),
+    option("consumer.key"),
+    option("consumer.secret"),
+    option("oauth.username"),
+    option("oauth.password"),
+    option("oauth.scope"),
+    option("refresh.token"),
+    option("socket.idle.timeout", INT),
+    *OPTIONS,
+    *without_meaning(_HTTP_POOL),
+)
+"""Of a sink that sends requests."""
+
+NO_REQUEST_OPTIONS: Final = {**_HTTP_TLS, **_OAUTH, **_PROXY}
+"""Those that the older products have, with what to do instead."""
 
 EXTENSIONS = (
     ConnectorExtension(
         ExtensionKind.SOURCE,
         "http",
-        (
-            Overload(
-                (
-                    option("receiver.url"),
-                    option("basic.auth.enabled", BOOL),
-                    *without_meaning(
-                        "worker.count socket.idle.timeout request.size.validation.configurations"
-                        " header.validation.configurations server.bootstrap.configurations"
-                        " trace.log.enabled"
-                    ),
-                ),
-                check=_web_address,
-            ),
-        ),
+        (Overload(DOOR_OPTIONS, check=web_address),),
         doc="Requests at the receiver's door, at the path of receiver.url and at /<app>/<stream>.",
-        retired=_DOOR,
+        retired=NO_DOOR_OPTIONS,
     ),
     ConnectorExtension(
         ExtensionKind.SINK,
         "http",
-        (
-            Overload(
-                (
-                    dynamic("publisher.url", needed=True),
-                    dynamic("method"),
-                    dynamic("headers"),
-                    option("basic.auth.username"),
-                    option("basic.auth.password"),
-                    option("token.url"),
-                    option("consumer.key"),
-                    option("consumer.secret"),
-                    option("oauth.username"),
-                    option("oauth.password"),
-                    option("oauth.scope"),
-                    option("refresh.token"),
-                    option("socket.idle.timeout", INT),
-                    *OPTIONS,
-                    *without_meaning(_HTTP_POOL),
-                ),
-                check=_sent,
-            ),
-        ),
+        (Overload(REQUEST_OPTIONS, check=sent),),
         doc="A request per message.",
-        retired={**_HTTP_TLS, **_OAUTH, **_PROXY},
+        retired=NO_REQUEST_OPTIONS,
     ),
 )

@@ -1,5 +1,12 @@
 """The control plane: which apps are deployed, who lives, and what services ask of each other."""
 
+from lockstep.control.answers import (
+    AnswerTeller,
+    AppAnswer,
+    Reached,
+    answer_limit_bytes,
+    take_answers,
+)
 from lockstep.control.archived import archive_cursor, archived, archived_to
 from lockstep.control.catalogue import Catalogue
 from lockstep.control.flows import FlowTold, UnitFlow, answer_flows, ask_flows
@@ -55,6 +62,8 @@ __all__ = [
     "PAST_FOLDING",
     "PAST_GOING_OVER",
     "PAST_NONE",
+    "AnswerTeller",
+    "AppAnswer",
     "AppView",
     "Beating",
     "Catalogue",
@@ -74,12 +83,14 @@ __all__ = [
     "OnDemandAnswer",
     "OnDemandQuestion",
     "PastStatus",
+    "Reached",
     "Redelivered",
     "Redelivery",
     "SinkStatus",
     "UnitFlow",
     "UnitView",
     "answer_flows",
+    "answer_limit_bytes",
     "archive_cursor",
     "archived",
     "archived_to",
@@ -100,6 +111,7 @@ __all__ = [
     "send_heartbeat",
     "send_mark",
     "snapshot_subject",
+    "take_answers",
     "unit_key",
     "unit_label",
     "view_of",

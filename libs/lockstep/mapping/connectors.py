@@ -9,6 +9,7 @@ from lockstep.events import LockstepError, StreamSchema
 from lockstep.mapping.distribution import build_distribution
 from lockstep.mapping.registry import sink_mapper, source_mapper
 from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast
+from lockstep.siddhiql.checking.partners import check_partners
 
 
 def annotated(
@@ -29,7 +30,9 @@ def map_of(annotation: ast.Annotation) -> ast.Annotation | None:
 
 
 def check_connectors(checked: CheckedApp) -> None:
-    """Builds every mapper and distribution once; SiddhiQLError for what cannot be built."""
+    """Of a whole app: builds every mapper and distribution once. SiddhiQLError for what cannot be
+    built, and for sources and sinks that lack their other half."""
+    check_partners(checked.app.definitions)
     for schema, _, source in annotated(checked, "source"):
         with _placed(map_of(source) or source):
             source_mapper(schema, map_of(source))

@@ -114,6 +114,9 @@ class ReceiverSettings(Section):
     dedup_window_ms: Milliseconds
     append_max_wait_ms: Milliseconds
     max_appends_abreast: Count
+    service_timeout_ms: Milliseconds
+    max_waiting_requests: Count
+    kept_answers_bytes: Bytes
     sources_host: str
     sources_tls: bool
 

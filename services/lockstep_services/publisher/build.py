@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 
-from lockstep.bus import Topics
-from lockstep.control import AppView
+from lockstep.bus import Ingress, Topics
+from lockstep.clock import Clock
+from lockstep.control import AnswerTeller, AppView
 from lockstep.databases import Datasource, DatasourceError, Datasources, datasource_for
 from lockstep.databases.postgres.connections import Connections
 from lockstep.mapping import MessageWriter, build_distribution, destinations
+from lockstep.schemas import SchemaUser
+from lockstep.schemas.registry import SchemaRegistry
 from lockstep.secrets import Hidden, SecretError, Vault
-from lockstep.siddhiql import SiddhiQLError, ast
+from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
 from lockstep.siddhiql.checking.connectors import find_type, options_of
@@ -27,6 +30,7 @@ from lockstep_services.publisher.installed import installed_sinks
 from lockstep_services.publisher.mysql.table import MysqlConnections, MysqlTable
 from lockstep_services.publisher.rdbms.postgres import PostgresTable
 from lockstep_services.publisher.rdbms.table_sink import TableSink
+from lockstep_services.publisher.sinks.call import BlockingCallSink, CallSink, answer_sources
 from lockstep_services.publisher.sinks.cursor import StoredCursorSink
 from lockstep_services.publisher.sinks.file import FileLane
 from lockstep_services.publisher.sinks.http import HttpSink
@@ -34,6 +38,8 @@ from lockstep_services.publisher.sinks.kafka import KafkaSink
 from lockstep_services.publisher.sinks.lanes import Lane, MessageLane
 from lockstep_services.publisher.sinks.log import LogSink
 from lockstep_services.publisher.sinks.nats import nats_sink, topic_sink
+from lockstep_services.publisher.sinks.schemas import SchemaSink
+from lockstep_services.publisher.sinks.service import Receivers, ServiceSink
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,38 @@ class Refused:
 
     binding: SinkBinding
     error: SinkSetupError
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """What sinks need that bring answers back: into apps, and to who asked an app."""
+
+    ingress: Ingress
+    teller: AnswerTeller
+    receivers: Receivers
+    max_message_bytes: int
+
+    def call(
+        self,
+        binding: SinkBinding,
+        options: Mapping[str, str],
+        checked: CheckedApp,
+        number: int,
+    ) -> MessageSink:
+        """To the `number`-th destination; an answer's identity names it, but for the first."""
+        blocks = options.get("blocking.io", "").strip().lower() == "true"
+        name = f"{binding.name}.{number}" if number else binding.name
+        return (BlockingCallSink if blocks else CallSink)(
+            options, binding.app, name, answer_sources(checked, options["sink.id"]), self.ingress,
+            max_message_bytes=self.max_message_bytes,
+        )  # fmt: skip
+
+    def service(self, binding: SinkBinding, options: Mapping[str, str]) -> MessageSink:
+        """To who asked."""
+        return ServiceSink(
+            options, binding.app, self.teller, self.receivers,
+            max_message_bytes=self.max_message_bytes,
+        )  # fmt: skip
 
 
 class SinkFactory:
@@ -58,9 +96,12 @@ class SinkFactory:
         max_connections: int,
         statement_timeout_ms: int,
         vault: Vault,
+        clock: Clock,
         connect: Callable[..., Connections] = Connections,
+        answering: Answering | None = None,
     ) -> None:
         self._connect = connect
+        self._answering = answering
         self._vault = vault
         self._cursors = cursors
         self._topics = topics
@@ -71,6 +112,7 @@ class SinkFactory:
         self._connections: dict[str, Connections] = {}
         self._mysql: dict[str, MysqlConnections] = {}
         self._makers = installed_sinks()
+        self._schemas = SchemaRegistry(clock, log)
 
     def sinks_of(self, view: AppView) -> Iterator[Sink | Refused]:
         """All sinks of an app, in the order of its text."""
@@ -88,7 +130,7 @@ class SinkFactory:
                     view.name, view.plan.schemas[name], sink, view.log.since_ms, on_error
                 )
                 try:
-                    yield self.sink_of(binding, annotation, definition)
+                    yield self.sink_of(binding, annotation, definition, view.checked)
                 except SinkSetupError as error:
                     yield Refused(binding, error)
 
@@ -98,15 +140,17 @@ class SinkFactory:
             await connections.close()
         for pool in self._mysql.values():
             await pool.close()
+        await self._schemas.close()
 
     def sink_of(
         self,
         binding: SinkBinding,
         annotation: ast.Annotation,
         definition: ast.StreamDefinition | ast.TableDefinition,
+        checked: CheckedApp | None = None,
     ) -> Sink:
         """The sink of one annotation; SinkSetupError. Secrets are read now; what it says of errors
-        is without them."""
+        is without them. `checked`: the app, where there is one."""
         values: list[str] = []
         used = secret_names(annotation)
 
@@ -115,12 +159,12 @@ class SinkFactory:
             return values[-1]
 
         if not used:
-            return self._made(binding, annotation, definition)
+            return self._made(binding, annotation, definition, checked)
         hidden = Hidden(())
         try:
             filled = with_secrets(annotation, value)
             hidden = Hidden(values)
-            return DiscreetSink(self._made(binding, filled, definition), hidden)
+            return DiscreetSink(self._made(binding, filled, definition, checked), hidden)
         except SecretError as error:
             raise SinkSetupError(str(error), where=binding.key) from error
         except SinkSetupError as error:
@@ -143,6 +187,7 @@ class SinkFactory:
         binding: SinkBinding,
         annotation: ast.Annotation,
         definition: ast.StreamDefinition | ast.TableDefinition,
+        checked: CheckedApp | None,
     ) -> Sink:
         kind = annotation.get("type") or "none"
         known = find_type(ExtensionKind.SINK, kind)
@@ -150,16 +195,31 @@ class SinkFactory:
         if name == "rdbms":
             return self._rdbms(binding, annotation, definition)
         if name == "kafka":
-            return KafkaSink(binding, annotation, self._cursors)
+            kafka = KafkaSink(binding, annotation, self._cursors)
+            return self._with_schemas(kafka, kafka.schema_users)
         try:
             distribution = build_distribution(binding.schema, annotation)
-            lanes = [self._lane(binding, name, each) for each in destinations(annotation)]
+            lanes = [
+                self._lane(binding, name, each, number, checked)
+                for number, each in enumerate(destinations(annotation))
+            ]
         except SiddhiQLError as error:
             raise SinkSetupError(error.message, where=binding.key, hint=error.hint) from error
         waits = binding.on_error is OnError.WAIT
-        return StoredCursorSink(binding, self._cursors, distribution, lanes, waits_for_ever=waits)
+        sink = StoredCursorSink(binding, self._cursors, distribution, lanes, waits_for_ever=waits)
+        return self._with_schemas(sink, sink.schema_users)
 
-    def _lane(self, binding: SinkBinding, name: str, annotation: ast.Annotation) -> Lane:
+    def _with_schemas(self, sink: Sink, users: Sequence[SchemaUser]) -> Sink:
+        return SchemaSink(sink, users, self._schemas) if users else sink
+
+    def _lane(
+        self,
+        binding: SinkBinding,
+        name: str,
+        annotation: ast.Annotation,
+        number: int,
+        checked: CheckedApp | None,
+    ) -> Lane:
         """The way to one destination, whose options the annotation holds."""
         writer = MessageWriter(binding.schema, annotation)
         options = options_of(ExtensionKind.SINK, annotation)
@@ -176,6 +236,10 @@ class SinkFactory:
                 sink = topic_sink(options, self._topics)
             case "http":
                 sink = HttpSink(options)
+            case "http-call" | "http-request" if self._answering and checked:
+                sink = self._answering.call(binding, options, checked, number)
+            case "http-service-response" | "http-response" if self._answering:
+                sink = self._answering.service(binding, options)
             case _:
                 sink = self._installed(binding, name, options)
         return MessageLane(binding, writer, sink)

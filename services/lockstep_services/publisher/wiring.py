@@ -8,7 +8,15 @@ from functools import partial
 from typing import ClassVar, Final
 
 from lockstep.archive.place import place_of_settings
-from lockstep.control import AppView, Beating, Catalogue, HeartbeatWatch, SinkStatus, archived
+from lockstep.control import (
+    AnswerTeller,
+    AppView,
+    Beating,
+    Catalogue,
+    HeartbeatWatch,
+    SinkStatus,
+    archived,
+)
 from lockstep.databases import read_datasources
 from lockstep.databases.postgres.connections import Connections
 from lockstep.frame import Context, LeaseKeeper, Offload, Service, SharedThreads
@@ -19,9 +27,10 @@ from lockstep_services.publisher.archive.erasing import Erasing
 from lockstep_services.publisher.archive.following import Following
 from lockstep_services.publisher.batch.build import scheduler_of
 from lockstep_services.publisher.batch.scheduler import Scheduler
-from lockstep_services.publisher.build import Refused, SinkFactory
+from lockstep_services.publisher.build import Answering, Refused, SinkFactory
 from lockstep_services.publisher.fleet_trimming import FleetTrimmer
 from lockstep_services.publisher.pump import Pump
+from lockstep_services.publisher.sinks.service import Receivers
 from lockstep_services.publisher.trimming import Trimmer
 
 ARCHIVE_THREADS: Final = 4
@@ -81,7 +90,12 @@ class Publisher:
     def __init__(self, context: Context, connect: Callable[..., Connections] = Connections) -> None:
         settings = context.settings
         self._context = context
+        self._watch = HeartbeatWatch(
+            context.world.bus.topics, context.clock, context.log,
+            max_retry=settings.coordinator.heartbeat_max_retry,
+        )  # fmt: skip
         self._catalogue = Catalogue.of(context)
+        self._teller = AnswerTeller(context.world.bus.topics)
         self._factory = SinkFactory(
             context.world.store.cursors,
             context.world.bus.topics,
@@ -91,7 +105,14 @@ class Publisher:
             max_connections=settings.store.pool_max_connections,
             statement_timeout_ms=settings.store.statement_timeout_ms,
             vault=Vault(settings.secrets.folder),
+            clock=context.clock,
             connect=connect,
+            answering=Answering(
+                context.world.bus.ingress,
+                self._teller,
+                _receivers_of(context, self._watch),
+                settings.bus.max_message_bytes,
+            ),
         )
         self._deliveries: dict[str, _AppDelivery] = {}
         self._place = place_of_settings(settings.archive)
@@ -99,10 +120,6 @@ class Publisher:
         self._scheduler: Scheduler | None = None
         context.metrics.look(self._show)
         self._beating = Beating(context, sinks=self.statuses)
-        self._watch = HeartbeatWatch(
-            context.world.bus.topics, context.clock, context.log,
-            max_retry=settings.coordinator.heartbeat_max_retry,
-        )  # fmt: skip
 
     async def start(self) -> None:
         """Knows the apps, then delivers."""
@@ -129,6 +146,7 @@ class Publisher:
         if self._scheduler is not None:
             await self._scheduler.stop()
         await self._beating.farewell()
+        await self._teller.close()
         await self._factory.close()
 
     def statuses(self) -> tuple[SinkStatus, ...]:
@@ -242,6 +260,16 @@ class Publisher:
             await self._context.tasks.stop(name)
         await delivery.keeper.release()
         self._context.metrics.forget_all("lockstep_publisher_", app=delivery.view.name)
+
+
+def _receivers_of(context: Context, watch: HeartbeatWatch) -> Receivers:
+    """All have been heard of when each process that lives had the time to say so."""
+    settings, clock = context.settings.coordinator, context.clock
+    heard_ms = clock.monotonic_ms() + settings.heartbeat_interval_ms * settings.heartbeat_max_retry
+    return Receivers(
+        lambda: [beat.node for beat in watch.alive("receiver")],
+        lambda: clock.monotonic_ms() >= heard_ms,
+    )
 
 
 def wire(context: Context) -> Service:

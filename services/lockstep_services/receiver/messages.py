@@ -7,15 +7,24 @@ A message's id is the record's key, so a message delivered again finds the recor
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from multidict import CIMultiDict
 
+from lockstep.bus import PROPERTIES_HEADER
 from lockstep.events import Fault, LockstepError
 from lockstep.telemetry import Logger
 from lockstep_services.receiver.accept import Acceptor, Sending
-from lockstep_services.receiver.decode import JSON, TIMESTAMP_HEADER, Refusal, timestamp_of
+from lockstep_services.receiver.decode import (
+    JSON,
+    TIMESTAMP_HEADER,
+    MalformedBodyError,
+    Refusal,
+    timestamp_of,
+)
 from lockstep_services.receiver.sources import with_source
 from lockstep_services.receiver.values import FieldError
 
@@ -42,6 +51,10 @@ class Transfer:
 
     async def all(self, messages: Sequence[BusMessage]) -> None:
         """In order. Errors: UnavailableError, and what is not the sender's fault."""
+        for message in messages:
+            if message.source is not None:
+                app, stream = message.app, message.stream
+                await self._acceptor.bring_schemas(app, stream, message.source, message.payload)
         # Started in order, they reach the intake in order.
         outcomes = await asyncio.gather(
             *(self._one(message) for message in messages), return_exceptions=True
@@ -58,7 +71,7 @@ class Transfer:
                 _timestamp(message),
                 message.key,
                 source=message.source,
-                properties=CIMultiDict(message.headers),
+                properties=_properties(message),
                 in_order=True,
             )
             await self._acceptor.accept(message.app, message.stream, message.payload, sending)
@@ -82,3 +95,17 @@ class Transfer:
 def _timestamp(message: BusMessage) -> int | None:
     given = message.headers.get(TIMESTAMP_HEADER)
     return None if given is None else timestamp_of(given)
+
+
+def _properties(message: BusMessage) -> Mapping[str, Any]:
+    """The headers, or those that one of them holds; MalformedBodyError when it does not."""
+    given = message.headers.get(PROPERTIES_HEADER)
+    if given is None:
+        return CIMultiDict(message.headers)
+    try:
+        found = json.loads(given)
+    except (ValueError, RecursionError) as error:
+        raise MalformedBodyError(f"the header {PROPERTIES_HEADER} is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise MalformedBodyError(f"the header {PROPERTIES_HEADER} is no JSON object")
+    return found

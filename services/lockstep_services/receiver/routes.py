@@ -11,7 +11,9 @@ from http import HTTPStatus
 from typing import Any
 
 from aiohttp import web, web_urldispatcher
+from multidict import CIMultiDict
 
+from lockstep.connectors.http_service import MESSAGE_ID
 from lockstep.control import AppView
 from lockstep.frame.callers import caller_of, may, require
 from lockstep.frame.problems import Problem, problem_response
@@ -25,6 +27,7 @@ from lockstep_services.receiver.decode import (
     timestamp_of,
 )
 from lockstep_services.receiver.gate import Gate
+from lockstep_services.receiver.service import Services
 from lockstep_services.receiver.sources import Source
 
 KEY_HEADER = "Idempotency-Key"
@@ -52,9 +55,12 @@ class ClaimedPaths(web_urldispatcher.DynamicResource):
 class Routes:
     """Handlers over an acceptor and a gate."""
 
-    def __init__(self, acceptor: Acceptor, gate: Gate, *, max_body_bytes: int) -> None:
+    def __init__(
+        self, acceptor: Acceptor, gate: Gate, services: Services, *, max_body_bytes: int
+    ) -> None:
         self._acceptor = acceptor
         self._gate = gate
+        self._services = services
         self._max_body_bytes = max_body_bytes
 
     def add_to(self, router: web.UrlDispatcher) -> None:
@@ -79,15 +85,39 @@ class Routes:
         if not may(request, Permission.SEND, source.app):
             raise _nobodys(request)
         _refuse_nameless(request, source)
-        take = self._into(source.stream, source.number)
-        return await self._take(request, source.app, take, JSON)
+        return await self._by_source(request, source)
 
     async def _by_name(self, request: web.Request) -> web.Response:
         app, stream = request.match_info["app"], request.match_info["stream"]
-        source = self._acceptor.sources.http(await self._deployed(request, app), stream)
+        source = self._acceptor.sources.at_door(await self._deployed(request, app), stream)
         _refuse_nameless(request, source)
-        take = self._into(stream, None if source is None else source.number)
-        return await self._take(request, app, take, JSON)
+        if source is None:
+            return await self._take(request, app, self._into(stream), JSON)
+        return await self._by_source(request, source)
+
+    async def _by_source(self, request: web.Request, source: Source) -> web.Response:
+        if source.is_service:
+            return await self._ask(request, source)
+        take = self._into(source.stream, source.number)
+        return await self._take(request, source.app, take, JSON)
+
+    async def _ask(self, request: web.Request, source: Source) -> web.Response:
+        """Waits for what the app says."""
+        services, take = self._services, self._into(source.stream, source.number)
+        view = await self._deployed(request, source.app)
+        message_id = services.message_id(view, source, request.headers.get(KEY_HEADER))
+        place = services.place(source, message_id)
+
+        async def asked(app: str, body: bytes, sending: Sending) -> Accepted:
+            properties = CIMultiDict(sending.properties)
+            properties[MESSAGE_ID] = message_id
+            return await take(app, body, replace(sending, properties=properties))
+
+        with services.waiting.expecting(place) as rings:
+            accepted = await self._taken(request, source.app, asked, JSON)
+            if accepted.receipt is None:
+                return _answer(accepted)
+            return await services.answered(request, source, place, rings, accepted)
 
     async def _deployed(self, request: web.Request, app: str) -> AppView:
         """UnknownNameError with the nearest name, for those who may see all names."""
@@ -111,6 +141,12 @@ class Routes:
     async def _take(
         self, request: web.Request, app: str, take: Take, default_type: str
     ) -> web.Response:
+        return _answer(await self._taken(request, app, take, default_type))
+
+    async def _taken(
+        self, request: web.Request, app: str, take: Take, default_type: str
+    ) -> Accepted:
+        """Durable. Errors: Problem, and what the acceptor raises."""
         await self._deployed(request, app)
         announced = request.content_length or 0
         if announced > self._max_body_bytes:
@@ -119,12 +155,11 @@ class Routes:
             body = _unpacked(request, await request.read(), self._max_body_bytes)
             sending = _sending(request, default_type)
             try:
-                accepted = await take(app, body, sending)
+                return await take(app, body, sending)
             except UnknownFormatError as error:
-                return problem_response(
+                raise Problem(
                     HTTPStatus.UNSUPPORTED_MEDIA_TYPE, error.message, hint=error.hint
-                )
-        return _answer(accepted)
+                ) from error
 
 
 def _nobodys(request: web.Request) -> Exception:

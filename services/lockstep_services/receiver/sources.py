@@ -8,6 +8,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from lockstep.bus import topic_subject
+from lockstep.connectors.http_call import CALL_ANSWERS
+from lockstep.connectors.http_service import SERVICES
 from lockstep.control import AppView, Catalogue
 from lockstep.frame.bodies import whole_number
 from lockstep.mapping import annotated
@@ -22,8 +24,11 @@ MAX_SOURCES: Final = 9_999
 SOURCE_PARAMETER: Final = "source"
 """Of a content type: `text/csv; source=0` is a message in the form of a stream's first source."""
 
-READ_BY_ITSELF: Final = frozenset({"http"})
+AT_THE_DOOR: Final = frozenset({"http", *SERVICES})
 """Types whose messages come to the receiver's own door."""
+
+READ_BY_ITSELF: Final = AT_THE_DOOR | frozenset(CALL_ANSWERS)
+"""Those, and what publishers send to the front door of the bus."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +45,14 @@ class Source:
 
     @property
     def path(self) -> str | None:
-        """Where an http source is to be found beside /<app>/<stream>."""
-        url = self.annotation.get("receiver.url") if self.kind == "http" else None
+        """Where a source at the door is to be found beside /<app>/<stream>."""
+        url = self.annotation.get("receiver.url") if self.kind in AT_THE_DOOR else None
         return None if url is None else "/" + urlsplit(url).path.strip("/")
+
+    @property
+    def is_service(self) -> bool:
+        """Its requests wait for the app's answers."""
+        return self.kind in SERVICES
 
     @property
     def asks_who_sends(self) -> bool:
@@ -133,8 +143,12 @@ class SourceBook:
         """The first http source of a stream."""
         return self._first(view, stream, lambda source: source.kind == "http")
 
+    def at_door(self, view: AppView, stream: str) -> Source | None:
+        """The first source of a stream whose messages come to /<app>/<stream>."""
+        return self._first(view, stream, lambda source: source.kind in AT_THE_DOOR)
+
     def at_path(self, path: str) -> Source | None:
-        """The http source with that path in its receiver.url; of several the first by app."""
+        """The one with that path in its receiver.url; of several the first by app."""
         if self._seen != self._catalogue.changes:
             self._seen = self._catalogue.changes
             self._paths = {}

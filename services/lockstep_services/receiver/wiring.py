@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar
 
-from lockstep.control import Beating, Catalogue, HeartbeatWatch, answer_flows
+from lockstep.control import Beating, Catalogue, HeartbeatWatch, answer_flows, take_answers
 from lockstep.databases import Datasource, datasource_for, read_datasources
 from lockstep.events.columns import load_arrow
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep.frame.web import check_sources_host
+from lockstep.schemas.registry import SchemaRegistry
 from lockstep.secrets import Vault
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.secrets import with_secrets
@@ -26,6 +27,8 @@ from lockstep_services.receiver.lag import LagWatch
 from lockstep_services.receiver.lookups import Lookups
 from lockstep_services.receiver.messages import Transfer
 from lockstep_services.receiver.routes import Routes
+from lockstep_services.receiver.schemas import SchemaFetcher
+from lockstep_services.receiver.service import Services
 
 DRAIN_POLL_MS = 20
 
@@ -58,9 +61,11 @@ class Receiver:
             return datasource_for(filled.get, known, default_dsn)
 
         self._lookups = Lookups(context.clock, datasource_of, context.metrics)
+        self._schemas = SchemaRegistry(context.clock, context.log)
         self._acceptor = Acceptor(
             bus, self._catalogue, self._intakes, self._lookups, context.clock,
             context.randomness, settings, context.metrics, context.node, context.traces,
+            schemas=self._schemas,
         )  # fmt: skip
         check_sources_host(settings.receiver.sources_host, settings.server)
         processors = LagWatch(self._watch, self._intakes.last_position)
@@ -80,9 +85,9 @@ class Receiver:
         )  # fmt: skip
         context.describe(ROUTES)
         DatasourceRoutes(known, max_rows=settings.datasources.max_rows).add_to(context.router)
-        Routes(self._acceptor, gate, max_body_bytes=settings.receiver.max_body_bytes).add_to(
-            context.router
-        )
+        self._services = Services(settings.receiver, context.clock, context.randomness)
+        most = settings.receiver.max_body_bytes
+        Routes(self._acceptor, gate, self._services, max_body_bytes=most).add_to(context.router)
 
     def _keeper_of(self, resource: str) -> LeaseKeeper:
         context = self._context
@@ -103,23 +108,30 @@ class Receiver:
         topics, node = self._context.world.bus.topics, self._context.node
         telling = partial(answer_flows, topics, self._context.service, node, self._acceptor.flow)
         tasks.supervise("flows", telling)
+        tasks.supervise("answers", partial(take_answers, topics, node, self._services.waiting.take))
+        fetcher = SchemaFetcher(
+            self._acceptor.sources, self._schemas, self._context.clock, self._context.log
+        )
+        tasks.supervise("schemas", fetcher.run)
         await self._feeds.follow_catalogue()
         tasks.supervise("sources", self._feeds.run)
         await self._copies.follow_catalogue()
         tasks.supervise("copies", self._copies.run)
 
     async def drain(self) -> None:
-        """What was taken becomes durable."""
+        """What was taken becomes durable, and who waits for an app's answer gets it."""
         await self._feeds.stop()
         await self._copies.stop()
         await self._ingress.drain()
-        while not self._intakes.is_idle:
+        while self._services.waiting.count or not self._intakes.is_idle:
             await self._context.clock.sleep_ms(DRAIN_POLL_MS)
 
     async def stop(self) -> None:
         """Refuses the rest."""
         self._intakes.close()
+        self._services.waiting.close()
         await self._lookups.close()
+        await self._schemas.close()
         await self._beating.farewell()
 
 

@@ -6,7 +6,8 @@ from pkgutil import resolve_name
 
 import pytest
 
-from lockstep.siddhiql import check
+from lockstep.mapping import check_connectors
+from lockstep.siddhiql import SiddhiQLError, check
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.siddhiql.catalogue.mappers import MapperExtension
@@ -174,6 +175,65 @@ def test_the_place_is_that_of_the_annotation() -> None:
 def test_what_there_is_is_accepted(text: str) -> None:
     """Types in any case; options that only tuned another product's pools mean nothing."""
     check(text)
+
+
+CALL = "@sink(type='http-call', sink.id='c', publisher.url='http://x'"
+ANSWER = "@source(type='http-call-response', sink.id='c'"
+SERVICE = "@source(type='http-service', source.id='s'"
+SAID = "@sink(type='http-service-response', source.id='s', message.id='{{b}}'"
+R = "define stream R (a int, b string);"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (f"{CALL}) {S}", ("sink.id='c'", "no source takes its answers", "http-call-response")),
+        (f"{CALL}) {S} @source(type='http-response', sink.id='d') {R}", ("no source takes",)),
+        (f"{ANSWER}) {S}", ("no sink calls", "@sink(type='http-call'")),
+        (f"{SERVICE}) {S}", ("no sink answers", "http-service-response")),
+        (f"{SAID}) {S}", ("no source takes requests", "http-service")),
+        (f"{CALL}, downloading.enabled='true') {S} {ANSWER}) {R}", ("no file is written",)),
+        (f"{CALL}, download.path='x') {S} {ANSWER}) {R}", ("no file is written",)),
+        (f"{CALL}) {S} {ANSWER}, http.status.code='(2') {R}", ("'(2'", "2\\d+")),
+        (f"{CALL}, oauth.username='u') {S} {ANSWER}) {R}", ("'token.url' is missing",)),
+        (f"{SERVICE}, connection.timeout='0') {S} {SAID}) {R}", ("whole number from 1",)),
+        (
+            f"{SERVICE}) {S} {SAID}, @distribution(strategy='broadcast', "
+            f"@destination(headers='a:b'))) {R}",
+            ("no @distribution", "whoever asked"),
+        ),
+    ],
+)
+def test_halves_of_calls_and_services(text: str, parts: tuple[str, ...]) -> None:
+    """Each needs the other, in the same app."""
+    with pytest.raises(SiddhiQLError) as caught:
+        check_connectors(check(text))
+    says(caught.value, *parts)
+
+
+@pytest.mark.parametrize("call", ["http-call", "HTTP-Request"])
+@pytest.mark.parametrize("answer", ["http-call-response", "http-response"])
+def test_calls_under_either_name(call: str, answer: str) -> None:
+    """The older products had two names for each half."""
+    check_connectors(
+        check(
+            f"@sink(type='{call}', publisher.url='http://x', blocking.io='true', @distribution("
+            f"strategy='roundRobin', @destination(sink.id='c'), @destination(sink.id='c'))) {S}"
+            f" @source(type='{answer}', sink.id='c', http.status.code='2\\\\d+') {R}"
+        )
+    )
+
+
+@pytest.mark.parametrize("source", ["http-service", "http-request"])
+@pytest.mark.parametrize("sink", ["http-service-response", "http-response"])
+def test_services_under_either_name(source: str, sink: str) -> None:
+    """Likewise."""
+    check_connectors(
+        check(
+            f"@source(type='{source}', source.id='s', receiver.url='http://x:1/p') {S}"
+            f" @sink(type='{sink}', source.id='s', message.id='{{{{b}}}}') {R}"
+        )
+    )
 
 
 def test_nothing_is_both_there_and_retired() -> None:

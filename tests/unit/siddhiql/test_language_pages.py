@@ -12,6 +12,7 @@ from lockstep.events import AttributeType
 from lockstep.siddhiql import SiddhiQLError, check
 from lockstep.siddhiql.catalogue import Extension, ExtensionKind, Parameter
 from lockstep.siddhiql.catalogue.core import default_catalogue
+from lockstep.siddhiql.checking.connectors import declared_connector
 from lockstep.testing.difference import differences
 from lockstep.testing.play import play
 from lockstep.testing.scenario import app_of, parse_file
@@ -189,11 +190,11 @@ def _options(extension: Extension) -> dict[str, str]:
 
 
 RIM = [kind for kind in ExtensionKind if kind not in CALLED]
+OLDER = [one for one in _extensions(*RIM) if declared_connector(one).older_name_of]
+NAMED = [one for one in _extensions(*RIM) if one not in OLDER]
 
 
-@pytest.mark.parametrize(
-    "extension", list(_extensions(*RIM)), ids=lambda e: f"{e.kind.value} {e.name}"
-)
+@pytest.mark.parametrize("extension", NAMED, ids=lambda e: f"{e.kind.value} {e.name}")
 def test_the_page_has_every_option(extension: Extension) -> None:
     """Sources, sinks, stores and mappers: their options, and which of them are needed."""
     told = _options(extension)
@@ -203,8 +204,18 @@ def test_the_page_has_every_option(extension: Extension) -> None:
         assert (default == "needed") == (not known[option].optional), option
 
 
+@pytest.mark.parametrize("extension", OLDER, ids=lambda e: f"{e.kind.value} {e.name}")
+def test_an_older_name_is_the_same_and_the_page_says_so(extension: Extension) -> None:
+    """Below the heading of the name that it has now."""
+    now = declared_connector(extension).older_name_of
+    (same,) = (one for one in NAMED if (one.kind, one.name) == (extension.kind, now))
+    assert extension.overloads == same.overloads
+    section = EXTENSIONS.split(f"#### {extension.kind.value.capitalize()} `{now}`\n")[1]
+    assert f"older name `{extension.name}`" in section.split("\n#")[0]
+
+
 def test_the_page_names_no_source_or_sink_that_is_not_there() -> None:
     """Each heading of the fourth level belongs to an extension."""
     titles = re.findall(r"^#### (.*)$", EXTENSIONS, re.MULTILINE)
-    known = {f"{e.kind.value.capitalize()} `{e.name}`" for e in _extensions(*RIM)}
+    known = {f"{e.kind.value.capitalize()} `{e.name}`" for e in NAMED}
     assert set(titles) == known

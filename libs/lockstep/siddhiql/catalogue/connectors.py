@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from lockstep.events import AttributeType
-from lockstep.siddhiql.catalogue.contract import Extension, Parameter
+from lockstep.siddhiql.catalogue.contract import Extension, ExtensionKind, Parameter
 
 INT: Final = (AttributeType.INT,)
 BOOL: Final = (AttributeType.BOOL,)
@@ -37,6 +37,18 @@ def without_meaning(names: str, types: tuple[AttributeType, ...] = ()) -> tuple[
 
 
 @dataclass(frozen=True)
+class Partner:
+    """The other half of a connector, in the same app: one of these `types`, with the same value of
+    `option`. `why` it is needed; `instead`: what to use where it is not."""
+
+    kind: ExtensionKind
+    types: tuple[str, ...]
+    option: str
+    why: str
+    instead: str
+
+
+@dataclass(frozen=True)
 class ConnectorExtension(Extension):
     """A type of source, sink or store: it has one overload, named options in any order.
 
@@ -44,7 +56,8 @@ class ConnectorExtension(Extension):
     do instead of a @distribution, where rows and their place go in one transaction. `shared`:
     options that have to be the same for all destinations, with the reason. `carrier`: what carries
     the messages (`package.module:name`, loaded when an app uses it); empty: a service does.
-    `extra`: the optional dependencies of the project that the carrier needs.
+    `extra`: the optional dependencies of the project that the carrier needs. `partner`: what it
+    means nothing without. `older_name_of`: the type that this is another name of.
     """
 
     retired: Mapping[str, str] = field(default_factory=dict)
@@ -52,3 +65,5 @@ class ConnectorExtension(Extension):
     shared: tuple[tuple[str, ...], str] = ((), "")
     carrier: str = ""
     extra: str = ""
+    partner: Partner | None = None
+    older_name_of: str = ""

@@ -16,7 +16,7 @@ _THRIFT: Final = "the older products' Thrift bridge ended with them: send over H
 _TWITTER: Final = "the interface that it used is no more: post from a program of yours over HTTP"
 _CLOUD: Final = "it needs an account at Google that no test of ours has: let a bridge move them"
 _SNMP: Final = "let an SNMP program post to the receiver, or be posted to, over HTTP"
-_BODY: Final = "use json, xml, csv, text, keyvalue or msgpack"
+_BODY: Final = "use json, avro, protobuf, xml, csv, text, keyvalue or msgpack"
 
 RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
     ExtensionKind.SOURCE: {
@@ -37,10 +37,6 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         "ibmmq": _IBM,
         "snmp": _SNMP,
         "google-cloud-storage": _CLOUD,
-        "http-request": _SEND,
-        "http-response": _SEND,
-        "http-service": "use type='http'; answers are read from the presenter",
-        "http-call-response": "let what answers send to the receiver: type='http'",
         "websubhub": _SEND,
     },
     ExtensionKind.SINK: {
@@ -61,10 +57,6 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         "ibmmq": _IBM,
         "snmp": _SNMP,
         "google-cloud-storage": _CLOUD,
-        "http-request": _DELIVER,
-        "http-call": "use type='http', and let what answers send to the receiver",
-        "http-response": "answers are read from the presenter",
-        "http-service-response": "answers are read from the presenter",
         "websubhub": _DELIVER,
     },
     ExtensionKind.STORE: dict.fromkeys(
@@ -81,7 +73,7 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         ),
         _KEEP,
     ),
-    ExtensionKind.SOURCE_MAPPER: dict.fromkeys(("avro", "protobuf", "wso2event"), _BODY),
-    ExtensionKind.SINK_MAPPER: dict.fromkeys(("avro", "protobuf", "wso2event"), _BODY),
+    ExtensionKind.SOURCE_MAPPER: {"wso2event": _BODY},
+    ExtensionKind.SINK_MAPPER: {"wso2event": _BODY},
 }
 """By kind and by the old name of the type."""

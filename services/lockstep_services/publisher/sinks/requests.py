@@ -1,0 +1,115 @@
+"""Messages as HTTP requests, with their identity as Idempotency-Key; what `http` and `http-call`
+share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import aiohttp
+
+from lockstep.connectors.tls import context_of
+from lockstep.events import UnavailableError
+from lockstep.events.unreached import why_unreached
+from lockstep.sinks import Message, MessageRefusedError, headers_of
+from lockstep_services.publisher.sinks.oauth import TOKEN_URL, AccessToken
+
+TIMEOUT_MS: Final = 6_000
+RETRYABLE: Final = frozenset({408, 425, 429})
+UNAUTHORIZED: Final = 401
+SHOWN_CHARACTERS: Final = 200
+MOST_BYTES: Final = 1_048_576
+"""Of an answer that nobody wants, so that its connection can be used again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a request was answered. `is_cut`: there was more than was wanted."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    is_cut: bool
+
+    def raise_if_bad(self) -> None:
+        """UnavailableError, MessageRefusedError; what is below 400 is good."""
+        if self.status >= 500 or self.status in RETRYABLE:
+            raise UnavailableError(str(self))
+        if self.status >= 400:
+            raise MessageRefusedError(str(self))
+
+    def __str__(self) -> str:
+        shown = self.body[: SHOWN_CHARACTERS * 4].decode(errors="replace")[:SHOWN_CHARACTERS]
+        return f"{self.url} answered {self.status}: {shown}"
+
+
+class Requests:
+    """Options: `publisher.url`, `method` (POST), `headers`, `socket.idle.timeout`,
+    `basic.auth.username`, `basic.auth.password`, `tls.ca.file` …; with `token.url` those of
+    OAuth."""
+
+    def __init__(self, options: Mapping[str, str], most_bytes: int = MOST_BYTES) -> None:
+        self._options = options
+        self._most_bytes = most_bytes
+        self._url = options["publisher.url"]
+        self._method = options.get("method", "POST")
+        self._headers = headers_of(options.get("headers", ""))
+        user = options.get("basic.auth.username")
+        password = options.get("basic.auth.password", "")
+        if user is not None:
+            self._headers["Authorization"] = aiohttp.encode_basic_auth(user, password)
+        self._token = AccessToken(options) if TOKEN_URL in options else None
+        self._timeout_ms = int(options.get("socket.idle.timeout", TIMEOUT_MS))
+        self._session: aiohttp.ClientSession | None = None
+
+    async def send(self, message: Message) -> Answered:
+        """Whatever comes back. Errors: UnavailableError, MessageRefusedError when the message makes
+        no request."""
+        if self._session is None:
+            timeout = aiohttp.ClientTimeout(total=self._timeout_ms / 1000)
+            connector = aiohttp.TCPConnector(ssl=context_of(self._options) or True)
+            self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
+        headers = {
+            "Content-Type": message.content_type,
+            "Idempotency-Key": message.id,
+            **{name: message.fill(value) for name, value in self._headers.items()},
+        }
+        url, method = message.fill(self._url), message.fill(self._method)
+        if self._token is not None:
+            headers["Authorization"] = await self._token.header(self._session)
+        answered = await self._asked(method, url, message.payload, headers)
+        if answered.status == UNAUTHORIZED and self._token is not None:
+            # The token's time is over: another one, once.
+            used = headers["Authorization"]
+            headers["Authorization"] = await self._token.header(self._session, used)
+            answered = await self._asked(method, url, message.payload, headers)
+        return answered
+
+    async def _asked(
+        self, method: str, url: str, payload: bytes, headers: Mapping[str, str]
+    ) -> Answered:
+        assert self._session is not None
+        try:
+            async with self._session.request(
+                method, url, data=payload, headers=headers
+            ) as response:
+                body = bytearray()
+                async for part in response.content.iter_any():
+                    body += part
+                    if len(body) > self._most_bytes:
+                        break
+                is_cut = len(body) > self._most_bytes
+                return Answered(url, response.status, response.headers, bytes(body), is_cut)
+        except (aiohttp.InvalidURL, ValueError) as error:
+            # What the event brought makes no address, method or header.
+            raise MessageRefusedError(f"{url[:SHOWN_CHARACTERS]}: {error}") from error
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise UnavailableError(f"{url}: {why_unreached(error)}") from error
+
+    async def close(self) -> None:
+        """Closes connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
