@@ -1,7 +1,7 @@
 """Source and sink mappers: bytes or text to rows, rows to payloads (semantics 22)."""
 
 from lockstep.mapping.connectors import annotated, check_connectors, map_of
-from lockstep.mapping.contract import MappingError, Reading, SinkMapper, SourceMapper
+from lockstep.mapping.contract import MappingError, Reading, SinkMapper, SourceMapper, UsesRegistry
 from lockstep.mapping.distribution import Distribution, build_distribution, destinations
 from lockstep.mapping.messages import MessageWriter
 from lockstep.mapping.registry import sink_mapper, source_mapper
@@ -15,6 +15,7 @@ __all__ = [
     "SinkMapper",
     "SourceMapper",
     "Template",
+    "UsesRegistry",
     "annotated",
     "build_distribution",
     "check_connectors",

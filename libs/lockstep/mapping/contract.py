@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from lockstep.events import Event, Fault, LockstepError, StreamSchema
+from lockstep.schemas import SchemaUser
 from lockstep.siddhiql import ast
 
 
@@ -78,6 +79,13 @@ class SinkMapper(Protocol):
 
     def write(self, events: Sequence[Event]) -> list[Any]:
         """The payloads of a non-empty group of events of one chunk; MappingError if one is bad."""
+
+
+@runtime_checkable
+class UsesRegistry(Protocol):
+    """A mapper that may have its schemas in a registry: they are brought before it maps."""
+
+    registered: SchemaUser | None
 
 
 SourceMapperFactory = Callable[[StreamSchema, ast.Annotation], SourceMapper]

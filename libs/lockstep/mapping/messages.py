@@ -11,10 +11,12 @@ from lockstep.functions import json_documents
 from lockstep.mapping.cloudevents.envelope import BATCH_MEDIA_TYPE, MEDIA_TYPE
 from lockstep.mapping.cloudevents.sink import CloudEventsSink
 from lockstep.mapping.connectors import map_of
+from lockstep.mapping.contract import UsesRegistry
 from lockstep.mapping.csv.sink import CsvSink
 from lockstep.mapping.options import flag
 from lockstep.mapping.registry import sink_mapper
 from lockstep.mapping.templates import Template, grouped
+from lockstep.schemas import SchemaUser
 from lockstep.siddhiql import ast
 
 CONTENT_TYPES: Final[Mapping[str, str]] = {
@@ -63,6 +65,11 @@ class MessageWriter:
         self._options = [
             self._template(element.value) for element in sink.elements if "{{" in element.value
         ]
+
+    @property
+    def schema_user(self) -> SchemaUser | None:
+        """Who wants schemas of a registry before it writes, if anybody does."""
+        return self._mapper.registered if isinstance(self._mapper, UsesRegistry) else None
 
     def groups(self, chunk: Sequence[Event]) -> list[list[Event]]:
         """The events of a chunk, message by message."""

@@ -7,7 +7,7 @@ Used by the HTTP door and by the bus's ingress alike.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
@@ -16,6 +16,7 @@ from lockstep.bus import Bus, DeadLetter
 from lockstep.clock import Clock, Randomness
 from lockstep.control import AppView, Catalogue, FlowTold
 from lockstep.frame.problems import Problem
+from lockstep.schemas import SchemaRefusedError, Schemas, bring
 from lockstep.settings import Settings
 from lockstep.telemetry import NO_TRACES, Metrics, RecentBy, Traces
 from lockstep_services.receiver.arrow import decode_arrow
@@ -101,8 +102,11 @@ class Acceptor:
         metrics: Metrics,
         node: str,
         traces: Traces = NO_TRACES,
+        *,
+        schemas: Schemas,
     ) -> None:
         self._traces = traces
+        self._schemas = schemas
         self._bus = bus
         self._catalogue = catalogue
         self._clock = clock
@@ -156,10 +160,23 @@ class Acceptor:
                 raise
         return await self._finish(view, stream, runs, refused, sending)
 
+    async def bring_schemas(self, app: str, stream: str, number: int, body: bytes) -> None:
+        """What a message of a source wants of a registry, so that it does not wait later on.
+        Errors: UnavailableError."""
+        view = self._catalogue.get(app)
+        source = None if view is None else self.sources.numbered(view, stream, number)
+        if source is not None and source.reader is not None:
+            with suppress(SchemaRefusedError):  # told when the message is read
+                await bring(source.reader.registered, self._schemas, body)
+
     async def _accept_mapped(
         self, view: AppView, source: Source, reader: MessageReader, body: bytes, sending: Sending
     ) -> Accepted:
         """A message in the form of a source; what is refused of it says so, to be sent again."""
+        try:
+            await bring(reader.registered, self._schemas, body)
+        except SchemaRefusedError as error:
+            raise MalformedBodyError(error.message, hint=error.hint) from error
         decoded = reader.read(body, sending.properties)
         self._check_chunk(max(map(len, decoded.chunks), default=0))
         kept = replace(sending, content_type=with_source(sending.content_type, source.number))

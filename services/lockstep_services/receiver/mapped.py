@@ -13,7 +13,8 @@ from urllib.parse import parse_qsl
 
 from lockstep.events import AttributeType, LockstepError, StreamSchema
 from lockstep.functions.json_path import MissingError, compile_path
-from lockstep.mapping import MappingError, Reading, map_of, source_mapper
+from lockstep.mapping import MappingError, Reading, UsesRegistry, map_of, source_mapper
+from lockstep.schemas import SchemaUser
 from lockstep.siddhiql import ast
 from lockstep_services.receiver.decode import Decoded, MalformedBodyError, Refusal, parse_json
 from lockstep_services.receiver.values import (
@@ -37,6 +38,10 @@ BYTES: Final = frozenset({"avro", "protobuf", "binarypassthrough"})
 class MessageReader(Protocol):
     """Reads the messages of one source."""
 
+    @property
+    def registered(self) -> SchemaUser | None:
+        """Who wants schemas of a registry before a message is read, if anybody does."""
+
     def read(self, body: bytes, properties: Mapping[str, Any]) -> Decoded:
         """Its events; MalformedBodyError when nothing of it can be taken."""
 
@@ -57,6 +62,8 @@ def message_reader(schema: StreamSchema, source: ast.Annotation) -> MessageReade
 
 class NamedJsonReader:
     """JSON by attribute names, read as everywhere else, below an element or with gaps."""
+
+    registered = None
 
     def __init__(self, schema: StreamSchema, enclosing: str, *, fills_missing: bool) -> None:
         self._reader = EventReader(schema)
@@ -102,6 +109,10 @@ class MappedReader:
         self._schema = schema
         self._kind = kind
         self._mapper = source_mapper(schema, _carried(mapping, kind))
+
+    @property
+    def registered(self) -> SchemaUser | None:
+        return self._mapper.registered if isinstance(self._mapper, UsesRegistry) else None
 
     def read(self, body: bytes, properties: Mapping[str, Any]) -> Decoded:
         if self._kind not in BYTES and not body.strip():

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from lockstep.events import OutputId, OutputRow, UnavailableError
 from lockstep.mapping import Distribution
+from lockstep.schemas import SchemaUser
 from lockstep.store import Cursors
 from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, SinkBinding
 from lockstep_services.publisher.sinks.file import FileLane
@@ -47,6 +48,11 @@ class StoredCursorSink:
         """See Sink: the lanes' together."""
         found = [one for lane in self._lanes if (one := lane.at_once) is not None]
         return sum(found) if found else None
+
+    @property
+    def schema_users(self) -> Sequence[SchemaUser]:
+        """Who of the lanes wants schemas of a registry."""
+        return [user for lane in self._lanes if (user := lane.schema_user) is not None]
 
     async def open(self) -> int:
         self._routes.clear()

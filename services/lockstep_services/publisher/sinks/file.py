@@ -24,6 +24,7 @@ import msgspec
 
 from lockstep.events import OutputId, OutputRow, UnavailableError
 from lockstep.mapping import MappingError, MessageWriter
+from lockstep.schemas import SchemaUser
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding, event_of
 from lockstep_services.publisher.sinks.lanes import identities
 
@@ -63,6 +64,10 @@ class FileLane:
         self._writer = writer
         self._file: IO[bytes] | None = None
         self._last: OutputId | None = None
+
+    @property
+    def schema_user(self) -> SchemaUser | None:
+        return self._writer.schema_user
 
     async def open(self) -> None:
         await self._off_loop(self._open)

@@ -21,6 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # NewTopic is
 
 from lockstep.connectors.kafka import TRANSACTION_TIMEOUT_MS, files_of
 from lockstep.events import FencedError, LockstepError, OutputRow, UnavailableError
+from lockstep.schemas import SchemaUser
 from lockstep.siddhiql import ast
 from lockstep.store import Cursors
 from lockstep.tls import Renewal
@@ -84,6 +85,11 @@ class KafkaSink:
         self._renewal = Renewal(files_of(self._settings))
         self._cursors = cursors
         self._opened: _Opened | None = None
+
+    @property
+    def schema_users(self) -> Sequence[SchemaUser]:
+        """Who wants schemas of a registry."""
+        return self._records.schema_users
 
     async def open(self) -> int:
         """Takes the sink over: an older publisher's transaction is ended and refused from now.

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from lockstep.events import Event, OutputRow
 from lockstep.mapping import MappingError, MessageWriter, build_distribution, destinations
+from lockstep.schemas import SchemaUser
 from lockstep.siddhiql import SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.checking.connectors import options_of
@@ -58,6 +59,12 @@ class Records:
         topics = {each.options["topic"] for each in self._destinations}
         only = topics.pop() if len(topics) == 1 else "{{"
         self.only_topic = None if "{{" in only else only
+
+    @property
+    def schema_users(self) -> Sequence[SchemaUser]:
+        """Who of the destinations wants schemas of a registry."""
+        found = (each.writer.schema_user for each in self._destinations)
+        return [user for user in found if user is not None]
 
     def of(self, rows: Sequence[OutputRow]) -> Iterator[Record | RefusedRow]:
         """All records in order; those of a call that was not committed may go elsewhere again."""

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from lockstep.events import Event, LockstepError, OutputId, OutputRow, UnavailableError
 from lockstep.mapping import MappingError, MessageWriter
+from lockstep.schemas import SchemaUser
 from lockstep.sinks import Message, MessageRefusedError, Sink
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding, event_of
 
@@ -20,6 +21,10 @@ T = TypeVar("T")
 
 class Lane(Protocol):
     """One destination. Errors: UnavailableError."""
+
+    @property
+    def schema_user(self) -> SchemaUser | None:
+        """Who wants schemas of a registry before the first batch, if anybody does."""
 
     @property
     def at_once(self) -> int | None:
@@ -56,6 +61,10 @@ class MessageLane:
     @property
     def at_once(self) -> int | None:
         return self._sink.in_flight
+
+    @property
+    def schema_user(self) -> SchemaUser | None:
+        return self._writer.schema_user
 
     async def open(self) -> None:
         self.forget()

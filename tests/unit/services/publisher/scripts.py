@@ -104,6 +104,7 @@ class World:
         factory = SinkFactory(
             self.store.cursors, self.topics, get_logger(), datasources={}, default_dsn="",
             max_connections=1, statement_timeout_ms=1_000, vault=Vault(""),
+            clock=self.clock,
         )  # fmt: skip
         return factory.sink_of(binding, way, definition)
 

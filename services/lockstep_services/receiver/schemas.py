@@ -1,0 +1,47 @@
+"""Schemas that sources keep in a registry: there before the first message, if the registry is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lockstep.clock import Clock
+from lockstep.events import UnavailableError
+from lockstep.schemas import SchemaRefusedError, Schemas, bring
+from lockstep.telemetry import Logger
+from lockstep_services.receiver.sources import SourceBook
+
+LOOK_MS: Final = 2_000
+"""How often sources are looked through, and a registry that was away is asked again."""
+
+
+class SchemaFetcher:
+    """Brings what the sources of all deployed apps want, off the way of their messages."""
+
+    def __init__(self, book: SourceBook, schemas: Schemas, clock: Clock, log: Logger) -> None:
+        self._book = book
+        self._schemas = schemas
+        self._clock = clock
+        self._log = log
+        self._told: set[str] = set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self.fetch()
+            await self._clock.sleep_ms(LOOK_MS)
+
+    async def fetch(self) -> None:
+        """Once for all sources; what cannot be had is left for the next time."""
+        for source in self._book.all():
+            user = None if source.reader is None else source.reader.registered
+            if user is None or user.wanted() is None:
+                self._told.discard(source.name)
+                continue
+            try:
+                await bring(user, self._schemas)
+            except (UnavailableError, SchemaRefusedError) as error:
+                if source.name not in self._told:
+                    self._told.add(source.name)
+                    self._log.warning(
+                        "a source waits for its schema", source=source.name, error=str(error)
+                    )

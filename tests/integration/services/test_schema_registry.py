@@ -1,0 +1,125 @@
+"""Avro with a schema registry through a whole suite on real servers."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import struct
+from typing import Any
+
+import fastavro
+import nats
+from aiohttp import web
+
+from tests.integration.services.cluster import RANDOM, until
+from tests.integration.services.conftest import Start
+from tests.integration.services.webhook import webhook
+from tests.schema_registry import RegistryServer
+
+NODES = ("coordinator", "processor-1", "receiver", "publisher")
+APP = """
+@app:name('Registered')
+@source(type='http', receiver.url='http://0.0.0.0:8280/sweets',
+        @map(type='avro', schema.registry='{registry}', use.avro.deserializer='true'))
+@source(type='nats', destination='{subject}',
+        @map(type='avro', schema.registry='{registry}', use.avro.deserializer='true'))
+define stream In (name string, amount double);
+@sink(type='http', publisher.url='{hook}',
+      @map(type='avro', schema.registry='{registry}', schema.subject='out-value',
+           use.avro.serializer='true'))
+define stream Out (name string, amount double);
+from In[amount > 1.0] select * insert into Out;
+"""
+FIRST = json.dumps(
+    {
+        "type": "record",
+        "name": "Sweet",
+        "fields": [{"name": "name", "type": "string"}, {"name": "amount", "type": "double"}],
+    }
+)
+SECOND = json.dumps(
+    {
+        "type": "record",
+        "name": "Sweet",
+        "fields": [
+            {"name": "amount", "type": ["null", "float"]},
+            {"name": "shop", "type": "string"},
+            {"name": "name", "type": "string"},
+        ],
+    }
+)
+
+
+def message(number: int, schema: str, **values: Any) -> bytes:
+    """As Confluent's serializers write it."""
+    target = io.BytesIO()
+    fastavro.schemaless_writer(target, fastavro.parse_schema(json.loads(schema)), values)
+    return struct.pack(">bI", 0, number) + target.getvalue()
+
+
+async def test_records_of_several_schemas_go_in_and_records_come_out(cluster_of: Start) -> None:
+    """While the registry is away senders hear 503 and the sink waits; then each record goes through
+    once and in order, and what is none becomes a dead letter."""
+    got: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def answer(request: web.Request) -> web.Response:
+        assert request.content_type == "application/avro"
+        got.put_nowait(await request.read())
+        return web.Response()
+
+    subject = RANDOM.uuid_hex()
+    registry = RegistryServer()
+    first, second = registry.put("in-value", FIRST), registry.put("in-value", SECOND)
+    registry.is_away = True
+    async with registry.running(), webhook(answer) as hook, cluster_of(*NODES) as cluster:
+        client = await nats.connect(cluster.settings.bus.url.get_secret_value())
+        await client.jetstream().add_stream(name=subject, subjects=[subject])
+        app = await cluster.deploy(APP.format(registry=registry.url, hook=hook, subject=subject))
+
+        async def post(body: bytes) -> int:
+            headers = {"Content-Type": "application/avro"}
+            path = f"/{app}/In"
+            return (await cluster.call("POST", "receiver", path, body=body, headers=headers))[0]
+
+        cake = message(first, FIRST, name="cake", amount=2.5)
+        assert await post(cake) == 503
+
+        async def sink_waits() -> bool:
+            (sink,) = (await cluster.status(app))["sinks"]
+            return "schema registry" in (sink["trouble"] or "")
+
+        await until(sink_waits, "the sink says what it waits for")
+        registry.is_away = False
+
+        async def taken() -> bool:
+            return await post(cake) == 200
+
+        await until(taken, "the registry is back")
+        assert await post(message(second, SECOND, amount=3.5, shop="x", name="pie")) == 200
+        assert await post(b"\x00\x00\x00\x00\x63rest") == 400
+        assert await post(cake[:-1]) == 400
+
+        await client.publish(subject, message(first, FIRST, name="tart", amount=4.5))
+        await client.publish(subject, message(first, FIRST, name="bun", amount=0.5))
+        await client.publish(subject, b"\x00\x00\x00\x00\x63rest")
+        await client.publish(subject, message(second, SECOND, amount=5.5, shop="x", name="flan"))
+        await client.close()
+        async with asyncio.timeout(60):
+            bodies = [await got.get() for _ in range(4)]
+            while not (letters := await cluster.watcher.bus.dead_letters.read(app)):
+                await asyncio.sleep(0.05)
+        assert {body[:5] for body in bodies} == {struct.pack(">bI", 0, 3)}
+        made = fastavro.parse_schema(
+            {**json.loads(FIRST), "name": "Out"}  # of the sink's own attributes
+        )
+        records = [fastavro.schemaless_reader(io.BytesIO(b[5:]), made, None) for b in bodies]
+        assert records == [
+            {"name": name, "amount": amount}
+            for name, amount in (("cake", 2.5), ("pie", 3.5), ("tart", 4.5), ("flan", 5.5))
+        ]
+        (letter,) = letters
+        assert "404" in letter.letter.reason
+        assert letter.letter.payload == b"\x00\x00\x00\x00\x63rest"
+    asked = [each for each in registry.asked if each.endswith(f"/ids/{second}")]
+    assert len(asked) <= 2  # once while it was away

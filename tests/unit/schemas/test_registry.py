@@ -1,0 +1,249 @@
+"""The client of schema registries, against a server over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import struct
+from collections.abc import AsyncIterator
+from typing import Any
+
+import fastavro
+import pytest
+
+from lockstep.clock import VirtualClock
+from lockstep.events import UnavailableError
+from lockstep.mapping import MappingError, UsesRegistry
+from lockstep.schemas import Kind, SchemaRefusedError, Wanted, bring
+from lockstep.schemas.registry import AWAY_FOR_MS, UNKNOWN_FOR_MS, SchemaRegistry
+from lockstep.telemetry import get_logger
+from tests.schema_registry import RegistryServer
+from tests.unit.mapping.mappers import attributes, events, rows, sink, source
+
+OLD = json.dumps(
+    {
+        "type": "record",
+        "name": "N",
+        "fields": [{"name": "a", "type": "string"}, {"name": "v", "type": "int"}],
+    }
+)
+NEW = json.dumps(
+    {
+        "type": "record",
+        "name": "N",
+        "fields": [
+            {"name": "d", "type": "double", "default": 9.5},
+            {"name": "a", "type": "string"},
+            {"name": "v", "type": "long"},
+        ],
+    }
+)
+
+
+class World:
+    """A registry, and a client of it on a clock of its own."""
+
+    def __init__(self, server: RegistryServer) -> None:
+        self.server = server
+        self.clock = VirtualClock()
+        self.client = SchemaRegistry(self.clock, get_logger())
+
+    async def bring(self, mapper: object, payload: bytes | None = None) -> None:
+        """As a service does before it maps."""
+        assert isinstance(mapper, UsesRegistry)
+        await bring(mapper.registered, self.client, payload)
+
+    def wanted(self, number: int, kind: Kind = Kind.AVRO) -> Wanted:
+        """A schema by its id."""
+        return Wanted(self.server.url, kind, number)
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    """A registry that runs."""
+    async with RegistryServer().running() as server:
+        made = World(server)
+        yield made
+        await made.client.close()
+
+
+def message(number: int, schema: str, value: Any) -> bytes:
+    """As Confluent's serializers write it."""
+    target = io.BytesIO()
+    fastavro.schemaless_writer(target, fastavro.parse_schema(json.loads(schema)), value)
+    return struct.pack(">bI", 0, number) + target.getvalue()
+
+
+async def test_a_schema_is_asked_for_once_by_all_who_want_it(world: World) -> None:
+    """A schema is asked for once by all who want it."""
+    number = world.server.put("s-value", OLD)
+    found = await asyncio.gather(*(world.client.get(world.wanted(number)) for _ in range(5)))
+    assert {each.text for each in found} == {OLD}
+    await world.client.get(world.wanted(number))
+    assert world.server.asked == [f"GET /schemas/ids/{number}"]
+
+
+async def test_an_unknown_id_is_refused_and_not_asked_for_again_at_once(world: World) -> None:
+    """An unknown id is refused and not asked for again at once."""
+    for _ in range(3):
+        with pytest.raises(SchemaRefusedError, match=r"404.*not found"):
+            await world.client.get(world.wanted(7))
+    assert len(world.server.asked) == 1
+    await world.clock.advance_ms(UNKNOWN_FOR_MS)
+    with pytest.raises(SchemaRefusedError):
+        await world.client.get(world.wanted(7))
+    assert len(world.server.asked) == 2
+
+
+async def test_a_registry_that_is_away_is_asked_again_after_a_pause(world: World) -> None:
+    """A registry that is away is asked again after a pause."""
+    number = world.server.put("s-value", OLD)
+    world.server.is_away = True
+    for _ in range(3):
+        with pytest.raises(UnavailableError, match="answers 503"):
+            await world.client.get(world.wanted(number))
+    assert len(world.server.asked) == 1
+    world.server.is_away = False
+    await world.clock.advance_ms(AWAY_FOR_MS)
+    assert (await world.client.get(world.wanted(number))).text == OLD
+
+
+async def test_nobody_at_the_address_is_unavailable() -> None:
+    """Nobody at the address is unavailable."""
+    async with RegistryServer().running() as server:
+        url = server.url
+    client = SchemaRegistry(VirtualClock(), get_logger())
+    with pytest.raises(UnavailableError, match="does not answer") as error:
+        await client.get(Wanted(url.replace("http://", "http://me:secret@"), Kind.AVRO, 1))
+    assert "secret" not in str(error.value)
+    await client.close()
+
+
+async def test_a_schema_of_another_language_is_refused(world: World) -> None:
+    """A schema of another language is refused."""
+    number = world.server.put("p-value", 'syntax = "proto3";', "PROTOBUF")
+    with pytest.raises(SchemaRefusedError, match="is PROTOBUF, not AVRO"):
+        await world.client.get(world.wanted(number))
+
+
+async def test_references_come_along_inner_ones_first(world: World) -> None:
+    """References come along inner ones first."""
+    inner = '{"type":"record","name":"In","fields":[{"name":"k","type":"double"}]}'
+    world.server.put("in", inner)
+    middle = '{"type":"record","name":"Mid","fields":[{"name":"i","type":"In"}]}'
+    to_inner = {"name": "In", "subject": "in", "version": 1}
+    world.server.put("mid", middle, references=[to_inner])
+    to_middle = {"name": "Mid", "subject": "mid", "version": 1}
+    outer = (
+        '{"type":"record","name":"N","fields":[{"name":"a","type":"string"},'
+        '{"name":"v","type":"int"},{"name":"m","type":"Mid"}]}'
+    )
+    number = world.server.put("out", outer, references=[to_middle])
+    found = await world.client.get(world.wanted(number))
+    assert found.references == (("In", inner), ("Mid", middle))
+    mapper = source(
+        "avro",
+        attributes(a="a", v="v", d="m.i.k"),
+        schema_registry=world.server.url,
+        schema_id=str(number),
+    )
+    await world.bring(mapper)
+    assert rows(mapper.read(b"\x02x\x0a" + struct.pack("<d", 2.5), 7)) == [[("x", 5, 2.5)]]
+
+
+async def test_messages_are_read_in_the_form_of_the_readers_schema(world: World) -> None:
+    """Messages are read in the form of the readers schema."""
+    old, new = world.server.put("s-value", OLD), world.server.put("s-value", NEW)
+    mapper = source(
+        "avro", schema_registry=world.server.url, use_avro_deserializer="true", schema_def=NEW
+    )
+    first = message(old, OLD, {"a": "x", "v": 5})
+    assert not mapper.read(first, 7).chunks  # nobody has brought its schema
+    await world.bring(mapper, first)
+    assert rows(mapper.read(first, 7)) == [[("x", 5, 9.5)]]
+    second = message(new, NEW, {"a": "y", "v": 6, "d": 1.5})
+    await world.bring(mapper, second)
+    assert rows(mapper.read(second, 7)) == [[("y", 6, 1.5)]]
+    await world.bring(mapper, first)
+    assert len(world.server.asked) == 2
+
+
+async def test_messages_are_read_as_they_were_written_without_a_readers_schema(
+    world: World,
+) -> None:
+    """Messages are read as they were written without a readers schema."""
+    new = world.server.put("s-value", NEW)
+    mapper = source("avro", schema_registry=world.server.url, use_avro_deserializer="true")
+    body = message(new, NEW, {"a": "y", "v": 6, "d": 1.5})
+    await world.bring(mapper, body)
+    assert rows(mapper.read(body, 7)) == [[("y", 6, 1.5)]]
+
+
+@pytest.mark.parametrize("body", [b"", b"\x00", b"\x01\x00\x00\x00\x01x", b"\x00\xff\xff\xff\xffx"])
+async def test_messages_without_an_id_are_refused(world: World, body: bytes) -> None:
+    """Messages without an id are refused."""
+    mapper = source("avro", schema_registry=world.server.url, use_avro_deserializer="true")
+    await world.bring(mapper, body)
+    assert mapper.read(body, 7).refused
+    assert not world.server.asked
+
+
+async def test_a_schema_that_cannot_be_used_refuses_its_messages_alone(world: World) -> None:
+    """A schema that cannot be used refuses its messages alone."""
+    broken = world.server.put(
+        "b", '{"type":"record","name":"L","fields":[{"name":"n","type":"L"}]}'
+    )
+    good = world.server.put("s-value", NEW)
+    mapper = source("avro", schema_registry=world.server.url, use_avro_deserializer="true")
+    bad, fine = (
+        message(broken, OLD, {"a": "x", "v": 5}),
+        message(good, NEW, {"a": "y", "v": 6, "d": 1.5}),
+    )
+    for body in (bad, fine):
+        await world.bring(mapper, body)
+    [error] = mapper.read(bad, 7).refused
+    assert "holds itself" in error.message
+    assert rows(mapper.read(fine, 7)) == [[("y", 6, 1.5)]]
+
+
+async def test_a_sink_writes_by_id_with_and_without_it_in_front(world: World) -> None:
+    """A sink writes by id with and without it in front."""
+    number = world.server.put("s-value", NEW)
+    plain = sink("avro", schema_registry=world.server.url, schema_id=str(number))
+    with pytest.raises(MappingError, match="has not given the schema yet"):
+        plain.write(events(("x", 5, 2.5)))
+    await world.bring(plain)
+    named = sink(
+        "avro", schema_registry=world.server.url, schema_id=str(number), use_avro_serializer="true"
+    )
+    await world.bring(named)
+    whole = message(number, NEW, {"a": "x", "v": 5, "d": 2.5})
+    assert named.write(events(("x", 5, 2.5))) == [whole]
+    assert plain.write(events(("x", 5, 2.5))) == [whole[5:]]
+
+
+async def test_a_sink_registers_its_own_schema(world: World) -> None:
+    """A sink registers its own schema."""
+    world.server.put("other", OLD)
+    mapper = sink(
+        "avro",
+        schema_registry=world.server.url,
+        schema_subject="new/value",
+        use_avro_serializer="true",
+    )
+    await world.bring(mapper)
+    [body] = mapper.write(events(("x", 5, 2.5)))
+    assert body[:5] == struct.pack(">bI", 0, 2)
+    reader = source("avro", schema_registry=world.server.url, use_avro_deserializer="true")
+    await world.bring(reader, body)
+    assert rows(reader.read(body, 7)) == [[("x", 5, 2.5)]]
+
+
+async def test_a_sink_whose_schema_does_not_fit_refuses_its_events(world: World) -> None:
+    """A sink whose schema does not fit refuses its events."""
+    number = world.server.put("s-value", OLD)
+    mapper = sink("avro", schema_registry=world.server.url, schema_id=str(number))
+    await world.bring(mapper)
+    with pytest.raises(MappingError, match="no field 'd'"):
+        mapper.write(events(("x", 5, 2.5)))
