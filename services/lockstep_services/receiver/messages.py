@@ -71,7 +71,7 @@ class Transfer:
                 _timestamp(message),
                 message.key,
                 source=message.source,
-                properties=_properties(message),
+                properties=properties_of(message.headers),
                 in_order=True,
             )
             await self._acceptor.accept(message.app, message.stream, message.payload, sending)
@@ -97,13 +97,18 @@ def _timestamp(message: BusMessage) -> int | None:
     return None if given is None else timestamp_of(given)
 
 
-def _properties(message: BusMessage) -> Mapping[str, Any]:
-    """The headers, or those that one of them holds; MalformedBodyError when it does not."""
-    given = message.headers.get(PROPERTIES_HEADER)
+def properties_of(headers: Mapping[str, str]) -> Mapping[str, Any]:
+    """What `trp:` takes: the headers, or what one of them holds; MalformedBodyError when that is
+    nothing to be taken."""
+    given = headers.get(PROPERTIES_HEADER)
     if given is None:
-        return CIMultiDict(message.headers)
+        return CIMultiDict(headers)
     try:
         found = json.loads(given)
+        if "\\u" in given:
+            json.dumps(
+                found, ensure_ascii=False
+            ).encode()  # half a character, which no log can hold
     except (ValueError, RecursionError) as error:
         raise MalformedBodyError(f"the header {PROPERTIES_HEADER} is no JSON: {error}") from error
     if not isinstance(found, dict):

@@ -27,7 +27,7 @@ from lockstep_services.receiver.decode import (
     timestamp_of,
 )
 from lockstep_services.receiver.gate import Gate
-from lockstep_services.receiver.service import Services
+from lockstep_services.receiver.service import Services, place_of
 from lockstep_services.receiver.sources import Source
 
 KEY_HEADER = "Idempotency-Key"
@@ -106,13 +106,14 @@ class Routes:
         services, take = self._services, self._into(source.stream, source.number)
         view = await self._deployed(request, source.app)
         message_id = services.message_id(view, source, request.headers.get(KEY_HEADER))
-        place = services.place(source, message_id)
+        place = place_of(source, message_id)
 
         async def asked(app: str, body: bytes, sending: Sending) -> Accepted:
             properties = CIMultiDict(sending.properties)
             properties[MESSAGE_ID] = message_id
             return await take(app, body, replace(sending, properties=properties))
 
+        services.check_room()
         with services.waiting.expecting(place) as rings:
             accepted = await self._taken(request, source.app, asked, JSON)
             if accepted.receipt is None:

@@ -29,6 +29,8 @@ from lockstep_services.receiver.sources import Source
 
 LOOK_MS: Final = 1_000
 """So often a request that waits looks whether its client is still there."""
+FRAME_BYTES: Final = 512
+"""Of an answer that is kept, beside what it says."""
 FRAMING: Final = frozenset({"content-length", "transfer-encoding", "connection", "date", "server"})
 """Headers of an answer that are the door's own."""
 
@@ -40,6 +42,10 @@ Place = tuple[str, str, str]
 class _Kept:
     answer: AppAnswer
     was_given: bool
+
+    @property
+    def size_bytes(self) -> int:
+        return FRAME_BYTES + self.answer.size_bytes
 
 
 class Waiting:
@@ -88,10 +94,10 @@ class Waiting:
         kept = self._kept.get(place)
         if kept is None:
             kept = self._kept[place] = _Kept(answer, was_given=False)
-            self._size_bytes += answer.size_bytes
+            self._size_bytes += kept.size_bytes
             while self._size_bytes > self._limit_bytes and len(self._kept) > 1:
                 _, oldest = self._kept.popitem(last=False)
-                self._size_bytes -= oldest.answer.size_bytes
+                self._size_bytes -= oldest.size_bytes
         for one in rings:
             one.set()
         return kept.was_given or bool(rings)
@@ -120,8 +126,8 @@ class Services:
         said = [view.name, view.log.since_ms, source.stream, source.number, key]
         return hashlib.sha256(msgspec.json.encode(said)).hexdigest()[:32]
 
-    def place(self, source: Source, message_id: str) -> Place:
-        """Where an answer belongs. Problem 429 when too many requests wait."""
+    def check_room(self) -> None:
+        """Problem 429 when too many requests wait."""
         if self.waiting.count >= self._settings.max_waiting_requests:
             raise Problem(
                 HTTPStatus.TOO_MANY_REQUESTS,
@@ -129,7 +135,6 @@ class Services:
                 hint="send again after Retry-After seconds",
                 retry_after_ms=self._settings.retry_after_ms,
             )
-        return source.app, source.annotation.get("source.id") or "", message_id
 
     async def answered(
         self,
@@ -158,6 +163,11 @@ class Services:
             hint="send again with the same Idempotency-Key, to another receiver",
             retry_after_ms=self._settings.retry_after_ms,
         )
+
+
+def place_of(source: Source, message_id: str) -> Place:
+    """Where the answer to a request belongs."""
+    return source.app, source.annotation.get("source.id") or "", message_id
 
 
 def _unanswered(source: Source, limit_ms: int, accepted: Accepted) -> web.Response:

@@ -144,4 +144,8 @@ def _property(name: str, message: Message, answered: Answered) -> Any:
     """An attribute of the request's event, else a header of its answer."""
     if name in message.event:
         return message.event[name]
-    return answered.headers.get(name, _ABSENT)
+    header = answered.headers.get(name)
+    if header is None:
+        return _ABSENT
+    # Bytes that are no UTF-8 come as halves of characters, which no log can hold.
+    return header.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
