@@ -110,6 +110,9 @@ class TimerTarget(Protocol):
         """
 
 
+_Shared = TypeVar("_Shared", bound=Stateful)
+
+
 class Context(Protocol):
     """What an operator may ask of the engine. One context per operator instance."""
 
@@ -155,6 +158,10 @@ class Context(Protocol):
     @property
     def meter(self) -> Meter:
         """What counts the rows of an event."""
+
+    def model(self, name: str, make: Callable[[], _Shared]) -> _Shared:
+        """The model of that name, which queries share: those of an instance of a partition have
+        their own. It is part of snapshots; `make` gives one that has learned nothing."""
 
     def table(self, name: str) -> Any:
         """The runtime table of that name (tables.meaning.Table)."""

@@ -1,10 +1,11 @@
 """The parts of an app that keep state by themselves, and what their states hang on.
 
-A part is a query, a partition with all its queries, a table, a named window, an aggregation or a
-trigger. Its state hangs on the attributes of what it reads, and on its windows, patterns,
-aggregates and rate. It does not hang on conditions on what comes in, nor on what is selected where
-nothing is aggregated, unless these call functions. It hangs on conditions behind a window, and of
-joins, where rows are added up: they are taken off by the condition by which they were added. Pure.
+A part is a query, a partition with all its queries, a table, a named window, an aggregation, a
+model or a trigger. Its state hangs on the attributes of what it reads, and on its windows,
+patterns, aggregates and rate. It does not hang on conditions on what comes in, nor on what is
+selected where nothing is aggregated, unless these call functions. It hangs on conditions behind a
+window, and of joins, where rows are added up: they are taken off by the condition by which they
+were added. Pure.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lockstep.plan.nodes import AppPlan, PartitionNode, QueryNode
-from lockstep.plan.paths import name_of
+from lockstep.plan.paths import model_path, name_of
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue.models import ModelUse
 from lockstep.siddhiql.checked import (
     CheckedAggregation,
     CheckedApp,
@@ -25,6 +27,7 @@ from lockstep.siddhiql.checked import (
     CheckedStream,
     SourceKind,
 )
+from lockstep.siddhiql.models import models_in
 from lockstep.siddhiql.trees import below
 
 Written = TypeVar("Written", ast.Query, ast.Partition)
@@ -68,6 +71,7 @@ def parts_of(plan: AppPlan) -> Iterator[Part]:
         yield Part(f"aggregation/{name}", whole | _aggregation(aggregation, checked))
     for name, trigger in checked.triggers.items():
         yield Part(f"trigger/{name}", {"when it fires": trigger})
+    yield from _models(plan)
     for node in plan.nodes:
         match node:
             case QueryNode():
@@ -78,6 +82,23 @@ def parts_of(plan: AppPlan) -> Iterator[Part]:
                 unnamed = _unless_named(node.partition.partition)
                 queries = tuple(one.name for one in node.queries)
                 yield Part(node.path, traits, unnamed, queries)
+
+
+def _models(plan: AppPlan) -> Iterator[Part]:
+    """Those of the whole app: what they know hangs on who teaches them, and how."""
+    found: dict[str, ModelUse] = {}
+    for node in plan.nodes:
+        if isinstance(node, QueryNode):
+            for use in models_in(node.query.query.input):
+                if use.declared.teaches:
+                    found.setdefault(use.name, use)
+    for name, use in found.items():
+        traits = {
+            "what it models": use.declared.of,
+            "its settings": use.settings,
+            "its features": use.features,
+        }
+        yield Part(model_path(name), traits)
 
 
 def _unless_named(written: Written) -> Written | None:

@@ -25,6 +25,11 @@ def partition_path(name: str) -> str:
     return f"partition/{step_of(name)}"
 
 
+def model_path(name: str) -> str:
+    """Of a model that queries share, or of one within a partition's instance."""
+    return f"model/{step_of(name)}"
+
+
 def owner_of(path: str) -> str:
     """The path of the query, partition or definition that an operator belongs to."""
     return "/".join(path.split("/", 2)[:2])

@@ -42,6 +42,10 @@ class _Site(Probe):
             super().register(name, operator)
         self.registered = True
 
+    def model(self, name: str, make: Callable[[], Any]) -> Any:
+        """What queries share is asked in their order, event by event."""
+        raise NotLowerable(f"a stream function that shares the model {name}")
+
     def schedule(self, target: Any, due_ms: int, *, wall: bool = False) -> None:
         """Timers are asked for when events come."""
         raise Unfit("a stream function that asks for a timer")

@@ -59,6 +59,10 @@ class PlainContext:
         """See Context."""
         return compile_condition(expression, scope, self)
 
+    def model(self, name: str, make: Callable[[], Any]) -> Any:
+        """See Context."""
+        return self.operators.setdefault(f"model/{name}", make())
+
     def table(self, name: str) -> Any:
         """See Context."""
         return self.tables[name]

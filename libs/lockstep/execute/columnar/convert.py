@@ -36,7 +36,7 @@ def fresh_states(plan: AppPlan) -> Defaults:
 
 
 EngineState = Callable[[Sequence[Part], Clock, Defaults], dict[str, Any]]
-_OF_QUERIES = ("query/", "partition/")
+_OF_QUERIES = ("query/", "partition/", "model/")
 
 
 def to_reference(units: Sequence[Part], clock: Clock, defaults: Defaults) -> dict[str, Any]:
@@ -46,8 +46,8 @@ def to_reference(units: Sequence[Part], clock: Clock, defaults: Defaults) -> dic
 
 def to_be_asked(units: Sequence[Part], clock: Clock, defaults: Defaults) -> dict[str, Any]:
     """The same with all that on-demand queries can ask for (tables, named windows, aggregations),
-    and with queries and partitions as they were at the start: what they hold may be millions of
-    events, and is nobody's business but theirs."""
+    and with queries, partitions and models as they were at the start: what they hold may be
+    millions of events, and is nobody's business but theirs."""
     states = _stored([unit for unit in units if not isinstance(unit, StreamQuery)])
     asked = States(
         {path: each for path, each in states.operators.items() if not path.startswith(_OF_QUERIES)},

@@ -1,4 +1,4 @@
-"""What the parts of an app share: the tables, named windows, aggregations and triggers that a query
+"""What the parts of an app share: the tables, named windows, aggregations and models that a query
 touches, and the graph of who reads what others write."""
 
 from __future__ import annotations
@@ -7,7 +7,9 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from lockstep.plan import AppPlan, PartitionNode, PlanNode
+from lockstep.plan.paths import model_path
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.models import models_in
 from lockstep.siddhiql.trees import below
 
 Item = str
@@ -29,7 +31,8 @@ def definitions_of(plan: AppPlan) -> dict[str, Item]:
 
 
 def touched(node: PlanNode, definitions: Mapping[str, Item]) -> list[Item]:
-    """The tables, named windows and aggregations whose state a node reads or writes."""
+    """The tables, named windows, aggregations and models whose state a node reads or writes. What
+    an instance of a partition has of its own is nobody else's."""
     names: list[str] = []
     queries = node.queries if isinstance(node, PartitionNode) else (node,)
     for query in queries:
@@ -39,7 +42,16 @@ def touched(node: PlanNode, definitions: Mapping[str, Item]) -> list[Item]:
         names += _tables_in(node.partition.partition)
     found = [definitions[name] for name in dict.fromkeys(names) if name in definitions]
     # A trigger's stream is a stream: who reads it shares nothing with it.
-    return [item for item in found if not item.startswith("trigger/")]
+    shared = [item for item in found if not item.startswith("trigger/")]
+    return [*shared, *models_of(node)]
+
+
+def models_of(node: PlanNode) -> list[Item]:
+    """The models of the whole app that a node teaches or asks."""
+    if isinstance(node, PartitionNode):
+        return []
+    uses = models_in(node.query.query.input)
+    return list(dict.fromkeys(model_path(use.name) for use in uses))
 
 
 def _tables_in(tree: Any) -> Iterator[str]:

@@ -15,12 +15,14 @@ from lockstep.functions.script import compile_script
 from lockstep.operators.contract import Stateful, TimerTarget
 from lockstep.operators.errors import EventError
 from lockstep.operators.limits import Meter
+from lockstep.plan.paths import model_path
 from lockstep.siddhiql.scope import Scope
 
 COMPILED_MAX = 20_000
 """Functions kept for the instances of partitions; beyond it each instance compiles its own."""
 
 _Made = TypeVar("_Made")
+_Shared = TypeVar("_Shared", bound=Stateful)
 
 
 class EngineContext:
@@ -59,6 +61,16 @@ class EngineContext:
     @property
     def meter(self) -> Meter:
         return self.engine.meter
+
+    def model(self, name: str, make: Callable[[], _Shared]) -> _Shared:
+        inside = "" if self.inner is None else "/".join(self.path.split("/", 3)[:3]) + "/"
+        path = f"{inside}{model_path(name)}"
+        found: Any = self.engine.operators.get(path)
+        if found is None:
+            found = make()
+            self.engine.register(path, found)
+        shared: _Shared = found
+        return shared
 
     def table(self, name: str) -> Any:
         return self.engine.tables[name]

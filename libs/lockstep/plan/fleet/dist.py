@@ -17,6 +17,7 @@ from lockstep.plan.fleet.keys import substituted, text_of
 from lockstep.plan.fleet.traits import Free, Keyed, Whole
 from lockstep.plan.nodes import AppPlan, PlanNode, QueryNode
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.models import models_in
 from lockstep.siddhiql.typing import positioned
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -170,7 +171,22 @@ def _homes(graph: Graph, groups: list[ExecGroup]) -> dict[str, set[str]]:
                 homes[name].add(group.name)
                 if name in shared:
                     _refuse_shared(graph.nodes[node], group, shared[name], name, homes[name])
+    _refuse_models(graph, groups)
     return homes
+
+
+def _refuse_models(graph: Graph, groups: list[ExecGroup]) -> None:
+    """Models that are shared beyond a group, or would be in one that is cut. An instance of a
+    partition has models of its own."""
+    homes: dict[str, set[str]] = {}
+    for group in groups:
+        for name in group.nodes:
+            node = graph.nodes[name]
+            if isinstance(node, QueryNode):
+                for use in models_in(node.query.query.input):
+                    home = homes.setdefault(use.name, set())
+                    home.add(group.name)
+                    _refuse_shared(node, group, "model", use.name, home)
 
 
 def _refuse_shared(node: PlanNode, group: ExecGroup, kind: str, name: str, homes: set[str]) -> None:

@@ -21,6 +21,7 @@ from lockstep.siddhiql.checking.app_annotations import check_app_annotations, va
 from lockstep.siddhiql.checking.compatibility import as_siddhi_5_1
 from lockstep.siddhiql.checking.definitions import check_definitions
 from lockstep.siddhiql.checking.external import Expanded, with_external
+from lockstep.siddhiql.checking.models import check_models
 from lockstep.siddhiql.checking.partitions import OpenPartition
 from lockstep.siddhiql.checking.queries import check_query, sources_of
 from lockstep.siddhiql.checking.symbols import Symbols, schema_of
@@ -70,6 +71,7 @@ def _checked(
     _work(list(_jobs(tree.execution, partitions)), symbols, done)
     for position, partition in partitions.items():
         done[position] = partition.close(symbols)
+    check_models(done[position] for position in sorted(done))
     return CheckedApp(
         text,
         tree,

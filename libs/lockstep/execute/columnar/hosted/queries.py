@@ -22,6 +22,7 @@ from lockstep.execute.columnar.hosted.clocks import keeps_time
 from lockstep.execute.columnar.hosted.engine import HostedEngine, Observed
 from lockstep.execute.columnar.hosted.moving import Moving
 from lockstep.execute.columnar.hosted.records import Records
+from lockstep.execute.columnar.sharing import models_of
 from lockstep.execute.columnar.slices import Slice
 from lockstep.operators import state
 from lockstep.operators.contract import StreamEvent
@@ -100,7 +101,9 @@ class HostedQueries:
         schemas = plan.checked.schemas
         self._records = {name: Records(schemas[name].types) for name in self.writes}
         self._engine = HostedEngine(part, ranks, self._records, observe=observe)
-        self._owners = frozenset(owners_of(part)) | {f"table/{name}" for name in members.tables}
+        models = (model for node in part.nodes for model in models_of(node))
+        tables = (f"table/{name}" for name in members.tables)
+        self._owners = frozenset((*owners_of(part), *tables, *models))
         self.reads = tuple(name for name in self._engine.receivers if name not in members.windows)
         self.shows_timers = any(map(keeps_time, part.nodes)) or bool(
             part.checked.triggers or part.checked.windows or buckets
