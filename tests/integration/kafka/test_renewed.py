@@ -19,7 +19,7 @@ from lockstep_services.publisher.contract import Batch, SinkBinding
 from lockstep_services.publisher.sinks.kafka import KafkaSink
 from lockstep_services.receiver.kafka import KafkaMailbox
 from lockstep_services.receiver.kafka_options import KafkaOptions
-from tests.contract.bus.carriers import LIMITS, fresh_log, one_event
+from tests.contract.bus.carriers import fresh_log, one_event, with_limits
 from tests.contract.patience import PATIENCE_MS, eventually, read_on
 from tests.integration.kafka.test_sink import SCHEMA
 from tests.kafka.broker import start_broker
@@ -44,7 +44,9 @@ async def test_certificates_that_are_replaced_count_without_a_restart(tmp_path: 
     broker = await start_broker(tmp_path / "kafka", Renewed)
     assert isinstance(broker, SecuredBroker)
     url = f"kafka+tls://{broker.tls}?ca={trusted}&cert={mine.certificate}&key={mine.key}"
-    bus = await KafkaBus.connect(url, LIMITS, SystemClock(), SystemRandomness())
+    # For so long a broker is tried that may take the new ones.
+    limits = with_limits(connect_timeout_ms=8_000)
+    bus = await KafkaBus.connect(url, limits, SystemClock(), SystemRandomness())
     try:
         async with _connected(broker.tls, trusted, mine) as app:
             log = await bus.input_log(fresh_log())
