@@ -247,3 +247,84 @@ async def test_a_sink_whose_schema_does_not_fit_refuses_its_events(world: World)
     await world.bring(mapper)
     with pytest.raises(MappingError, match="no field 'd'"):
         mapper.write(events(("x", 5, 2.5)))
+
+
+PROTO = """
+syntax = "proto3";
+package shop;
+import "part.proto";
+message First { int32 n = 1; message Inner { string a = 1; int32 v = 2; double d = 3; } }
+message N { string a = 1; int32 v = 2; double d = 3; Part part = 4; }
+"""
+PART = 'syntax = "proto3"; package shop; message Part { string of = 1; }'
+VALUES = b"\x0a\x01x" + b"\x10\x05" + b"\x19" + struct.pack("<d", 2.5)
+
+
+def put_proto(world: World) -> int:
+    """Registers a schema of Protobuf that imports another."""
+    world.server.put("part", PART, "PROTOBUF")
+    part = {"name": "part.proto", "subject": "part", "version": 1}
+    return world.server.put("n-value", PROTO, "PROTOBUF", [part])
+
+
+@pytest.mark.parametrize(
+    ("place", "is_known"),
+    [(b"\x02\x02", True), (b"\x04\x00\x00", True), (b"\x02\x08", False), (b"\x04\x00", False)],
+)
+async def test_a_message_of_protobuf_names_its_schema_and_its_type(
+    world: World, place: bytes, is_known: bool
+) -> None:
+    """A message of protobuf names its schema and its type."""
+    number = put_proto(world)
+    mapper = source("protobuf", schema_registry=world.server.url, use_protobuf_deserializer="true")
+    body = struct.pack(">bI", 0, number) + place + VALUES
+    await world.bring(mapper, body)
+    reading = mapper.read(body, 7)
+    if is_known:
+        assert rows(reading) == [[("x", 5, 2.5)]]
+    else:
+        assert len(reading.refused) == 1
+
+
+async def test_bare_messages_of_protobuf_have_the_schema_of_the_option(world: World) -> None:
+    """Bare messages of protobuf have the schema of the option."""
+    number = put_proto(world)
+    options: dict[str, Any] = {
+        "schema_registry": world.server.url,
+        "schema_id": str(number),
+        "message": "N",
+    }
+    reader = source("protobuf", attributes(a="a", v="v", d="d"), **options)
+    writer = sink("protobuf", **options)
+    named = sink("protobuf", use_protobuf_serializer="true", **options)
+    for mapper in (reader, writer, named):
+        await world.bring(mapper)
+    assert rows(reader.read(VALUES, 7)) == [[("x", 5, 2.5)]]
+    assert writer.write(events(("x", 5, 2.5))) == [VALUES]
+    head = struct.pack(">bI", 0, number)
+    assert named.write(events(("x", 5, 2.5))) == [head + b"\x02\x02" + VALUES]
+
+
+async def test_a_sink_registers_its_text_of_proto(world: World) -> None:
+    """A sink registers its text of proto."""
+    text = 'syntax = "proto3"; message N { string a = 1; int32 v = 2; double d = 3; }'
+    mapper = sink(
+        "protobuf",
+        schema_registry=world.server.url,
+        schema_subject="n-value",
+        schema_def=text,
+        use_protobuf_serializer="true",
+    )
+    await world.bring(mapper)
+    assert mapper.write(events(("x", 5, 2.5))) == [b"\x00\x00\x00\x00\x01\x00" + VALUES]
+    found = await world.client.get(world.wanted(1, Kind.PROTOBUF))
+    assert found.text == text
+
+
+async def test_a_schema_of_protobuf_that_is_broken_refuses_its_messages(world: World) -> None:
+    """A schema of protobuf that is broken refuses its messages."""
+    number = world.server.put("b", "message {", "PROTOBUF")
+    mapper = source("protobuf", schema_registry=world.server.url, use_protobuf_deserializer="true")
+    body = struct.pack(">bI", 0, number) + b"\x00" + VALUES
+    await world.bring(mapper, body)
+    assert "no .proto at 1:9" in mapper.read(body, 7).refused[0].message
