@@ -69,7 +69,8 @@ ROUTES: Final = (
     ),
     Described(
         "POST", "/{path}",
-        "Takes messages at the path that an app's own http source names.", Taken, "bytes",
+        "Takes messages at the path that an app's own http source names. Of an http-service the"
+        " answer is the app's, in its form; 504 when it says nothing in time.", Taken, "bytes",
         others=(207,), query=_QUERY,
     ),
     Described(
