@@ -10,6 +10,7 @@ from lockstep.siddhiql.catalogue import Argument, Extension, ExtensionKind, Sign
 from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.siddhiql.catalogue.matching import match
 from lockstep.siddhiql.errors import SiddhiQLError
+from lockstep.siddhiql.retired import retired_call
 from lockstep.siddhiql.scope import Scope, row_scope
 from lockstep.siddhiql.suggestions import did_you_mean, pack_hint
 from lockstep.siddhiql.trees import below
@@ -92,6 +93,9 @@ def unknown_extension(
         if kind not in kinds and find_extension(call.name, call.namespace, kind) is not None:
             place = _PLACES[kind].format(title)
             return positioned(call.at, message, f"{title!r} is a {kind.value}: {place}")
+    instead = retired_call(call.namespace, call.name)
+    if instead is not None:
+        return positioned(call.at, message, instead)
     known = [name for kind in kinds for name in default_catalogue().names(kind)]
     if call.namespace is None:
         return positioned(call.at, message, did_you_mean(title, [*own, *known]))

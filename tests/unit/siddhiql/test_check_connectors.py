@@ -33,6 +33,12 @@ T = "define table T (a int, b string);"
         (f"@source(type='WSO2Event') {S}", ("no source 'WSO2Event' here", "Thrift")),
         (f"@source(type='twitter') {S}", ("no source 'twitter' here", "no more")),
         (f"@source(type='http', @map(type='wso2event')) {S}", ("mapper 'wso2event' here", "json")),
+        (f"@sink(type='log', @map(type='wso2event')) {S}", ("Thrift bridge", "use json")),
+        (f"@store(type='cassandra') {T}", ("no store 'cassandra' here", "transactions", "rdbms")),
+        (f"@store(type='hbase') {T}", ("no store 'hbase' here", "type='rdbms'", "Kafka")),
+        (f"@store(type='solr') {T}", ("no store 'solr' here", "no table", "type='http'")),
+        (f"@store(type='influxdb') {T}", ("no store 'influxdb' here", "type='http'")),
+        (f"@store(type='elasticsearch') {T}", ("no store 'elasticsearch'", "type='rdbms'")),
         (f"@sink(type='jms', destination='t') {S}", ("'jms' needs 'provider.url'",)),
         (f"@sink(type='tcp', url='http://x') {S}", ("'url' is 'http://x'", "tcp://")),
         (

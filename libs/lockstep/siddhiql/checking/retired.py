@@ -16,7 +16,18 @@ _THRIFT: Final = "the older products' Thrift bridge ended with them: send over H
 _TWITTER: Final = "the interface that it used is no more: post from a program of yours over HTTP"
 _CLOUD: Final = "it needs an account at Google that no test of ours has: let a bridge move them"
 _SNMP: Final = "let an SNMP program post to the receiver, or be posted to, over HTTP"
-_BODY: Final = "use json, avro, protobuf, xml, csv, text, keyvalue or msgpack"
+_BODY: Final = (
+    "the format was that of the older products' Thrift bridge, which ended with them: use json,"
+    " avro, protobuf, xml, csv, text, keyvalue or msgpack"
+)
+_ROWS: Final = (
+    "a table's changes are written exactly once, which needs transactions: use type='rdbms', or"
+    " leave @store out and deliver rows to it over Kafka or HTTP, where it has an interface"
+)
+_SEARCH: Final = (
+    "it is no table that an app reads back as it wrote it: use type='rdbms', or leave @store out"
+    " and send rows to its interface with @sink(type='http')"
+)
 
 RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
     ExtensionKind.SOURCE: {
@@ -63,16 +74,13 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         (
             "mongodb",
             "redis",
-            "cassandra",
-            "hbase",
-            "elasticsearch",
-            "solr",
-            "influxdb",
             "inMemory",
             "testStoreContainingInMemoryTable",
         ),
         _KEEP,
-    ),
+    )
+    | dict.fromkeys(("cassandra", "hbase"), _ROWS)
+    | dict.fromkeys(("elasticsearch", "solr", "influxdb"), _SEARCH),
     ExtensionKind.SOURCE_MAPPER: {"wso2event": _BODY},
     ExtensionKind.SINK_MAPPER: {"wso2event": _BODY},
 }

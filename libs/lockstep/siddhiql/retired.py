@@ -1,0 +1,40 @@
+"""Functions of the older products that Lockstep has not: why, and what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_MODELS: Final = (
+    "there is no runtime for such models here yet: ask a server that has the model with a sink"
+    " 'http-call', write it as a function in Python, or let streamingml: learn in the app"
+)
+_TEXTS: Final = (
+    "there are no models of languages here: look for it in a program in front of the app, which"
+    " sends what it has found"
+)
+
+RETIRED_CALLS: Final[Mapping[str, str]] = {
+    "coordination:isLeader": (
+        "all replicas compute the same, and what they give out is taken once, so none knows whether"
+        " it leads: leave the condition out"
+    ),
+    "geo:geocode": (
+        "it asked a server of Google's, whose answers change, and replicas must not: look addresses"
+        " up in front of the app, or join a table of places"
+    ),
+    "r:": "there is no R here: write it in Python: define function f[python] return double {…}",
+    "nlp:": _TEXTS,
+    "sentiment:": _TEXTS,
+    "tensorFlow:": _MODELS,
+    "pmml:": _MODELS,
+}
+"""By name, or by pack where a colon ends it."""
+
+
+def retired_call(pack: str | None, name: str) -> str | None:
+    """What to do instead of calling a function that the older products had."""
+    known = {old.lower(): hint for old, hint in RETIRED_CALLS.items()}
+    if pack is None:
+        return None
+    return known.get(f"{pack}:{name}".lower()) or known.get(f"{pack}:".lower())
