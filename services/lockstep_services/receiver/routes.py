@@ -105,20 +105,23 @@ class Routes:
         """Waits for what the app says."""
         services, take = self._services, self._into(source.stream, source.number)
         view = await self._deployed(request, source.app)
-        message_id = services.message_id(view, source, request.headers.get(KEY_HEADER))
-        place = place_of(source, message_id)
-
-        async def asked(app: str, body: bytes, sending: Sending) -> Accepted:
-            properties = CIMultiDict(sending.properties)
-            properties[MESSAGE_ID] = message_id
-            return await take(app, body, replace(sending, properties=properties))
-
+        caller = str(caller_of(request))
         services.check_room()
-        with services.waiting.expecting(place) as rings:
+        with services.waiting.holding() as held:
+
+            async def asked(app: str, body: bytes, sending: Sending) -> Accepted:
+                message_id = services.message_id(
+                    source, view.log.since_ms, caller, sending.key, body
+                )
+                held.expect(place_of(source, message_id))
+                properties = CIMultiDict(sending.properties)
+                properties[MESSAGE_ID] = message_id
+                return await take(app, body, replace(sending, properties=properties))
+
             accepted = await self._taken(request, source.app, asked, JSON)
             if accepted.receipt is None:
                 return _answer(accepted)
-            return await services.answered(request, source, place, rings, accepted)
+            return await services.answered(request, source, held, accepted)
 
     async def _deployed(self, request: web.Request, app: str) -> AppView:
         """UnknownNameError with the nearest name, for those who may see all names."""

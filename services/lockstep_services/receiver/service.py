@@ -19,7 +19,7 @@ import msgspec
 from aiohttp import web
 
 from lockstep.clock import Clock, Randomness
-from lockstep.control import AppAnswer, AppView
+from lockstep.control import AppAnswer
 from lockstep.frame import wait_set
 from lockstep.frame.problems import Problem, problem_response
 from lockstep.frame.strangers import has_hung_up
@@ -48,6 +48,26 @@ class _Kept:
         return FRAME_BYTES + self.answer.size_bytes
 
 
+class Held:
+    """A request that waits. `rings` when its answer is there, or none will be."""
+
+    def __init__(self, waiting: Waiting) -> None:
+        self._waiting = waiting
+        self.rings = asyncio.Event()
+        self.place: Place | None = None
+        self.answer: AppAnswer | None = None
+
+    def expect(self, place: Place) -> None:
+        """Before the app can know of it."""
+        self.place = place
+        self._waiting.add(self)
+
+    def end(self, answer: AppAnswer | None) -> None:
+        """It has its answer; None: it will have none here."""
+        self.answer = self.answer or answer
+        self.rings.set()
+
+
 class Waiting:
     """Who waits for what, and the newest answers, up to so many bytes. Of one request the first
     answer counts."""
@@ -56,41 +76,44 @@ class Waiting:
         self._limit_bytes = kept_bytes
         self._size_bytes = 0
         self._kept: OrderedDict[Place, _Kept] = OrderedDict()
-        self._waiting: dict[Place, list[asyncio.Event]] = {}
-        self.is_closed = False
+        self._held: set[Held] = set()
+        self._waiting: dict[Place, list[Held]] = {}
+        self._is_closed = False
 
     @property
     def count(self) -> int:
-        """Of the requests that wait."""
-        return sum(map(len, self._waiting.values()))
+        """Of the requests that are held."""
+        return len(self._held)
 
     @contextmanager
-    def expecting(self, place: Place) -> Iterator[asyncio.Event]:
-        """Rings when the answer is there."""
-        rings = asyncio.Event()
-        if place in self._kept or self.is_closed:
-            rings.set()
-        waiting = self._waiting.setdefault(place, [])
-        waiting.append(rings)
+    def holding(self) -> Iterator[Held]:
+        """A request, from before it is taken until it has its answer."""
+        held = Held(self)
+        self._held.add(held)
         try:
-            yield rings
+            yield held
         finally:
-            waiting.remove(rings)
-            if not waiting:
-                del self._waiting[place]
+            self._held.discard(held)
+            if held.place is not None:
+                waiting = self._waiting[held.place]
+                waiting.remove(held)
+                if not waiting:
+                    del self._waiting[held.place]
 
-    def answer(self, place: Place) -> AppAnswer | None:
-        """What is there; it counts as given."""
-        kept = self._kept.get(place)
-        if kept is None:
-            return None
-        kept.was_given = True
-        return kept.answer
+    def add(self, held: Held) -> None:
+        """It waits at its place from now on, or has the answer that is kept."""
+        assert held.place is not None
+        self._waiting.setdefault(held.place, []).append(held)
+        kept = self._kept.get(held.place)
+        if kept is not None:
+            kept.was_given = True
+            held.end(kept.answer)
+        elif self._is_closed:
+            held.end(None)
 
     def take(self, answer: AppAnswer) -> bool:
         """Keeps it, unless there is one; whether somebody gets it, or got one before."""
         place = answer.app, answer.source_id, answer.message_id
-        rings = self._waiting.get(place, ())
         kept = self._kept.get(place)
         if kept is None:
             kept = self._kept[place] = _Kept(answer, was_given=False)
@@ -98,16 +121,17 @@ class Waiting:
             while self._size_bytes > self._limit_bytes and len(self._kept) > 1:
                 _, oldest = self._kept.popitem(last=False)
                 self._size_bytes -= oldest.size_bytes
-        for one in rings:
-            one.set()
-        return kept.was_given or bool(rings)
+        for held in self._waiting.get(place, ()):
+            kept.was_given = True
+            held.end(kept.answer)
+        return kept.was_given
 
     def close(self) -> None:
         """Whoever waits is told to go elsewhere."""
-        self.is_closed = True
-        for rings in self._waiting.values():
-            for one in rings:
-                one.set()
+        self._is_closed = True
+        for waiting in self._waiting.values():
+            for held in waiting:
+                held.end(None)
 
 
 class Services:
@@ -119,11 +143,16 @@ class Services:
         self._randomness = randomness
         self.waiting = Waiting(settings.kept_answers_bytes)
 
-    def message_id(self, view: AppView, source: Source, key: str | None) -> str:
-        """Of a request: the same for one that is sent again with its key."""
+    def message_id(
+        self, source: Source, since_ms: int, caller: str, key: str | None, body: bytes
+    ) -> str:
+        """Of a request: the same for one that is sent again with its key, by the same caller. Who
+        has another's key, or asks something else by it, gets no answer that was not for them.
+        `since_ms`: when the app's logs began."""
         if key is None:
             return self._randomness.uuid_hex()
-        said = [view.name, view.log.since_ms, source.stream, source.number, key]
+        asked = hashlib.sha256(body).hexdigest()
+        said = [source.name, since_ms, caller, key, asked]
         return hashlib.sha256(msgspec.json.encode(said)).hexdigest()[:32]
 
     def check_room(self) -> None:
@@ -140,8 +169,7 @@ class Services:
         self,
         request: web.Request,
         source: Source,
-        place: Place,
-        rings: asyncio.Event,
+        held: Held,
         accepted: Accepted,
     ) -> web.Response:
         """What the app says to a request whose events are durable; 504 when it says nothing in
@@ -149,14 +177,13 @@ class Services:
         given = source.annotation.get("connection.timeout")
         limit_ms = int(given) if given else self._settings.service_timeout_ms
         until_ms = self._clock.monotonic_ms() + limit_ms
-        while not rings.is_set() and not has_hung_up(request):
+        while not held.rings.is_set() and not has_hung_up(request):
             left_ms = until_ms - self._clock.monotonic_ms()
             if left_ms <= 0:
                 return _unanswered(source, limit_ms, accepted)
-            await wait_set(rings, self._clock, min(left_ms, LOOK_MS))
-        answer = self.waiting.answer(place)
-        if answer is not None:
-            return _response(answer)
+            await wait_set(held.rings, self._clock, min(left_ms, LOOK_MS))
+        if held.answer is not None:
+            return _response(held.answer)
         raise Problem(
             HTTPStatus.SERVICE_UNAVAILABLE,
             "the events are in the app, and this receiver ends before the app has answered",
