@@ -33,6 +33,8 @@ CLUSTERS_MAX: Final = 100
 BATCH_ROWS_MAX: Final = 100_000
 """After how many events clusters are computed anew at most."""
 CLASSES_MAX: Final = 1_000
+CONFIDENCE_MIN: Final = 1e-100
+"""Of a wrong split: with a chance of 0 nothing would ever be sure enough."""
 
 _NUMBER = (DOUBLE, FLOAT, INT, LONG)
 _FEATURES = Parameter("model.feature", _NUMBER, attribute=True, repeat=True, min_repeat=1)
@@ -216,12 +218,12 @@ def _teaches_rules(*settings: Parameter, check: Sequence[Check] = ()) -> Overloa
 
 _TREE_CHECKS = (
     _one_of(3, "split.criterion", 0, 1),
-    _in_range(4, "split.confidence", 0, 1),
+    _in_range(4, "split.confidence", CONFIDENCE_MIN, 1),
     _in_range(5, "tie.break.threshold", 0, 1),
     _one_of(8, "leaf.prediction.strategy", 0, 1, 2),
 )
 _RULE_CHECKS = (
-    _in_range(1, "split.confidence", 0, 1),
+    _in_range(1, "split.confidence", CONFIDENCE_MIN, 1),
     _in_range(2, "tie.break.threshold", 0, 1),
     _one_of(4, "change.detector", 0, 1, 2),
     _one_of(5, "anomaly.detector", 0, 2),

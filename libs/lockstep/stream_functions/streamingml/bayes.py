@@ -11,63 +11,126 @@ from lockstep.operators.contract import PlainState
 from lockstep.operators.errors import EventError
 
 _WIDE: Final = 100.0
-"""How far the coefficients may be from 0 before anything was learned, in variances of the noise."""
+"""How far a coefficient may be from 0 before anything was learned, in variances of the noise."""
+_VAGUE: Final = 0.01
+"""How many halves of events the noise is guessed from before anything was learned."""
 _TINY: Final = 1e-12
 
 
 class Line:
     """y as a sum of features, each by a coefficient, and a constant, with normal noise of unknown
-    variance. `_spread` is the coefficients' covariance in variances of the noise, `_shape` and
-    `_rate` are those of the inverse gamma distribution that the noise's variance has."""
+    variance.
+
+    Kept are the means of the features and of y, which stands behind them, and how they vary
+    together. All is computed in standard deviations, so that no unit is too large for it.
+    """
 
     def __init__(self, features: int) -> None:
         size = features + 1
+        self._count = 0
         self._means = [0.0] * size
-        self._spread = [[_WIDE * (i == j) for j in range(size)] for i in range(size)]
-        self._shape = self._rate = 0.01  # as good as unknown
-        self._seen = 0
+        self._products = [[0.0] * size for _ in range(size)]
+        self._fit: _Fit | None = None
 
     def learn(self, features: Sequence[float], target: float) -> float:
         """The square of what it would have been off."""
-        row = (1.0, *features)
-        off = target - self._told(row)
-        lifted = self._lifted(row)
-        width = 1.0 + _dot(lifted, row)
+        told, _ = self.tell(features)
+        off = target - (told or 0.0)
+        loss = off * off
+        if not math.isfinite(loss):
+            raise EventError("the numbers are too large for a line")
+        row = (*features, target)
+        self._count += 1
+        before = [value - mean for value, mean in zip(row, self._means, strict=True)]
         self._means = [
-            mean + each * off / width for mean, each in zip(self._means, lifted, strict=True)
+            mean + each / self._count for mean, each in zip(self._means, before, strict=True)
         ]
-        self._spread = [
-            [old - one * other / width for old, other in zip(line, lifted, strict=True)]
-            for line, one in zip(self._spread, lifted, strict=True)
-        ]
-        self._shape += 0.5
-        self._rate += off * off / (2 * width)
-        self._seen += 1
-        return off * off
+        after = [value - mean for value, mean in zip(row, self._means, strict=True)]
+        for products, each in zip(self._products, before, strict=True):
+            for place, other in enumerate(after):
+                products[place] += each * other
+        self._fit = None
+        return loss
 
     def tell(self, features: Sequence[float]) -> tuple[float | None, float | None]:
-        """y, and 1 by its standard deviation; nothing as long as nothing was learned."""
-        if not self._seen:
+        """y, and 1 by its standard deviation; nothing as long as nothing was learned, and no second
+        one as long as y was always the same."""
+        if not self._count:
             return None, None
-        row = (1.0, *features)
-        width = 1.0 + max(0.0, _dot(self._lifted(row), row))
-        return self._told(row), 1.0 / math.sqrt(self._rate / self._shape * width)
-
-    def _told(self, row: Sequence[float]) -> float:
-        return _dot(self._means, row)
-
-    def _lifted(self, row: Sequence[float]) -> list[float]:
-        return [_dot(line, row) for line in self._spread]
+        if self._fit is None:
+            self._fit = _Fit(self._count, self._products)
+        fit, mean = self._fit, self._means[-1]
+        row = [(features[i] - self._means[i]) / fit.deviations[i] for i in fit.places]
+        told = mean + fit.deviations[-1] * _dot(fit.coefficients, row)
+        width = math.sqrt(fit.noise * (1 + 1 / self._count + fit.length(row)))
+        return told, 1 / (fit.deviations[-1] * width) if fit.deviations[-1] else None
 
     def snapshot(self) -> PlainState:
         """Its numbers."""
-        spread = [list(line) for line in self._spread]
-        return (list(self._means), spread, self._shape, self._rate, self._seen)
+        return (self._count, list(self._means), [list(line) for line in self._products])
 
     def restore(self, state: PlainState) -> None:
         """Takes them over."""
-        means, spread, self._shape, self._rate, self._seen = state
-        self._means, self._spread = list(means), [list(line) for line in spread]
+        self._count, means, products = state
+        self._means, self._products = list(means), [list(line) for line in products]
+        self._fit = None
+
+
+class _Fit:
+    """What follows from how rows vary together. `places`: the features that vary at all."""
+
+    def __init__(self, count: int, products: Sequence[Sequence[float]]) -> None:
+        self.deviations = [
+            math.sqrt(max(0.0, line[place]) / count) for place, line in enumerate(products)
+        ]
+        y = len(products) - 1
+        self.places = [place for place in range(y) if self.deviations[place]]
+
+        def together(one: int, other: int) -> float:
+            scale = self.deviations[one] * self.deviations[other]
+            return products[one][other] / scale if scale else 0.0
+
+        matrix = [[together(i, j) + (i == j) / _WIDE for j in self.places] for i in self.places]
+        aims = [together(i, y) for i in self.places]
+        self._lower = _lower(matrix)
+        self.coefficients = self._up(self._down(aims))
+        slack = _dot(self.coefficients, self.coefficients) / _WIDE
+        left = max(0.0, count - _dot(self.coefficients, aims) - slack)
+        self.noise = (_VAGUE + left) / (_VAGUE + count)
+
+    def length(self, row: Sequence[float]) -> float:
+        """How far a row is from what was learned."""
+        found = self._down(row)
+        return _dot(found, found)
+
+    def _down(self, right: Sequence[float]) -> list[float]:
+        found: list[float] = []
+        for line, aim in zip(self._lower, right, strict=True):
+            found.append((aim - _dot(line[: len(found)], found)) / line[len(found)])
+        return found
+
+    def _up(self, right: Sequence[float]) -> list[float]:
+        found = [0.0] * len(right)
+        for place in reversed(range(len(right))):
+            below = math.fsum(
+                self._lower[k][place] * found[k] for k in range(place + 1, len(right))
+            )
+            found[place] = (right[place] - below) / self._lower[place][place]
+        return found
+
+
+def _lower(matrix: Sequence[Sequence[float]]) -> list[list[float]]:
+    """The lower triangle whose square the matrix is (Cholesky); one that is none by a rounding is
+    taken for the nearest that is."""
+    found: list[list[float]] = []
+    for place, line in enumerate(matrix):
+        made: list[float] = []
+        for other in range(place):
+            rest = line[other] - _dot(made, found[other][: len(made)])
+            made.append(rest / found[other][other])
+        made.append(math.sqrt(max(_TINY, line[place] - _dot(made, made))))
+        found.append(made)
+    return found
 
 
 def _dot(one: Sequence[float], other: Sequence[float]) -> float:
