@@ -32,6 +32,7 @@ from tests.bench.editing import editing_figures
 from tests.bench.external import external_figures
 from tests.bench.fleet import fleet_figures
 from tests.bench.many import many_figures
+from tests.bench.mappers import mappers_figures
 from tests.bench.nexmark.run import nexmark_figures
 from tests.bench.pages import pages_figures
 from tests.bench.queries import BENCHES, CHAIN, GROWTH, Bench, summed_over
@@ -260,6 +261,11 @@ def editing_part(_: argparse.Namespace) -> Results:
     return {"editing": [editing_figures()]}
 
 
+def mappers_part(_: argparse.Namespace) -> Results:
+    """How fast forms of messages are read and written."""
+    return {"mappers": mappers_figures()}
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "engine": engine_part,
     "suite": suite_part,
@@ -271,6 +277,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "archive": archive_part,
     "archive-volume": archive_volume_part,
     "editing": editing_part,
+    "mappers": mappers_part,
     "charts": charts_part,
     "pages": pages_part,
 }

@@ -183,6 +183,14 @@ def test_attributes_are_paths() -> None:
     assert mapper.read(without, 7).refused[0].where == "v"
 
 
+def test_attributes_may_be_fields_in_another_order() -> None:
+    """Also where nothing has to be converted."""
+    written = record(second="int", first="string", third="double")
+    mapper = source("avro", attributes(a="first", v="$.second", d="third"), schema_def=written)
+    body = binary(written, {"first": "x", "second": 5, "third": 2.5})
+    assert rows(mapper.read(body, 7)) == [[("x", 5, 2.5)]]
+
+
 def test_missing_fields_and_fields_too_many() -> None:
     """Missing fields and fields too many."""
     written = record(a="string", v="int", extra="string")

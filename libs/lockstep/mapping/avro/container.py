@@ -33,8 +33,9 @@ class ContainerReader:
     def __init__(self) -> None:
         self._last: tuple[str, AvroSchema] | None = None
 
-    def read(self, payload: bytes, reader: AvroSchema | None) -> list[Any]:
-        """All records, in the form of `reader` if there is one. MappingError for anything else."""
+    def read(self, payload: bytes, reader: AvroSchema | None) -> tuple[list[Any], AvroSchema]:
+        """All records, in the form of `reader` if there is one, and the schema of that form.
+        MappingError for anything else."""
         if not payload.startswith(_MAGIC):
             raise MappingError(
                 "the message does not begin as a container file",
@@ -58,7 +59,7 @@ class ContainerReader:
         records: list[Any] = []
         while source.tell() < len(payload):
             self._block(source, sync, codec, schema, reader, records)
-        return records
+        return records, reader or schema
 
     def _schema(self, text: str) -> AvroSchema:
         if self._last is None or self._last[0] != text:

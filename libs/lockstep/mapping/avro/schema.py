@@ -46,7 +46,8 @@ class AvroSchema:
     """A schema that can be used. MappingError for a text that is none, and for one whose values
     have no limit: schemas that hold themselves, and arrays of what takes no bytes.
 
-    `references`: (name, text) of the schemas that it refers to, inner ones first.
+    `references`: (name, text) of the schemas that it refers to, inner ones first. `is_list`: a value
+    is several records.
     """
 
     def __init__(self, text: str, references: Sequence[tuple[str, str]] = ()) -> None:
@@ -58,16 +59,12 @@ class AvroSchema:
         parsed = named.get(parsed, parsed) if isinstance(parsed, str) else parsed
         self.named = named
         self.parsed = self.alone(parsed) if isinstance(parsed, dict) else parsed
+        self.is_list = isinstance(parsed, dict) and parsed.get("type") == "array"
         sizes: dict[str, int | None] = {}
         for name, schema in named.items():
             if name not in sizes:
                 _least_bytes(schema, sizes)
         _least_bytes(self.parsed, sizes)
-
-    @property
-    def is_list(self) -> bool:
-        """A value is several records."""
-        return isinstance(self.parsed, dict) and self.parsed.get("type") == "array"
 
     @property
     def record(self) -> Mapping[str, Any] | None:

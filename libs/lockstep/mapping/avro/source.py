@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from operator import itemgetter
@@ -26,6 +27,7 @@ from lockstep.plan import java
 from lockstep.schemas import Kind, Wanted
 from lockstep.siddhiql import ast
 
+_FIELD: Final = re.compile(r"(?:\$\.)?[A-Za-z_]\w*")
 _FLOATING: Final = (AttributeType.FLOAT, AttributeType.DOUBLE)
 _SAME: Final[Mapping[AttributeType, frozenset[str]]] = {
     AttributeType.STRING: frozenset({"string", "enum"}),
@@ -55,6 +57,7 @@ class AvroSource(DocumentSource):
         self.registered = self._registered(annotation)
         if self._defined is None and self.registered is None and not self._is_container:
             self._defined = made_of(schema, annotation)
+        self._fields = _fields(self._columns)
         self._quick: tuple[AvroSchema, Callable[[Any], tuple[Any, ...]] | None] | None = None
         self._ints = [at for at, each in enumerate(schema.types) if each is AttributeType.INT]
 
@@ -79,7 +82,7 @@ class AvroSource(DocumentSource):
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
         """See the contract."""
-        if self._custom is None and not self._is_container and isinstance(payload, bytes):
+        if self._fields is not None and isinstance(payload, bytes):
             quick = self._quickly(payload, now_ms)
             if quick is not None:
                 return quick
@@ -88,11 +91,11 @@ class AvroSource(DocumentSource):
     def _quickly(self, payload: bytes, now_ms: int) -> Reading | None:
         """Records whose fields have the attributes' types; None for what has to be looked at."""
         try:
-            value, form = self._value(payload)
+            values, form = self._records(payload)
             row = self._row_of(form)
             if row is None:
                 return None
-            rows = [row(each) for each in value] if form.is_list else [row(value)]
+            rows = [row(each) for each in values]
         except (MappingError, KeyError, TypeError):
             return None  # told the other way
         for at in self._ints:
@@ -107,16 +110,25 @@ class AvroSource(DocumentSource):
     def _row_of(self, form: AvroSchema) -> Callable[[Any], tuple[Any, ...]] | None:
         """What takes a row out of a record of that form, where nothing has to be converted."""
         if self._quick is None or self._quick[0] is not form:
-            fields = form.fields()
+            fields, wanted = form.fields(), self._fields or ()
             fits = all(
                 name in fields and form.kinds(fields[name]) - {"null"} <= _SAME.get(type_, set())
-                for name, type_ in zip(self._schema.names, self._schema.types, strict=True)
+                for name, type_ in zip(wanted, self._schema.types, strict=True)
             )
-            self._quick = (form, _getter(self._schema.names) if fits else None)
+            self._quick = (form, _getter(wanted) if fits else None)
         return self._quick[1]
 
+    def _records(self, payload: bytes) -> tuple[list[Any], AvroSchema]:
+        """What a message says, one for each event, and the schema of that form."""
+        if self._is_container:
+            reader = self._defined
+            if reader is None and self.registered is not None:
+                reader = self.registered.own()[1]
+            return self._containers.read(payload, reader)
+        value, form = self._value(payload)
+        return (value if form.is_list else [value]), form
+
     def _value(self, payload: bytes) -> tuple[Any, AvroSchema]:
-        """What a message says, and the schema of that form."""
         reader = self._defined
         if not self._named:
             writer = reader if self.registered is None else self.registered.own()[1]
@@ -133,16 +145,7 @@ class AvroSource(DocumentSource):
     def _elements(self, payload: Any) -> list[Any]:
         if not isinstance(payload, (bytes, bytearray, memoryview)):
             raise MappingError(f"Avro is bytes, not a {type(payload).__name__}")
-        data = bytes(payload)
-        if self._is_container:
-            reader = self._defined
-            if reader is None and self.registered is not None:
-                reader = self.registered.own()[1]
-            document: Any = self._containers.read(data, reader)
-        else:
-            document, _ = self._value(data)
-        document = self._enclosed(document)
-        return document if isinstance(document, list) else [document]
+        return self._records(bytes(payload))[0]
 
     def _row(self, element: Any, properties: Properties | None) -> tuple[Any, ...]:
         if not isinstance(element, dict):
@@ -168,7 +171,14 @@ class AvroSource(DocumentSource):
             return ABSENT
 
 
-def _getter(names: tuple[str, ...] | list[str]) -> Callable[[Any], tuple[Any, ...]]:
+def _fields(columns: Sequence[Column]) -> Sequence[str] | None:
+    """The fields that the attributes are; None where a path leads further, or to the transport."""
+    if any(each.is_transport or not _FIELD.fullmatch(each.path) for each in columns):
+        return None
+    return [each.path.removeprefix("$.") for each in columns]
+
+
+def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     if len(names) > 1:
         return itemgetter(*names)
     return lambda record: (record[names[0]],)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -125,18 +126,26 @@ class _Form:
         self._fails = fails
         self._reads: dict[str, Read] = {}
         quick: list[Read] | None = []
+        plain: list[str] | None = []
         for column in wanted:
             if column.is_transport:
-                quick = None
+                quick = plain = None
                 continue
             read, is_ready = _reader(descriptor, column, fails)
             self._reads[column.attribute.name] = read
             if quick is not None:
                 quick = [*quick, read] if is_ready else None
+            if plain is not None:
+                name = _plain_name(descriptor, column)
+                plain = None if name is None else [*plain, name]
         self._quick = quick
+        self._plain = attrgetter(*plain) if plain is not None and len(plain) > 1 else None
 
     def row(self, message: Any, properties: Properties | None) -> tuple[Any, ...]:
         """The attributes' values; MappingError names all that do not fit."""
+        if self._plain is not None:
+            values: tuple[Any, ...] = self._plain(message)
+            return values
         if self._quick is not None:
             return tuple([read(message) for read in self._quick])
         reads = self._reads
@@ -170,6 +179,14 @@ def _reader(descriptor: Descriptor, column: Column, fails: bool) -> tuple[Read, 
         if fails:
             raise
         return (lambda message: None), True
+
+
+def _plain_name(descriptor: Descriptor, column: Column) -> str | None:
+    """The field whose value is the attribute's as it is; None if it is not that simple."""
+    field = descriptor.fields_by_name.get(column.path)
+    if field is None or field.has_presence or not is_safe(field, column.attribute.type):
+        return None
+    return column.path
 
 
 def _by_path(column: Column) -> Read:
