@@ -16,8 +16,14 @@ from lockstep.databases.values import plain
 from lockstep.events import UnavailableError
 
 CONNECT_TIMEOUT_S: Final = 5
-NO_CONNECTION: Final = range(2000, 2100)
+_NO_CONNECTION: Final = range(2000, 2100)
 """The driver's own: no connection, or one that broke."""
+
+_PASSING: Final = frozenset(
+    {1021, 1040, 1041, 1053, 1114, 1152, 1158, 1159, 1160, 1161, 1203, 1205, 1213, 1226, 1317}
+    | {1927, 1969, 3024}
+)
+"""What the server says when it lacks something for now: connections, memory, disk, a lock, time."""
 
 DENIED: Final = (1044, 1142, 1143)
 
@@ -82,15 +88,24 @@ async def _connected(datasource: Datasource) -> AsyncIterator[Any]:
         finally:
             connection.close()
     except (pymysql.MySQLError, OSError) as error:
-        number = error.args[0] if error.args else 0
-        if isinstance(error, OSError) or number in NO_CONNECTION:
+        if isinstance(error, OSError) or passes(error):
             raise UnavailableError(
                 f"the database is away: {error}", where=datasource.name
             ) from error
         hint = "the datasource's user needs SELECT on it, and can change nothing here"
+        is_denied = bool(error.args) and error.args[0] in DENIED
         raise DatabaseError(
-            str(error), where=datasource.name, hint=hint if number in DENIED else None
+            str(error), where=datasource.name, hint=hint if is_denied else None
         ) from error
+
+
+def passes(error: pymysql.MySQLError) -> bool:
+    """Whether the same may succeed a while later: there is no connection, or the server lacks
+    something for now."""
+    if isinstance(error, pymysql.InterfaceError):
+        return True
+    number = error.args[0] if error.args else 0
+    return isinstance(number, int) and (number in _PASSING or number in _NO_CONNECTION)
 
 
 def parameters_of(datasource: Datasource) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import aiomysql
+import pymysql
 import pytest
 
 from lockstep.databases import (
@@ -15,6 +17,7 @@ from lockstep.databases import (
     datasource_of_url,
     read_datasource,
 )
+from lockstep.databases.mysql import parameters_of
 from lockstep.events import (
     Attribute,
     AttributeType,
@@ -207,3 +210,15 @@ async def test_some_rows_are_read_and_nothing_is_changed(
     assert not Path("/tmp/lockstep-never").exists()
     with pytest.raises(UnavailableError, match="2000 ms"):
         await read(select="SELECT SLEEP(20) AS s")
+
+
+async def test_a_server_that_lacks_something_for_now_is_away(mariadb: MariadbServer) -> None:
+    """It may have it a while later; nobody has to look after it."""
+    shop = datasource_of_url("shop", mariadb.url)
+    async with contextlib.AsyncExitStack() as held:
+        with contextlib.suppress(pymysql.OperationalError):
+            for _ in range(1_000):
+                await held.enter_async_context(aiomysql.connect(**parameters_of(shop)))
+        with pytest.raises(UnavailableError, match="Too many connections"):
+            await check_datasource(shop)
+    assert (await check_datasource(shop)).startswith("MariaDB 1")

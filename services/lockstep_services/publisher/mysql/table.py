@@ -18,9 +18,9 @@ from pymysql.constants import CLIENT
 from lockstep.databases import Datasource
 from lockstep.databases.mysql import (
     CONNECT_TIMEOUT_S,
-    NO_CONNECTION,
     check_encrypted,
     parameters_of,
+    passes,
 )
 from lockstep.events import FencedError, OutputRow
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding
@@ -38,11 +38,6 @@ IDLE_S: Final = 60
 """A silent client is gone, and its transaction with it."""
 SETTINGS: Final = "sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', sql_notes=0"
 """What does not fit is an error, and is not cut off; that a table is there already is no news."""
-PASSING: Final = frozenset(
-    {1021, 1040, 1041, 1053, 1114, 1152, 1158, 1159, 1160, 1161, 1203, 1205, 1213, 1226, 1317}
-    | {1927, 1969, 3024}
-)
-"""What the server says when it lacks something for now: connections, memory, disk, a lock, time."""
 
 
 class DatabaseAwayError(Exception):
@@ -93,7 +88,7 @@ class MysqlConnections:
                         connection.close()
                     pool.release(connection)
         except pymysql.MySQLError as error:
-            if _passes(error):
+            if passes(error):
                 raise DatabaseAwayError(str(error)) from error
             raise
 
@@ -103,13 +98,6 @@ class MysqlConnections:
         if pool is not None:
             pool.terminate()
             await pool.wait_closed()
-
-
-def _passes(error: pymysql.MySQLError) -> bool:
-    number = error.args[0] if error.args else 0
-    if isinstance(error, pymysql.InterfaceError):
-        return True
-    return isinstance(number, int) and (number in PASSING or number in NO_CONNECTION)
 
 
 class MysqlTable:
@@ -156,7 +144,7 @@ class MysqlTable:
                 try:
                     await self._write(cursor, [row])
                 except self.unfit as error:
-                    if isinstance(error, pymysql.MySQLError) and _passes(error):
+                    if isinstance(error, pymysql.MySQLError) and passes(error):
                         raise
                     refused.append(RefusedRow(row, str(error)))
                 await cursor.execute("ROLLBACK TO SAVEPOINT one")
