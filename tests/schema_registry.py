@@ -6,16 +6,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from aiohttp import web
+from aiohttp import encode_basic_auth, web
 
 
 class RegistryServer:
-    """Keeps schemas; `asked` counts requests. `is_away`: it answers 503."""
+    """Keeps schemas. `asked`: all requests. `is_away`: it answers 503. `password`: it answers who
+    gives it, and nobody else."""
 
     def __init__(self) -> None:
         self.url = ""
         self.asked: list[str] = []
         self.is_away = False
+        self.password = ""
         self._schemas: list[dict[str, Any]] = []  # by id, from 1
         self._subjects: dict[str, list[int]] = {}
 
@@ -52,6 +54,9 @@ class RegistryServer:
         self.asked.append(f"{request.method} {request.path}")
         if self.is_away:
             return web.json_response({"error_code": 50003, "message": "away"}, status=503)
+        given = request.headers.get("Authorization", "")
+        if self.password and given != encode_basic_auth("lockstep", self.password):
+            return web.json_response({"error_code": 401, "message": "who are you?"}, status=401)
         response: web.StreamResponse = await handler(request)
         return response
 

@@ -16,7 +16,7 @@ from lockstep.bus import Bus, DeadLetter
 from lockstep.clock import Clock, Randomness
 from lockstep.control import AppView, Catalogue, FlowTold
 from lockstep.frame.problems import Problem
-from lockstep.schemas import SchemaRefusedError, Schemas, bring
+from lockstep.schemas import SchemaRefusedError
 from lockstep.settings import Settings
 from lockstep.telemetry import NO_TRACES, Metrics, RecentBy, Traces
 from lockstep_services.receiver.arrow import decode_arrow
@@ -35,6 +35,7 @@ from lockstep_services.receiver.lookups import Lookups
 from lockstep_services.receiver.mapped import MessageReader
 from lockstep_services.receiver.mixed import decode_mixed
 from lockstep_services.receiver.runs import AnyRun, BatchRun, Run, own_ids, stamped
+from lockstep_services.receiver.schemas import SourceSchemas
 from lockstep_services.receiver.sources import Source, SourceBook, source_number, with_source
 from lockstep_services.receiver.submissions import Receipt
 from lockstep_services.receiver.values import EventReader, did_you_mean
@@ -103,7 +104,7 @@ class Acceptor:
         node: str,
         traces: Traces = NO_TRACES,
         *,
-        schemas: Schemas,
+        schemas: SourceSchemas,
     ) -> None:
         self._traces = traces
         self._schemas = schemas
@@ -167,14 +168,14 @@ class Acceptor:
         source = None if view is None else self.sources.numbered(view, stream, number)
         if source is not None and source.reader is not None:
             with suppress(SchemaRefusedError):  # told when the message is read
-                await bring(source.reader.registered, self._schemas, body)
+                await self._schemas.bring(app, source.reader.registered, body)
 
     async def _accept_mapped(
         self, view: AppView, source: Source, reader: MessageReader, body: bytes, sending: Sending
     ) -> Accepted:
         """A message in the form of a source; what is refused of it says so, to be sent again."""
         try:
-            await bring(reader.registered, self._schemas, body)
+            await self._schemas.bring(view.name, reader.registered, body)
         except SchemaRefusedError as error:
             raise MalformedBodyError(error.message, hint=error.hint) from error
         decoded = reader.read(body, sending.properties)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Final
 
 from lockstep.clock import Clock
 from lockstep.events import UnavailableError
-from lockstep.schemas import SchemaRefusedError, Schemas, bring
+from lockstep.schemas import (
+    RegisteredSchema,
+    SchemaRefusedError,
+    Schemas,
+    SchemaUser,
+    Wanted,
+    bring,
+)
+from lockstep.secrets import SecretError, Vault, filled
 from lockstep.telemetry import Logger
 from lockstep_services.receiver.sources import SourceBook
 
@@ -14,10 +23,38 @@ LOOK_MS: Final = 2_000
 """How often sources are looked through, and a registry that was away is asked again."""
 
 
+class SourceSchemas:
+    """The registries of all apps' sources; secrets may stand in their addresses."""
+
+    def __init__(self, registry: Schemas, vault: Vault) -> None:
+        self._registry = registry
+        self._vault = vault
+
+    async def bring(self, app: str, user: SchemaUser | None, payload: bytes | None = None) -> None:
+        """What is missing. Does not wait when nothing is. Errors: UnavailableError,
+        SchemaRefusedError."""
+        if user is not None and user.wanted(payload) is not None:
+            await bring(user, _OfApp(self._registry, self._vault, app), payload)
+
+
+@dataclass(frozen=True, slots=True)
+class _OfApp:
+    registry: Schemas
+    vault: Vault
+    app: str
+
+    async def get(self, wanted: Wanted) -> RegisteredSchema:
+        try:
+            address = filled(wanted.registry, lambda name: self.vault.value(self.app, name))
+        except SecretError as error:
+            raise UnavailableError(str(error)) from error
+        return await self.registry.get(replace(wanted, registry=address))
+
+
 class SchemaFetcher:
     """Brings what the sources of all deployed apps want, off the way of their messages."""
 
-    def __init__(self, book: SourceBook, schemas: Schemas, clock: Clock, log: Logger) -> None:
+    def __init__(self, book: SourceBook, schemas: SourceSchemas, clock: Clock, log: Logger) -> None:
         self._book = book
         self._schemas = schemas
         self._clock = clock
@@ -38,7 +75,7 @@ class SchemaFetcher:
                 self._told.discard(source.name)
                 continue
             try:
-                await bring(user, self._schemas)
+                await self._schemas.bring(source.app, user)
             except (UnavailableError, SchemaRefusedError) as error:
                 if source.name not in self._told:
                     self._told.add(source.name)

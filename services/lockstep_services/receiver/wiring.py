@@ -27,7 +27,7 @@ from lockstep_services.receiver.lag import LagWatch
 from lockstep_services.receiver.lookups import Lookups
 from lockstep_services.receiver.messages import Transfer
 from lockstep_services.receiver.routes import Routes
-from lockstep_services.receiver.schemas import SchemaFetcher
+from lockstep_services.receiver.schemas import SchemaFetcher, SourceSchemas
 from lockstep_services.receiver.service import Services
 
 DRAIN_POLL_MS = 20
@@ -62,10 +62,11 @@ class Receiver:
 
         self._lookups = Lookups(context.clock, datasource_of, context.metrics)
         self._schemas = SchemaRegistry(context.clock, context.log)
+        self._source_schemas = SourceSchemas(self._schemas, vault)
         self._acceptor = Acceptor(
             bus, self._catalogue, self._intakes, self._lookups, context.clock,
             context.randomness, settings, context.metrics, context.node, context.traces,
-            schemas=self._schemas,
+            schemas=self._source_schemas,
         )  # fmt: skip
         check_sources_host(settings.receiver.sources_host, settings.server)
         processors = LagWatch(self._watch, self._intakes.last_position)
@@ -110,7 +111,7 @@ class Receiver:
         tasks.supervise("flows", telling)
         tasks.supervise("answers", partial(take_answers, topics, node, self._services.waiting.take))
         fetcher = SchemaFetcher(
-            self._acceptor.sources, self._schemas, self._context.clock, self._context.log
+            self._acceptor.sources, self._source_schemas, self._context.clock, self._context.log
         )
         tasks.supervise("schemas", fetcher.run)
         await self._feeds.follow_catalogue()

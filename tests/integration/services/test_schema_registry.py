@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import struct
+from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -58,7 +59,9 @@ def message(number: int, schema: str, **values: Any) -> bytes:
     return struct.pack(">bI", 0, number) + target.getvalue()
 
 
-async def test_records_of_several_schemas_go_in_and_records_come_out(cluster_of: Start) -> None:
+async def test_records_of_several_schemas_go_in_and_records_come_out(
+    cluster_of: Start, tmp_path: Path
+) -> None:
     """While the registry is away senders hear 503 and the sink waits; then each record goes through
     once and in order, and what is none becomes a dead letter."""
     got: asyncio.Queue[bytes] = asyncio.Queue()
@@ -72,10 +75,19 @@ async def test_records_of_several_schemas_go_in_and_records_come_out(cluster_of:
     registry = RegistryServer()
     first, second = registry.put("in-value", FIRST), registry.put("in-value", SECOND)
     registry.is_away = True
-    async with registry.running(), webhook(answer) as hook, cluster_of(*NODES) as cluster:
+    registry.password = "key"
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "registry").write_text(registry.password)
+    secrets = {"LOCKSTEP_SECRETS__FOLDER": str(tmp_path / "secrets")}
+    async with (
+        registry.running(),
+        webhook(answer) as hook,
+        cluster_of(*NODES, **secrets) as cluster,
+    ):
         client = await nats.connect(cluster.settings.bus.url.get_secret_value())
         await client.jetstream().add_stream(name=subject, subjects=[subject])
-        app = await cluster.deploy(APP.format(registry=registry.url, hook=hook, subject=subject))
+        address = registry.url.replace("http://", "http://lockstep:${secret:registry}@")
+        app = await cluster.deploy(APP.format(registry=address, hook=hook, subject=subject))
 
         async def post(body: bytes) -> int:
             headers = {"Content-Type": "application/avro"}

@@ -46,8 +46,8 @@ class AvroSchema:
     """A schema that can be used. MappingError for a text that is none, and for one whose values
     have no limit: schemas that hold themselves, and arrays of what takes no bytes.
 
-    `references`: (name, text) of the schemas that it refers to, inner ones first. `is_list`: a value
-    is several records.
+    `references`: (name, text) of the schemas that it refers to, inner ones first. `is_list`: a
+    value is several records.
     """
 
     def __init__(self, text: str, references: Sequence[tuple[str, str]] = ()) -> None:
