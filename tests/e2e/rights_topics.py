@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from lockstep.bus.nats import NatsBus
 from lockstep.cli.command import app as lockstep
 from lockstep.clock import SystemClock, SystemRandomness
-from lockstep.control import marks, messages
+from lockstep.control import answers, marks, messages
 from lockstep.embedded import NatsServer
 from lockstep.embedded.nats_server import ACCOUNTS_FILE
 from lockstep.rights import TOPICS, Grant, Kind, Principal, Role, refusal
@@ -51,6 +51,7 @@ CONTROL: Final = (
     messages.redelivery_subject(MINE),
     messages.erasure_subject(MINE),
     marks.mark_subject(MINE),
+    answers.answer_subject("receiver"),
 )
 OUTSIDE: Final = (">", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.DELETE.ingress", "$SYS.REQ")
 """What no row names is shut: all at once, JetStream's own interface, the server's."""

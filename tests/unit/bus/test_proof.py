@@ -16,7 +16,7 @@ from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.bus.proof import MARK, Opened, Proofs, Unproven
 from lockstep.bus.proven import TOLD_APART_MS, Strangers, proven
 from lockstep.clock import VirtualClock
-from lockstep.control import flows, marks, messages
+from lockstep.control import answers, flows, marks, messages
 from lockstep.events import UnavailableError
 from lockstep.settings import SettingsError, load_settings
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 SECRET, NEXT = "the secret of this cluster", "the next secret of it"
 SUBJECT = control_subject("command", "Hot")
 AGE_MS = 30_000
-MODULES = (messages, marks, flows)
+MODULES = (messages, marks, flows, answers)
 NAMES: Mapping[str, str] = {
     "unit": "Hot", "app": "Hot", "node": "one", "service": "processor",
 }  # fmt: skip
