@@ -39,8 +39,10 @@ _DETECTORS: Final[tuple[Any, ...]] = (drift.NoDrift, drift.ADWIN, drift.PageHink
 
 
 def kept(model: Any) -> PlainState:
-    """A model of river for a snapshot."""
-    return (_FORM, written("river", model, _DRAWS))
+    """A model of river for a snapshot. Of what can draw only the model's own is kept: river gives
+    one to each of its distributions, seeded by chance, from which nothing is ever drawn."""
+    drawing = getattr(model, "_rng", None)
+    return (_FORM, written("river", model, () if drawing is None else (drawing,)))
 
 
 def put_back(state: PlainState) -> Any:

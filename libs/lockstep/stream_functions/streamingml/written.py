@@ -24,16 +24,18 @@ _LIST, _TUPLE, _SET, _DICT, _OBJECT, _METHOD, _PARTIAL, _DEFAULTS, _COUNTER, _CL
 )  # fmt: skip
 
 
-def written(library: str, root: Any, others: Iterable[type] = ()) -> PlainState:
-    """An object of the library with all that hangs on it; `others`: classes that may be in it, too.
-    SnapshotError for an object of any other class."""
-    writer = _Writer(library, frozenset(others))
+def written(library: str, root: Any, others: Iterable[Any] = ()) -> PlainState:
+    """An object of the library with all that hangs on it. `others`: objects of another's classes
+    that are in it; what else there is of these classes is nothing that the model goes by, and comes
+    back as made of 0. SnapshotError for an object of any other class."""
+    writer = _Writer(library, tuple(others))
     top = writer.value(root)
     return (top, writer.nodes)
 
 
 def read(library: str, state: PlainState, others: Iterable[type] = ()) -> Any:
-    """What `written` was given. SnapshotError for what it did not write."""
+    """What `written` was given; `others`: the classes of its others. SnapshotError for what it did
+    not write."""
     top, nodes = state
     try:
         return _Reader(library, nodes, frozenset(others)).value(top)
@@ -44,9 +46,10 @@ def read(library: str, state: PlainState, others: Iterable[type] = ()) -> Any:
 class _Writer:
     """A value is a scalar in a tuple of one, or the place of a node."""
 
-    def __init__(self, library: str, others: frozenset[type]) -> None:
+    def __init__(self, library: str, others: tuple[Any, ...]) -> None:
         self._library = library
-        self._others = others | _BUILT_IN
+        self._others = others
+        self._classes = {*map(type, others), *_BUILT_IN}
         self.nodes: list[Any] = []
         self._places: dict[int, int] = {}
         self._alive: list[Any] = []  # so that no id is used twice
@@ -92,6 +95,8 @@ class _Writer:
 
     def _object(self, found: Any) -> tuple[Any, ...]:
         kind = type(found)
+        if kind in self._classes and not any(found is one for one in self._others):
+            return (_OBJECT, *self._name(kind), True, self.value((0,)), (None,))
         _, arguments, *rest = found.__reduce_ex__(2)
         state = rest[0] if rest else None
         if state is None and arguments[:1] != (kind,):
@@ -101,7 +106,7 @@ class _Writer:
 
     def _name(self, kind: type) -> tuple[str, str]:
         module = kind.__module__
-        is_known = kind in self._others or module.partition(".")[0] == self._library
+        is_known = kind in self._classes or module.partition(".")[0] == self._library
         if not is_known:
             raise SnapshotError(f"a model holds a {module}.{kind.__qualname__}")
         return module, kind.__qualname__
