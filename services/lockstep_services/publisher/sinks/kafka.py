@@ -194,7 +194,12 @@ class KafkaSink:
                     refused.append(made)
                 else:
                     _produce(producer, made, refused)
-            _serve(producer, self._timeout_s)
+            if waiting := _serve(producer, self._timeout_s):
+                # What comes next would wait for the same broker, longer than it is told to.
+                raise UnavailableError(
+                    f"Kafka is away: {waiting} records were not taken within {self._timeout_s:g} s",
+                    where=self.binding.key,
+                )
             if not refused:
                 cursor = TopicPartition(self._cursor_topic, 0, batch.up_to)
                 producer.send_offsets_to_transaction([cursor], opened.group, self._timeout_s)
@@ -234,9 +239,11 @@ def _produce(producer: Producer, record: Record, refused: list[RefusedRow]) -> N
             return
 
 
-def _serve(producer: Producer, timeout_s: float) -> None:
-    """Waits until the broker has answered for what was produced."""
+def _serve(producer: Producer, timeout_s: float) -> int:
+    """Waits until the broker has answered for what was produced; for how many records it has
+    not."""
     # The client raises a fatal error in the midst of its callbacks and trips over it; the next call
     # of the transaction tells it in good order.
     with contextlib.suppress(SystemError):
-        producer.flush(timeout_s)
+        return int(producer.flush(timeout_s))
+    return 0
