@@ -51,6 +51,17 @@ SECOND = json.dumps(
     }
 )
 
+THIRD = json.dumps(
+    {
+        "type": "record",
+        "name": "Sweet",
+        "fields": [
+            {"name": "name", "type": {"type": "enum", "name": "Kind", "symbols": ["bun", "tart"]}},
+            {"name": "amount", "type": "double"},
+        ],
+    }
+)
+
 
 def message(number: int, schema: str, **values: Any) -> bytes:
     """As Confluent's serializers write it."""
@@ -73,7 +84,7 @@ async def test_records_of_several_schemas_go_in_and_records_come_out(
 
     subject = RANDOM.uuid_hex()
     registry = RegistryServer()
-    first, second = registry.put("in-value", FIRST), registry.put("in-value", SECOND)
+    first, second, third = (registry.put("in-value", each) for each in (FIRST, SECOND, THIRD))
     registry.is_away = True
     registry.password = "key"
     (tmp_path / "secrets").mkdir()
@@ -98,8 +109,8 @@ async def test_records_of_several_schemas_go_in_and_records_come_out(
         assert await post(cake) == 503
 
         async def sink_waits() -> bool:
-            (sink,) = (await cluster.status(app))["sinks"]
-            return "schema registry" in (sink["trouble"] or "")
+            sinks = (await cluster.status(app))["sinks"]  # none until the publisher is heard of
+            return any("schema registry" in (sink["trouble"] or "") for sink in sinks)
 
         await until(sink_waits, "the sink says what it waits for")
         registry.is_away = False
@@ -112,7 +123,8 @@ async def test_records_of_several_schemas_go_in_and_records_come_out(
         assert await post(b"\x00\x00\x00\x00\x63rest") == 400
         assert await post(cake[:-1]) == 400
 
-        await client.publish(subject, message(first, FIRST, name="tart", amount=4.5))
+        # The first one waits for its schema, the others do not; none overtakes it.
+        await client.publish(subject, message(third, THIRD, name="tart", amount=4.5))
         await client.publish(subject, message(first, FIRST, name="bun", amount=0.5))
         await client.publish(subject, b"\x00\x00\x00\x00\x63rest")
         await client.publish(subject, message(second, SECOND, amount=5.5, shop="x", name="flan"))
@@ -121,7 +133,7 @@ async def test_records_of_several_schemas_go_in_and_records_come_out(
             bodies = [await got.get() for _ in range(4)]
             while not (letters := await cluster.watcher.bus.dead_letters.read(app)):
                 await asyncio.sleep(0.05)
-        assert {body[:5] for body in bodies} == {struct.pack(">bI", 0, 3)}
+        assert {body[:5] for body in bodies} == {struct.pack(">bI", 0, 4)}
         made = fastavro.parse_schema(
             {**json.loads(FIRST), "name": "Out"}  # of the sink's own attributes
         )
