@@ -121,7 +121,8 @@ class _Carried:
         if names is not None:
             # Within a partition: /<key>/query/<name>/…
             steps = rest.split("/")
-            if len(steps) > QUERY_STEP and steps[QUERY_STEP] in names:
+            is_of_query = len(steps) > QUERY_STEP and steps[QUERY_STEP - 1] == "query"
+            if is_of_query and steps[QUERY_STEP] in names:
                 steps[QUERY_STEP] = names[steps[QUERY_STEP]]
                 rest = "/".join(steps)
         return new + rest

@@ -11,12 +11,14 @@ import pytest
 from lockstep.events import EventsRecord, InputEvent, LogEntry
 from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.reference.executor import ReferenceExecutor
+from lockstep.execute.succession import succeed
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import plan_of
 from lockstep.plan.fleet.planning import fleet_of
 from lockstep.plan.succession import losses
 from lockstep.siddhiql import SiddhiQLError, check
 from lockstep.stream_functions.streamingml.written import read, written
+from lockstep.testing import VirtualApp
 
 STREAMS = (
     "define stream T (a double, b double, kind string, ok bool); define stream P (a double);\n"
@@ -101,6 +103,22 @@ def test_a_changed_text_goes_on_with_a_model_that_is_taught_alike() -> None:
     assert losses(old, plan_of(STREAMS + ASK + TEACH + "from P select a insert into N;")) == ()
     changed = plan_of(STREAMS + TEACH.replace("0.2", "0.5") + ASK)
     assert "model 'm' (changed: its settings)" in losses(old, changed)
+
+
+def test_an_upgrade_asks_what_the_text_before_has_taught() -> None:
+    """A query more, and those of a partition under other names: one of them that of the model."""
+    inside = "partition with (kind of T) begin " + TEACH + ASK.replace("P#", "T#") + "end;\n"
+    inside = inside.replace("'m'", "'query_2'")
+    app = VirtualApp(STREAMS + TEACH + inside)
+    app.send("T", (9.0, 0.0, "x", True))
+    text = STREAMS + ASK + TEACH + inside.replace("into O", "into Q")
+    old, new = app.plan, plan_of(text)
+    app = VirtualApp.restore(text, succeed(old, app.snapshot(), new).snapshot)
+    app.send("P", (9.0,))
+    assert [event.data for event in app.stream("O")] == [(True,)]
+    app.send("T", (9.0, 0.0, "x", True))
+    assert [event.data for event in app.stream("Q")] == [(True,)]
+    app.close()
 
 
 def test_a_fleet_keeps_a_model_in_one_place() -> None:
