@@ -6,6 +6,7 @@ it. So a message is mapped when all that it wants is there, and the network is a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -69,6 +70,9 @@ class SchemaUser(Protocol):
 
 
 async def bring(user: SchemaUser | None, schemas: Schemas, payload: bytes | None = None) -> None:
-    """Brings all that is missing. Does not wait when nothing is. Errors as of `Schemas.get`."""
+    """Brings all that is missing. Does not wait when nothing is. Errors as of `Schemas.get`.
+
+    A long text takes a while to read, so that happens beside the event loop.
+    """
     while user is not None and (wanted := user.wanted(payload)) is not None:
-        user.learn(wanted, await schemas.get(wanted))
+        await asyncio.to_thread(user.learn, wanted, await schemas.get(wanted))

@@ -38,4 +38,4 @@ def no_schema(annotation: ast.Annotation) -> Exception:
 
 def registered(found: RegisteredSchema) -> ProtobufTypes:
     """The types of a schema that a registry gave."""
-    return types_of_text(found.text, found.references)
+    return types_of_text(found.text, tuple(found.references))

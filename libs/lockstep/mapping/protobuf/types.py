@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from google.protobuf import (
@@ -27,6 +28,9 @@ from lockstep.mapping.protobuf.text import file_of
 
 MAX_INDEXES: Final = 16
 """How deep the type of a message may lie in others; names of types are no deeper in practice."""
+
+MAX_KEPT: Final = 64
+"""Texts whose types are kept: an app is looked at more than once."""
 
 _KNOWN: Final[Mapping[str, bytes]] = {
     module.DESCRIPTOR.name: module.DESCRIPTOR.serialized_pb
@@ -115,7 +119,8 @@ class ProtobufTypes:
             raise MappingError(f"the schema does not fit together: {said}") from error
 
 
-def types_of_text(text: str, references: Sequence[tuple[str, str]] = ()) -> ProtobufTypes:
+@lru_cache(maxsize=MAX_KEPT)
+def types_of_text(text: str, references: tuple[tuple[str, str], ...] = ()) -> ProtobufTypes:
     """The types of a text of .proto. `references`: (name, text) of files that it imports."""
     files = [file_of(inner, name) for name, inner in references]
     return ProtobufTypes([*files, file_of(text, _MAIN)], text)
