@@ -107,18 +107,21 @@ def test_a_changed_text_goes_on_with_a_model_that_is_taught_alike() -> None:
 
 def test_an_upgrade_asks_what_the_text_before_has_taught() -> None:
     """A query more, and those of a partition under other names: one of them that of the model."""
-    inside = "partition with (kind of T) begin " + TEACH + ASK.replace("P#", "T#") + "end;\n"
+    inside = "partition with (kind of T) begin " + ASK.replace("P#", "T#") + TEACH + "end;"
     inside = inside.replace("'m'", "'query_2'")
     app = VirtualApp(STREAMS + TEACH + inside)
     app.send("T", (9.0, 0.0, "x", True))
-    text = STREAMS + ASK + TEACH + inside.replace("into O", "into Q")
+    assert [event.data for event in app.stream("O")] == [(False,)]
+    text = STREAMS + ASK.replace("into O", "into N") + TEACH + inside
     old, new = app.plan, plan_of(text)
-    app = VirtualApp.restore(text, succeed(old, app.snapshot(), new).snapshot)
-    app.send("P", (9.0,))
-    assert [event.data for event in app.stream("O")] == [(True,)]
-    app.send("T", (9.0, 0.0, "x", True))
-    assert [event.data for event in app.stream("Q")] == [(True,)]
+    snapshot = app.snapshot()
     app.close()
+    app = VirtualApp.restore(text, bytes(succeed(old, snapshot, new).snapshot))
+    app.send("P", (9.0,))
+    app.send("T", (9.0, 0.0, "x", True))
+    found = [[event.data for event in app.stream(name)] for name in "NO"]
+    app.close()
+    assert found == [[(True,)], [(True,)]]
 
 
 def test_a_fleet_keeps_a_model_in_one_place() -> None:
