@@ -120,12 +120,18 @@ class Receiver:
         tasks.supervise("copies", self._copies.run)
 
     async def drain(self) -> None:
-        """What was taken becomes durable, and who waits for an app's answer gets it."""
+        """What was taken becomes durable, and who waits for an app's answer gets it, if it comes in
+        half of the time that there is: other services of this process drain, too."""
         await self._feeds.stop()
         await self._copies.stop()
         await self._ingress.drain()
-        while self._services.waiting.count or not self._intakes.is_idle:
-            await self._context.clock.sleep_ms(DRAIN_POLL_MS)
+        clock, waiting = self._context.clock, self._services.waiting
+        until_ms = clock.monotonic_ms() + self._context.settings.server.drain_timeout_ms // 2
+        while waiting.count and clock.monotonic_ms() < until_ms:
+            await clock.sleep_ms(DRAIN_POLL_MS)
+        waiting.close()
+        while not self._intakes.is_idle:
+            await clock.sleep_ms(DRAIN_POLL_MS)
 
     async def stop(self) -> None:
         """Refuses the rest."""

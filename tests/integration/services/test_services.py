@@ -6,6 +6,8 @@ import asyncio
 from http import HTTPStatus
 from typing import Any
 
+import pytest
+
 from lockstep.events import EventsRecord
 from tests.integration.services.cluster import Cluster, until
 from tests.integration.services.conftest import Start
@@ -107,9 +109,13 @@ async def test_no_answer_in_time_is_504_and_one_that_comes_later_is_a_dead_lette
         assert "nobody waits for the answer to request" in letter.letter.reason
 
 
-async def test_a_request_that_is_sent_again_gets_the_one_answer(cluster_of: Start) -> None:
-    """Its connection broke while the app had not answered: with its key it is in the app once, and
-    waits at the other receiver. Once given, the answer is the same at both."""
+@pytest.mark.parametrize("dies", [False, True])
+async def test_a_request_that_is_sent_again_gets_the_one_answer(
+    cluster_of: Start, dies: bool
+) -> None:
+    """Its connection broke, or its receiver died, while the app had not answered: with its key it
+    is in the app once, and waits at the other receiver. Once given, the answer is the same at
+    every receiver that was there."""
     async with cluster_of(*NODES) as cluster:
         app = await cluster.deploy(app_text("Again"))
         await known(cluster, app)
@@ -121,6 +127,8 @@ async def test_a_request_that_is_sent_again_gets_the_one_answer(cluster_of: Star
 
         await until(is_in, "the request in the log")
         broken.cancel()
+        if dies:
+            await cluster.crash("receiver-1")
         again = asyncio.create_task(ask(cluster, "receiver-2", app, -1, 5, key="k"))
 
         async def waits() -> bool:
@@ -131,7 +139,7 @@ async def test_a_request_that_is_sent_again_gets_the_one_answer(cluster_of: Star
         await cluster.send(app, "Release", ["now"])
         status, body, _ = await again
         assert (status, body["event"]["results"]) == (HTTPStatus.OK, 5)
-        for node in ("receiver-1", "receiver-2"):
+        for node in ("receiver-2",) if dies else ("receiver-1", "receiver-2"):
             assert (await ask(cluster, node, app, -1, 5, key="k"))[:2] == (HTTPStatus.OK, body)
         assert await taken(cluster, app) == before + 1
 
@@ -158,3 +166,22 @@ async def test_who_waits_is_answered_whoever_dies_meanwhile(cluster_of: Start) -
         assert [status for status, _, _ in found] == [HTTPStatus.OK] * 5
         assert [body["event"]["results"] for _, body, _ in found] == list(range(5))
         await stopping
+
+
+async def test_a_receiver_that_ends_sends_those_away_who_have_no_answer(cluster_of: Start) -> None:
+    """After half of its time for draining: 503, with what to do."""
+    async with cluster_of(*NODES, LOCKSTEP_SERVER__DRAIN_TIMEOUT_MS="400") as cluster:
+        app = await cluster.deploy(app_text("Ends"))
+        await known(cluster, app)
+        before = await taken(cluster, app)
+        asked = asyncio.create_task(ask(cluster, "receiver-1", app, -1, 5, key="k"))
+
+        async def is_in() -> bool:
+            return await taken(cluster, app) == before + 1
+
+        await until(is_in, "the request in the log")
+        await cluster.stop("receiver-1")
+        status, body, headers = await asked
+        assert status == HTTPStatus.SERVICE_UNAVAILABLE
+        assert "send again with the same Idempotency-Key" in body["hint"]
+        assert headers["Retry-After"]
