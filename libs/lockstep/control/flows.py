@@ -7,7 +7,7 @@ Nothing that has to be right rests on it. Who does not answer in time is left ou
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -38,13 +38,15 @@ class FlowTold(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a process knows of an app.
 
     A processor: of its `units`. A receiver: how many events of each stream it made durable in a
-    second (`taken`). A presenter: how many rows of each stream it showed in a second, and how late
-    the app's rows were there.
+    second (`taken`). A presenter: how many rows of each stream it showed in a second, how late the
+    app's rows were there, and how many records of the output log (of an app that is cut: positions
+    of the input log) it has not read yet (`waits`; None: the log did not say).
     """
 
     units: tuple[UnitFlow, ...] = ()
     taken: Mapping[str, float] = {}
     shown: Mapping[str, float] = {}
+    waits: int | None = None
     latency_p50_ms: int = 0
     latency_p99_ms: int = 0
 
@@ -53,8 +55,8 @@ class _Question(msgspec.Struct, frozen=True):
     app: str
 
 
-Tell = Callable[[str], FlowTold]
-"""What this process knows of the app of that name."""
+Tell = Callable[[str], Awaitable[FlowTold]]
+"""What this process knows of the app of that name; soon, and without an error."""
 
 
 def flow_subject(service: str, node: str) -> str:
@@ -67,7 +69,7 @@ async def answer_flows(topics: Topics, service: str, node: str, tell: Tell) -> N
 
     async def answer(payload: bytes) -> bytes:
         question = msgspec.json.decode(payload, type=_Question)
-        return msgspec.json.encode(tell(question.app))
+        return msgspec.json.encode(await tell(question.app))
 
     answering = await topics.respond(flow_subject(service, node), answer)
     try:

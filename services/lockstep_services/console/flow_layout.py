@@ -18,7 +18,7 @@ HEAD_PX: Final = 26
 LINE_PX: Final = 17
 MAX_LINES: Final = 6
 """So many partitions are named in a box; the table below names all."""
-ENDS: Final = ("sink", "presenter")
+ENDS: Final = ("sink", "presenter", "archive")
 Json = Mapping[str, Any]
 
 

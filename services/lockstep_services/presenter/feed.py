@@ -7,7 +7,7 @@ presenter shows what the last one showed. The logs of a fleet are read as one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -16,7 +16,7 @@ import msgspec
 from lockstep.bus import Bus, OutputEntry, OutputLog, presenter_subject
 from lockstep.clock import Clock
 from lockstep.control import AppView, Catalogue, FlowTold, MergedOutputs
-from lockstep.events import OutputRecord, Position
+from lockstep.events import OutputRecord, Position, UnavailableError
 from lockstep.events.outputs import in_columns, joined
 from lockstep.frame import LeaseKeeper, Tasks, run_until
 from lockstep.settings import PresenterSettings
@@ -28,6 +28,9 @@ from lockstep_services.presenter.models import Fresh, StreamModel, TableModel
 READ_MAX_RECORDS: Final = 500
 READ_MAX_BYTES: Final = 8_388_608
 READ_WAIT_MS: Final = 10_000
+END_WITHIN_S: Final = 0.5
+"""Whoever looks at a flow waits for a second at most."""
+
 TOPIC_MAX_ROWS: Final = 500  # of a stream at once; one reading brings a slice or a few
 
 
@@ -39,7 +42,7 @@ class AppModels:
     `history_end`: where its output log ended when it was first looked at; what stands behind is
     new, and goes to the presenter topics as well. None: not looked at yet. `told`: what the models
     of the version `before` have told everybody, who is not told again while this one reads the log
-    from its beginning. `lately`: how late new rows could be seen.
+    from its beginning. `lately`: how late new rows could be seen. `end`: asks where its log ends.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class AppModels:
         self.sequence = 0
         self.told = 0
         self.history_end: int | None = None
+        self.end: Callable[[], Awaitable[int]] | None = None
         if before is None or not _same_log(before.view, view):
             return
         if before.view.fleet is None and view.fleet is not None:
@@ -108,15 +112,27 @@ class Feed:
         """The models of an app that is known to be deployed."""
         return self._models.get(app)
 
-    def flow(self, app: str) -> FlowTold:
-        """How much of each stream is shown lately, and how late."""
+    async def flow(self, app: str) -> FlowTold:
+        """How much of each stream is shown lately, how late, and what waits."""
         models = self._models.get(app)
         if models is None:
             return FlowTold()
         now_ms = self._clock.monotonic_ms()
         lately = models.lately.read(now_ms)
         shown = {name: one.rate_per_s(now_ms) for name, one in models.streams.items()}
-        return FlowTold(shown=shown, latency_p50_ms=lately.p50_ms, latency_p99_ms=lately.p99_ms)
+        waits = await self._waits(models)
+        return FlowTold(
+            shown=shown, waits=waits, latency_p50_ms=lately.p50_ms, latency_p99_ms=lately.p99_ms
+        )
+
+    async def _waits(self, models: AppModels) -> int | None:
+        if models.end is None:
+            return None
+        try:
+            async with asyncio.timeout(END_WITHIN_S):
+                return max(0, await models.end() - models.sequence)
+        except (UnavailableError, TimeoutError):
+            return None
 
     async def find(self, app: str) -> AppModels | None:
         """The models of a deployed app; looks into the store when it is not known yet."""
@@ -152,11 +168,13 @@ class Feed:
     async def _follow(self, models: AppModels) -> None:
         if models.view.fleet is None:
             log = await self._bus.output_log(models.view.log)
+            models.end = partial(_end_of, log)
             if models.history_end is None:
-                models.history_end = (await log.tail()).sequence
+                models.history_end = await _end_of(log)
             await self._read(models, log)
             return
         merged = MergedOutputs(self._bus, models.view, self._clock)
+        models.end = merged.last
         if models.history_end is None:
             models.history_end = await merged.last()
         merged.stop_at(models.told, models.history_end)
@@ -257,3 +275,7 @@ def primary_key(view: AppView, table: str) -> tuple[str, ...]:
         if annotation.name.lower() == "primarykey":
             return annotation.positional
     return ()
+
+
+async def _end_of(log: OutputLog) -> int:
+    return (await log.tail()).sequence

@@ -216,7 +216,7 @@ def wire(context: Context) -> Service:
     return Processor(context, spark.make, threads.offload, spark, HostCpu().percent)
 
 
-def flows_told(runners: Mapping[str, GroupRunner], app: str) -> FlowTold:
+async def flows_told(runners: Mapping[str, GroupRunner], app: str) -> FlowTold:
     """What the units of an app let through that are led here."""
     found = (one.flow() for key, one in runners.items() if place_of(key).app == app)
     return FlowTold(units=tuple(one for one in found if one is not None))

@@ -129,7 +129,7 @@ class Acceptor:
             raise UnknownNameError(f"no app named '{app}' is deployed" + did_you_mean(app, names))
         return view
 
-    def flow(self, app: str) -> FlowTold:
+    async def flow(self, app: str) -> FlowTold:
         """How much of each stream this receiver has made durable lately."""
         taken = self._taken.get(app)
         return FlowTold(taken={} if taken is None else taken.read(self._clock.monotonic_ms()))

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -100,7 +101,7 @@ async def test_heartbeats_tell_how_much_passes_and_how_late(cluster_of: Start) -
 
 
 async def test_each_edge_says_what_passes_and_a_sink_that_is_away_says_so(
-    cluster_of: Start,
+    cluster_of: Start, tmp_path: Path
 ) -> None:
     """From the door to the sink. A sink that is stopped keeps its lag and tells its trouble, while
     all in front of it goes on; when it is back, the lag is gone."""
@@ -110,8 +111,13 @@ async def test_each_edge_says_what_passes_and_a_sink_that_is_away_says_so(
         return web.Response(status=200 if is_there else 503)
 
     nodes = (*NODES, "presenter")
-    many = {"LOCKSTEP_PUBLISHER__RETRY_MAX_ATTEMPTS": "1000000"}
-    async with webhook(take) as url, cluster_of(*nodes, **many) as cluster:
+    settings = {
+        "LOCKSTEP_PUBLISHER__RETRY_MAX_ATTEMPTS": "1000000",
+        "LOCKSTEP_ARCHIVE__FOLDER": str(tmp_path / "archive"),
+        "LOCKSTEP_ARCHIVE__BY_DEFAULT": "true",
+        "LOCKSTEP_ARCHIVE__INTERVAL_MS": "50",
+    }
+    async with webhook(take) as url, cluster_of(*nodes, **settings) as cluster:
         app = await cluster.deploy(APP.format(name="Away", url=url))
         sink = ("Hot", "sink:Hot.0.http")
 
@@ -134,8 +140,13 @@ async def test_each_edge_says_what_passes_and_a_sink_that_is_away_says_so(
         assert {one["id"]: one["kind"] for one in flow["nodes"]} == {
             "source:In": "source", "In": "stream", "query:warm": "query", "Warm": "stream",
             "query:hot": "query", "Kept": "table", "Hot": "stream", "query:keep": "query",
-            "sink:Hot.0.http": "sink", "presenter": "presenter",
+            "sink:Hot.0.http": "sink", "presenter": "presenter", "archive": "archive",
         }  # fmt: skip
+        ends = [("Hot", "presenter"), ("Hot", "archive"), ("In", "archive")]
+        _, edges = await flow_of(
+            cluster, app, lambda found: [found[one]["lag"] for one in ends] == [0, 0, 0]
+        )
+        assert {edges[one]["state"] for one in ends} == {"ok"}
         assert flow["silent"] == []
         is_there = True
         async with under_way(cluster, app):

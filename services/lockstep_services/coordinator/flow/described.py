@@ -8,8 +8,8 @@ from lockstep.frame.openapi import Described
 
 
 class FlowNode(TypedDict):
-    """`kind`: source, stream, query, table, window, aggregation, trigger, sink, presenter. `group`:
-    in whose box it stands; null: outside of all."""
+    """`kind`: source, stream, query, table, window, aggregation, trigger, sink, presenter,
+    archive. `group`: in whose box it stands; null: outside of all."""
 
     id: str
     kind: str

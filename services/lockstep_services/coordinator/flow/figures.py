@@ -17,6 +17,9 @@ from lockstep_services.coordinator.flow.structure import Link, Structure, Way
 
 LAGS_FROM: Final = 1_000
 """Of records or rows that wait: an edge with more is called late. Less is on its way."""
+ARCHIVES: Final = "archive."
+"""What the names of an archive's cursors begin with, and the side follows."""
+
 OK: Final = "ok"
 LAG: Final = "lag"
 TROUBLE: Final = "trouble"
@@ -53,6 +56,14 @@ class Heard:
             if one.app == app
         }  # fmt: skip
         return cls(leaders, told, sinks)
+
+    @cached_property
+    def archives(self) -> dict[str, tuple[str, SinkStatus]]:
+        """By side, of an app that is archived."""
+        return {
+            name.split(".")[1]: one
+            for name, one in self.sinks.items() if name.startswith(ARCHIVES)
+        }  # fmt: skip
 
     @property
     def silent(self) -> list[str]:
@@ -123,6 +134,10 @@ class Figures:
                 return self._delivered(link.name)
             case Way.SHOWN:
                 return self._shown(link.name)
+            case Way.ARCHIVED:
+                # What passes is counted of all streams of a side together: so of none.
+                node, one = self.heard.archives[link.name]
+                return _of_sink(node, one, None)
             case Way.COPIED | Way.LOOKED_UP:
                 return _Figure(nodes=self._nodes(link.group))
 
@@ -177,9 +192,7 @@ class Figures:
         node, one = self.heard.sinks.get(sink, ("", None))
         if one is None:
             return _Figure(trouble="no publisher delivers to it")
-        late = _latest([(one.latency_p50_ms, one.latency_p99_ms)])
-        lag = max(0, one.log_end - one.sequence)
-        return _Figure(one.rows_per_s, lag, RECORDS, late, [node], one.trouble)
+        return _of_sink(node, one, one.rows_per_s)
 
     def _shown(self, stream: str) -> _Figure:
         """Each presenter reads all of it."""
@@ -191,7 +204,8 @@ class Figures:
             return _Figure()
         late = _latest((one.latency_p50_ms, one.latency_p99_ms) for one in told.values())
         per_s = max(one.shown[stream] for one in told.values())
-        return _Figure(per_s, None, ROWS, late, list(told))
+        waits = [one.waits for one in told.values() if one.waits is not None]
+        return _Figure(per_s, max(waits, default=None), RECORDS, late, list(told))
 
     @cached_property
     def _units(self) -> dict[str, list[UnitFlow]]:
@@ -223,6 +237,12 @@ class Figures:
 
     def _nodes(self, group: str) -> list[str]:
         return list(dict.fromkeys(beat.node for beat, _ in self._leaders(group)))
+
+
+def _of_sink(node: str, one: SinkStatus, per_s: float | None) -> _Figure:
+    late = _latest([(one.latency_p50_ms, one.latency_p99_ms)])
+    lag = max(0, one.log_end - one.sequence)
+    return _Figure(per_s, lag, RECORDS, late, [node], one.trouble)
 
 
 def _latest(times: Iterable[tuple[int, int]]) -> tuple[int, int] | None:

@@ -8,6 +8,7 @@ from enum import Enum, auto
 from functools import cached_property
 from typing import Final
 
+from lockstep.archive.naming import INPUT, OUTPUT
 from lockstep.bus import LogName
 from lockstep.control import AppView, group_and_layout
 from lockstep.plan import PartitionNode, QueryNode, steps_of
@@ -16,6 +17,7 @@ from lockstep.siddhiql import ast
 WHOLE: Final = LogName("").group
 """The group of an app that is one unit."""
 PRESENTER: Final = "presenter"
+ARCHIVE: Final = "archive"
 DOORS: Final = ("HTTP", "bus")
 """By which every stream can be sent to that has a door."""
 
@@ -30,6 +32,7 @@ class Way(Enum):
     GIVEN = auto()
     DELIVERED = auto()
     SHOWN = auto()
+    ARCHIVED = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """`name`: of the stream or table that goes over it; of the sink where it is delivered. `query`:
-    which one reads or gives it, in `group`."""
+    """`name`: of the stream or table that goes over it; of the sink where it is delivered, of the
+    side where it is archived. `query`: which one reads or gives it, in `group`."""
 
     begin: str
     end: str
@@ -70,11 +73,15 @@ class _Placed:
 
 
 class Structure:
-    """Of one app. `sent`: streams that something is sent to, though queries write them."""
+    """Of one app. `sent`: streams that something is sent to, though queries write them.
+    `archived`: the sides of its log that are archived."""
 
-    def __init__(self, view: AppView, sent: Collection[str] = ()) -> None:
+    def __init__(
+        self, view: AppView, sent: Collection[str] = (), archived: Collection[str] = ()
+    ) -> None:
         self._view = view
         self._sent = sent
+        self._archived = archived
         self._checked = view.checked
         self._queries = list(self._placed())
 
@@ -168,6 +175,7 @@ class Structure:
             elif link.way is Way.DELIVERED:
                 kind = link.name.rpartition(".")[2]
                 yield Part(link.end, "sink", kind, None, link.name)
+        yield Part(ARCHIVE, "archive", "archive", None, "tables of what came and went")
         yield Part(PRESENTER, "presenter", "presenter", None, "pages, event streams, polls")
 
     def _into(self) -> Iterator[Link]:
@@ -204,6 +212,11 @@ class Structure:
                 sink = f"{name}.{number}.{kind}"
                 yield Link(begin, f"sink:{sink}", Way.DELIVERED, sink)
             yield Link(begin, PRESENTER, Way.SHOWN, name)
+            if OUTPUT in self._archived:
+                yield Link(begin, ARCHIVE, Way.ARCHIVED, OUTPUT)
+        if INPUT in self._archived:
+            taken = [link.end for link in self._into() if link.way is Way.TAKEN]
+            yield from (Link(name, ARCHIVE, Way.ARCHIVED, INPUT) for name in taken)
 
 
 def _types(view: AppView, name: str, annotation: str) -> list[str]:

@@ -42,7 +42,7 @@ TOLD = {
         units=(UnitFlow("main", 0, {"In": 10.0}, {"one": 10.0, "three": 4.0}),)
     ),
     ("receiver", "r"): FlowTold(taken={"In": 12.0}),
-    ("presenter", "s"): FlowTold(shown={"Out": 4.0}, latency_p50_ms=3, latency_p99_ms=30),
+    ("presenter", "s"): FlowTold(shown={"Out": 4.0}, waits=7, latency_p50_ms=3, latency_p99_ms=30),
 }
 
 
@@ -103,6 +103,7 @@ def test_what_is_counted_has_figures_and_what_is_not_has_none() -> None:
     assert rates["Lately", "query:three"] is rates["Tick", "query:four"] is None
     assert rates["Out", "presenter"] == 4.0
     assert edges["Out", "presenter"]["latency_p99_ms"] == 30
+    assert (edges["Out", "presenter"]["lag"], edges["Out", "presenter"]["lag_of"]) == (7, "records")
     assert edges["In", "query:one"]["lag"] == 1
     assert edges["Out", "sink:Out.0.log"]["trouble"] == "no publisher delivers to it"
 
@@ -118,6 +119,33 @@ def test_a_sink_that_is_far_behind_is_late_and_one_with_trouble_says_it() -> Non
         edge = edges_of(structure, dict(TOLD), [LEADER], (sink,))["Out", "sink:Out.0.log"]
         assert edge["state"] == state
         assert edge["carried_by"] == ["d"]
+
+
+def test_the_presenter_that_is_furthest_behind_says_what_waits() -> None:
+    """One that could not ask the log says nothing, and is not counted as one with no lag."""
+    structure = Structure(view_of(PARTS))
+    shown = {"Out": 4.0}
+    for waits, lag in (([None], None), ([3, None], 3), ([3, 2_000, 0], 2_000)):
+        told: dict[tuple[str, str], FlowTold | None] = {
+            ("presenter", f"s{number}"): FlowTold(shown=shown, waits=one)
+            for number, one in enumerate(waits)
+        }
+        edge = edges_of(structure, told, [LEADER])["Out", "presenter"]
+        assert (edge["lag"], edge["state"]) == (lag, "lag" if lag == 2_000 else "ok")
+
+
+def test_an_archive_takes_what_comes_and_what_goes() -> None:
+    """A side that is not archived has no edge."""
+    view = view_of(PARTS)
+    output = SinkStatus("A", "archive.output.0a", 5, 8, "no room is left", 9.0, 20, 40)
+    for sides, into in ((["output"], {"Out"}), (["input"], {"In"}), ([], set())):
+        found = {link.begin for link in Structure(view, (), sides).links if link.end == "archive"}
+        assert found == into
+    structure = Structure(view, (), ["output"])
+    assert {part.kind for part in structure.parts if part.id == "archive"} == {"archive"}
+    edge = edges_of(structure, dict(TOLD), [LEADER], (output,))["Out", "archive"]
+    assert (edge["per_s"], edge["lag"], edge["latency_p99_ms"]) == (None, 3, 40)
+    assert (edge["state"], edge["trouble"]) == ("trouble", "no room is left")
 
 
 def test_a_group_that_nobody_leads_is_in_trouble_and_counts_nothing() -> None:
