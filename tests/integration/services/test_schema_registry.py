@@ -70,6 +70,19 @@ def message(number: int, schema: str, **values: Any) -> bytes:
     return struct.pack(">bI", 0, number) + target.getvalue()
 
 
+def read(body: bytes) -> Any:
+    """A record of the sink's own attributes."""
+    made = fastavro.parse_schema({**json.loads(FIRST), "name": "Out"})
+    return fastavro.schemaless_reader(io.BytesIO(body), made, None)
+
+
+def kept(folder: Path, password: str) -> dict[str, str]:
+    """Settings of services that know the registry's password."""
+    folder.mkdir()
+    (folder / "registry").write_text(password)
+    return {"LOCKSTEP_SECRETS__FOLDER": str(folder)}
+
+
 async def test_records_of_several_schemas_go_in_and_records_come_out(
     cluster_of: Start, tmp_path: Path
 ) -> None:
@@ -87,9 +100,7 @@ async def test_records_of_several_schemas_go_in_and_records_come_out(
     first, second, third = (registry.put("in-value", each) for each in (FIRST, SECOND, THIRD))
     registry.is_away = True
     registry.password = "key"
-    (tmp_path / "secrets").mkdir()
-    (tmp_path / "secrets" / "registry").write_text(registry.password)
-    secrets = {"LOCKSTEP_SECRETS__FOLDER": str(tmp_path / "secrets")}
+    secrets = kept(tmp_path / "secrets", registry.password)
     async with (
         registry.running(),
         webhook(answer) as hook,
@@ -134,10 +145,7 @@ async def test_records_of_several_schemas_go_in_and_records_come_out(
             while not (letters := await cluster.watcher.bus.dead_letters.read(app)):
                 await asyncio.sleep(0.05)
         assert {body[:5] for body in bodies} == {struct.pack(">bI", 0, 4)}
-        made = fastavro.parse_schema(
-            {**json.loads(FIRST), "name": "Out"}  # of the sink's own attributes
-        )
-        records = [fastavro.schemaless_reader(io.BytesIO(b[5:]), made, None) for b in bodies]
+        records = [read(body[5:]) for body in bodies]
         assert records == [
             {"name": name, "amount": amount}
             for name, amount in (("cake", 2.5), ("pie", 3.5), ("tart", 4.5), ("flan", 5.5))
