@@ -313,6 +313,15 @@ def test_sources_that_cannot_work(options: dict[str, Any], said: str) -> None:
         ({"event_grouping_enabled": "true"}, "no group"),
         ({"schema_subject": "s"}, "there is no schema.registry"),
         ({"schema_registry": "http://h:1"}, "either schema.id or schema.subject"),
+        (
+            {
+                "schema_registry": "http://h:1",
+                "schema_id": "1",
+                "form": "container",
+                "use_avro_serializer": "true",
+            },
+            "brings its schema",
+        ),
         ({"use_avro_serializer": "true"}, "there is no schema.registry"),
     ],
 )

@@ -73,6 +73,8 @@ class AvroSink:
                     annotation, "there is no schema.registry", "schema.registry='http://host:8081'"
                 )
             return None
+        if self._is_container and self._names_id:
+            raise invalid(annotation, "a container file brings its schema", "leave one of both out")
         if (number is None) == (subject is None):
             raise invalid(
                 annotation,
