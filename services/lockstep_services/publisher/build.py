@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
+from typing import Final
 
 from lockstep.bus import Ingress, Topics
 from lockstep.clock import Clock
@@ -33,6 +35,7 @@ from lockstep_services.publisher.rdbms.table_sink import TableSink
 from lockstep_services.publisher.sinks.call import BlockingCallSink, CallSink, answer_sources
 from lockstep_services.publisher.sinks.cursor import StoredCursorSink
 from lockstep_services.publisher.sinks.file import FileLane
+from lockstep_services.publisher.sinks.files import FilesLane
 from lockstep_services.publisher.sinks.http import HttpSink
 from lockstep_services.publisher.sinks.kafka import KafkaSink
 from lockstep_services.publisher.sinks.lanes import Lane, MessageLane
@@ -40,6 +43,9 @@ from lockstep_services.publisher.sinks.log import LogSink
 from lockstep_services.publisher.sinks.nats import nats_sink, topic_sink
 from lockstep_services.publisher.sinks.schemas import SchemaSink
 from lockstep_services.publisher.sinks.service import Receivers, ServiceSink
+
+_LEFT_OPEN: Final = re.compile(r"(?<!\{)\{\w+\}(?!\})")
+"""`{WSO2SPHome}` and the like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +230,7 @@ class SinkFactory:
         writer = MessageWriter(binding.schema, annotation)
         options = options_of(ExtensionKind.SINK, annotation)
         if name == "file":
-            return FileLane(binding, writer, options)
+            return _file_lane(binding, writer, options)
         match name:
             case "log":
                 sink: MessageSink = LogSink(
@@ -317,3 +323,16 @@ class SinkFactory:
             return TableSink(binding, MysqlTable(binding, table, key, self._mysql_of(datasource)))
         connections = self._connections_of(datasource)
         return TableSink(binding, PostgresTable(binding, table, key, connections))
+
+
+def _file_lane(binding: SinkBinding, writer: MessageWriter, options: Mapping[str, str]) -> Lane:
+    """To one file, or to one a name. Samples of the older products leave a folder to be written."""
+    uri = options["file.uri"]
+    left_open = _LEFT_OPEN.search(uri)
+    if left_open is not None:
+        raise SinkSetupError(
+            f"'file.uri' is {uri!r}: {left_open[0]} stands for a folder that is not written yet",
+            where=binding.key,
+            hint=f"write a folder of the publisher's machine for {left_open[0]}, and deploy again",
+        )
+    return (FilesLane if "{{" in uri else FileLane)(binding, writer, options)

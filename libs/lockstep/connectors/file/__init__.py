@@ -9,6 +9,7 @@ from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
     INT,
     ConnectorExtension,
+    dynamic,
     option,
     without_meaning,
 )
@@ -31,6 +32,25 @@ def _files(arguments: Sequence[Argument]) -> None:
         raise SignatureError("'move.after.process' is missing", "move.after.process='file:/done'")
     if given.get("mode", "").lower() == "regex" and not {"begin.regex", "end.regex"} & set(given):
         raise SignatureError("the mode regex needs an expression", "begin.regex='<', end.regex='>'")
+
+
+def _written(arguments: Sequence[Argument]) -> None:
+    uri = next(str(one.value) for one in arguments if one.attribute_name == "file.uri")
+    folder, place, rest = uri.removeprefix("file:").partition("{{")
+    if not place:
+        return
+    folder, slash, begin = folder.rpartition("/")
+    if not slash or not folder.strip("/."):
+        raise SignatureError(
+            "'file.uri' has no folder in front of the first {{…}}", "file.uri='file:/out/{{…}}.txt'"
+        )
+    for name in f"{begin}{place}{rest}".split("/"):
+        if not name or name.startswith("."):
+            raise SignatureError(
+                f"'file.uri' names {name!r} behind the first {{{{…}}}}: names are not empty there,"
+                " and begin with no dot",
+                "file.uri='file:/out/{{…}}.txt'",
+            )
 
 
 EXTENSIONS = (
@@ -73,10 +93,11 @@ EXTENSIONS = (
         (
             Overload(
                 (
-                    option("file.uri", needed=True),
+                    dynamic("file.uri", needed=True),
                     option("append", BOOL, choices=("true",)),
                     option("add.line.separator", BOOL),
-                )
+                ),
+                check=_written,
             ),
         ),
         doc="A line per message at the end of a file of the publisher's machine.",

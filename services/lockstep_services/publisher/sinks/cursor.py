@@ -15,6 +15,7 @@ from lockstep.schemas import SchemaUser
 from lockstep.store import Cursors
 from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, SinkBinding
 from lockstep_services.publisher.sinks.file import FileLane
+from lockstep_services.publisher.sinks.files import FilesLane
 from lockstep_services.publisher.sinks.lanes import Lane, chunks, side_by_side
 
 
@@ -41,7 +42,7 @@ class StoredCursorSink:
     @property
     def takes_again(self) -> bool:
         """See Sink: a file remembers the last identity it holds."""
-        return not any(isinstance(lane, FileLane) for lane in self._lanes)
+        return not any(isinstance(lane, FileLane | FilesLane) for lane in self._lanes)
 
     @property
     def at_once(self) -> int | None:

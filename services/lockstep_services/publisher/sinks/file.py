@@ -32,6 +32,16 @@ TAIL_BYTES: Final = 1_048_576
 T = TypeVar("T")
 
 
+def path_of(uri: str) -> Path:
+    """The path that `file:` or a plain path names; places of a template stay as they are."""
+    return Path(unquote(urlsplit(uri).path) if uri.startswith("file:") else uri)
+
+
+def note_suffix(binding: SinkBinding) -> str:
+    """Behind a file's name: what tells the notes of a sink from those of others."""
+    return "." + "".join(c if c.isalnum() or c in "._-" else "_" for c in binding.key)
+
+
 class _Note(msgspec.Struct, frozen=True):
     """What was to be added: bytes [begin, end) of a file, and the identities before and behind."""
 
@@ -45,18 +55,21 @@ class _Note(msgspec.Struct, frozen=True):
 class FileLane:
     """Options: `file.uri` (file:/path or a path), `add.line.separator` (true).
 
-    Without `@map` a line is JSON with the row's identity, time and values.
+    Without `@map` a line is JSON with the row's identity, time and values. `path`: the file, where
+    `file.uri` names many.
     """
 
     at_once = None
 
     def __init__(
-        self, binding: SinkBinding, writer: MessageWriter, options: Mapping[str, str]
+        self,
+        binding: SinkBinding,
+        writer: MessageWriter,
+        options: Mapping[str, str],
+        path: Path | None = None,
     ) -> None:
-        uri = options["file.uri"]
-        self._path = Path(unquote(urlsplit(uri).path) if uri.startswith("file:") else uri)
-        safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in binding.key)
-        self._note_path = self._path.with_name(f".{self._path.name}.{safe}")
+        self._path = path_of(options["file.uri"]) if path is None else path
+        self._note_path = self._path.with_name(f".{self._path.name}{note_suffix(binding)}")
         self._lock_path = self._note_path.with_name(f"{self._note_path.name}.lock")
         self._note: _Note | None = None
         self._separates = options.get("add.line.separator", "true").strip().lower() == "true"
@@ -168,8 +181,8 @@ class FileLane:
         except FileNotFoundError:
             is_there = False
         if is_there:
-            if open_now.st_size == 0:
-                self._writer.begin_file(is_empty=True)
+            # The writer may have written to another file in between.
+            self._writer.begin_file(is_empty=open_now.st_size == 0)
             return
         last = self._last  # it stands in the old file
         self._open()
