@@ -26,6 +26,7 @@ unit: $(VENV)/dev  ## what needs no server, no JVM and no network: about three m
 test: unit  ## these, then all others but e2e, bench and `make check`, on real servers; EXAMPLES=50 tries properties on half as many
 	scripts/browser
 	scripts/kafka $(VENV)/kafka
+	scripts/greenmail $(VENV)/greenmail
 	scripts/mariadb $(VENV)/mariadb
 	scripts/openid $(VENV)/openid
 	$(PYTEST) tests --ignore=tests/e2e --ignore=tests/bench --ignore=tests/architecture \

@@ -15,6 +15,7 @@ from lockstep.siddhiql.checking.connectors import declared_connector
 from lockstep.siddhiql.checking.retired import RETIRED
 from tests.unit.siddhiql.refusals import error_of_app, says
 
+MAILS = "@source(type='email', username='x', password='y'"
 S = "define stream S (a int, b string);"
 T = "define table T (a int, b string);"
 
@@ -92,6 +93,12 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
         (f"@sink(type='nats', destination='x.>') {S}", ("one subject",)),
         (f"@source(type='nats', destination='a..b') {S}", ("is no subject",)),
         (f"@source(type='nats', destination='ingress.A.S') {S}", ("without a source",)),
+        (f"@source(type='email', username='x') {S}", ("needs 'password'",)),
+        (f"{MAILS}, store='pop3') {S}", ("'pop3'", "imap")),
+        (f"{MAILS}, search.term='body:x') {S}", ("'body:x'", "subject:order")),
+        (f"{MAILS}, folder='Entwürfe') {S}", ("'folder' is wrong", "modified UTF-7")),
+        (f"{MAILS}, action.after.processed='MOVE') {S}", ("folder.to.move", "MOVE")),
+        (f"{MAILS}, content.type='image/png') {S}", ("is no text",)),
         (f"@sink(type='file') {S}", ("needs 'file.uri'",)),
         (f"@sink(type='file', file.uri='{{{{b}}}}') {S}", ("no folder in front",)),
         (f"@sink(type='file', file.uri='file:/{{{{b}}}}/x') {S}", ("no folder in front",)),

@@ -1,9 +1,12 @@
-"""@sink(type='email'): a mail per message, over SMTP."""
+"""@source(type='email'): mails over IMAP; @sink(type='email'): a mail per message, over SMTP."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from lockstep.connectors.email.mails import quoted, search_of
 from lockstep.connectors.tls import OPTIONS
-from lockstep.siddhiql.catalogue import ExtensionKind, Overload
+from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
     INT,
@@ -13,7 +16,62 @@ from lockstep.siddhiql.catalogue.connectors import (
     without_meaning,
 )
 
+_ACTIONS = ("SEEN", "FLAGGED", "ANSWERED", "DELETE", "MOVE")
+_FOLDERS = ("folder", "folder.to.move")
+
+
+def _fetched(arguments: Sequence[Argument]) -> None:
+    given = {one.attribute_name: str(one.value) for one in arguments}
+    try:
+        search_of(given.get("search.term", ""))
+    except ValueError as error:
+        raise SignatureError(
+            f"'search.term' is wrong: {error}", "search.term='subject:order, from:shop'"
+        ) from error
+    for name in _FOLDERS:
+        try:
+            quoted(given.get(name, "x"))
+        except ValueError as error:
+            raise SignatureError(
+                f"'{name}' is wrong: {error}", "write its IMAP name, in modified UTF-7"
+            ) from error
+    moves = given.get("action.after.processed", "").strip().upper() == "MOVE"
+    if moves != ("folder.to.move" in given):
+        raise SignatureError(
+            "'folder.to.move' belongs to the action MOVE, and that needs it",
+            "action.after.processed='MOVE', folder.to.move='Done'",
+        )
+    if not given.get("content.type", "text/").strip().lower().startswith("text/"):
+        raise SignatureError("'content.type' is no text", "content.type='text/html'")
+
+
 EXTENSIONS = (
+    ConnectorExtension(
+        ExtensionKind.SOURCE,
+        "email",
+        (
+            Overload(
+                (
+                    option("username", needed=True),
+                    option("password", needed=True),
+                    option("store", choices=("imap",)),
+                    option("host"),
+                    option("port", INT),
+                    option("ssl.enable", BOOL),
+                    *OPTIONS,
+                    option("folder"),
+                    option("search.term"),
+                    option("polling.interval", INT),
+                    option("action.after.processed", choices=_ACTIONS),
+                    option("folder.to.move"),
+                    option("content.type"),
+                ),
+                check=_fetched,
+            ),
+        ),
+        doc="Mails of an IMAP folder, marked when they are in the log.",
+        carrier=f"{__name__}.source:EmailSource",
+    ),
     ConnectorExtension(
         ExtensionKind.SINK,
         "email",

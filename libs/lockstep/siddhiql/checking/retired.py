@@ -34,7 +34,6 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         "kafkaMultiDC": _BRIDGE,
         "kafka-replay-response": "replay what was sent before into the stream: lockstep replay",
         "fileeventlistener": _SEND,
-        "email": _SEND,
         "sse": _SEND,
         "cdc": _SEND,
         "grpc": _SEND,
