@@ -40,9 +40,13 @@ class Sink:
     """A destination; made with the options of its annotation by name, as written.
 
     `in_flight`: how many messages may be under way at once; they are begun in order.
+    `takes_again`: single rows out of the error store may come at any time.
+    `writes_files`: a message is a file of its own, with the header that its form may have.
     """
 
     in_flight: ClassVar[int] = 1
+    takes_again: ClassVar[bool] = True
+    writes_files: ClassVar[bool] = False
 
     async def send(self, message: Message) -> None:
         """Delivers; the message counts as delivered when this returns.

@@ -15,6 +15,7 @@ from lockstep.siddhiql.checking.connectors import declared_connector
 from lockstep.siddhiql.checking.retired import RETIRED
 from tests.unit.siddhiql.refusals import error_of_app, says
 
+OBJECTS = "@sink(type='s3', bucket.name='x', object.path='y'"
 MAILS = "@source(type='email', username='x', password='y'"
 S = "define stream S (a int, b string);"
 T = "define table T (a int, b string);"
@@ -99,6 +100,11 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
         (f"{MAILS}, folder='Entwürfe') {S}", ("'folder' is wrong", "modified UTF-7")),
         (f"{MAILS}, action.after.processed='MOVE') {S}", ("folder.to.move", "MOVE")),
         (f"{MAILS}, content.type='image/png') {S}", ("is no text",)),
+        (f"{OBJECTS}, aws.access.key='x') {S}", ("'aws.secret.key' is missing",)),
+        (f"{OBJECTS}, flush.size='3') {S}", ("other objects", "lengthBatch")),
+        (f"{OBJECTS}, endpoint='host:9000') {S}", ("'endpoint'", "https://")),
+        (f"{OBJECTS}, storage.class='glacier') {S}", ("'glacier'", "standard")),
+        (f"{OBJECTS}, bucket.acl='x') {S}", ("no 'bucket.acl' here",)),
         (f"@sink(type='file') {S}", ("needs 'file.uri'",)),
         (f"@sink(type='file', file.uri='{{{{b}}}}') {S}", ("no folder in front",)),
         (f"@sink(type='file', file.uri='file:/{{{{b}}}}/x') {S}", ("no folder in front",)),

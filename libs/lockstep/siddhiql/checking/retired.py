@@ -58,7 +58,6 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         "grpc": _DELIVER,
         "grpc-call": _DELIVER,
         "grpc-service-response": _DELIVER,
-        "s3": _DELIVER,
         "gcs": _DELIVER,
         "sqs": _BRIDGE,
         "googlepubsub": _CLOUD,

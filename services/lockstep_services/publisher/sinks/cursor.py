@@ -14,8 +14,6 @@ from lockstep.mapping import Distribution
 from lockstep.schemas import SchemaUser
 from lockstep.store import Cursors
 from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, SinkBinding
-from lockstep_services.publisher.sinks.file import FileLane
-from lockstep_services.publisher.sinks.files import FilesLane
 from lockstep_services.publisher.sinks.lanes import Lane, chunks, side_by_side
 
 
@@ -41,8 +39,8 @@ class StoredCursorSink:
 
     @property
     def takes_again(self) -> bool:
-        """See Sink: a file remembers the last identity it holds."""
-        return not any(isinstance(lane, FileLane | FilesLane) for lane in self._lanes)
+        """See Sink."""
+        return all(lane.takes_again for lane in self._lanes)
 
     @property
     def at_once(self) -> int | None:

@@ -60,6 +60,7 @@ class FileLane:
     """
 
     at_once = None
+    takes_again = False  # a note knows the last identity alone
 
     def __init__(
         self,

@@ -33,6 +33,7 @@ class FilesLane:
     """Options as FileLane's. The folder in front of the first `{{…}}` is never left."""
 
     at_once = None
+    takes_again = False  # a note knows the last identity alone
 
     def __init__(
         self, binding: SinkBinding, writer: MessageWriter, options: Mapping[str, str]

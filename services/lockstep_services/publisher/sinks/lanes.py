@@ -30,6 +30,10 @@ class Lane(Protocol):
     def at_once(self) -> int | None:
         """See contract.Sink."""
 
+    @property
+    def takes_again(self) -> bool:
+        """See contract.Sink."""
+
     async def open(self) -> None:
         """Before the first batch, and after somebody else may have delivered."""
 
@@ -61,6 +65,10 @@ class MessageLane:
     @property
     def at_once(self) -> int | None:
         return self._sink.in_flight
+
+    @property
+    def takes_again(self) -> bool:
+        return self._sink.takes_again
 
     @property
     def schema_user(self) -> SchemaUser | None:
@@ -109,6 +117,8 @@ class MessageLane:
         """None when the message has arrived, else why not."""
         events = [event_of(row) for row in rows]
         first = events[0]
+        if self._sink.writes_files:
+            self._writer.begin_file(is_empty=True)
         try:
             message = Message(
                 message_id(self._binding, rows),
