@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import aiomysql
@@ -35,11 +36,12 @@ class MariadbServer(Server):
 
     name = "mariadb"
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, more: Sequence[str] = ()) -> None:
         super().__init__(directory, clock=SystemClock(), randomness=SystemRandomness())
         found = program()
         assert found is not None
         self._program = found
+        self._more = more
         self._usr = found.parents[1]
 
     @property
@@ -79,7 +81,8 @@ class MariadbServer(Server):
     def _command(self) -> Command:
         listening = [f"--port={self.port}", f"--bind-address={self.machine.host}"]
         socket = f"--socket={self.directory}/s"
-        return Command([*self._arguments, *listening, socket], self.directory / "log")
+        arguments = [*self._arguments, *listening, socket, *self._more]
+        return Command(arguments, self.directory / "log")
 
     async def _answers(self) -> bool:
         try:
@@ -92,10 +95,14 @@ class MariadbServer(Server):
         return True
 
 
-async def start_mariadb(directory: Path) -> MariadbServer:
-    """One that runs, or the test is passed over."""
+LOGGED = ("--log-bin=log", "--binlog-format=ROW", "--binlog-row-metadata=FULL", "--server-id=1")
+"""With these it keeps a binary log that tells all."""
+
+
+async def start_mariadb(directory: Path, *more: str) -> MariadbServer:
+    """One that runs, with `more` arguments, or the test is passed over."""
     if program() is None:
         lacking("no MariaDB: scripts/mariadb fetches Debian's")
-    server = MariadbServer(directory)
+    server = MariadbServer(directory, more)
     await server.start()
     return server

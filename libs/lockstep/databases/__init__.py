@@ -5,6 +5,7 @@ from lockstep.databases.contract import (
     ChangeBatch,
     DatabaseError,
     Following,
+    Memory,
     ReadRows,
     RowChange,
     TableShape,
@@ -17,10 +18,13 @@ from lockstep.databases.datasources import (
     datasource_of_url,
     read_datasources,
 )
+from lockstep.databases.listening import Listening, RowEvent, RowOperation
 from lockstep.databases.opening import (
     check_datasource,
     open_asking,
     open_following,
+    open_listening,
+    open_polling,
     read_datasource,
 )
 
@@ -32,14 +36,20 @@ __all__ = [
     "DatasourceError",
     "Datasources",
     "Following",
+    "Listening",
+    "Memory",
     "ReadRows",
     "RowChange",
+    "RowEvent",
+    "RowOperation",
     "TableShape",
     "check_datasource",
     "datasource_for",
     "datasource_of_url",
     "open_asking",
     "open_following",
+    "open_listening",
+    "open_polling",
     "read_datasource",
     "read_datasources",
 ]

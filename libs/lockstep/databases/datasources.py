@@ -135,8 +135,11 @@ def datasource_of_url(
     )
 
 
-def _check_mysql(name: str, given: Mapping[str, str]) -> None:
+def _check_mysql(name: str, given: dict[str, str]) -> None:
     """Half a wish for TLS is refused: who writes it means to be safe."""
+    for name_, value in (("useSSL", "false"), ("requireSSL", "false"), ("sslMode", "DISABLED")):
+        if given.get(name_, "").upper() == value.upper():
+            del given[name_]  # no wish for TLS, as the older drivers say it
     mode = given.get("sslmode")
     older = sorted({"useSSL", "requireSSL", "sslMode", "verifyServerCertificate"} & given.keys())
     if older or mode not in (None, "disable", "verify-full"):

@@ -30,7 +30,7 @@ DENIED: Final = (1044, 1142, 1143)
 
 async def mysql_server_of(datasource: Datasource) -> str:
     """What answers, in few words. Errors: UnavailableError, DatabaseError."""
-    async with _connected(datasource) as connection:
+    async with connected(datasource) as connection:
         # MariaDB begins with a version that old clients of MySQL understand.
         version = str(connection.get_server_info()).removeprefix("5.5.5-")
     return f"{'MariaDB' if 'Maria' in version else 'MySQL'} {version}"
@@ -42,7 +42,7 @@ async def read_mysql(datasource: Datasource, *, table: str, select: str, max_row
     table_rows = f"SELECT * FROM {quoted(table)}"  # noqa: S608 - an identifier, quoted
     wanted = select.strip().rstrip(";") or table_rows
     limit_s = datasource.statement_timeout_ms / 1000
-    async with _connected(datasource) as connection:
+    async with connected(datasource) as connection:
         try:
             async with asyncio.timeout(limit_s):
                 cursor = await connection.cursor()
@@ -78,7 +78,7 @@ def quoted(name: str) -> str:
 
 
 @asynccontextmanager
-async def _connected(datasource: Datasource) -> AsyncIterator[Any]:
+async def connected(datasource: Datasource) -> AsyncIterator[Any]:
     """A connection that ends with the block, and with it what was begun; its errors as ours."""
     try:
         connection = await aiomysql.connect(**parameters_of(datasource))

@@ -29,8 +29,9 @@ from lockstep.frame import LeaseKeeper, Tasks
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import ExternalTable
 from lockstep.siddhiql.durations import annotation_ms
-from lockstep.store import Cursors, cursor_name
+from lockstep.store import Cursors
 from lockstep.telemetry import Logger, Metrics
+from lockstep_services.receiver.cursors import CursorMemory
 from lockstep_services.receiver.drafts import BatchDraft
 from lockstep_services.receiver.gate import Gate
 from lockstep_services.receiver.intakes import Intakes
@@ -100,24 +101,6 @@ class Copied:
     @property
     def _state(self) -> tuple[int, int]:
         return self.age_ms, self.life
-
-
-@dataclass(frozen=True)
-class CursorMemory:
-    """What a follower remembers, as cursors of its app."""
-
-    cursors: Cursors
-    copied: Copied
-
-    def _named(self, name: str) -> str:
-        sink = f"copy.{self.copied.label}.{name}"
-        return cursor_name(self.copied.view.name, sink, self.copied.age_ms)
-
-    async def get(self, name: str) -> int:
-        return await self.cursors.get(self._named(name))
-
-    async def put(self, name: str, value: int) -> None:
-        await self.cursors.put(self._named(name), value)
 
 
 class CopyFeeds:
@@ -230,7 +213,7 @@ class CopyFeeds:
             self._datasource_of(copied.view.name, store),
             copied.shape,
             copied.label,
-            CursorMemory(self._cursors, copied),
+            CursorMemory(self._cursors, copied.view.name, f"copy.{copied.label}", copied.age_ms),
             self._clock,
             life=copied.life,
             poll_ms=annotation_ms(store, "poll.interval") or POLL_MS,

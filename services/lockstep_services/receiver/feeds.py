@@ -21,6 +21,7 @@ from lockstep.secrets import Hidden, Vault
 from lockstep.siddhiql.secrets import secret_names, with_secrets
 from lockstep.sources import Place
 from lockstep_services.receiver.carried import CarriedMailbox, carrier_of
+from lockstep_services.receiver.changes import ChangeSources
 from lockstep_services.receiver.discreet import DiscreetMailbox, discreet
 from lockstep_services.receiver.gate import Gate
 from lockstep_services.receiver.kafka import KafkaMailbox
@@ -51,6 +52,7 @@ class SourceFeeds:
         vault: Vault,
         sources_host: str = "127.0.0.1",
         sources_tls: ssl.SSLContext | None = None,
+        changes: ChangeSources | None = None,
     ) -> None:
         self._bus = bus
         self._catalogue = catalogue
@@ -63,6 +65,7 @@ class SourceFeeds:
         self._vault = vault
         self._sources_host = sources_host
         self._sources_tls = sources_tls
+        self._changes = changes
         self._keepers: dict[str, LeaseKeeper] = {}
         self._running: dict[str, tuple[Source, bytes]] = {}
         self._under_way: set[asyncio.Future[None]] = set()
@@ -73,14 +76,10 @@ class SourceFeeds:
 
     async def follow_catalogue(self) -> None:
         """Brings the tasks in line with what is deployed now."""
-        wanted = {
-            each.name: (each, self._vault.stamp(each.app, secret_names(each.annotation)))
-            for each in self._book.all()
-            if each.is_read
-        }
+        wanted = {each.name: (each, self._stamp(each)) for each in self._book.all() if each.is_read}
         for name, running in list(self._running.items()):
             if wanted.get(name) != running:
-                await self._end(name)
+                await self._end(name, then=wanted.get(name, (None, b""))[0])
         for name, (source, _) in wanted.items():
             if name not in self._running:
                 self._running[name] = wanted[name]
@@ -89,18 +88,25 @@ class SourceFeeds:
                     self._tasks.supervise(f"source-lease-{name}", keeper.run)
                 self._tasks.supervise(f"source-{name}", partial(self._feed, source))
 
+    def _stamp(self, source: Source) -> bytes:
+        """What makes a source another one, beside its text."""
+        secrets = self._vault.stamp(source.app, secret_names(source.annotation))
+        return secrets if self._changes is None else secrets + self._changes.stamp(source)
+
     async def stop(self) -> None:
         """Takes no more, and ends what it has begun."""
         await self._tasks.stop("sources")
-        for name in list(self._running):
-            await self._end(name)
+        for name, (source, _) in list(self._running.items()):
+            await self._end(name, then=source)
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
-    async def _end(self, name: str) -> None:
-        """Another receiver may read on at once."""
+    async def _end(self, name: str, then: Source | None) -> None:
+        """Another receiver may read on at once. `then`: what stands there from now on."""
         await self._tasks.stop(f"source-{name}")
         keeper = self._keepers.pop(name, None)
         if keeper is not None:
+            if self._changes is not None and keeper.held:
+                await self._changes.ended(name, then)
             await self._tasks.stop(f"source-lease-{name}")
             await keeper.release()
         del self._running[name]
@@ -144,13 +150,15 @@ class SourceFeeds:
         filled = with_secrets(source.annotation, value)
         hidden = Hidden(values)
         with discreet(hidden):
-            mailbox = await self._opened(replace(source, annotation=filled))
+            mailbox = await self._opened(replace(source, annotation=filled), source)
         return DiscreetMailbox(mailbox, hidden) if values else mailbox
 
-    async def _opened(self, source: Source) -> Mailbox:
+    async def _opened(self, source: Source, written: Source) -> Mailbox:
         kafka = source.kafka
         if kafka is not None:
             return KafkaMailbox(kafka)
+        if source.is_cdc and self._changes is not None:
+            return self._changes.open(source, written)
         carrier = None if source.subject is not None else carrier_of(source.kind)
         if carrier is not None:
             place = Place(

@@ -79,9 +79,16 @@ class Source:
         return KafkaOptions.of(self.annotation) if self.kind == "kafka" else None
 
     @property
+    def is_cdc(self) -> bool:
+        """Its messages are the changes of a table."""
+        return self.kind == "cdc"
+
+    @property
     def has_one_reader(self) -> bool:
-        """One receiver reads it at a time, by lease: partitions of Kafka that are named, and types
-        that are not shared."""
+        """One receiver reads it at a time, by lease: partitions of Kafka that are named, tables,
+        and types that are not shared."""
+        if self.is_cdc:
+            return True
         kafka = self.kafka
         if kafka is not None:
             return bool(kafka.partitions)

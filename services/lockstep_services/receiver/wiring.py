@@ -16,6 +16,7 @@ from lockstep.siddhiql import ast
 from lockstep.siddhiql.secrets import with_secrets
 from lockstep.tls import serving
 from lockstep_services.receiver.accept import Acceptor
+from lockstep_services.receiver.changes import ChangeSources
 from lockstep_services.receiver.copies import CopyFeeds
 from lockstep_services.receiver.datasources import DatasourceRoutes
 from lockstep_services.receiver.described import ROUTES
@@ -73,10 +74,14 @@ class Receiver:
         gate = Gate(settings.receiver, processors, context.metrics)
         take = Transfer(self._acceptor, context.log)
         self._ingress = IngressReader(bus, take, gate, context.clock)
+        changes = ChangeSources(
+            self._catalogue, known, context.world.store.cursors, context.clock, context.log
+        )
         self._feeds = SourceFeeds(
             bus, self._catalogue, self._acceptor.sources, take, gate, context.tasks, context.clock,
             self._keeper_of, vault, settings.receiver.sources_host,
             serving(settings.server.tls) if settings.receiver.sources_tls else None,
+            changes,
         )  # fmt: skip
         self._copies = CopyFeeds(
             self._catalogue, self._intakes, gate, context.tasks, context.clock,

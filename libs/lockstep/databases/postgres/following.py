@@ -22,14 +22,24 @@ from lockstep.databases.contract import (
 )
 from lockstep.databases.datasources import Datasource
 from lockstep.databases.postgres.errors import told
-from lockstep.databases.postgres.pgoutput import UNCHANGED, read_message
+from lockstep.databases.postgres.pgoutput import UNCHANGED
+from lockstep.databases.postgres.slots import (
+    advance,
+    create_slot,
+    drop_slots,
+    flushed,
+    has_slot,
+    lsn_number,
+    lsn_text,
+    peek,
+    publish,
+    unpublish,
+)
 from lockstep.databases.postgres.transactions import Change, Decoder, Snapshot, Transaction
 from lockstep.databases.postgres.values import check_fit, quoted, selected
 from lockstep.store.postgres import session_settings
 
 ROWS_AT_ONCE: Final = 8_192
-CHANGES_AT_ONCE: Final = 10_000
-"""A look at the slot ends behind the transaction that reaches it."""
 MOVE_EVERY_MS: Final = 1_000
 CONNECT_TIMEOUT_S: Final = 5.0
 
@@ -40,12 +50,6 @@ PATIENT: Final = "SET LOCAL idle_in_transaction_session_timeout = '10min'"
 COLUMNS: Final = """
 SELECT a.attname, a.atttypid::int8, format_type(a.atttypid, a.atttypmod)
 FROM pg_attribute a WHERE a.attrelid = $1::text::regclass AND a.attnum > 0 AND NOT a.attisdropped"""
-PEEK: Final = """
-SELECT data FROM pg_logical_slot_peek_binary_changes(
-    $1, $2::text::pg_lsn, $3, 'proto_version', '1', 'publication_names', $4)"""
-DROP: Final = """
-SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
-WHERE slot_name = ANY($1::text[]) AND NOT active"""
 
 
 async def connected(datasource: Datasource) -> asyncpg.Connection:
@@ -127,7 +131,7 @@ class PostgresFollowing:
                 generation = await self._memory.get(GENERATION)
                 await self._drop(connection, generation)
                 if self._given is None:
-                    await connection.execute(f"DROP PUBLICATION IF EXISTS {quoted(self._name)}")
+                    await unpublish(connection, self._name)
             finally:
                 connection.terminate()
 
@@ -139,18 +143,14 @@ class PostgresFollowing:
 
     async def _drop(self, connection: asyncpg.Connection, up_to: int) -> None:
         slots = [self._slot(number) for number in range(max(1, up_to - 9), up_to + 1)]
-        await connection.execute(DROP, slots)
+        await drop_slots(connection, slots)
 
     async def _is_loaded(self, connection: asyncpg.Connection, generation: int) -> bool:
         if not generation or await self._memory.get(LIFE) != self._life:
             return False
         if not await self._memory.get(_at(generation)):
             return False
-        status = await connection.fetchrow(
-            "SELECT wal_status FROM pg_replication_slots WHERE slot_name = $1",
-            self._slot(generation),
-        )
-        return status is not None and status["wal_status"] != "lost"
+        return await has_slot(connection, self._slot(generation))
 
     async def _looked_at(self, connection: asyncpg.Connection) -> Decoder:
         """The table has the columns, as types that fit."""
@@ -180,15 +180,13 @@ class PostgresFollowing:
         """All rows as of one moment, then what was committed while they were read."""
         slot = self._slot(generation)
         await self._drop(connection, generation)
-        await self._publish(connection)
-        begun = await connection.fetchval(
-            "SELECT lsn::text FROM pg_create_logical_replication_slot($1, 'pgoutput')", slot
-        )
+        await publish(connection, self._shape.table, self._name, self._given, self._where)
+        begun = await create_slot(connection, slot)
         number = 0
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             await connection.execute(PATIENT)
             seen = Snapshot.read(await connection.fetchval("SELECT pg_current_snapshot()::text"))
-            target = _number(await connection.fetchval("SELECT pg_current_wal_lsn()::text"))
+            target = lsn_number(await connection.fetchval("SELECT pg_current_wal_lsn()::text"))
             async for rows in self._rows(connection):
                 none = tuple(None for _ in self._shape.columns)
                 first = [] if number else [[(RowChange.ALL_GONE, none)]]
@@ -196,7 +194,7 @@ class PostgresFollowing:
                 id_ = f"{slot}/{begun}/{number}"
                 yield batch_of(id_, [*first, chunk], len(none), None)
                 number += 1
-        at = _number(begun)
+        at = lsn_number(begun)
         while True:
             found = await self._peek(connection, decoder, slot, target)
             found = [one for one in found if at < one.end <= target]
@@ -207,8 +205,8 @@ class PostgresFollowing:
             batch = await self._batch(connection, slot, unseen, None)
             if batch is not None:
                 yield batch
-            await self._advance(connection, slot, at)
-        await self._advance(connection, slot, target)
+            await advance(connection, slot, at)
+        await advance(connection, slot, target)
         await self._memory.put(_at(generation), target)
         await self._memory.put(LIFE, self._life)
 
@@ -222,23 +220,6 @@ class PostgresFollowing:
             rows = await cursor.fetch(ROWS_AT_ONCE)
             yield rows
 
-    async def _publish(self, connection: asyncpg.Connection) -> None:
-        there = await connection.fetchval(
-            "SELECT true FROM pg_publication WHERE pubname = $1", self._publication
-        )
-        if there:
-            return
-        if self._given is not None:
-            raise DatabaseError(
-                f"there is no publication {self._given!r}",
-                where=self._where,
-                hint=f"CREATE PUBLICATION {self._given} FOR TABLE {self._shape.table}",
-            )
-        await connection.execute(
-            f"CREATE PUBLICATION {quoted(self._name)} FOR TABLE {quoted(self._shape.table)}"
-            " WITH (publish_via_partition_root = true)"
-        )
-
     # --- what follows ----------------------------------------------------------------------------
 
     async def _follow(
@@ -251,7 +232,7 @@ class PostgresFollowing:
         noted = await self._memory.get(_noted(generation))
         moved_ms = self._clock.monotonic_ms()
         while True:
-            now = _number(await connection.fetchval("SELECT pg_current_wal_flush_lsn()::text"))
+            now = await flushed(connection)
             again = noted > at
             found = await self._peek(connection, decoder, slot, noted if again else now)
             found = [one for one in found if one.end > at and not (again and one.end > noted)]
@@ -259,7 +240,7 @@ class PostgresFollowing:
                 at = max(at, noted)
                 if now > at and self._clock.monotonic_ms() - moved_ms >= MOVE_EVERY_MS:
                     moved_ms = self._clock.monotonic_ms()
-                    await self._advance(connection, slot, now)
+                    await advance(connection, slot, now)
                 yield None
                 await self._clock.sleep_ms(self._poll_ms)
                 continue
@@ -272,22 +253,13 @@ class PostgresFollowing:
                 yield batch
             await self._memory.put(_at(generation), end)
             at = end
-            await self._advance(connection, slot, end)
+            await advance(connection, slot, end)
 
     async def _peek(
         self, connection: asyncpg.Connection, decoder: Decoder, slot: str, up_to: int
     ) -> list[Transaction]:
-        rows = await connection.fetch(PEEK, slot, _text(up_to), CHANGES_AT_ONCE, self._publication)
-        return list(decoder.transactions(read_message(row["data"]) for row in rows))
-
-    async def _advance(self, connection: asyncpg.Connection, slot: str, to: int) -> None:
-        """Up to there the database may forget."""
-        await connection.execute(
-            "SELECT pg_replication_slot_advance($1, $2::text::pg_lsn) FROM pg_replication_slots"
-            " WHERE slot_name = $1 AND confirmed_flush_lsn < $2::text::pg_lsn",
-            slot,
-            _text(to),
-        )
+        found = await peek(connection, slot, up_to, self._publication)
+        return list(decoder.transactions(found))
 
     async def _batch(
         self,
@@ -302,7 +274,7 @@ class PostgresFollowing:
                 chunks += [await self._whole(connection, chunk) if one.lacking else chunk]
         if not chunks:
             return None
-        id_ = f"{slot}/{_text(found[0].end)}/{_text(found[-1].end)}"
+        id_ = f"{slot}/{lsn_text(found[0].end)}/{lsn_text(found[-1].end)}"
         return batch_of(id_, chunks, len(self._shape.columns), position)
 
     async def _whole(self, connection: asyncpg.Connection, chunk: Sequence[Change]) -> list[Change]:
@@ -331,12 +303,3 @@ def _at(generation: int) -> str:
 
 def _noted(generation: int) -> str:
     return f"noted.{generation}"
-
-
-def _number(lsn: str) -> int:
-    high, _, low = lsn.partition("/")
-    return (int(high, 16) << 32) + int(low, 16)
-
-
-def _text(number: int) -> str:
-    return f"{number >> 32:X}/{number & 0xFFFFFFFF:X}"

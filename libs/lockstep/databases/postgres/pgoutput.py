@@ -53,11 +53,13 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A row as it is now. `before`: as it was, or its key, where the server says so."""
+    """A row as it is now. `before`: as it was, or its key, where the server says so. `is_new`: it
+    was inserted."""
 
     relation: int
     row: Values
     before: Values | None = None
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ def _read(kind: bytes, reader: _Reader) -> Message | None:
         case b"I":
             number = reader.take(">I")
             reader.raw(1)
-            return Written(number, reader.values())
+            return Written(number, reader.values(), is_new=True)
         case b"U":
             return _update(reader)
         case b"D":

@@ -35,7 +35,6 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         "kafka-replay-response": "replay what was sent before into the stream: lockstep replay",
         "fileeventlistener": _SEND,
         "sse": _SEND,
-        "cdc": _SEND,
         "grpc": _SEND,
         "grpc-service": _SEND,
         "s3": _SEND,
