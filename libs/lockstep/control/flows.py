@@ -38,13 +38,15 @@ class FlowTold(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a process knows of an app.
 
     A processor: of its `units`. A receiver: how many events of each stream it made durable in a
-    second (`taken`). A presenter: how many rows of each stream it showed in a second, how late the
+    second (`taken`), and why it cannot read a source of a stream now (`troubles`). A presenter: how
+    many rows of each stream it showed in a second, how late the
     app's rows were there, and how many records of the output log (of an app that is cut: positions
     of the input log) it has not read yet (`waits`; None: the log did not say).
     """
 
     units: tuple[UnitFlow, ...] = ()
     taken: Mapping[str, float] = {}
+    troubles: Mapping[str, str] = {}
     shown: Mapping[str, float] = {}
     waits: int | None = None
     latency_p50_ms: int = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 from lockstep.bus import Bus, Mail, Mailbox
 from lockstep.clock import Clock
 from lockstep.control import Catalogue
+from lockstep.events import LockstepError
 from lockstep.frame import LeaseKeeper, Tasks
 from lockstep.secrets import Hidden, Vault
 from lockstep.siddhiql.secrets import secret_names, with_secrets
@@ -66,6 +67,8 @@ class SourceFeeds:
         self._sources_host = sources_host
         self._sources_tls = sources_tls
         self._changes = changes
+        self._troubles: dict[str, str] = {}
+        """By the names of sources: why one cannot be read now."""
         self._keepers: dict[str, LeaseKeeper] = {}
         self._running: dict[str, tuple[Source, bytes]] = {}
         self._under_way: set[asyncio.Future[None]] = set()
@@ -93,6 +96,14 @@ class SourceFeeds:
         secrets = self._vault.stamp(source.app, secret_names(source.annotation))
         return secrets if self._changes is None else secrets + self._changes.stamp(source)
 
+    def troubles(self, app: str) -> Mapping[str, str]:
+        """Why streams of an app get nothing of a source now, by stream."""
+        return {
+            source.stream: self._troubles[name]
+            for name, (source, _) in self._running.items()
+            if source.app == app and name in self._troubles
+        }
+
     async def stop(self) -> None:
         """Takes no more, and ends what it has begun."""
         await self._tasks.stop("sources")
@@ -109,9 +120,17 @@ class SourceFeeds:
                 await self._changes.ended(name, then)
             await self._tasks.stop(f"source-lease-{name}")
             await keeper.release()
+        self._troubles.pop(name, None)
         del self._running[name]
 
     async def _feed(self, source: Source) -> None:
+        try:
+            await self._feed_while_held(source)
+        except LockstepError as error:
+            self._troubles[source.name] = str(error)
+            raise
+
+    async def _feed_while_held(self, source: Source) -> None:
         keeper = self._keepers.get(source.name)
         if keeper is None:
             await self._read(source, lambda: True)
@@ -132,6 +151,7 @@ class SourceFeeds:
                         await self._clock.sleep_ms(PAUSE_MS)
                         continue
                     found = await mailbox.read(max_messages=MAX_MESSAGES, wait_ms=READ_WAIT_MS)
+                    self._troubles.pop(source.name, None)
                     await self._transfer(source, found)
                 if source.subject is not None:
                     # The next one listens before this one stops.

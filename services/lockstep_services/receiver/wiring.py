@@ -5,7 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar
 
-from lockstep.control import Beating, Catalogue, HeartbeatWatch, answer_flows, take_answers
+from msgspec import structs
+
+from lockstep.control import (
+    Beating,
+    Catalogue,
+    FlowTold,
+    HeartbeatWatch,
+    answer_flows,
+    take_answers,
+)
 from lockstep.databases import Datasource, datasource_for, read_datasources
 from lockstep.events.columns import load_arrow
 from lockstep.frame import Context, LeaseKeeper, Service
@@ -112,7 +121,7 @@ class Receiver:
         tasks.supervise("heartbeat", self._beating.run)
         tasks.supervise("ingress", self._ingress.run)
         topics, node = self._context.world.bus.topics, self._context.node
-        telling = partial(answer_flows, topics, self._context.service, node, self._acceptor.flow)
+        telling = partial(answer_flows, topics, self._context.service, node, self._flow)
         tasks.supervise("flows", telling)
         tasks.supervise("answers", partial(take_answers, topics, node, self._services.waiting.take))
         fetcher = SchemaFetcher(
@@ -123,6 +132,11 @@ class Receiver:
         tasks.supervise("sources", self._feeds.run)
         await self._copies.follow_catalogue()
         tasks.supervise("copies", self._copies.run)
+
+    async def _flow(self, app: str) -> FlowTold:
+        """What came in, and what is in the way."""
+        told = await self._acceptor.flow(app)
+        return structs.replace(told, troubles=self._feeds.troubles(app))
 
     async def drain(self) -> None:
         """What was taken becomes durable, and who waits for an app's answer gets it, if it comes in

@@ -147,6 +147,13 @@ async def keeps_nothing(database: Database) -> bool:
         await connection.close()
 
 
+async def says_away(cluster: Cluster, app: str) -> bool:
+    """Whether the app's flow tells that both sources wait for the database."""
+    _, seen = await cluster.call("GET", "coordinator", f"/v1/apps/{app}/flow")
+    told = [one["trouble"] or "" for one in seen["edges"] if one["from_node"].startswith("source:")]
+    return len(told) == 2 and all("away" in one for one in told)
+
+
 async def rows_of(cluster: Cluster, app: str, stream: str) -> list[tuple[Any, ...]]:
     """What it published of a stream."""
     return [row.data for row in await cluster.published(app) if row.stream == stream]
@@ -176,6 +183,7 @@ async def test_each_change_comes_once_whoever_dies(
 
         await until(listened, "the other receiver went on", seen=lambda: (len(found), found[-3:]))
         await database.server.kill()
+        await until(partial(says_away, cluster, app), "the flow says what is in the way")
         await database.server.start()
         expected += await one_round(database, FIRST + 2 * ROUND)
         # Twice what no int can hold, around a last one that fits: the dead letter holds the first.

@@ -148,7 +148,9 @@ class Figures:
             return _Figure(trouble="no receiver is alive")
         if not told:
             return _Figure()
-        return _Figure(sum(one.taken.get(stream, 0.0) for one in told.values()), nodes=nodes)
+        per_s = sum(one.taken.get(stream, 0.0) for one in told.values())
+        troubles = [one.troubles[stream] for one in told.values() if stream in one.troubles]
+        return _Figure(per_s, nodes=nodes, trouble=troubles[0] if troubles else None)
 
     def _read(self, link: Link) -> _Figure:
         units, leaders = self._units.get(link.group, []), self._leaders(link.group)

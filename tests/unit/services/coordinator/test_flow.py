@@ -121,6 +121,15 @@ def test_a_sink_that_is_far_behind_is_late_and_one_with_trouble_says_it() -> Non
         assert edge["carried_by"] == ["d"]
 
 
+def test_a_source_that_cannot_be_read_says_why() -> None:
+    """At the door of its stream, by whichever receiver reads it."""
+    told = dict(TOLD)
+    told["receiver", "q"] = FlowTold(troubles={"In": "the database is away"})
+    edge = edges_of(Structure(view_of(PARTS)), told, [LEADER])["source:In", "In"]
+    assert (edge["state"], edge["trouble"]) == ("trouble", "the database is away")
+    assert edge["per_s"] == 12.0
+
+
 def test_the_presenter_that_is_furthest_behind_says_what_waits() -> None:
     """One that could not ask the log says nothing, and is not counted as one with no lag."""
     structure = Structure(view_of(PARTS))
