@@ -135,7 +135,11 @@ RECEIVERS: Final[Mapping[str, Adapter]] = {
         dropped={"transports": "there is no SOAP source"},
         instead="POST the XML without its envelope: @source(type='http', @map(type='xml', …))",
     ),
-    "email": Adapter(None, instead="let a program that reads the mailbox post over HTTP"),
+    "email": Adapter(
+        None,
+        instead="write @source(type='email', host='…', username='…', password='${secret:…}',"
+        " search.term='subject:…'): it reads a mailbox over IMAP",
+    ),
 }  # fmt: skip
 """Input adapters by the name of their type."""
 
