@@ -123,7 +123,7 @@ def test_a_sink_that_is_far_behind_is_late_and_one_with_trouble_says_it() -> Non
 
 def test_a_source_that_cannot_be_read_says_why() -> None:
     """At the door of its stream, by whichever receiver reads it."""
-    told = dict(TOLD)
+    told: dict[tuple[str, str], FlowTold | None] = dict(TOLD)
     told["receiver", "q"] = FlowTold(troubles={"In": "the database is away"})
     edge = edges_of(Structure(view_of(PARTS)), told, [LEADER])["source:In", "In"]
     assert (edge["state"], edge["trouble"]) == ("trouble", "the database is away")

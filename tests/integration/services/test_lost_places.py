@@ -1,0 +1,96 @@
+"""Where a database has forgotten what was not read yet, a listener says so and goes no further."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lockstep.databases import (
+    DatabaseError,
+    Listening,
+    RowOperation,
+    datasource_of_url,
+    open_listening,
+)
+from tests.integration.services.cluster import CLOCK
+from tests.integration.services.test_changes import Database, started
+
+NAME = "lockstep_0123456789abcdef"
+
+
+class Remembered:
+    """What outlives a listener."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, int] = {}
+
+    async def get(self, name: str) -> int:
+        """0 at the start."""
+        return self.values.get(name, 0)
+
+    async def put(self, name: str, value: int) -> None:
+        """Kept."""
+        self.values[name] = value
+
+
+def listening_of(database: Database, memory: Remembered, table: str = "sweets") -> Listening:
+    """Of the inserts alone."""
+    return open_listening(
+        datasource_of_url("shop", database.server.url), table, {RowOperation.INSERT}, NAME,
+        memory, CLOCK, server_id=77, publication=None,
+    )  # fmt: skip
+
+
+async def ids_of(listening: Listening, count: int) -> list[object]:
+    """So many, whatever they take."""
+    found: list[object] = []
+    while len(found) < count:
+        rows = await listening.read(max_rows=2, wait_ms=5_000)
+        assert rows, "nothing came in time"
+        found += [one.entries["id"] for one in rows]
+    return found
+
+
+FORGET = {
+    "mariadb": ("FLUSH BINARY LOGS", "PURGE BINARY LOGS TO 'log.{next:06d}'"),
+    "postgresql": (f"SELECT pg_drop_replication_slot('{NAME}')",),
+}
+
+
+LACKING = {"mariadb": "binlog_row_metadata=NO_LOG", "postgresql": "no table 'sweet'"}
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+async def test_a_place_that_is_gone_is_told(tmp_path: Path, kind: str) -> None:
+    """What was read and not settled comes again; what nobody can tell any more is an error."""
+    memory = Remembered()
+    async with started(kind, tmp_path / kind) as database:
+        first = listening_of(database, memory)
+        assert list(await first.read(max_rows=9, wait_ms=0)) == []
+        rows = [f"INSERT INTO sweets VALUES ({n}, 'n', 1)" for n in range(2, 6)]
+        await database.run(*rows)
+        await database.run("UPDATE sweets SET amount = 2")
+        assert await ids_of(first, 4) == [2, 3, 4, 5]
+        await first.close()
+        second = listening_of(database, memory)
+        assert await ids_of(second, 4) == [2, 3, 4, 5]
+        await second.settle()
+        await second.close()
+        file = memory.values["at"] >> 32
+        # A server keeps what somebody still reads, and does not hear at once that nobody does.
+        await database.server.kill()
+        await database.server.start()
+        for statement in FORGET[kind]:
+            await database.run(statement.format(next=file + 1))
+        third = listening_of(database, memory)
+        with pytest.raises(DatabaseError, match="are lost") as told:
+            await third.read(max_rows=9, wait_ms=0)
+        assert "database.server.name" in str(told.value.hint)
+        await third.close()
+        if kind == "mariadb":
+            await database.run("SET GLOBAL binlog_row_metadata = 'NO_LOG'")
+        fourth = listening_of(database, Remembered(), "sweet")
+        with pytest.raises(DatabaseError, match=LACKING[kind]) as refused:
+            await fourth.read(max_rows=1, wait_ms=0)
+        assert refused.value.hint
