@@ -78,6 +78,8 @@ class S3Sink(Sink):
             connect_timeout=CONNECT_S,
             request_timeout=REQUEST_S,
             background_writes=False,
+            # The publisher tries again, and says so meanwhile.
+            retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=1),
         )
 
     async def close(self) -> None:
