@@ -18,8 +18,19 @@ from typing import Any, Final
 
 import pymysql
 from pymysqlreplication import BinLogStreamReader
-from pymysqlreplication.event import HeartbeatLogEvent, QueryEvent, RotateEvent, XidEvent
-from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
+from pymysqlreplication.event import (
+    HeartbeatLogEvent,
+    NotImplementedEvent,
+    QueryEvent,
+    RotateEvent,
+    XidEvent,
+)
+from pymysqlreplication.row_event import (
+    DeleteRowsEvent,
+    PartialUpdateRowsEvent,
+    UpdateRowsEvent,
+    WriteRowsEvent,
+)
 
 from lockstep.clock import Clock
 from lockstep.databases.contract import DatabaseError, Memory
@@ -49,6 +60,10 @@ BEGIN: Final = ("BEGIN", "SAVEPOINT")
 _GONE: Final = 1236
 """What the server says when it has not the place from which it shall send."""
 _WANTED: Final = {"binlog_format": "ROW", "binlog_row_image": "FULL", "binlog_row_metadata": "FULL"}
+_UNWANTED: Final = ("log_bin_compress", "binlog_transaction_compression")
+_COMPRESSED: Final = frozenset({40, *range(165, 172)})
+"""Kinds of events that hold rows and that the reader passes over: MySQL's transactions that are
+compressed as a whole, MariaDB's compressed queries and rows."""
 _DAMAGED: Final = (ValueError, LookupError, TypeError, AttributeError, struct.error)
 
 logging.getLogger("pymysqlreplication").setLevel(logging.ERROR)  # our errors say what breaks
@@ -96,11 +111,12 @@ class Pump:
             blocking=True,
             log_file=file,
             log_pos=position,
+            filter_non_implemented_events=False,
             only_tables=[name],
             only_schemas=[schema or datasource.database],
             only_events=[
                 WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent, XidEvent, QueryEvent,
-                RotateEvent, HeartbeatLogEvent,
+                RotateEvent, HeartbeatLogEvent, NotImplementedEvent, PartialUpdateRowsEvent,
             ],
             slave_heartbeat=HEARTBEAT_S,
             pymysql_wrapper=self._connect,
@@ -159,6 +175,9 @@ class Pump:
     def _changes(self, event: Any) -> Sequence[_Read]:
         if isinstance(event, HeartbeatLogEvent):
             return ()
+        if isinstance(event, (NotImplementedEvent, PartialUpdateRowsEvent)):
+            self._check_readable(event)
+            return ()
         place = place_number(self._reader.log_file, self._reader.log_pos)
         if isinstance(event, QueryEvent):
             query = event.query if isinstance(event.query, str) else event.query.decode()
@@ -167,6 +186,17 @@ class Pump:
             return [_Read(None, place)]
         rows = enumerate(event.rows)
         return [_Read(one, place) for n, row in rows if (one := self._row(event, row, place, n))]
+
+    def _check_readable(self, event: Any) -> None:
+        """What cannot be read is told: passed over it would be lost."""
+        if isinstance(event, PartialUpdateRowsEvent):
+            why, hint = "holds parts of rows", "SET GLOBAL binlog_row_value_options = ''"
+        elif event.event_type in _COMPRESSED:
+            why = "is compressed"
+            hint = " or ".join(f"SET GLOBAL {name} = 'OFF'" for name in _UNWANTED)
+        else:
+            return
+        raise DatabaseError(f"the binary log {why}", where=self._datasource.name, hint=hint)
 
     def _row(self, event: Any, row: dict[str, Any], place: int, number: int) -> RowEvent | None:
         id_ = f"{self._mark}/{place >> 32}/{place & 0xFFFFFFFF}/{number}"
@@ -289,6 +319,13 @@ class MysqlListening:
                 raise DatabaseError(
                     f"the server has {name}={found.get(name)}", where=self._where,
                     hint=f"SET GLOBAL {name} = '{wanted}', and in the server's own settings",
+                )  # fmt: skip
+
+        for name in _UNWANTED:
+            if found.get(name) == "ON":
+                raise DatabaseError(
+                    f"the server has {name}=ON", where=self._where,
+                    hint=f"SET GLOBAL {name} = 'OFF', and in the server's own settings",
                 )  # fmt: skip
 
     async def settle(self) -> None:

@@ -36,7 +36,7 @@ from Changes select * insert into Out;
 from Polled select id, name insert into Seen;
 """
 TABLE = "CREATE TABLE sweets (id bigint PRIMARY KEY, name varchar(40), amount numeric(10, 2))"
-ROUND = 60
+ROUND = 40
 FIRST = 101
 
 
