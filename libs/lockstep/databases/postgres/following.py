@@ -26,6 +26,7 @@ from lockstep.databases.postgres.pgoutput import UNCHANGED
 from lockstep.databases.postgres.slots import (
     advance,
     create_slot,
+    drop_for_good,
     drop_slots,
     flushed,
     has_slot,
@@ -129,7 +130,7 @@ class PostgresFollowing:
             connection = await connected(self._datasource)
             try:
                 generation = await self._memory.get(GENERATION)
-                await self._drop(connection, generation)
+                await drop_for_good(connection, self._slots(generation), self._clock)
                 if self._given is None:
                     await unpublish(connection, self._name)
             finally:
@@ -142,8 +143,10 @@ class PostgresFollowing:
             connection.terminate()
 
     async def _drop(self, connection: asyncpg.Connection, up_to: int) -> None:
-        slots = [self._slot(number) for number in range(max(1, up_to - 9), up_to + 1)]
-        await drop_slots(connection, slots)
+        await drop_slots(connection, self._slots(up_to))
+
+    def _slots(self, up_to: int) -> list[str]:
+        return [self._slot(number) for number in range(max(1, up_to - 9), up_to + 1)]
 
     async def _is_loaded(self, connection: asyncpg.Connection, generation: int) -> bool:
         if not generation or await self._memory.get(LIFE) != self._life:

@@ -32,6 +32,7 @@ from lockstep.databases.postgres.pgoutput import (
 from lockstep.databases.postgres.slots import (
     advance,
     create_slot,
+    drop_for_good,
     drop_slots,
     flushed,
     has_slot,
@@ -229,7 +230,7 @@ class PostgresListening:
         async with told(self._where):
             connection = await connected(self._datasource)
             try:
-                await drop_slots(connection, [self._name])
+                await drop_for_good(connection, [self._name], self._clock)
                 if self._given is None:
                     await unpublish(connection, self._name)
             finally:

@@ -7,15 +7,20 @@ from typing import Final
 
 import asyncpg
 
+from lockstep.clock import Clock
 from lockstep.databases.contract import DatabaseError
 from lockstep.databases.postgres.pgoutput import Message, read_message
 from lockstep.databases.postgres.values import quoted
+from lockstep.events import UnavailableError
 
 CHANGES_AT_ONCE: Final = 10_000
 """A look at the slot ends behind the transaction that reaches it."""
 PEEK: Final = """
 SELECT data FROM pg_logical_slot_peek_binary_changes(
     $1, $2::text::pg_lsn, $3, 'proto_version', '1', 'publication_names', $4)"""
+DROP_TRIES: Final = 50
+DROP_PAUSE_MS: Final = 100
+LEFT: Final = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = ANY($1::text[])"
 DROP: Final = """
 SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
 WHERE slot_name = ANY($1::text[]) AND NOT active"""
@@ -41,6 +46,17 @@ async def has_slot(connection: asyncpg.Connection, slot: str) -> bool:
 async def drop_slots(connection: asyncpg.Connection, slots: Sequence[str]) -> None:
     """Those that are there and that nobody reads."""
     await connection.execute(DROP, list(slots))
+
+
+async def drop_for_good(connection: asyncpg.Connection, slots: Sequence[str], clock: Clock) -> None:
+    """None of them is left; a connection that was just ended may hold one for a moment.
+    UnavailableError when it holds it for longer."""
+    for _ in range(DROP_TRIES):
+        await drop_slots(connection, slots)
+        if not await connection.fetchval(LEFT, list(slots)):
+            return
+        await clock.sleep_ms(DROP_PAUSE_MS)
+    raise UnavailableError(f"another connection still reads {' or '.join(slots)}")
 
 
 async def flushed(connection: asyncpg.Connection) -> int:
