@@ -182,8 +182,8 @@ async def _does(client: Client, bus: NatsBus, verb: str, subject: str, *, allowe
     try:
         if not allowed:
             return True
-        # The flush is no promise for what other accounts publish: what comes in the moment behind it
-        # may pass by.
+        # The flush is no promise for what other accounts publish: what comes in the moment behind
+        # it may pass by.
         for _ in range(LIMIT_S):
             await bus.topics.publish(subject, b"row")
             with suppress(Error, asyncio.TimeoutError):

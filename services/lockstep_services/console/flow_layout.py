@@ -18,7 +18,8 @@ HEAD_PX: Final = 26
 LINE_PX: Final = 17
 MAX_LINES: Final = 6
 """So many partitions are named in a box; the table below names all."""
-ENDS: Final = ("sink", "presenter", "archive")
+ENDS: Final = ("sink", "presenter")
+ARCHIVE_OF_OUTPUT: Final = "archive:output"
 Json = Mapping[str, Any]
 
 
@@ -90,10 +91,16 @@ class Layout:
                 found[name] = max(reached, default=0)
                 found[name] = max(found[name], base[name])
                 del left[name]
-        last = max((found[n] for n, one in self._nodes.items() if one["kind"] not in ENDS),
-                   default=0)  # fmt: skip
-        ends = {name: last + 1 for name, one in self._nodes.items() if one["kind"] in ENDS}
-        return found | ends
+        last = max((found[n] for n in self._nodes if n not in self._ends), default=0)
+        return found | dict.fromkeys(self._ends, last + 1)
+
+    @cached_property
+    def _ends(self) -> list[str]:
+        """What leads out of the app; not the archive of what has just come."""
+        return [
+            name for name, one in self._nodes.items()
+            if one["kind"] in ENDS or name == ARCHIVE_OF_OUTPUT
+        ]  # fmt: skip
 
     def _least(self, node: Json) -> int:
         if node["kind"] == "source":
@@ -119,7 +126,7 @@ class Layout:
         rest = [name for name in loose if self._columns[name] > 1]
         self._column(first, self._neighbours(to_end=True), 0)
         self._column([n for n in loose if self._columns[n] == 0], self._neighbours(to_end=True), 0)
-        ends = [name for name in rest if self._nodes[name]["kind"] in ENDS]
+        ends = [name for name in rest if name in self._ends]
         for column in sorted({self._columns[name] for name in rest if name not in ends}):
             some = [name for name in rest if name not in ends and self._columns[name] == column]
             self._column(some, self._neighbours(to_end=False), top)

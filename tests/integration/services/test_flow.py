@@ -140,9 +140,10 @@ async def test_each_edge_says_what_passes_and_a_sink_that_is_away_says_so(
         assert {one["id"]: one["kind"] for one in flow["nodes"]} == {
             "source:In": "source", "In": "stream", "query:warm": "query", "Warm": "stream",
             "query:hot": "query", "Kept": "table", "Hot": "stream", "query:keep": "query",
-            "sink:Hot.0.http": "sink", "presenter": "presenter", "archive": "archive",
+            "sink:Hot.0.http": "sink", "presenter": "presenter",
+            "archive:input": "archive", "archive:output": "archive",
         }  # fmt: skip
-        ends = [("Hot", "presenter"), ("Hot", "archive"), ("In", "archive")]
+        ends = [("Hot", "presenter"), ("Hot", "archive:output"), ("In", "archive:input")]
         _, edges = await flow_of(
             cluster, app, lambda found: [found[one]["lag"] for one in ends] == [0, 0, 0]
         )

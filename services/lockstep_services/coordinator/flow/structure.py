@@ -17,7 +17,8 @@ from lockstep.siddhiql import ast
 WHOLE: Final = LogName("").group
 """The group of an app that is one unit."""
 PRESENTER: Final = "presenter"
-ARCHIVE: Final = "archive"
+ARCHIVE: Final = "archive:"
+"""The side follows. Each is a part of its own, beside what leads to it."""
 DOORS: Final = ("HTTP", "bus")
 """By which every stream can be sent to that has a door."""
 
@@ -175,7 +176,8 @@ class Structure:
             elif link.way is Way.DELIVERED:
                 kind = link.name.rpartition(".")[2]
                 yield Part(link.end, "sink", kind, None, link.name)
-        yield Part(ARCHIVE, "archive", "archive", None, "tables of what came and went")
+        yield Part(ARCHIVE + INPUT, "archive", "archive", None, "of what came")
+        yield Part(ARCHIVE + OUTPUT, "archive", "archive", None, "of what went")
         yield Part(PRESENTER, "presenter", "presenter", None, "pages, event streams, polls")
 
     def _into(self) -> Iterator[Link]:
@@ -213,10 +215,10 @@ class Structure:
                 yield Link(begin, f"sink:{sink}", Way.DELIVERED, sink)
             yield Link(begin, PRESENTER, Way.SHOWN, name)
             if OUTPUT in self._archived:
-                yield Link(begin, ARCHIVE, Way.ARCHIVED, OUTPUT)
+                yield Link(begin, ARCHIVE + OUTPUT, Way.ARCHIVED, OUTPUT)
         if INPUT in self._archived:
             taken = [link.end for link in self._into() if link.way is Way.TAKEN]
-            yield from (Link(name, ARCHIVE, Way.ARCHIVED, INPUT) for name in taken)
+            yield from (Link(name, ARCHIVE + INPUT, Way.ARCHIVED, INPUT) for name in taken)
 
 
 def _types(view: AppView, name: str, annotation: str) -> list[str]:

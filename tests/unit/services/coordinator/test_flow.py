@@ -12,7 +12,7 @@ from lockstep.events import Life
 from lockstep.plan import Plans, plan_of
 from lockstep.store import Deployment
 from lockstep_services.coordinator.flow.figures import LAGS_FROM, Figures, Heard
-from lockstep_services.coordinator.flow.structure import Structure
+from lockstep_services.coordinator.flow.structure import Structure, Way
 
 PARTS = """@app:name('A')
 @source(type='kafka', topic.list='t', group.id='g', bootstrap.servers='h:1', @map(type='json'))
@@ -148,11 +148,13 @@ def test_an_archive_takes_what_comes_and_what_goes() -> None:
     view = view_of(PARTS)
     output = SinkStatus("A", "archive.output.0a", 5, 8, "no room is left", 9.0, 20, 40)
     for sides, into in ((["output"], {"Out"}), (["input"], {"In"}), ([], set())):
-        found = {link.begin for link in Structure(view, (), sides).links if link.end == "archive"}
+        found = {
+            link.begin for link in Structure(view, (), sides).links if link.way is Way.ARCHIVED
+        }
         assert found == into
     structure = Structure(view, (), ["output"])
-    assert {part.kind for part in structure.parts if part.id == "archive"} == {"archive"}
-    edge = edges_of(structure, dict(TOLD), [LEADER], (output,))["Out", "archive"]
+    assert [part.id for part in structure.parts if part.kind == "archive"] == ["archive:output"]
+    edge = edges_of(structure, dict(TOLD), [LEADER], (output,))["Out", "archive:output"]
     assert (edge["per_s"], edge["lag"], edge["latency_p99_ms"]) == (None, 3, 40)
     assert (edge["state"], edge["trouble"]) == ("trouble", "no room is left")
 
