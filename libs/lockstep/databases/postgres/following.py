@@ -142,9 +142,6 @@ class PostgresFollowing:
         if connection is not None:
             connection.terminate()
 
-    async def _drop(self, connection: asyncpg.Connection, up_to: int) -> None:
-        await drop_slots(connection, self._slots(up_to))
-
     def _slots(self, up_to: int) -> list[str]:
         return [self._slot(number) for number in range(max(1, up_to - 9), up_to + 1)]
 
@@ -182,7 +179,7 @@ class PostgresFollowing:
     ) -> AsyncIterator[ChangeBatch]:
         """All rows as of one moment, then what was committed while they were read."""
         slot = self._slot(generation)
-        await self._drop(connection, generation)
+        await drop_slots(connection, self._slots(generation))
         await publish(connection, self._shape.table, self._name, self._given, self._where)
         begun = await create_slot(connection, slot)
         number = 0
