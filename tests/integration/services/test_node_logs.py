@@ -131,6 +131,13 @@ async def _refused(people: Asking) -> None:
     body = {"name": "bob", "grants": [{"role": "deploy"}], "expires_in_ms": 60_000}
     status, answer = await people.ask("POST", "/v1/tokens", body)
     assert status == 201, answer
+
+    async def is_known() -> bool:
+        status, _ = await people.ask("GET", "/log", token=answer["token"], at="processor")
+        return status != 401
+
+    # A process that was just asked by a stranger looks for new tokens a moment later.
+    await until(is_known, "the processor to know the new token")
     for token, expected in ((answer["token"], 403), ("nothing", 401)):
         for path, at in (("/v1/nodes/processor/log", ""), ("/log", "processor")):
             status, answer = await people.ask("GET", path, token=token, at=at)
