@@ -74,3 +74,10 @@ class MailServer(Server):
         _, found = there.uid("FETCH", "1:*", "(FLAGS)")
         there.logout()
         return [each.decode() for each in found if each is not None]
+
+    def validity(self, folder: str) -> str:
+        """Of the UIDs of a folder."""
+        there = self.client()
+        _, found = there.status(folder, "(UIDVALIDITY)")
+        there.logout()
+        return str(found[0])
