@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
@@ -128,3 +129,35 @@ def schema_id_of(annotation: ast.Annotation) -> int | None:
     if not (digits.isascii() and digits.isdigit()) or not 0 <= int(digits) <= _MAX_ID:
         raise invalid(annotation, f"schema.id is {text!r}", "give the number of a schema")
     return int(digits)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkRegistry:
+    """From where a sink has its schema: by its number, or registered under a subject; one of both
+    is None."""
+
+    address: str
+    number: int | None
+    subject: str | None
+
+
+def registry_of_sink(
+    annotation: ast.Annotation, *, names_id: bool, registers: str
+) -> SinkRegistry | None:
+    """Of a sink's mapper; None where it has no registry. `names_id`: its messages name their
+    schema; `registers`: what goes under `schema.subject`, for the hint."""
+    registry, number = registry_of(annotation), schema_id_of(annotation)
+    subject = annotation.get("schema.subject")
+    if registry is None:
+        if names_id or number is not None or subject is not None:
+            raise invalid(
+                annotation, "there is no schema.registry", "schema.registry='http://host:8081'"
+            )
+        return None
+    if (number is None) == (subject is None):
+        raise invalid(
+            annotation,
+            "schema.registry wants either schema.id or schema.subject",
+            "schema.id='1' takes that one; schema.subject='x-value' registers " + registers,
+        )
+    return SinkRegistry(registry, number, subject)

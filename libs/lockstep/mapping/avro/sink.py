@@ -15,7 +15,7 @@ from lockstep.mapping.avro.schema import UNFIT, AvroSchema, told
 from lockstep.mapping.contract import MappingError
 from lockstep.mapping.options import flag, invalid, nested
 from lockstep.mapping.payloads import record_maker
-from lockstep.mapping.registered import HEAD, Registered, registry_of, schema_id_of
+from lockstep.mapping.registered import HEAD, Registered, registry_of, registry_of_sink
 from lockstep.plan import java
 from lockstep.schemas import Kind, Wanted
 from lockstep.siddhiql import ast
@@ -65,28 +65,17 @@ class AvroSink:
     def _registered(
         self, stream: StreamSchema, annotation: ast.Annotation
     ) -> Registered[AvroSchema] | None:
-        registry, number = registry_of(annotation), schema_id_of(annotation)
-        subject = annotation.get("schema.subject")
-        if registry is None:
-            if self._names_id or number is not None or subject is not None:
-                raise invalid(
-                    annotation, "there is no schema.registry", "schema.registry='http://host:8081'"
-                )
-            return None
-        if self._is_container and self._names_id:
+        if self._is_container and self._names_id and registry_of(annotation) is not None:
             raise invalid(annotation, "a container file brings its schema", "leave one of both out")
-        if (number is None) == (subject is None):
-            raise invalid(
-                annotation,
-                "schema.registry wants either schema.id or schema.subject",
-                "schema.id='1' takes that one; schema.subject='x-value' registers the sink's own",
-            )
-        if number is not None:
-            own = Wanted(registry, Kind.AVRO, number)
+        registry = registry_of_sink(annotation, names_id=self._names_id, registers="the sink's own")
+        if registry is None:
+            return None
+        if registry.number is not None:
+            own = Wanted(registry.address, Kind.AVRO, registry.number)
         else:
             text = (self._defined or made_of(stream, annotation)).text
-            own = Wanted(registry, Kind.AVRO, subject=subject, text=text)
-        return Registered(registry, Kind.AVRO, registered, own=own, names_ids=False)
+            own = Wanted(registry.address, Kind.AVRO, subject=registry.subject, text=text)
+        return Registered(registry.address, Kind.AVRO, registered, own=own, names_ids=False)
 
     def write(self, events: Sequence[Event]) -> list[Any]:
         """See the contract."""

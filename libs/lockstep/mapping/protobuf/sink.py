@@ -14,7 +14,7 @@ from lockstep.mapping.payloads import record_maker
 from lockstep.mapping.protobuf.options import defined, no_schema, registered
 from lockstep.mapping.protobuf.types import ProtobufTypes, class_of, write_indexes
 from lockstep.mapping.protobuf.values import field_of, fill, is_safe
-from lockstep.mapping.registered import HEAD, Registered, registry_of, schema_id_of
+from lockstep.mapping.registered import HEAD, Registered, registry_of_sink
 from lockstep.schemas import Kind, Wanted
 from lockstep.siddhiql import ast
 
@@ -50,29 +50,18 @@ class ProtobufSink:
     def _registered(
         self, annotation: ast.Annotation, types: ProtobufTypes | None
     ) -> Registered[ProtobufTypes] | None:
-        registry, number = registry_of(annotation), schema_id_of(annotation)
-        subject = annotation.get("schema.subject")
+        registry = registry_of_sink(annotation, names_id=self._names_id, registers="schema.def")
         if registry is None:
-            if self._names_id or number is not None or subject is not None:
-                raise invalid(
-                    annotation, "there is no schema.registry", "schema.registry='http://host:8081'"
-                )
             return None
-        if (number is None) == (subject is None):
-            raise invalid(
-                annotation,
-                "schema.registry wants either schema.id or schema.subject",
-                "schema.id='1' takes that one; schema.subject='x-value' registers schema.def",
-            )
-        if number is not None:
-            own = Wanted(registry, Kind.PROTOBUF, number)
+        if registry.number is not None:
+            own = Wanted(registry.address, Kind.PROTOBUF, registry.number)
         elif types is not None and types.text is not None:
-            own = Wanted(registry, Kind.PROTOBUF, subject=subject, text=types.text)
+            own = Wanted(registry.address, Kind.PROTOBUF, subject=registry.subject, text=types.text)
         else:
             raise invalid(
                 annotation, "schema.subject registers a text of .proto", "give it: schema.def"
             )
-        return Registered(registry, Kind.PROTOBUF, registered, own=own, names_ids=False)
+        return Registered(registry.address, Kind.PROTOBUF, registered, own=own, names_ids=False)
 
     def write(self, events: Sequence[Event]) -> list[Any]:
         """See the contract."""
