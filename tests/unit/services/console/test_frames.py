@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from httpx import ASGITransport, AsyncClient
 
 from lockstep.cli.addresses import Addresses
 from lockstep.clock import VirtualClock
 from lockstep.settings import load_settings
 from lockstep_services.console import guard, shell
-from lockstep_services.console.suite import Doors
+from lockstep_services.console.suite import Doors, Suite
 from lockstep_services.console.workshops import Workshops
 
 NAMED = (
@@ -76,3 +76,18 @@ def test_each_page_has_its_key_and_its_metrics() -> None:
     keys = dict(re.findall(r'(\w): "(/\w+)"', written[1]))
     assert keys == {key: path for path, _, key, _ in shell.PLACES}
     assert {path for path, *_ in shell.PLACES} <= guard.ROUTES
+
+
+async def test_all_that_a_page_waits_for_shares_one_time() -> None:
+    """What who asks has taken of it is not there for the rows any more."""
+    clock, settings = VirtualClock(), load_settings({})
+    doors = Doors.open(Addresses("http://a", "http://a", "http://a"))
+    world = shell.World(doors, settings, clock, Workshops(settings.console))
+    request = Request({"type": "http"})
+    view = shell.View(request, world, Suite(doors, None), asked_ms=clock.monotonic_ms())
+    assert view.left_s() == shell.FIRST_WITHIN_S == 0.15
+    await clock.advance_ms(100)
+    assert round(view.left_s(), 3) == 0.05
+    await clock.advance_ms(100)
+    assert view.left_s() == 0.0
+    await doors.session.close()
