@@ -9,23 +9,25 @@ _MODELS: Final = (
     "there is no runtime for such models here yet: ask a server that has the model with a sink"
     " 'http-call', write it as a function in Python, or let streamingml: learn in the app"
 )
-_TEXTS: Final = (
-    "there are no models of languages here: look for it in a program in front of the app, which"
-    " sends what it has found"
-)
 
 RETIRED_CALLS: Final[Mapping[str, str]] = {
-    "coordination:isLeader": (
-        "all replicas compute the same, and what they give out is taken once, so none knows whether"
-        " it leads: leave the condition out"
-    ),
     "geo:geocode": (
         "it asked a server of Google's, whose answers change, and replicas must not: look addresses"
         " up in front of the app, or join a table of places"
     ),
     "r:": "there is no R here: write it in Python: define function f[python] return double {…}",
-    "nlp:": _TEXTS,
-    "sentiment:": _TEXTS,
+    "nlp:": (
+        "there are no models of languages here: look for it in a program in front of the app, which"
+        " sends what it has found"
+    ),
+    "sentiment:": (
+        "its list of rated words may not be handed on under this licence: cut texts by"
+        " #str:tokenize and join a table of words with their rates"
+    ),
+    "file:": (
+        "a query touches no files, as each replica would: a source moves or deletes what it has"
+        " read (action.after.process), and a program of yours does the rest"
+    ),
     "tensorFlow:": _MODELS,
     "pmml:": _MODELS,
 }
