@@ -3,6 +3,7 @@ they may be."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Final
 
@@ -28,13 +29,20 @@ class AccountBook:
         self._settings = settings
         self._log = log
         self._read_ms: int | None = None
-        self._looked_ms = 0
+        self._looked_ms = clock.monotonic_ms() - LOOK_AGAIN_MS
+        self._looks = 0
+        self._looking = asyncio.Lock()
         self.directory = Directory()
         self.looked: list[Callable[[], None]] = []
         """Called after each look: callers may not be what they were."""
 
     async def refresh(self) -> None:
         """Looks now; UnavailableError."""
+        async with self._looking:
+            await self._look()
+
+    async def _look(self) -> None:
+        self._looks += 1
         self._looked_ms = self._clock.monotonic_ms()
         if self._read_ms is None or await self._accounts.revision() != self.directory.revision:
             self.directory = directory(*await self._accounts.read())
@@ -62,9 +70,13 @@ class AccountBook:
 
     async def look_again(self) -> None:
         """Something is not known: it may be newer than what was read. Not too often, as anybody may
-        ask for what is not there."""
-        if self._clock.monotonic_ms() - self._looked_ms >= LOOK_AGAIN_MS:
-            await self.refresh()
+        ask for what is not there: who comes soon after a look waits for the next, which is one for
+        all who wait. UnavailableError."""
+        before = self._looks
+        await self._clock.sleep_ms(self._looked_ms + LOOK_AGAIN_MS - self._clock.monotonic_ms())
+        async with self._looking:
+            if self._looks == before:
+                await self._look()
 
     def check_fresh(self) -> None:
         """UnavailableError where what is known is older than it may be."""

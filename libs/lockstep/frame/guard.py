@@ -42,6 +42,11 @@ def is_encrypted(request: web.Request) -> bool:
     return request.secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
 
 
+def has_begun(request: web.Request) -> bool:
+    """Whether anything of the answer has been written."""
+    return request.writer.output_size > 0
+
+
 @dataclass(frozen=True, slots=True)
 class _UnderWay:
     """A request that was let in."""
@@ -69,6 +74,7 @@ class Guard:
         self._trail = trail
         self._node = settings.node
         self._under_way: dict[asyncio.Task[object], _UnderWay] = {}
+        self._ended: dict[asyncio.Task[object], LockstepError] = {}
 
     @property
     def middleware(self) -> Middleware:
@@ -103,14 +109,25 @@ class Guard:
     async def _watched(
         self, request: web.Request, handler: Handler, one: _UnderWay
     ) -> web.StreamResponse:
-        """An answer may go on for days; its caller may lose the right meanwhile."""
+        """An answer may go on for days; its caller may lose the right meanwhile. One that has begun
+        breaks off then; before that the caller is told why."""
         task = asyncio.current_task()
         assert task is not None
         self._under_way[task] = one
         try:
             return await handler(request)
+        except asyncio.CancelledError:
+            why = self._ended.get(task)
+            if why is None or task.uncancel() or has_begun(request):
+                raise
+            raise Problem(
+                HTTPStatus(respond(why).status),
+                f"this was ended while it was under way: {why.message}",
+                hint="it may have been done before that: look before you send it again",
+            ) from why
         finally:
             self._under_way.pop(task, None)
+            self._ended.pop(task, None)
 
     async def _told(
         self,
@@ -160,7 +177,9 @@ class Guard:
         for task, one in list(self._under_way.items()):
             if task is asking:
                 continue
-            if refusal(self._callers.still(one.caller), one.need, one.app) is not None:
+            refused = refusal(self._callers.still(one.caller), one.need, one.app)
+            if refused is not None and task not in self._ended:
+                self._ended[task] = refused
                 task.cancel()
 
     def _need(self, request: web.Request) -> Need:
