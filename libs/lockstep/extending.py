@@ -5,10 +5,12 @@ from lockstep.operators.contract import CURRENT, EXPIRED, RESET, PlainState, Str
 from lockstep.operators.errors import EventError
 from lockstep.siddhiql.catalogue import (
     Argument,
+    Delivery,
     Extension,
     ExtensionKind,
     Overload,
     Parameter,
+    Promise,
     SignatureError,
     WindowExtension,
 )
@@ -28,6 +30,7 @@ __all__ = [
     "Attribute",
     "AttributeType",
     "Buffering",
+    "Delivery",
     "EventError",
     "Extension",
     "ExtensionKind",
@@ -40,6 +43,7 @@ __all__ = [
     "Parameter",
     "Place",
     "PlainState",
+    "Promise",
     "Received",
     "SignatureError",
     "Sink",

@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from lockstep.secrets.references import BEGINNING
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import INT, ConnectorExtension, option, without_meaning
 from lockstep.siddhiql.parts import pairs, parts
 
@@ -122,6 +129,13 @@ EXTENSIONS = (
             ),
         ),
         doc="Inserts, updates and deletes of a table, read by one receiver.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="goes on at its place in the log",
+            poison="dead letter",
+            pressure="stays in the database",
+            repeat="known by its place",
+        ),
         retired={
             "jndi.resource": "name a datasource of the settings: datasource.name='NAME'",
             "cron.expression": "name the seconds between two looks: polling.interval='1'",

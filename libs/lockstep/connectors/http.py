@@ -7,7 +7,14 @@ from typing import Final
 
 from lockstep.connectors.tls import INSTEAD, OPTIONS
 from lockstep.secrets.references import BEGINNING
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
     INT,
@@ -114,6 +121,15 @@ EXTENSIONS = (
         "http",
         (Overload(DOOR_OPTIONS, check=web_address),),
         doc="Requests at the receiver's door, at the path of receiver.url and at /<app>/<stream>.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="the sender asks again, anywhere",
+            poison="400 with each bad field",
+            pressure="429 with Retry-After",
+            repeat="known by its key",
+            where="with an Idempotency-Key",
+            otherwise=Delivery.AT_LEAST_ONCE,
+        ),
         retired=NO_DOOR_OPTIONS,
     ),
     ConnectorExtension(
@@ -121,6 +137,13 @@ EXTENSIONS = (
         "http",
         (Overload(REQUEST_OPTIONS, check=sent),),
         doc="A request per message.",
+        promise=Promise(
+            Delivery.IDENTIFIED,
+            reconnect="sent again",
+            poison="on.error",
+            pressure="waits for the answer",
+            repeat="same Idempotency-Key",
+        ),
         retired=NO_REQUEST_OPTIONS,
     ),
 )

@@ -11,7 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from lockstep.connectors.http import NO_REQUEST_OPTIONS, REQUEST_OPTIONS, sent
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
     ConnectorExtension,
@@ -65,6 +72,21 @@ _ANSWER_OPTIONS: Final = (
 )
 _RETIRED: Final[Mapping[str, str]] = {**NO_REQUEST_OPTIONS, "download.path": _NO_FILES}
 
+_ASKED: Final = Promise(
+    Delivery.IDENTIFIED,
+    reconnect="asked again",
+    poison="on.error",
+    pressure="16 calls at once",
+    repeat="same Idempotency-Key; first answer counts",
+)
+_ANSWERED: Final = Promise(
+    Delivery.EXACTLY_ONCE,
+    reconnect="the call is made again",
+    poison="dead letter",
+    pressure="calls wait",
+    repeat="the first answer of a call counts",
+)
+
 EXTENSIONS = (
     *(
         ConnectorExtension(
@@ -72,6 +94,7 @@ EXTENSIONS = (
             name,
             (Overload(_CALL_OPTIONS, check=_call),),
             doc="A request per message, whose answer comes in by the source of the same sink.id.",
+            promise=_ASKED,
             retired=_RETIRED,
             partner=Partner(
                 ExtensionKind.SOURCE, CALL_ANSWERS, "sink.id", "no source takes its answers",
@@ -87,6 +110,7 @@ EXTENSIONS = (
             name,
             (Overload(_ANSWER_OPTIONS, check=_answer),),
             doc="Answers to the calls of the sink of the same sink.id.",
+            promise=_ANSWERED,
             partner=Partner(
                 ExtensionKind.SINK, CALLS, "sink.id", "no sink calls for its answers",
                 "type='http'",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockstep.siddhiql.catalogue import ExtensionKind, Overload
+from lockstep.siddhiql.catalogue import Delivery, ExtensionKind, Overload, Promise
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension, dynamic, option
 
 EXTENSIONS = (
@@ -11,11 +11,25 @@ EXTENSIONS = (
         "inMemory",
         (Overload((option("topic", needed=True),)),),
         doc="Messages of in-memory sinks, and of tests.",
+        promise=Promise(
+            Delivery.AT_MOST_ONCE,
+            reconnect="listens again",
+            poison="dead letter",
+            pressure="reads no more; the bus drops",
+            repeat="never",
+        ),
     ),
     ConnectorExtension(
         ExtensionKind.SINK,
         "inMemory",
         (Overload((dynamic("topic", needed=True),)),),
         doc="Messages for in-memory sources, and for tests.",
+        promise=Promise(
+            Delivery.AT_MOST_ONCE,
+            reconnect="sent again",
+            poison="on.error",
+            pressure="none",
+            repeat="possible, without identity",
+        ),
     ),
 )

@@ -9,7 +9,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
     ConnectorExtension,
@@ -202,6 +209,13 @@ EXTENSIONS = (
             ),
         ),
         doc="Records of topics, shared by all receivers as members of one group.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="goes on at the group's offset",
+            poison="dead letter",
+            pressure="stays in the topic",
+            repeat="known by topic, partition, offset",
+        ),
     ),
     ConnectorExtension(
         ExtensionKind.SINK,
@@ -221,6 +235,13 @@ EXTENSIONS = (
             ),
         ),
         doc="A record per message, in one transaction with the place in the output log.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="a new transaction",
+            poison="on.error",
+            pressure="waits for the transaction",
+            repeat="never, for who reads committed",
+        ),
         shared=(
             (_SERVERS, _CONFIGURATION),
             "a transaction does not span two clusters or clients: write one @sink for each",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockstep.siddhiql.catalogue import ExtensionKind, Overload
+from lockstep.siddhiql.catalogue import Delivery, ExtensionKind, Overload, Promise
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension, dynamic, option
 
 EXTENSIONS = (
@@ -20,5 +20,12 @@ EXTENSIONS = (
             ),
         ),
         doc="Lines in the publisher's log.",
+        promise=Promise(
+            Delivery.IDENTIFIED,
+            reconnect="none is needed",
+            poison="on.error",
+            pressure="none",
+            repeat="the same lines",
+        ),
     ),
 )

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import (
     ConnectorExtension,
     dynamic,
@@ -86,6 +93,15 @@ EXTENSIONS = (
             ),
         ),
         doc="Messages of a subject of the suite's own bus, shared by all receivers.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="goes on behind what it took",
+            poison="dead letter",
+            pressure="stays in the stream",
+            repeat="known by stream and sequence",
+            where="where a stream keeps the subject",
+            otherwise=Delivery.AT_MOST_ONCE,
+        ),
         retired={
             **_SERVER,
             "subscription.sequence": "a durable source goes on where it stopped: leave it out",
@@ -104,6 +120,15 @@ EXTENSIONS = (
             ),
         ),
         doc="Messages to a subject of the suite's own bus.",
+        promise=Promise(
+            Delivery.IDENTIFIED,
+            reconnect="sent again",
+            poison="on.error",
+            pressure="waits for the stream",
+            repeat="same Nats-Msg-Id: once in its window",
+            where="where a stream keeps the subject",
+            otherwise=Delivery.AT_MOST_ONCE,
+        ),
         retired=_SERVER,
     ),
 )

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from lockstep.secrets.references import BEGINNING
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension, option, without_meaning
 
 _POSTGRES: Final = "jdbc:postgresql://"
@@ -60,6 +67,13 @@ EXTENSIONS = (
         "rdbms",
         (Overload(_RDBMS, check=_database),),
         doc="A row per event.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="a new transaction",
+            poison="on.error",
+            pressure="waits for the transaction",
+            repeat="never: rows and place are one",
+        ),
         retired=_RETIRED,
         one_destination="write one @sink for each database,"
         " with filtered streams if each has its share",

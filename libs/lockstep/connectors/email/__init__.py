@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from lockstep.connectors.email.mails import quoted, search_of
 from lockstep.connectors.tls import OPTIONS
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
     INT,
@@ -70,6 +77,13 @@ EXTENSIONS = (
             ),
         ),
         doc="Mails of an IMAP folder, marked when they are in the log.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="goes on with unmarked mails",
+            poison="dead letter",
+            pressure="stays in the folder",
+            repeat="known by UIDVALIDITY and UID",
+        ),
         carrier=f"{__name__}.source:EmailSource",
     ),
     ConnectorExtension(
@@ -96,6 +110,13 @@ EXTENSIONS = (
             ),
         ),
         doc="A mail per message; its Message-ID is the output's identity.",
+        promise=Promise(
+            Delivery.IDENTIFIED,
+            reconnect="sent again",
+            poison="on.error",
+            pressure="waits for the server",
+            repeat="same Message-ID",
+        ),
         retired={"attachments": "the publisher reads no files of its machine: put a link there"},
         carrier=f"{__name__}.sink:EmailSink",
     ),

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
     INT,
@@ -79,6 +86,13 @@ EXTENSIONS = (
             ),
         ),
         doc="Lines or whole files of a directory, or the lines of a file as it grows.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="goes on at its note",
+            poison="dead letter",
+            pressure="stays in the file",
+            repeat="known by file and place",
+        ),
         retired={
             "action.after.failure": "what cannot be read becomes a dead letter: leave it out",
             "move.after.failure": "what cannot be read becomes a dead letter: leave it out",
@@ -101,5 +115,12 @@ EXTENSIONS = (
             ),
         ),
         doc="A line per message at the end of a file of the publisher's machine.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="goes on at its note",
+            poison="on.error",
+            pressure="waits for the disk",
+            repeat="never: cut back to its note",
+        ),
     ),
 )

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from lockstep.connectors.tls import INSTEAD, OPTIONS
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
     INT,
@@ -58,6 +65,15 @@ EXTENSIONS = (
             ),
         ),
         doc="Messages to a port, acknowledged (AA) when they are in the log.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="the sender sends what has no AA",
+            poison="dead letter",
+            pressure="AA comes late",
+            repeat="known by sender and control id",
+            where="with a control id",
+            otherwise=Delivery.AT_LEAST_ONCE,
+        ),
         retired=_PLAIN,
         carrier=f"{__name__}.mllp:Hl7Source",
     ),
@@ -76,6 +92,13 @@ EXTENSIONS = (
             ),
         ),
         doc="A message to a host, delivered when it is acknowledged.",
+        promise=Promise(
+            Delivery.IDENTIFIED,
+            reconnect="sent again",
+            poison="AR: on.error",
+            pressure="waits for AA",
+            repeat="same control id",
+        ),
         retired=_PLAIN,
         carrier=f"{__name__}.mllp:Hl7Sink",
     ),

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import (
     ConnectorExtension,
     dynamic,
@@ -57,6 +64,15 @@ EXTENSIONS = (
             ),
         ),
         doc="Messages of a queue or topic, acknowledged when they are in the log.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="the broker gives it again",
+            poison="dead letter",
+            pressure="stays in the queue",
+            repeat="known by its lockstep-id",
+            where="with a lockstep-id",
+            otherwise=Delivery.AT_LEAST_ONCE,
+        ),
         carrier=f"{__name__}.stomp:JmsSource",
         extra="jms",
     ),
@@ -65,6 +81,13 @@ EXTENSIONS = (
         "jms",
         (Overload((*_COMMON, dynamic("destination", needed=True)), check=_url),),
         doc="A message to a queue or topic, with the broker's receipt.",
+        promise=Promise(
+            Delivery.IDENTIFIED,
+            reconnect="sent again",
+            poison="on.error",
+            pressure="waits for the receipt",
+            repeat="same lockstep-id",
+        ),
         carrier=f"{__name__}.stomp:JmsSink",
         extra="jms",
     ),

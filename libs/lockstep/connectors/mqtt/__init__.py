@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from lockstep.connectors.tls import OPTIONS
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
     INT,
@@ -53,6 +60,15 @@ EXTENSIONS = (
             ),
         ),
         doc="Messages of topics, acknowledged when they are in the log.",
+        promise=Promise(
+            Delivery.AT_LEAST_ONCE,
+            reconnect="the broker keeps the session",
+            poison="dead letter",
+            pressure="not acknowledged",
+            repeat="not known",
+            where="with quality 1 or 2 and a kept session",
+            otherwise=Delivery.AT_MOST_ONCE,
+        ),
         carrier=f"{__name__}.source:MqttSource",
         extra="mqtt",
     ),
@@ -71,6 +87,15 @@ EXTENSIONS = (
             ),
         ),
         doc="A message to a topic, acknowledged by the broker.",
+        promise=Promise(
+            Delivery.AT_LEAST_ONCE,
+            reconnect="sent again",
+            poison="on.error",
+            pressure="waits for the broker",
+            repeat="not known",
+            where="with quality 1 or 2",
+            otherwise=Delivery.AT_MOST_ONCE,
+        ),
         carrier=f"{__name__}.sink:MqttSink",
         extra="mqtt",
     ),

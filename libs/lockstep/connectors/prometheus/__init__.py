@@ -7,7 +7,14 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from lockstep.connectors.tls import OPTIONS
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import INT, ConnectorExtension, option
 
 KINDS: Final = ("counter", "gauge", "histogram", "summary")
@@ -50,6 +57,13 @@ EXTENSIONS = (
             ),
         ),
         doc="Samples of a metric, scraped every `scrape.interval` seconds by one receiver.",
+        promise=Promise(
+            Delivery.AT_MOST_ONCE,
+            reconnect="scrapes again",
+            poison="dead letter",
+            pressure="scrapes later",
+            repeat="each scrape is new",
+        ),
         carrier=f"{__name__}.scrape:PrometheusSource",
     ),
     ConnectorExtension(
@@ -74,6 +88,13 @@ EXTENSIONS = (
             ),
         ),
         doc="Events as samples of a metric, served by the publisher or pushed to a gateway.",
+        promise=Promise(
+            Delivery.AT_LEAST_ONCE,
+            reconnect="counts from 0",
+            poison="on.error",
+            pressure="none",
+            repeat="counts twice",
+        ),
         carrier=f"{__name__}.serve:PrometheusSink",
     ),
 )

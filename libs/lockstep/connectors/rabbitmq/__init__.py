@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockstep.connectors.tls import INSTEAD, OPTIONS
-from lockstep.siddhiql.catalogue import ExtensionKind, Overload
+from lockstep.siddhiql.catalogue import Delivery, ExtensionKind, Overload, Promise
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
     ConnectorExtension,
@@ -46,6 +46,15 @@ EXTENSIONS = (
             ),
         ),
         doc="Messages of a queue, acknowledged when they are in the log; receivers share them.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="the broker gives it again",
+            poison="dead letter",
+            pressure="stays in the queue",
+            repeat="known by its message_id",
+            where="with a message_id",
+            otherwise=Delivery.AT_LEAST_ONCE,
+        ),
         retired=_TLS,
         carrier=f"{__name__}.source:RabbitSource",
         extra="rabbitmq",
@@ -71,6 +80,13 @@ EXTENSIONS = (
             ),
         ),
         doc="A message to an exchange, confirmed by the broker.",
+        promise=Promise(
+            Delivery.IDENTIFIED,
+            reconnect="sent again",
+            poison="on.error",
+            pressure="waits for the confirm",
+            repeat="same message_id",
+        ),
         retired=_TLS,
         carrier=f"{__name__}.sink:RabbitSink",
         extra="rabbitmq",

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import (
     INT,
     ConnectorExtension,
@@ -58,6 +65,13 @@ EXTENSIONS = (
             ),
         ),
         doc="An object a message, named by the output's identity: exactly once.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="sent again",
+            poison="on.error",
+            pressure="waits for the store",
+            repeat="overwrites the same object",
+        ),
         retired={
             "bucket.acl": _AT_THE_BUCKET,
             "versioning.enabled": _AT_THE_BUCKET,

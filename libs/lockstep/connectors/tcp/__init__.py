@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from lockstep.connectors.tls import OPTIONS
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
     INT,
@@ -46,6 +53,13 @@ EXTENSIONS = (
             ),
         ),
         doc="Messages of TCP clients, told apart by context.",
+        promise=Promise(
+            Delivery.AT_MOST_ONCE,
+            reconnect="the sender connects again",
+            poison="dead letter",
+            pressure="the sender waits",
+            repeat="never",
+        ),
         carrier=f"{__name__}.source:TcpSource",
     ),
     ConnectorExtension(
@@ -64,6 +78,13 @@ EXTENSIONS = (
             ),
         ),
         doc="A frame per message to a TCP server.",
+        promise=Promise(
+            Delivery.AT_MOST_ONCE,
+            reconnect="sent again",
+            poison="on.error",
+            pressure="waits for the socket",
+            repeat="possible, without identity",
+        ),
         carrier=f"{__name__}.sink:TcpSink",
     ),
 )

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockstep.connectors.tls import INSTEAD, OPTIONS
-from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
 from lockstep.siddhiql.catalogue.connectors import (
     ConnectorExtension,
     dynamic,
@@ -35,6 +42,13 @@ EXTENSIONS = (
         "websocket",
         (Overload((option("url", needed=True), *_COMMON), check=_url),),
         doc="Messages of a WebSocket server; one receiver listens.",
+        promise=Promise(
+            Delivery.AT_MOST_ONCE,
+            reconnect="connects again",
+            poison="dead letter",
+            pressure="the server waits",
+            repeat="never",
+        ),
         retired=_TRUST,
         carrier=f"{__name__}.client:WebSocketSource",
     ),
@@ -43,6 +57,13 @@ EXTENSIONS = (
         "websocket",
         (Overload((dynamic("url", needed=True), *_COMMON), check=_url),),
         doc="A message to a WebSocket server.",
+        promise=Promise(
+            Delivery.AT_MOST_ONCE,
+            reconnect="sent again",
+            poison="on.error",
+            pressure="waits for the socket",
+            repeat="possible, without identity",
+        ),
         retired=_TRUST,
         carrier=f"{__name__}.client:WebSocketSink",
     ),

@@ -11,6 +11,7 @@ from lockstep.siddhiql.catalogue.contract import (
     Parameter,
     SignatureError,
 )
+from lockstep.siddhiql.catalogue.promises import Delivery, Promise
 from lockstep.siddhiql.catalogue.windows import WindowExtension
 
 
@@ -54,10 +55,12 @@ class Catalogue:
 __all__ = [
     "Argument",
     "Catalogue",
+    "Delivery",
     "Extension",
     "ExtensionKind",
     "Overload",
     "Parameter",
+    "Promise",
     "SignatureError",
     "WindowExtension",
 ]

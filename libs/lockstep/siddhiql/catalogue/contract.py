@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 from lockstep.events import Attribute, AttributeType
+from lockstep.siddhiql.catalogue.promises import Promise
 
 
 class ExtensionKind(Enum):
@@ -95,7 +96,8 @@ class Overload:
 @dataclass(frozen=True)
 class Extension:
     """One named thing of the catalogue. `remembers`: what a function gives hangs on its calls
-    before, so it has to see all events of its query in one place."""
+    before, so it has to see all events of its query in one place. `promise`: how often a source or
+    sink delivers; a store delivers as the sink of its type."""
 
     kind: ExtensionKind
     name: str
@@ -103,3 +105,4 @@ class Extension:
     namespace: str | None = None
     doc: str = ""
     remembers: bool = False
+    promise: Promise | None = None
