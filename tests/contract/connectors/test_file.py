@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,81 @@ async def test_whole_files_and_pieces_by_expression(tmp_path: Path) -> None:
     pieces = await read_all(FileSource(cut, place))
     assert [each.payload for each in pieces] == [b"<e>1\n2</e>", b"<e>3</e>"]
     assert not (tmp_path / "a").exists()
+
+
+async def test_files_that_get_the_number_of_a_removed_one_are_other_files(tmp_path: Path) -> None:
+    """A file system gives numbers again at once; the identities of messages are new."""
+    options = {"dir.uri": str(tmp_path), "mode": "text.full"}
+    source, ids, numbers = FileSource(options, PLACE), [], []
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_text("the same text")
+        numbers.append((tmp_path / name).stat().st_ino)
+        (found,) = await source.read(max_messages=9, wait_ms=1_000)
+        ids.append(found.id)
+        await found.acknowledge()
+        await source.close()
+        assert not (tmp_path / name).exists()
+    assert len(set(ids)) == 3, f"numbers of the files: {numbers}"
+
+
+async def test_a_file_with_the_number_of_one_whose_end_was_not_forgotten(tmp_path: Path) -> None:
+    """A reader died behind the removal: the note says that the file is done."""
+    options = {"dir.uri": str(tmp_path), "mode": "text.full"}
+    note = tmp_path / ".lockstep.App.In.0"
+    (tmp_path / "a").write_text("one")
+    source = FileSource(options, PLACE)
+    (found,) = await source.read(max_messages=9, wait_ms=1_000)
+    status = (tmp_path / "a").stat()
+    mark = f"{status.st_dev:x}.{status.st_ino:x}"
+    note.write_text(json.dumps({"last_turn": 7, "files": {mark: [7, -1, status.st_mtime_ns]}}))
+    assert await read_all(FileSource(options, PLACE)) == []
+    assert not (tmp_path / "a").exists(), "what a dead reader left is put away"
+    (tmp_path / "b").write_text("two")
+    status = (tmp_path / "b").stat()
+    mark = f"{status.st_dev:x}.{status.st_ino:x}"
+    note.write_text(json.dumps({"last_turn": 7, "files": {mark: [7, -1, 1]}}))
+    (other,) = await read_all(FileSource(options, PLACE))
+    assert (other.payload, other.id != found.id) == (b"two", True)
+
+
+async def test_a_file_that_is_emptied_begins_anew_with_other_identities(tmp_path: Path) -> None:
+    """What is written then is no repetition of what stood there."""
+    path = tmp_path / "a.log"
+    options = {"file.uri": str(path)}
+    source = FileSource(options, PLACE)
+    path.write_bytes(b"one\ntwo\n")
+    first = await read_all(source)
+    path.write_bytes(b"one\n")
+    again = await read_all(source)
+    assert [each.payload for each in again] == [b"one"]
+    assert not {each.id for each in first} & {each.id for each in again}
+
+
+async def test_lines_written_shortly_before_a_file_is_renamed_are_read(tmp_path: Path) -> None:
+    """Under its new name, before those of the file that stands there now; also by another reader,
+    and also what its writer adds to it later."""
+    path = tmp_path / "a.log"
+    options = {"file.uri": str(path)}
+    path.write_bytes(b"1\n")
+    found = await read_all(FileSource(options, PLACE))
+    with path.open("ab") as writing:
+        writing.write(b"2\n")
+        writing.flush()
+        path.rename(tmp_path / "a.log.1")
+        path.write_bytes(b"4\n")
+        source = FileSource(options, PLACE)
+        found += await read_all(source)
+        writing.write(b"3\n")
+    found += await read_all(source)
+    assert [each.payload for each in found] == [b"1", b"2", b"4", b"3"]
+
+
+async def test_a_note_of_an_earlier_version_is_gone_on_with(tmp_path: Path) -> None:
+    """What came under it keeps its identity."""
+    path = tmp_path / "a.log"
+    path.write_bytes(b"one\ntwo\n")
+    status = path.stat()
+    mark = f"{status.st_dev:x}.{status.st_ino:x}"
+    (tmp_path / ".lockstep.App.In.0").write_text(json.dumps({mark: 4}))
+    (found,) = await read_all(FileSource({"file.uri": str(path)}, PLACE))
+    assert (found.payload, found.id) == (b"two", f"{mark}:4")

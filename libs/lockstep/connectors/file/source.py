@@ -7,7 +7,8 @@ written when messages are durable. After a crash in between they come again, und
 from __future__ import annotations
 
 import asyncio
-import json
+import contextlib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
+from lockstep.connectors.file.note import DONE, Note, Reached
 from lockstep.sources import Place, Received, Source
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
@@ -59,9 +61,9 @@ class FileSource(Source):
         begin, end = options.get("begin.regex", ""), options.get("end.regex", "")
         self._pattern = re.compile(f"{begin}.*?{end or '(?=' + begin + '|$)'}".encode(), re.DOTALL)
         folder = self._path.parent if self._is_single else self._path
-        self._note = folder / f".lockstep.{place.app}.{place.stream}.{place.number}"
+        note = folder / f".lockstep.{place.app}.{place.stream}.{place.number}"
+        self._note = Note(note, place.clock.now_ms)
         self._clock = place.clock
-        self._done: dict[str, int] | None = None
         self._batch: tuple[Path, str, int, bool] | None = None
         self._unacknowledged = 0
 
@@ -79,26 +81,49 @@ class FileSource(Source):
 
     def _next(self, max_messages: int) -> list[Received]:
         self._settle()
+        seen: set[str] = set()
         for path in self._files():
-            status = path.stat()
-            mark = f"{status.st_dev:x}.{status.st_ino:x}"
-            at = self._known().get(mark, 0)
-            if at < 0 or (self._tails and status.st_size == at):
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                continue  # renamed or removed since it was listed
+            mark = _mark(status)
+            seen.add(mark)
+            reached = self._reached(path, status)
+            if reached is None:
                 continue
-            at = 0 if status.st_size < at else at  # it was truncated: a new beginning
-            pieces, ended = self._pieces(path, at, max_messages)
+            pieces, ended = self._pieces(path, reached.at, max_messages)
             if not pieces and not ended:
                 continue
-            end = pieces[-1].end if pieces else at
+            end = pieces[-1].end if pieces else reached.at
             self._batch, self._unacknowledged = (path, mark, end, ended), len(pieces)
             if pieces:
-                return [self._message(path, mark, piece, ended, pieces[-1]) for piece in pieces]
+                name, last = reached.name(mark), pieces[-1]
+                return [self._message(path, name, piece, ended, last) for piece in pieces]
             self._settle()
+        self._note.keep(seen)
         return []
 
+    def _reached(self, path: Path, status: os.stat_result) -> Reached | None:
+        """Where to go on in a file; None where there is nothing new."""
+        mark = _mark(status)
+        reached = self._note.of(mark)
+        if reached is None or (reached.at != DONE and status.st_size < reached.at):
+            return self._note.begin(mark)  # new, or emptied
+        if reached.at != DONE:
+            return None if self._tails and status.st_size == reached.at else reached
+        if self._action == "keep":
+            return None
+        if reached.changed_ns not in (0, status.st_mtime_ns):
+            return self._note.begin(mark)  # another file, by the number of the one that was done
+        self._put_away(path, mark)  # a reader died before
+        return None
+
     def _files(self) -> list[Path]:
+        """What may hold messages; a followed file under the name that it has now comes first."""
         if self._is_single:
-            return [self._path] if self._path.is_file() else []
+            here = [self._path] if self._path.is_file() else []
+            return [*self._renamed(), *here] if self._tails else here
         if not self._path.is_dir():
             return []
         wanted = (
@@ -107,6 +132,18 @@ class FileSource(Source):
             if not one.name.startswith(".") and self._wanted.fullmatch(one.name) and one.is_file()
         )
         return sorted(wanted)
+
+    def _renamed(self) -> list[Path]:
+        """Files beside the followed one that bore its name when they were read last."""
+        found = []
+        folder = self._path.parent
+        for one in os.scandir(folder) if folder.is_dir() else ():
+            if one.name != self._path.name and not one.name.startswith("."):
+                with contextlib.suppress(FileNotFoundError):
+                    status = one.stat()
+                    if one.is_file() and self._note.of(_mark(status)) is not None:
+                        found.append((status.st_mtime_ns, Path(one.path)))
+        return [path for _, path in sorted(found)]
 
     def _pieces(self, path: Path, at: int, max_messages: int) -> tuple[list[_Piece], bool]:
         """Messages from a place on, and whether the file ends behind them."""
@@ -140,7 +177,7 @@ class FileSource(Source):
                     pieces.append(_Piece(line.rstrip(b"\r\n"), begin, file.tell()))
         return pieces, False
 
-    def _message(self, path: Path, mark: str, piece: _Piece, ended: bool, last: _Piece) -> Received:
+    def _message(self, path: Path, name: str, piece: _Piece, ended: bool, last: _Piece) -> Received:
         async def acknowledge() -> None:
             self._unacknowledged -= 1
 
@@ -148,16 +185,7 @@ class FileSource(Source):
         properties = {
             "file.path": str(path), "file.name": path.name, "eof": "true" if is_last else "false",
         }  # fmt: skip
-        return Received(piece.payload, properties, f"{mark}:{piece.at}", acknowledge)
-
-    def _known(self) -> dict[str, int]:
-        """Of each file: where to go on; -1 when it is done."""
-        if self._done is None:
-            try:
-                self._done = {str(k): int(v) for k, v in json.loads(self._note.read_text()).items()}
-            except FileNotFoundError:
-                self._done = {}
-        return self._done
+        return Received(piece.payload, properties, f"{name}:{piece.at}", acknowledge)
 
     def _settle(self) -> None:
         """What was taken wholly is noted; a file that is done is put where it shall be."""
@@ -165,20 +193,22 @@ class FileSource(Source):
         if batch is None or self._unacknowledged:
             return
         path, mark, end, ended = batch
-        known = self._known()
-        known[mark] = -1 if ended else end
-        self._save(known)
-        if not ended or self._action == "keep":
+        if not ended:
+            self._note.move(mark, end)
             return
+        self._note.end(mark, path.stat().st_mtime_ns if path.exists() else 0)
+        if self._action != "keep":
+            self._put_away(path, mark)
+
+    def _put_away(self, path: Path, mark: str) -> None:
         if self._action == "move":
             self._moved_to.mkdir(parents=True, exist_ok=True)
             path.replace(self._moved_to / path.name)
         else:
             path.unlink(missing_ok=True)
-        del known[mark]
-        self._save(known)
+        self._note.forget(mark)
 
-    def _save(self, known: Mapping[str, int]) -> None:
-        aside = self._note.with_name(self._note.name + ".new")
-        aside.write_text(json.dumps(known))
-        aside.replace(self._note)
+
+def _mark(status: os.stat_result) -> str:
+    """Which file it is, as long as it is there."""
+    return f"{status.st_dev:x}.{status.st_ino:x}"
