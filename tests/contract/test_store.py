@@ -18,6 +18,7 @@ from lockstep.store import (
     Deployment,
     Exclusion,
     Origin,
+    Pause,
     Removed,
     Restoration,
     Revision,
@@ -187,6 +188,30 @@ async def test_how_much_metrics_tell(store: Store, app: str) -> None:
     assert (await store.deployments.levels())[app] == "DETAIL"
     await store.deployments.remove(app, epoch=epoch + 1)
     assert app not in await store.deployments.levels()
+
+
+async def test_what_is_paused(store: Store, app: str) -> None:
+    """What was put last, until the app is removed; others' stays; an older epoch is refused."""
+    epoch = await _epoch(store, app)
+    first, second = (
+        Pause(app, "sink:Out.0.log", 7, "ann"),
+        Pause(app, "source:In.0.nats", 8, "", "no"),
+    )
+    other = Pause(f"{app}-2", "sink:Out.0.log", 9, "bob")
+
+    async def there() -> list[Pause]:
+        return [one for one in await store.deployments.pauses() if one.app.startswith(app)]
+
+    assert await store.deployments.put_pauses(other.app, [other], epoch=epoch + 1) == Written()
+    assert await store.deployments.put_pauses(app, [second, first], epoch=epoch + 1) == Written()
+    assert await there() == [first, second, other]
+    assert await store.deployments.put_pauses(app, [], epoch=epoch) == Stale(epoch + 1)
+    assert await store.deployments.put_pauses(app, [second], epoch=epoch + 1) == Written()
+    assert await there() == [second, other]
+    await store.deployments.remove(app, epoch=epoch + 1)
+    assert await there() == [other]
+    await store.deployments.put_pauses(other.app, [], epoch=epoch + 1)
+    assert await there() == []
 
 
 async def test_an_undeployed_app_is_gone_on_from(store: Store, app: str) -> None:

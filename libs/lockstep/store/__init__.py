@@ -31,6 +31,7 @@ from lockstep.store.contract import (
 )
 from lockstep.store.figures import Failover, FigureRow, Figures, Grain, SinkFigures, Span
 from lockstep.store.naming import cursor_name, revision_id
+from lockstep.store.pauses import Pause
 from lockstep.store.rules import beginnings, needed
 from lockstep.store.stored import OWN_SETTINGS, StoredDeployment
 from lockstep.store.versions import AppVersion, AppVersions, Deploying, HowDeployed
@@ -65,6 +66,7 @@ __all__ = [
     "HowDeployed",
     "Origin",
     "Past",
+    "Pause",
     "Removed",
     "Restoration",
     "Revision",

@@ -12,6 +12,7 @@ from lockstep.events import Life, Position
 from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.figures import Failover, FigureRow, Grain
+from lockstep.store.pauses import Pause
 from lockstep.store.versions import AppVersions, Deploying
 
 NEVER: Final = Life(0, 0)
@@ -216,6 +217,13 @@ class Deployments(Protocol):
 
     async def levels(self) -> Mapping[str, str]:
         """By app, of those that were put."""
+
+    async def put_pauses(self, app: str, pauses: Sequence[Pause], *, epoch: int) -> Written | Stale:
+        """These of the app's sources and sinks are paused from now on, and no others; until the app
+        is removed."""
+
+    async def pauses(self) -> Sequence[Pause]:
+        """Of all apps, by app and element."""
 
 
 @dataclass(frozen=True, slots=True)

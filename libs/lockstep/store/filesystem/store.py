@@ -14,12 +14,12 @@ import msgspec
 from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import BatchEntry, Deployment, Removed, Revision, Stale, Written
-from lockstep.store.filesystem import audit, batch, versions
-from lockstep.store.filesystem.epochs import passes, present
+from lockstep.store.filesystem import audit, batch, epochs, versions
 from lockstep.store.filesystem.figures import FileFailovers, FileFigures
 from lockstep.store.filesystem.files import locked, read_file, write_file
 from lockstep.store.filesystem.threads import on_thread
 from lockstep.store.naming import is_of_app
+from lockstep.store.pauses import Pause, by_element
 from lockstep.store.rules import as_removed, chosen, may_follow, newest_first, purgeable
 from lockstep.store.stored import StoredDeployment, StoredRemoved
 from lockstep.store.versions import Deploying
@@ -58,6 +58,7 @@ class FileDeployments:
         self._placements = folder / "placements"
         self._drained = folder / "drained"
         self._levels = folder / "levels"
+        self._pauses = folder / "pauses"
         self._versions = folder / "versions"
 
     @on_thread
@@ -69,7 +70,7 @@ class FileDeployments:
             removal = self._removals / path.name
             present, removed = _deployment(path), _removed(removal)
             if not may_follow(deployment, present, removed):
-                return Stale(self._epoch())
+                return Stale(epochs.present(self._folder))
             stale = self._passes(epoch)
             if stale is not None:
                 return stale
@@ -109,6 +110,10 @@ class FileDeployments:
             levels = _read(self._levels, dict[str, str]) or {}
             if levels.pop(app, None) is not None:
                 write_file(self._levels, msgspec.json.encode(levels))
+            pauses = _read(self._pauses, list[Pause]) or []
+            left = [one for one in pauses if one.app != app]
+            if left != pauses:
+                write_file(self._pauses, msgspec.json.encode(left))
             return Written()
 
     @on_thread
@@ -164,11 +169,22 @@ class FileDeployments:
     def levels(self) -> Mapping[str, str]:
         return _read(self._levels, dict[str, str]) or {}
 
-    def _epoch(self) -> int:
-        return present(self._folder)
+    @on_thread
+    def put_pauses(self, app: str, pauses: Sequence[Pause], *, epoch: int) -> Written | Stale:
+        with locked(self._folder):
+            stale = self._passes(epoch)
+            if stale is not None:
+                return stale
+            others = [one for one in _read(self._pauses, list[Pause]) or () if one.app != app]
+            write_file(self._pauses, msgspec.json.encode([*others, *pauses]))
+            return Written()
+
+    @on_thread
+    def pauses(self) -> Sequence[Pause]:
+        return by_element(_read(self._pauses, list[Pause]) or ())
 
     def _passes(self, epoch: int) -> Stale | None:
-        return passes(self._folder, epoch)
+        return epochs.passes(self._folder, epoch)
 
 
 class FileRevisions:

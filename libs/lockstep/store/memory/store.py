@@ -10,6 +10,7 @@ from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import BatchEntry, Deployment, Removed, Revision, Stale, Written
 from lockstep.store.memory.figures import FiguresShelf, MemoryFailovers, MemoryFigures
 from lockstep.store.naming import is_of_app
+from lockstep.store.pauses import Pause, by_element
 from lockstep.store.rules import (
     as_removed,
     chosen,
@@ -32,6 +33,7 @@ class MemoryShelf:
     placements: dict[str, tuple[str, ...]] = field(default_factory=dict)
     drained: set[str] = field(default_factory=set)
     levels: dict[str, str] = field(default_factory=dict)
+    pauses: dict[str, list[Pause]] = field(default_factory=dict)
     revisions: dict[str, tuple[Revision, bytes]] = field(default_factory=dict)
     cursors: dict[str, int] = field(default_factory=dict)
     documents: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -96,6 +98,7 @@ class MemoryDeployments:
             self._shelf.removed[app] = as_removed(before.deployment, purged=True)
         self._shelf.placements.pop(app, None)
         self._shelf.levels.pop(app, None)
+        self._shelf.pauses.pop(app, None)
         if purge:
             self._shelf.versions.pop(app, None)
         return Written()
@@ -131,6 +134,15 @@ class MemoryDeployments:
 
     async def levels(self) -> Mapping[str, str]:
         return dict(self._shelf.levels)
+
+    async def put_pauses(self, app: str, pauses: Sequence[Pause], *, epoch: int) -> Written | Stale:
+        stale = self._shelf.passes(epoch)
+        if stale is None:
+            self._shelf.pauses[app] = list(pauses)
+        return stale or Written()
+
+    async def pauses(self) -> Sequence[Pause]:
+        return by_element(one for some in self._shelf.pauses.values() for one in some)
 
 
 class MemoryVersions:

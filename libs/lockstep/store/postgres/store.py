@@ -12,6 +12,7 @@ from typing import Any, Self
 from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.store.contract import Deployment, Removed, Revision, Stale, Written
 from lockstep.store.naming import app_prefix
+from lockstep.store.pauses import Pause, by_element
 from lockstep.store.postgres import versions
 from lockstep.store.postgres.accounts import PostgresAccounts
 from lockstep.store.postgres.audit import PostgresAudit
@@ -47,6 +48,10 @@ update lockstep.deployments set removed = true, purged = purged or $2,
 where app = $1
 """
 DEPLOYMENT_COLUMNS = "app, text, version, generation, replicas, created_ms, updated_ms, settings"
+PAUSES_GO = "delete from lockstep.pauses where app = $1"
+PAUSE = """
+insert into lockstep.pauses (app, element, since_ms, who, why) values ($1, $2, $3, $4, $5)
+"""
 REVISION_COLUMNS = (
     "id, app, group_name, partition, version, position, created_ms, size_bytes, verified, epoch"
 )
@@ -134,6 +139,7 @@ class PostgresDeployments:
             (REMOVE_DEPLOYMENT, app, purge),
             ("delete from lockstep.placements where app = $1", app),
             ("delete from lockstep.levels where app = $1", app),
+            (PAUSES_GO, app),
         )
 
     async def removed(self) -> Sequence[Removed]:
@@ -188,6 +194,17 @@ class PostgresDeployments:
         async with available():
             rows = await self._pool.fetch("select app, level from lockstep.levels")
         return {row["app"]: row["level"] for row in rows}
+
+    async def put_pauses(self, app: str, pauses: Sequence[Pause], *, epoch: int) -> Written | Stale:
+        these = [(PAUSE, app, one.element, one.since_ms, one.who, one.why) for one in pauses]
+        return await self._write(epoch, (PAUSES_GO, app), *these)
+
+    async def pauses(self) -> Sequence[Pause]:
+        async with available():
+            rows = await self._pool.fetch(
+                "select app, element, since_ms, who, why from lockstep.pauses"
+            )
+        return by_element(Pause(*row) for row in rows)
 
     async def _write(self, epoch: int, *statements: tuple[Any, ...]) -> Written | Stale:
         """Each a statement and its values: all of them, if no newer epoch has written."""
