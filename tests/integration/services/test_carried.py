@@ -17,10 +17,19 @@ APP = """
 define stream In (name string, amount double);
 @source(type='file', dir.uri='file:{folder}', @map(type='csv'))
 define stream Lines (name string, amount double);
+@source(type='file', dir.uri='{parts}', mode='binary.chunked', buffer.size='4',
+        action.after.process='keep', @map(type='binaryPassThrough',
+            @attributes(part='0', number='trp:sequence.number', last='trp:eof')))
+define stream Parts (part object, number int, last bool);
+@source(type='fileeventlistener', dir.uri='{parts}')
+define stream Files (path string, name string, status string);
 @sink(type='tcp', url='tcp://127.0.0.1:{back}/Alerts', @map(type='binary'))
 define stream Out (name string, amount double);
 from In[amount > 1.0] select * insert into Out;
 from Lines select * insert into Out;
+from Parts select ifThenElse(last, 'last', 'part') as name, convert(number, 'double') as amount
+insert into Out;
+from Files select str:concat(name, ' ', status) as name, 0.0 as amount insert into Out;
 """
 
 
@@ -43,9 +52,11 @@ async def connected(port: int) -> asyncio.StreamWriter:
 async def test_frames_and_files_go_in_and_frames_come_out(
     cluster_of: Start, tmp_path: Path
 ) -> None:
-    """Binary events by TCP and lines of files become frames; a bad line becomes a dead letter."""
-    folder, port, back = tmp_path / "in", free_port(), free_port()
+    """Binary events by TCP, lines and parts of files, and what happens to files, become frames; a
+    bad line becomes a dead letter."""
+    folder, parts, port, back = tmp_path / "in", tmp_path / "parts", free_port(), free_port()
     folder.mkdir()
+    parts.mkdir()
     got: asyncio.Queue[tuple[str, float]] = asyncio.Queue()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -57,7 +68,7 @@ async def test_frames_and_files_go_in_and_frames_come_out(
 
     server = await asyncio.start_server(accept, "127.0.0.1", back)
     async with server, cluster_of(*NODES) as cluster:
-        text = APP.format(port=port, back=back, folder=folder)
+        text = APP.format(port=port, back=back, folder=folder, parts=parts)
         app = await cluster.deploy(text)
         writer = await connected(port)
         for name, amount in (("cake", 2.5), ("bun", 0.5), ("pie", 3.5)):
@@ -73,4 +84,13 @@ async def test_frames_and_files_go_in_and_frames_come_out(
             while (folder / "a.csv").exists():
                 await asyncio.sleep(0.05)
         assert [each.letter.payload for each in letters] == [b"roll,much"]
+        (parts / "b.bin").write_bytes(b"0123456789")
+        async with asyncio.timeout(60):
+            rows = [await got.get() for _ in range(4)]
+        assert sorted(row for row in rows if row[1]) == [
+            ("last", 3.0),
+            ("part", 1.0),
+            ("part", 2.0),
+        ]
+        assert ("b.bin created", 0.0) in rows
         writer.close()

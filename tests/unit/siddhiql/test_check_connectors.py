@@ -49,6 +49,12 @@ T = "define table T (a int, b string);"
         ),
         (f"@source(type='file') {S}", ("'dir.uri'", "'file.uri'")),
         (f"@source(type='file', dir.uri='/x', tailing='true') {S}", ("lines of one file",)),
+        (f"@source(type='file', dir.uri='/x', buffer.size='9000000') {S}", ("at most 8388608",)),
+        (
+            f"@source(type='file', dir.uri='/x', buffer.size='big') {S}",
+            ("'buffer.size' is 'big'", "whole number"),
+        ),
+        (f"@source(type='fileeventlistener') {S}", ("'fileeventlistener' needs 'dir.uri'",)),
         (
             f"@source(type='file', dir.uri='/x', action.after.process='move') {S}",
             ("'move.after.process' is missing",),

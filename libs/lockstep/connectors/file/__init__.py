@@ -1,8 +1,9 @@
-"""@source(type='file'), @sink(type='file') (extensions 12.7)."""
+"""@source(type='file'), @source(type='fileeventlistener'), @sink(type='file') (extensions 12.7)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from lockstep.siddhiql.catalogue import (
     Argument,
@@ -21,8 +22,11 @@ from lockstep.siddhiql.catalogue.connectors import (
     without_meaning,
 )
 
-MODES = ("line", "text.full", "binary.full", "regex")
+MODES = ("line", "text.full", "binary.full", "binary.chunked", "regex")
+CHUNK_BYTES_MAX: Final = 8 * 1024 * 1024
+"""Of a part of a file."""
 ACTIONS = ("delete", "move", "keep", "none")
+_REMOTE: Final = "mount the remote directory, and name it as a local one"
 
 
 def _files(arguments: Sequence[Argument]) -> None:
@@ -30,15 +34,19 @@ def _files(arguments: Sequence[Argument]) -> None:
     if ("dir.uri" in given) == ("file.uri" in given):
         raise SignatureError("one of 'dir.uri' and 'file.uri' is needed", "dir.uri='file:/in'")
     tails = given.get("tailing", "").lower() == "true"
-    if tails and ("dir.uri" in given or given.get("mode", "line").lower() != "line"):
+    mode = given.get("mode", "line").lower()
+    cuts = mode != "line" and (mode != "regex" or bool({"begin.regex", "end.regex"} & set(given)))
+    if tails and ("dir.uri" in given or cuts):
         raise SignatureError(
             "only lines of one file can be followed", "file.uri='file:/a.log', mode='line'"
         )
     moves = given.get("action.after.process", "").lower() == "move"
     if moves and "move.after.process" not in given:
         raise SignatureError("'move.after.process' is missing", "move.after.process='file:/done'")
-    if given.get("mode", "").lower() == "regex" and not {"begin.regex", "end.regex"} & set(given):
-        raise SignatureError("the mode regex needs an expression", "begin.regex='<', end.regex='>'")
+    if int(given.get("buffer.size", 1)) > CHUNK_BYTES_MAX:
+        raise SignatureError(
+            f"'buffer.size' is {given['buffer.size']}", f"at most {CHUNK_BYTES_MAX} bytes"
+        )
 
 
 def _written(arguments: Sequence[Argument]) -> None:
@@ -78,6 +86,7 @@ EXTENSIONS = (
                     option("header.present", BOOL),
                     option("header.line.count", INT),
                     option("file.name.pattern"),
+                    option("buffer.size", INT),
                     *without_meaning(
                         "file.polling.interval dir.polling.interval timeout file.read.wait.timeout"
                     ),
@@ -85,7 +94,7 @@ EXTENSIONS = (
                 check=_files,
             ),
         ),
-        doc="Lines or whole files of a directory, or the lines of a file as it grows.",
+        doc="Lines, parts or whole files of a directory, or the lines of a file as it grows.",
         promise=Promise(
             Delivery.EXACTLY_ONCE,
             reconnect="goes on at its note",
@@ -97,9 +106,32 @@ EXTENSIONS = (
             "action.after.failure": "what cannot be read becomes a dead letter: leave it out",
             "move.after.failure": "what cannot be read becomes a dead letter: leave it out",
             "cron.expression": "files are looked for all the time: leave it out",
-            "file.system.options": "mount the remote directory, and name it as a local one",
+            "file.system.options": _REMOTE,
         },
         carrier=f"{__name__}.source:FileSource",
+    ),
+    ConnectorExtension(
+        ExtensionKind.SOURCE,
+        "fileeventlistener",
+        (
+            Overload(
+                (
+                    option("dir.uri", needed=True),
+                    option("file.name.list"),
+                    option("monitoring.interval", INT),
+                )
+            ),
+        ),
+        doc="What happens to the files of a directory: created, modified, removed.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="goes on at its note",
+            poison="dead letter",
+            pressure="looks later",
+            repeat="known by its number",
+        ),
+        retired={"file.system.options": _REMOTE},
+        carrier=f"{__name__}.listening:FolderSource",
     ),
     ConnectorExtension(
         ExtensionKind.SINK,

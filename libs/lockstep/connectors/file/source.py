@@ -1,4 +1,4 @@
-"""@source(type='file'): lines of files, or whole files, as messages; one receiver reads at a time.
+"""@source(type='file'): lines of files, parts or whole files as messages; one receiver reads.
 
 How far it is stands in a note in the directory itself, `.lockstep.<app>.<stream>.<number>`. It is
 written when messages are durable. After a crash in between they come again, under the same ids.
@@ -22,6 +22,9 @@ from lockstep.sources import Place, Received, Source
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 """Of a file that is a message, or that expressions are searched in."""
 MAX_LINE_BYTES: Final = 8 * 1024 * 1024
+CHUNK_BYTES: Final = 64 * 1024
+MAX_BATCH_BYTES: Final = 8 * 1024 * 1024
+"""Of the parts that are read at once."""
 POLL_MS: Final = 200
 
 
@@ -49,7 +52,11 @@ class FileSource(Source):
         single = options.get("file.uri")
         self._path = path_of(single or options["dir.uri"])
         self._is_single = single is not None
+        begin, end = options.get("begin.regex", ""), options.get("end.regex", "")
         self._mode = options.get("mode", "line").lower()
+        if self._mode == "regex" and not (begin or end):
+            self._mode = "line"  # as in the older product
+        self._chunk_bytes = int(options.get("buffer.size", CHUNK_BYTES))
         lines = self._mode == "line"
         self._tails = options.get("tailing", str(self._is_single and lines)).lower() == "true"
         action = options.get("action.after.process", "keep" if self._tails else "delete").lower()
@@ -58,7 +65,6 @@ class FileSource(Source):
         has_header = options.get("header.present", "false").lower() == "true"
         self._header_lines = int(options.get("header.line.count", 1)) if has_header else 0
         self._wanted = re.compile(options.get("file.name.pattern", ".*"))
-        begin, end = options.get("begin.regex", ""), options.get("end.regex", "")
         self._pattern = re.compile(f"{begin}.*?{end or '(?=' + begin + '|$)'}".encode(), re.DOTALL)
         folder = self._path.parent if self._is_single else self._path
         note = folder / f".lockstep.{place.app}.{place.stream}.{place.number}"
@@ -149,6 +155,8 @@ class FileSource(Source):
         """Messages from a place on, and whether the file ends behind them."""
         if self._mode == "line":
             return self._lines(path, at, max_messages)
+        if self._mode == "binary.chunked":
+            return _chunks(path, at, self._chunk_bytes, max_messages)
         if path.stat().st_size > MAX_FILE_BYTES:
             raise OSError(f"{path} is larger than {MAX_FILE_BYTES} bytes: use mode='line'")
         data = path.read_bytes()
@@ -185,6 +193,9 @@ class FileSource(Source):
         properties = {
             "file.path": str(path), "file.name": path.name, "eof": "true" if is_last else "false",
         }  # fmt: skip
+        if self._mode == "binary.chunked":
+            properties["sequence.number"] = str(piece.at // self._chunk_bytes + 1)
+            properties["content.length"] = str(path.stat().st_size)
         return Received(piece.payload, properties, f"{name}:{piece.at}", acknowledge)
 
     def _settle(self) -> None:
@@ -212,3 +223,15 @@ class FileSource(Source):
 def _mark(status: os.stat_result) -> str:
     """Which file it is, as long as it is there."""
     return f"{status.st_dev:x}.{status.st_ino:x}"
+
+
+def _chunks(path: Path, at: int, size_bytes: int, max_messages: int) -> tuple[list[_Piece], bool]:
+    """Parts of one size; the last one is as long as the rest of the file."""
+    pieces: list[_Piece] = []
+    wanted = min(max_messages, max(1, MAX_BATCH_BYTES // size_bytes))
+    with path.open("rb") as file:
+        file.seek(at)
+        while len(pieces) < wanted and (data := file.read(size_bytes)):
+            pieces.append(_Piece(data, at, at + len(data)))
+            at += len(data)
+        return pieces, not file.peek(1)
