@@ -133,7 +133,7 @@ def tasks_of(
     limits = settings.limits
     held = Limits(
         limits.event_rows, limits.feedback_depth, limits.function_steps, limits.value_size,
-        limits.group_rows,
+        limits.group_rows, limits.function_bytes,
     )  # fmt: skip
     return [
         Task(

@@ -1,6 +1,6 @@
 """Limits against poison: events that would take a whole node.
 
-They count rows and steps, never time or bytes, so every replica of an app comes to the same verdict
+They count rows and steps, never time, so every replica of an app comes to the same verdict
 at the same event. Whoever counts raises LimitError; the executor undoes what the event did and
 leaves it out (execute.undoing). The limits of a process are set once, when it starts.
 """
@@ -22,13 +22,15 @@ class Limits:
     """`event_rows`: what one event may bring to a stream or out of a join (see `allowed`).
     `feedback_depth`: how often a stream may feed itself within one event. `function_steps`: turns
     of loops and calls in one run of a user's function. `value_size`: characters of a text, elements
-    of a collection. `group_rows`: what an aggregator or a pattern collects in one group."""
+    of a collection. `group_rows`: what an aggregator or a pattern collects in one group.
+    `function_bytes`: memory of one run of a function in JavaScript."""
 
     event_rows: int = 1_000_000
     feedback_depth: int = 100
     function_steps: int = 200_000
     value_size: int = 4_000_000
     group_rows: int = 1_000_000
+    function_bytes: int = 64 * 1024 * 1024
 
 
 class LimitError(Exception):

@@ -172,6 +172,7 @@ class LimitsSettings(Section):
     function_steps: Count
     value_size: Annotated[int, Field(ge=65_536)]
     group_rows: Count
+    function_bytes: Annotated[int, Field(ge=4 * 1024 * 1024)]
     stop_after: Count
     stop_within_positions: Count
 

@@ -230,6 +230,7 @@ def limits_of(settings: LimitsSettings) -> Limits:
         settings.function_steps,
         settings.value_size,
         settings.group_rows,
+        settings.function_bytes,
     )
 
 

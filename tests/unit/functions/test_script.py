@@ -39,7 +39,14 @@ def test_what_the_body_raises_is_the_events_error() -> None:
         compile_script(script("return 1 / data[0]"))(0)
 
 
-@pytest.mark.parametrize("definition", [script("return ("), script("1", language="javascript")])
+@pytest.mark.parametrize(
+    "definition",
+    [
+        script("return ("),
+        script("return (", language="javascript"),
+        script("1", language="scala"),
+    ],
+)
 def test_bad_definitions_are_refused_with_their_place(definition: ast.FunctionDefinition) -> None:
     """A body that is no Python, a language that is not run here."""
     with pytest.raises(SiddhiQLError) as caught:

@@ -36,7 +36,7 @@ def test_samples_are_valid(text: str) -> None:
         (f"{S}define trigger X at every 0 sec;", ("more than 0",)),
         (f"{S}define trigger X at 'sometimes';", ("has 1 fields", "cron")),
         (f"{S}define trigger X at '* * * * * 8';", ("'8' as day of week",)),
-        (f"{S}define function f[javascript] return int {{ }};", ("'javascript'", "Python")),
+        (f"{S}define function f[R] return int {{ }};", ("'R'", "Python or JavaScript")),
         (f"{S}define function f[scala] return int {{ }};", ("'scala'",)),
         (
             f"{S}define function f[python] return int {{ 1 }}; define function f[python] "

@@ -27,7 +27,7 @@ from lockstep.siddhiql.typing import positioned
 _SHARED = (ast.StreamDefinition, ast.WindowDefinition, ast.TriggerDefinition)
 """Kinds that may coincide when they are identical (grammar 4)."""
 
-_LANGUAGES = ("python",)
+_LANGUAGES = ("python", "javascript")
 
 
 def check_definitions(definitions: tuple[ast.Definition, ...], symbols: Symbols) -> None:
@@ -119,7 +119,8 @@ def _function(definition: ast.FunctionDefinition, symbols: Symbols) -> None:
         raise positioned(
             definition.at,
             f"functions cannot be written in {definition.language!r}",
-            "write it in Python: define function f[python] return int { return data[0] + 1 }",
+            "write it in Python or JavaScript: "
+            "define function f[python] return int { return data[0] + 1 }",
         )
     symbols.functions[definition.name] = definition
     symbols.function_types[definition.name] = definition.returns
