@@ -59,7 +59,7 @@ T = "define table T (a int, b string);"
             f"@source(type='file', dir.uri='/x', action.after.process='move') {S}",
             ("'move.after.process' is missing",),
         ),
-        (f"@source(type='hl7', port='4000', hl7.encoding='xml') {S}", ("in XML", "er7")),
+        (f"@source(type='hl7', port='4000', hl7.encoding='json') {S}", ("er7", "xml")),
         (
             f"@sink(type='prometheus', metric.type='gauge', server.url='http://0.0.0.0:9') {S}",
             ("to anybody", "gateway"),

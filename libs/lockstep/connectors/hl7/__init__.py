@@ -1,4 +1,4 @@
-"""@source(type='hl7'), @sink(type='hl7'): HL7 version 2 over MLLP, in its own form (ER7)."""
+"""@source(type='hl7'), @sink(type='hl7'): HL7 version 2 over MLLP, as ER7 or XML."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from lockstep.siddhiql.catalogue.connectors import (
     without_meaning,
 )
 
-_ER7: Final = "carry ER7, hl7.encoding='er7', and take fields out of it with regular expressions"
 _PLAIN: Final = dict.fromkeys(
     ("tls.keystore.filepath", "tls.keystore.passphrase", "tls.keystore.type", "keystore.filepath"),
     f"a source speaks TLS where receiver.sources_tls says so; a sink: {INSTEAD}",
@@ -31,8 +30,6 @@ _PLAIN: Final = dict.fromkeys(
 
 def _form(arguments: Sequence[Argument]) -> None:
     given = {one.attribute_name: str(one.value) for one in arguments}
-    if given.get("hl7.encoding", "").lower() == "xml":
-        raise SignatureError("HL7 in XML is not read or written", _ER7)
     if given.get("hl7.conformance.profile.used", "").lower() == "true":
         raise SignatureError("'hl7.conformance.profile.used' is not supported", "leave it out")
     if "port" in given and given.get("tls.enabled", "").lower() == "true":

@@ -3,6 +3,9 @@
 Source: AA when the message, or its dead letter, is durable. The control id (MSH-10) with its sender
 is the message's id, so one that a sender repeats counts once. Sink: AA is delivered, AR refused,
 AE and silence are tried again.
+
+`hl7.encoding` says in which form the app has its messages. A sink sends ER7; a source takes both,
+and answers in the one that it got.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from lockstep.connectors.hl7.v2xml import from_xml, is_xml, to_xml
 from lockstep.connectors.tls import context_of
 from lockstep.sinks import Message, MessageRefusedError, Sink
 from lockstep.sources import Inbox, Listening, Place, Received, Source
@@ -58,6 +62,37 @@ class Header:
         return "\r".join((*lines, "")).encode()
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A message as the app gets it, its header, and whether it came in XML."""
+
+    payload: bytes
+    header: Header
+    came_in_xml: bool
+
+    @staticmethod
+    def of(message: bytes, *, as_xml: bool) -> Read | None:
+        """None for what is no HL7. What cannot be in XML stays as it is: the mapper refuses it."""
+        came_in_xml = is_xml(message)
+        try:
+            own = from_xml(message) if came_in_xml else message
+        except ValueError:
+            return None
+        header = Header.of(own)
+        if header is None:
+            return None
+        payload = message if as_xml else own
+        if as_xml and not came_in_xml:
+            with contextlib.suppress(ValueError):
+                payload = to_xml(message)
+        return Read(payload, header, came_in_xml)
+
+    def answer(self, code: str) -> bytes:
+        """The acknowledgement, in the form of the message."""
+        answer = self.header.answer(code)
+        return to_xml(answer) if self.came_in_xml else answer
+
+
 def block(message: bytes) -> bytes:
     """On the wire."""
     return BEGIN + message + END
@@ -70,13 +105,14 @@ async def read_block(reader: asyncio.StreamReader) -> bytes:
 
 
 class Hl7Source(Source):
-    """Option: `port`."""
+    """Options: `port`, `hl7.encoding`."""
 
     shared: ClassVar[bool] = True
 
     def __init__(self, options: Mapping[str, str], place: Place) -> None:
         self._address = (place.host, int(options["port"]))
         self._tls = place.tls
+        self._as_xml = _is_xml(options)
         self._inbox = Inbox()
         self._listening = Listening(self._talk, line_max_bytes=MAX_MESSAGE_BYTES)
 
@@ -87,18 +123,22 @@ class Hl7Source(Source):
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             message = await read_block(reader)
-            header = Header.of(message)
-            if header is None:
+            if self._as_xml or is_xml(message):
+                read = await asyncio.to_thread(Read.of, message, as_xml=self._as_xml)
+            else:
+                read = Read.of(message, as_xml=False)
+            if read is None:
                 break
-            await self._inbox.put(self._received(message, header, writer))
+            await self._inbox.put(self._received(read, writer))
 
-    def _received(self, message: bytes, header: Header, writer: asyncio.StreamWriter) -> Received:
+    def _received(self, read: Read, writer: asyncio.StreamWriter) -> Received:
         async def acknowledge() -> None:
             with contextlib.suppress(OSError):  # it comes again, and is known
-                writer.write(block(header.answer("AA")))
+                writer.write(block(read.answer("AA")))
                 await writer.drain()
 
-        return Received(message, {"control.id": header.field(10)}, header.id, acknowledge)
+        header = read.header
+        return Received(read.payload, {"control.id": header.field(10)}, header.id, acknowledge)
 
     async def close(self) -> Sequence[Received]:
         await self._listening.stop()
@@ -107,7 +147,7 @@ class Hl7Source(Source):
 
 
 class Hl7Sink(Sink):
-    """Options: `uri`, as host:port, `tls.enabled` (false) …"""
+    """Options: `uri`, as host:port, `hl7.encoding`, `tls.enabled` (false) …"""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = options
@@ -116,7 +156,13 @@ class Hl7Sink(Sink):
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def send(self, message: Message) -> None:
-        payload = message.payload.replace(b"\r\n", b"\r").replace(b"\n", b"\r").strip()
+        payload = message.payload
+        if _is_xml(self._options):
+            try:
+                payload = await asyncio.to_thread(from_xml, payload)
+            except ValueError as error:
+                raise MessageRefusedError(f"the message is no HL7 in XML: {error}") from error
+        payload = payload.replace(b"\r\n", b"\r").replace(b"\n", b"\r").strip()
         if Header.of(payload) is None:
             raise MessageRefusedError("the message is no HL7: it does not begin with MSH")
         try:
@@ -150,3 +196,7 @@ class Hl7Sink(Sink):
         streams, self._streams = self._streams, None
         if streams is not None:
             streams[1].close()
+
+
+def _is_xml(options: Mapping[str, str]) -> bool:
+    return options.get("hl7.encoding", "").lower() == "xml"
