@@ -8,7 +8,6 @@ or its cursor lies in the unreachable place itself.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -26,10 +25,9 @@ from lockstep_services.publisher.aside import Aside
 from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, Sink
 from lockstep_services.publisher.fleet_log import FleetLog, position_of
 from lockstep_services.publisher.pacing import FIRST_ROWS, Pace
+from lockstep_services.publisher.reading import Waiting, read_batch
 from lockstep_services.publisher.retrying import retry_pause_ms
 
-READ_MAX_BYTES: Final = 4_194_304
-READ_WAIT_MS: Final = 10_000
 HELD_WAIT_MS: Final = 3_000
 CURSOR_EVERY_MS: Final = 5_000
 
@@ -100,13 +98,13 @@ class Pump:
         try:
             await self._open(log)
             while self._keeper.held:
-                entries = await log.read(
+                waiting = await read_batch(
+                    log,
                     self.cursor,
+                    self._rows,
+                    wanted_rows=self._pace.rows,
                     max_records=self._settings.batch_max_rows,
-                    max_bytes=READ_MAX_BYTES,
-                    wait_ms=READ_WAIT_MS,
                 )
-                waiting = deque(zip(entries, map(self._rows, entries), strict=True))
                 while waiting and self._keeper.held:
                     batch = self._batch(waiting)
                     async with self._delivering:
@@ -163,7 +161,7 @@ class Pump:
             return NO_ROWS
         return in_columns(record.rows).of_stream(self.sink.binding.schema.name)
 
-    def _batch(self, waiting: deque[tuple[OutputEntry, RowsOfColumns]]) -> Batch:
+    def _batch(self, waiting: Waiting) -> Batch:
         """Takes whole records with as many rows as the pace allows, unless one record has more."""
         parts: list[RowsOfColumns] = []
         traces: list[str] = []
