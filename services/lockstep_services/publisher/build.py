@@ -6,14 +6,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
-from typing import Final
+from typing import Any, Final
 
 from lockstep.bus import Ingress, Topics
 from lockstep.clock import Clock
+from lockstep.connectors.grpc import CALL_ANSWER
 from lockstep.control import AnswerTeller, AppView
 from lockstep.databases import Datasource, DatasourceError, Datasources, datasource_for
 from lockstep.databases.postgres.connections import Connections
 from lockstep.mapping import MessageWriter, build_distribution, destinations
+from lockstep.mapping.protobuf.methods import service_of
 from lockstep.schemas import SchemaUser
 from lockstep.schemas.registry import SchemaRegistry
 from lockstep.secrets import Hidden, SecretError, Vault
@@ -36,6 +38,7 @@ from lockstep_services.publisher.sinks.call import BlockingCallSink, CallSink, a
 from lockstep_services.publisher.sinks.cursor import StoredCursorSink
 from lockstep_services.publisher.sinks.file import FileLane
 from lockstep_services.publisher.sinks.files import FilesLane
+from lockstep_services.publisher.sinks.grpc_call import Calls, GrpcAsking
 from lockstep_services.publisher.sinks.http import HttpSink
 from lockstep_services.publisher.sinks.kafka import KafkaSink
 from lockstep_services.publisher.sinks.lanes import Lane, MessageLane
@@ -78,6 +81,22 @@ class Answering:
         return (BlockingCallSink if blocks else CallSink)(
             options, binding.app, name, answer_sources(checked, options["sink.id"]), self.ingress,
             max_message_bytes=self.max_message_bytes,
+        )  # fmt: skip
+
+    def grpc_call(
+        self,
+        binding: SinkBinding,
+        options: Mapping[str, str],
+        checked: CheckedApp,
+        number: int,
+        calls: Calls,
+    ) -> MessageSink:
+        """As `call`, over gRPC."""
+        name = f"{binding.name}.{number}" if number else binding.name
+        return CallSink(
+            options, binding.app, name,
+            answer_sources(checked, options["sink.id"], (CALL_ANSWER,)), self.ingress,
+            max_message_bytes=self.max_message_bytes, asking=GrpcAsking(calls),
         )  # fmt: skip
 
     def service(self, binding: SinkBinding, options: Mapping[str, str]) -> MessageSink:
@@ -246,6 +265,13 @@ class SinkFactory:
                 sink = self._answering.call(binding, options, checked, number)
             case "http-service-response" | "http-response" if self._answering:
                 sink = self._answering.service(binding, options)
+            case "grpc-service-response" if self._answering:
+                sink = self._answering.service(binding, options)
+            case "grpc":
+                sink = self._installed(binding, name, _with_service(annotation, options))
+            case "grpc-call" if self._answering and checked:
+                calls: Any = self._installed(binding, name, _with_service(annotation, options))
+                sink = self._answering.grpc_call(binding, options, checked, number, calls)
             case _:
                 sink = self._installed(binding, name, options)
         return MessageLane(binding, writer, sink)
@@ -323,6 +349,11 @@ class SinkFactory:
             return TableSink(binding, MysqlTable(binding, table, key, self._mysql_of(datasource)))
         connections = self._connections_of(datasource)
         return TableSink(binding, PostgresTable(binding, table, key, connections))
+
+
+def _with_service(annotation: ast.Annotation, options: Mapping[str, str]) -> Mapping[str, str]:
+    """With the name that the service of a gRPC sink has in its schema."""
+    return {**options, "service": service_of(annotation)}
 
 
 def _file_lane(binding: SinkBinding, writer: MessageWriter, options: Mapping[str, str]) -> Lane:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -176,14 +176,25 @@ class Services:
         time, 503 when this receiver ends."""
         given = source.annotation.get("connection.timeout")
         limit_ms = int(given) if given else self._settings.service_timeout_ms
+        answer = await self.answer(held, limit_ms, lambda: has_hung_up(request))
+        if answer is None:
+            problem = unanswered(source, limit_ms, accepted)
+            return problem_response(problem.status, problem.message, hint=problem.hint)
+        return _response(answer)
+
+    async def answer(
+        self, held: Held, limit_ms: int, has_gone: Callable[[], bool] = lambda: False
+    ) -> AppAnswer | None:
+        """What the app says; None: nothing in time. Problem 503 when this receiver ends, or who
+        asked has gone."""
         until_ms = self._clock.monotonic_ms() + limit_ms
-        while not held.rings.is_set() and not has_hung_up(request):
+        while not held.rings.is_set() and not has_gone():
             left_ms = until_ms - self._clock.monotonic_ms()
             if left_ms <= 0:
-                return _unanswered(source, limit_ms, accepted)
+                return None
             await wait_set(held.rings, self._clock, min(left_ms, LOOK_MS))
         if held.answer is not None:
-            return _response(held.answer)
+            return held.answer
         raise Problem(
             HTTPStatus.SERVICE_UNAVAILABLE,
             "the events are in the app, and this receiver ends before the app has answered",
@@ -197,10 +208,11 @@ def place_of(source: Source, message_id: str) -> Place:
     return source.app, source.annotation.get("source.id") or "", message_id
 
 
-def _unanswered(source: Source, limit_ms: int, accepted: Accepted) -> web.Response:
+def unanswered(source: Source, limit_ms: int, accepted: Accepted) -> Problem:
+    """504: the app has said nothing in time."""
     receipt = accepted.receipt
     at = "" if receipt is None else f", at position {receipt.last} of its log"
-    return problem_response(
+    return Problem(
         HTTPStatus.GATEWAY_TIMEOUT,
         f"app '{source.app}' has not answered within {limit_ms} ms; the events are in the app{at}",
         hint="send again with the same Idempotency-Key to wait on; if this goes on, see whether the"

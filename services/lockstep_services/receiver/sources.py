@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from lockstep.bus import topic_subject
+from lockstep.connectors.grpc import CALL_ANSWER, DOORS
 from lockstep.connectors.http_call import CALL_ANSWERS
 from lockstep.connectors.http_service import SERVICES
 from lockstep.control import AppView, Catalogue
@@ -27,8 +28,9 @@ SOURCE_PARAMETER: Final = "source"
 AT_THE_DOOR: Final = frozenset({"http", *SERVICES})
 """Types whose messages come to the receiver's own door."""
 
-READ_BY_ITSELF: Final = AT_THE_DOOR | frozenset(CALL_ANSWERS)
-"""Those, and what publishers send to the front door of the bus."""
+READ_BY_ITSELF: Final = AT_THE_DOOR | DOORS | {*CALL_ANSWERS, CALL_ANSWER}
+"""Those, calls of gRPC at ports of their own, and what publishers send to the front door of the
+bus."""
 
 
 @dataclass(frozen=True, slots=True)

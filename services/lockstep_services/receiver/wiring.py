@@ -31,6 +31,8 @@ from lockstep_services.receiver.datasources import DatasourceRoutes
 from lockstep_services.receiver.described import ROUTES
 from lockstep_services.receiver.feeds import SourceFeeds
 from lockstep_services.receiver.gate import Gate
+from lockstep_services.receiver.grpc_calls import CallTaker
+from lockstep_services.receiver.grpc_ports import GrpcPorts, Listening
 from lockstep_services.receiver.ingress import IngressReader
 from lockstep_services.receiver.intakes import Intakes
 from lockstep_services.receiver.lag import LagWatch
@@ -41,6 +43,8 @@ from lockstep_services.receiver.schemas import SchemaFetcher, SourceSchemas
 from lockstep_services.receiver.service import Services
 
 DRAIN_POLL_MS = 20
+DRAIN_CALLS_MS = 1_000
+"""In which calls of gRPC end whose answers are known."""
 
 
 class Receiver:
@@ -101,8 +105,21 @@ class Receiver:
         context.describe(ROUTES)
         DatasourceRoutes(known, max_rows=settings.datasources.max_rows).add_to(context.router)
         self._services = Services(settings.receiver, context.clock, context.randomness)
+        self._grpc = self._grpc_ports(gate)
         most = settings.receiver.max_body_bytes
         Routes(self._acceptor, gate, self._services, max_body_bytes=most).add_to(context.router)
+
+    def _grpc_ports(self, gate: Gate) -> GrpcPorts:
+        context, settings = self._context, self._context.settings
+        receiver = settings.receiver
+        listening = Listening(
+            receiver.sources_host,
+            settings.server.tls if receiver.sources_tls else None,
+            receiver.max_body_bytes,
+            receiver.max_inflight_requests + receiver.max_waiting_requests,
+        )
+        taker = CallTaker(self._acceptor, gate, self._services, context.clock, context.log)
+        return GrpcPorts(self._catalogue, self._acceptor.sources, taker, listening, context.log)
 
     def _keeper_of(self, resource: str) -> LeaseKeeper:
         context = self._context
@@ -130,17 +147,21 @@ class Receiver:
         tasks.supervise("schemas", fetcher.run)
         await self._feeds.follow_catalogue()
         tasks.supervise("sources", self._feeds.run)
+        await self._grpc.follow_catalogue()
+        tasks.supervise("grpc", self._grpc.run)
         await self._copies.follow_catalogue()
         tasks.supervise("copies", self._copies.run)
 
     async def _flow(self, app: str) -> FlowTold:
         """What came in, and what is in the way."""
         told = await self._acceptor.flow(app)
-        return structs.replace(told, troubles=self._feeds.troubles(app))
+        troubles = {**self._feeds.troubles(app), **self._grpc.troubles(app)}
+        return structs.replace(told, troubles=troubles)
 
     async def drain(self) -> None:
         """What was taken becomes durable, and who waits for an app's answer gets it, if it comes in
         half of the time that there is: other services of this process drain, too."""
+        self._grpc.end()
         await self._feeds.stop()
         await self._copies.stop()
         await self._ingress.drain()
@@ -149,6 +170,7 @@ class Receiver:
         while waiting.count and clock.monotonic_ms() < until_ms:
             await clock.sleep_ms(DRAIN_POLL_MS)
         waiting.close()
+        await self._grpc.stop(DRAIN_CALLS_MS)
         while not self._intakes.is_idle:
             await clock.sleep_ms(DRAIN_POLL_MS)
 

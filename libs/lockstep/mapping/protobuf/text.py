@@ -1,6 +1,6 @@
-"""Texts of `.proto` as descriptors of files: messages and enums, proto2 and proto3.
+"""Texts of `.proto` as descriptors of files: messages, enums and services, proto2 and proto3.
 
-Services, extensions and options that do not change what stands in a message are left out. Names are
+Extensions, and options that do not change what stands in a message, are left out. Names are
 resolved by Protobuf's own library when a file joins its pool.
 """
 
@@ -15,6 +15,7 @@ from google.protobuf.descriptor_pb2 import (
     EnumDescriptorProto,
     FieldDescriptorProto,
     FileDescriptorProto,
+    ServiceDescriptorProto,
 )
 from proto_schema_parser import ast
 from proto_schema_parser.parser import Parser
@@ -79,6 +80,8 @@ def file_of(text: str, name: str) -> FileDescriptorProto:
                 _message(element, file.message_type.add(), file.syntax)
             case ast.Enum():
                 _enum(element, file.enum_type.add())
+            case ast.Service():
+                _service(element, file.service.add())
             case _:
                 pass
     return file
@@ -175,6 +178,17 @@ def _enum(parsed: ast.Enum, made: EnumDescriptorProto) -> None:
             made.value.add(name=element.name, number=element.number)
         elif isinstance(element, ast.Option) and element.name == "allow_alias":
             made.options.allow_alias = element.value is True
+
+
+def _service(parsed: ast.Service, made: ServiceDescriptorProto) -> None:
+    made.name = parsed.name
+    for element in parsed.elements:
+        if isinstance(element, ast.Method):
+            made.method.add(
+                name=element.name,
+                input_type=element.input_type.type,
+                output_type=element.output_type.type,
+            )
 
 
 def _group(parsed: ast.Group) -> MappingError:

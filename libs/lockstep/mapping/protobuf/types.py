@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -39,6 +40,16 @@ _KNOWN: Final[Mapping[str, bytes]] = {
     )
 }  # fmt: skip
 _MAIN: Final = "schema.proto"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of a service, with the names of what it takes and what it answers."""
+
+    service: str
+    name: str
+    takes: str
+    answers: str
 
 
 class ProtobufTypes:
@@ -88,6 +99,19 @@ class ProtobufTypes:
             hint="a message with the id of a schema is of a type of that schema",
         )
 
+    @property
+    def methods(self) -> Sequence[Method]:
+        """Those of all services of this file, in their order."""
+        package = f"{self._file.package}." if self._file.package else ""
+        return [
+            Method(
+                f"{package}{service.name}", method.name,
+                method.input_type.lstrip("."), method.output_type.lstrip("."),
+            )
+            for service in self._file.service
+            for method in service.method
+        ]  # fmt: skip
+
     def _found(self, name: str) -> Descriptor:
         return self._pool.FindMessageTypeByName(name)
 
@@ -110,6 +134,7 @@ class ProtobufTypes:
         copy = FileDescriptorProto()
         copy.CopyFrom(file)
         del copy.dependency[:], copy.public_dependency[:], copy.weak_dependency[:]
+        del copy.service[:]  # what they name need not be there
         copy.dependency.extend(kept)
         try:
             self._pool.AddSerializedFile(copy.SerializeToString())

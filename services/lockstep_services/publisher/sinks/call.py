@@ -1,4 +1,5 @@
-"""@sink(type='http-call'): each message a request, whose answer comes in at the suite's front door.
+"""Sinks `http-call` and `grpc-call`: each message a request, whose answer comes in at the suite's
+front door.
 
 An answer has the identity of its request. So one that comes again, after a publisher died between
 the answer and its cursor, is in the app's input log once: the first that is durable.
@@ -10,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol
 
 from lockstep.bus import ID_HEADER, PROPERTIES_HEADER, Ingress, RecordTooLargeError
 from lockstep.connectors.http_call import CALL_ANSWERS, STATUS, status_pattern
@@ -43,17 +44,20 @@ class AnswerSource:
         return f"{JSON if self.is_json else given or BYTES}; source={self.number}"
 
 
-def answer_sources(checked: CheckedApp, sink_id: str) -> Sequence[AnswerSource]:
-    """Those of an app that take answers to the calls of a sink, in the order of the text."""
-    return list(_sources(checked, sink_id))
+def answer_sources(
+    checked: CheckedApp, sink_id: str, kinds: Sequence[str] = CALL_ANSWERS
+) -> Sequence[AnswerSource]:
+    """Those of an app that take answers to the calls of a sink, in the order of the text.
+    `kinds`: their types."""
+    return list(_sources(checked, sink_id, kinds))
 
 
-def _sources(checked: CheckedApp, sink_id: str) -> Iterator[AnswerSource]:
+def _sources(checked: CheckedApp, sink_id: str, kinds: Sequence[str]) -> Iterator[AnswerSource]:
     counted: dict[str, int] = {}
     for _, definition, source in annotated(checked, "source"):
         number = counted.get(definition.name, 0)
         counted[definition.name] = number + 1
-        is_answer = (source.get("type") or "").lower() in CALL_ANSWERS
+        is_answer = (source.get("type") or "").lower() in kinds
         if not is_answer or source.get("sink.id") != sink_id:
             continue
         mapping = map_of(source)
@@ -71,8 +75,17 @@ def _properties(mapping: ast.Annotation | None) -> Iterator[str]:
                 yield element.value.strip().removeprefix(TRANSPORT)
 
 
+class Asking(Protocol):
+    """Sends messages as requests: `Requests`, or what carries them otherwise."""
+
+    async def send(self, message: Message) -> Answered: ...
+
+    async def close(self) -> None: ...
+
+
 class CallSink(Sink):
-    """For one destination. `name`: of the sink and its destination among those of the app."""
+    """For one destination. `name`: of the sink and its destination among those of the app.
+    `asking`: what sends the requests, if not HTTP."""
 
     in_flight: ClassVar[int] = 16
 
@@ -85,9 +98,10 @@ class CallSink(Sink):
         ingress: Ingress,
         *,
         max_message_bytes: int,
+        asking: Asking | None = None,
     ) -> None:
         self._most_bytes = max_message_bytes - FRAME_BYTES
-        self._requests = Requests(options, self._most_bytes)
+        self._requests: Asking = asking or Requests(options, self._most_bytes)
         self._app = app
         self._name = name
         self._id = options["sink.id"]
