@@ -120,6 +120,7 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
         (f"@sink(type='file', file.uri='x', append='false') {S}", ("there is true",)),
         (f"@sink(type='log', priority='LOUD') {S}", ("'LOUD'", "INFO")),
         (f"@sink(type='log', 'x') {S}", ("'x' has no name",)),
+        (f"@sink(type='log', 'prefix=x') {S}", ("'prefix=x' has no name",)),
         (f"@store(type='rdbms', jdbc.url='jdbc:h2:mem:y') {T}", ("PostgreSQL, MySQL and MariaDB",)),
         (
             f"@store(type='rdbms', mode='copy', jdbc.url='jdbc:mysql://x/y') @PrimaryKey('a') {T}",
@@ -199,6 +200,7 @@ def test_the_place_is_that_of_the_annotation() -> None:
         f"@store(type='rdbms', jdbc.url='jdbc:postgresql://h/d', username='u', password='p', "
         f"jdbc.driver.name='x', pool.properties='a:b', field.length='b:10') {T}",
         f"@sink(type='inmemory', topic='{{{{a}}}}', @map(type='passThrough')) {S}",
+        f"@store(type='rdbms', 'field.length=a:100, b:45') {T}",
     ],
 )
 def test_what_there_is_is_accepted(text: str) -> None:

@@ -31,9 +31,14 @@ def dynamic(name: str, *, needed: bool = False) -> Parameter:
     return Parameter(name, optional=not needed)
 
 
+@dataclass(frozen=True)
+class Inert(Parameter):
+    """An option that is taken and means nothing here."""
+
+
 def without_meaning(names: str, types: tuple[AttributeType, ...] = ()) -> tuple[Parameter, ...]:
-    """Options that are taken and mean nothing here, by names between blanks."""
-    return tuple(Parameter(name, types, constant=True, optional=True) for name in names.split())
+    """Such options, by names between blanks."""
+    return tuple(Inert(name, types, constant=True, optional=True) for name in names.split())
 
 
 @dataclass(frozen=True)

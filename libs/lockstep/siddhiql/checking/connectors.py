@@ -18,7 +18,7 @@ from lockstep.siddhiql.catalogue import (
     Parameter,
     SignatureError,
 )
-from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
+from lockstep.siddhiql.catalogue.connectors import ConnectorExtension, Inert
 from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.siddhiql.checking.retired import RETIRED
 from lockstep.siddhiql.parts import parts
@@ -147,6 +147,9 @@ def _check_options(
     for element in elements:
         key = (element.key or "").lower()
         if not key:
+            # Older apps have the equals sign within the quotes. There, too, it said nothing.
+            if isinstance(known.get(element.value.partition("=")[0].strip().lower()), Inert):
+                continue
             raise positioned(
                 place.at, f"{element.value!r} has no name: options of a {title} are name='value'",
                 f"there is {', '.join(p.name for p in overload.parameters) or 'none'}",

@@ -35,15 +35,8 @@ def build_table(definition: ast.TableDefinition, schema: StreamSchema, context: 
         if name == "primarykey":
             primary = _positions(annotation, definition, schema)
         elif name == "index":
-            positions = _positions(annotation, definition, schema)
-            if len(positions) > 1:
-                raise SiddhiQLError(
-                    f"@Index of table {definition.name} names {len(positions)} attributes",
-                    line=annotation.at.line,
-                    column=annotation.at.column,
-                    hint="write one @Index for each attribute",
-                )
-            indexed += positions
+            # Of several columns, which a stored table may have, the first leads as in a database.
+            indexed.append(_positions(annotation, definition, schema)[0])
     table = Table(schema, primary, tuple(dict.fromkeys(indexed)))
     context.register("rows", table)
     return table
