@@ -142,6 +142,15 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "List the events that were refused, by a stream or by a sink, and why; send some again, "
         "or\nforget them.",
     ),
+    "connectors": (
+        "connectors.connectors",
+        "Show how the sources and sinks of an app are doing: paused, retrying since when and why.",
+    ),
+    "pause": (
+        "connectors.pause",
+        "Take nothing of sources any more, and deliver nothing to sinks, until `lockstep resume`.",
+    ),
+    "resume": ("connectors.resume", "Let paused sources and sinks of an app go on."),
     "handover": ("upkeep.handover", "Let a ready standby lead an app, without a gap."),
     "nodes": (
         "nodes.nodes",
@@ -212,6 +221,9 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
         "status",
         "versions",
         "flow",
+        "connectors",
+        "pause",
+        "resume",
         "asyncapi",
         "templates",
     ),

@@ -9,8 +9,10 @@ from lockstep.control.answers import (
 )
 from lockstep.control.archived import archive_cursor, archived, archived_to
 from lockstep.control.catalogue import Catalogue
+from lockstep.control.connectors import Connector, connectors_of, sink_element
 from lockstep.control.flows import FlowTold, UnitFlow, answer_flows, ask_flows
 from lockstep.control.gathering import Gathering, before_position
+from lockstep.control.health import Condition, ConnectorHealth, ConnectorState
 from lockstep.control.heartbeats import Beating, HeartbeatWatch, send_heartbeat
 from lockstep.control.layouts import OWN_LOG, Layout, layouts_of
 from lockstep.control.marks import Mark, MarkWatch, send_mark
@@ -69,6 +71,10 @@ __all__ = [
     "Catalogue",
     "Command",
     "CommandAnswer",
+    "Condition",
+    "Connector",
+    "ConnectorHealth",
+    "ConnectorState",
     "Erased",
     "Erasure",
     "FlowTold",
@@ -97,6 +103,7 @@ __all__ = [
     "ask_flows",
     "before_position",
     "command_subject",
+    "connectors_of",
     "erasure_subject",
     "forget_progress",
     "group_and_layout",
@@ -110,6 +117,7 @@ __all__ = [
     "refusal_of",
     "send_heartbeat",
     "send_mark",
+    "sink_element",
     "snapshot_subject",
     "take_answers",
     "unit_key",

@@ -18,7 +18,7 @@ from lockstep.frame import Context, Offload, Tasks, wait_set
 from lockstep.plan import AppPlan, Plans
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.siddhiql.checking.app_annotations import statistics_of
-from lockstep.store import Deployment, Deployments
+from lockstep.store import Deployment, Deployments, Pause
 from lockstep.telemetry import Level, Logger, Metrics
 
 FOLLOW_LIMIT_MS: Final = 5_000
@@ -51,7 +51,11 @@ class Catalogue:
         *,
         poll_ms: int,
         metrics: Metrics | None = None,
+        heeds_pauses: bool = False,
     ) -> None:
+        """`heeds_pauses`: of sources and sinks, for who runs them."""
+        self._heeds_pauses = heeds_pauses
+        self._pauses: dict[tuple[str, str], Pause] = {}
         self._metrics = metrics
         self._offload = offload
         self._plans = plans
@@ -69,7 +73,7 @@ class Catalogue:
         self.changes = 0
 
     @classmethod
-    def of(cls, context: Context) -> Catalogue:
+    def of(cls, context: Context, *, heeds_pauses: bool = False) -> Catalogue:
         """A service's catalogue."""
         return cls(
             context.world.store.deployments,
@@ -80,6 +84,7 @@ class Catalogue:
             context.plans,
             poll_ms=context.settings.server.catalogue_poll_ms,
             metrics=context.metrics,
+            heeds_pauses=heeds_pauses,
         )
 
     def start(self, tasks: Tasks) -> None:
@@ -99,6 +104,10 @@ class Catalogue:
     def nodes(self, unit: str) -> tuple[str, ...]:
         """The processors that shall carry a unit (`AppView.key`), the preferred leader first."""
         return self._placements.get(unit, ())
+
+    def pause(self, app: str, element: str) -> Pause | None:
+        """Of a source or sink, where somebody has paused it."""
+        return self._pauses.get((app, element))
 
     async def find(self, app: str) -> AppView | None:
         """The app; looks into the store when it is not known yet."""
@@ -141,11 +150,17 @@ class Catalogue:
             self._metrics.set_levels({app: level_of(view.plan, put) for app, view in views.items()})
         read = await self._deployments.placements()
         placements = {app: tuple(nodes) for app, nodes in read.items()}
-        if (views, placements) != (self._views, self._placements):
-            self._views, self._placements = views, placements
+        pauses = await self._read_pauses()
+        if (views, placements, pauses) != (self._views, self._placements, self._pauses):
+            self._views, self._placements, self._pauses = views, placements, pauses
             self.changes += 1
             self._changed.set()
             self._changed = asyncio.Event()
+
+    async def _read_pauses(self) -> dict[tuple[str, str], Pause]:
+        if not self._heeds_pauses:
+            return {}
+        return {(one.app, one.element): one for one in await self._deployments.pauses()}
 
     async def _view(self, deployment: Deployment) -> AppView | None:
         known = self._views.get(deployment.app)

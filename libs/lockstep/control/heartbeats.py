@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +13,7 @@ import msgspec
 from lockstep import __version__
 from lockstep.bus import Topics
 from lockstep.clock import Clock
+from lockstep.control.health import ConnectorHealth, some_told
 from lockstep.control.messages import HEARTBEATS, GroupStatus, Heartbeat, SinkStatus
 from lockstep.events import Generation, UnavailableError
 from lockstep.frame import Context, wait_set
@@ -20,6 +21,7 @@ from lockstep.telemetry import Logger
 
 Groups = Callable[[], tuple[GroupStatus, ...]]
 Sinks = Callable[[], tuple[SinkStatus, ...]]
+Connectors = Callable[[], Iterable[ConnectorHealth]]
 
 
 APART_MS: Final = 50
@@ -37,12 +39,14 @@ class Beating:
         *,
         groups: Groups = tuple,
         sinks: Sinks = tuple,
+        connectors: Connectors = tuple,
         leading: Callable[[], bool] = lambda: False,
         cpu_percent: Callable[[], int] = lambda: 0,
     ) -> None:
         self._context = context
         self._groups = groups
         self._sinks = sinks
+        self._connectors = connectors
         self._leading = leading
         self._interval_ms = context.settings.coordinator.heartbeat_interval_ms
         self._draining = self._gone = False
@@ -102,8 +106,9 @@ class Beating:
             version=__version__,
             process_cpu_percent=footprint.cpu_percent,
             resident_bytes=footprint.resident_bytes,
+            connectors=() if self._gone else some_told(self._connectors()),
         )
-        self._groups_said = len(beat.groups) + len(beat.sinks)
+        self._groups_said = len(beat.groups) + len(beat.sinks) + len(beat.connectors)
         try:
             await send_heartbeat(context.world.bus.topics, beat)
         except UnavailableError as error:

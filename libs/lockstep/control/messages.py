@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from lockstep.bus import LogName, control_subject
+from lockstep.control.health import ConnectorHealth
 from lockstep.events import Fault, Generation, Life, LockstepError
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import Deployment
@@ -191,7 +192,7 @@ class Heartbeat(msgspec.Struct, frozen=True, omit_defaults=True):
     `host`, `zone`: where it runs; empty: not told. `cpu_percent`: how busy its host is.
     `version`: of Lockstep. `process_cpu_percent` (100: one core), `resident_bytes`: what the
     process takes, with all that it started; None: nobody knows. Services of one process tell the
-    same.
+    same. `connectors`: the sources that it reads, or the sinks that it delivers to.
     """
 
     node: str
@@ -211,6 +212,7 @@ class Heartbeat(msgspec.Struct, frozen=True, omit_defaults=True):
     version: str = ""
     process_cpu_percent: int | None = None
     resident_bytes: int | None = None
+    connectors: tuple[ConnectorHealth, ...] = ()
 
 
 class OnDemandQuestion(msgspec.Struct, frozen=True):

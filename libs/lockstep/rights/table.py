@@ -46,6 +46,11 @@ COORDINATOR: Final[Mapping[Place, Need]] = {
     ("GET", "/v1/apps/{app}/versions"): _VIEW,
     ("GET", "/v1/apps/{app}/versions/{number}"): _VIEW,
     ("GET", "/v1/apps/{app}/status"): _VIEW,
+    ("GET", "/v1/apps/{app}/connectors"): _VIEW,
+    ("POST", "/v1/apps/{app}/connectors/pause"): _OPERATE,
+    ("POST", "/v1/apps/{app}/connectors/resume"): _OPERATE,
+    ("POST", "/v1/apps/{app}/connectors/{element}/pause"): _OPERATE,
+    ("POST", "/v1/apps/{app}/connectors/{element}/resume"): _OPERATE,
     ("GET", "/v1/apps/{app}/figures"): _VIEW,
     ("GET", "/v1/apps/{app}/failovers"): _VIEW,
     ("GET", "/v1/failovers"): _VIEW_SOME,  # of the apps that the caller may view
@@ -249,6 +254,9 @@ COMMANDS: Final[Mapping[str, Need | None]] = {
     "simulate": _VIEW,  # the app's text; events: to send, too; rows of a database: to deploy
     "tail": _VIEW,
     "errors": _VIEW,
+    "connectors": _VIEW,
+    "pause": _OPERATE,
+    "resume": _OPERATE,
     "handover": _OPERATE,
     "nodes": _VIEW_ALL,
     "logs": _ADMINISTER,

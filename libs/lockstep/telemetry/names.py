@@ -32,6 +32,9 @@ MetricName = Literal[
     "lockstep_receiver_pushed_back_total",
     "lockstep_receiver_inflight_bytes",
     "lockstep_receiver_append_ms",
+    "lockstep_receiver_source_events_total",
+    "lockstep_receiver_source_paused",
+    "lockstep_receiver_source_trouble",
     # dead letters
     "lockstep_dead_letters_total",
     # processor
@@ -70,6 +73,7 @@ MetricName = Literal[
     "lockstep_publisher_delivery_ms",
     "lockstep_publisher_behind_records",
     "lockstep_publisher_trouble",
+    "lockstep_publisher_paused",
     # scheduled scripts
     "lockstep_batch_runs_total",
     "lockstep_batch_rows_total",
@@ -175,6 +179,13 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_receiver_pushed_back_total": _counter("Requests answered 429 or 503.", "reason"),
     "lockstep_receiver_inflight_bytes": _gauge("Bytes taken and not yet durable."),
     "lockstep_receiver_append_ms": _histogram("Append until acknowledged.", MS_BUCKETS, "app"),
+    "lockstep_receiver_source_events_total": _counter(
+        "Events that a source of an app brought.", "app", "source"
+    ),
+    "lockstep_receiver_source_paused": _gauge(
+        "1 while a source is paused: nothing is taken of it.", "app", "source"
+    ),
+    "lockstep_receiver_source_trouble": _gauge("1 while a source cannot be read.", "app", "source"),
     "lockstep_dead_letters_total": _counter("Events put aside.", "app", "stream", "reason"),
     "lockstep_processor_role": _gauge("1 for the role held now.", *_PLACE, "role"),
     "lockstep_processor_epoch": _gauge("Epoch of the last claim seen.", *_PLACE),
@@ -217,6 +228,9 @@ METRICS: dict[MetricName, Metric] = {
         "Records of the output log that wait for a sink.", "app", "sink"
     ),
     "lockstep_publisher_trouble": _gauge("1 while a sink cannot be reached.", "app", "sink"),
+    "lockstep_publisher_paused": _gauge(
+        "1 while a sink is paused: its rows wait in the output log.", "app", "sink"
+    ),
     "lockstep_batch_runs_total": _counter("Runs of scripts that ended.", "script", "outcome"),
     "lockstep_batch_rows_total": _counter("Rows that scripts put out.", "script"),
     "lockstep_batch_run_ms": _histogram("Time of a run, with its pauses.", RUN_BUCKETS, "script"),

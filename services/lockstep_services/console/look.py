@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from nicegui import ui
@@ -67,19 +68,30 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: its text, how it looks, where it leads, and a bar of so many percent."""
+    """A cell: its text, how it looks, and where it leads. `press`: it is a button, and that is what
+    its table is told; unless it is `denied`, for that reason."""
 
     content: str
     classes: str = ""
     link: str = ""
     chip: str = ""
+    press: str = ""
+    denied: str = ""
 
 
 class Table:
     """A table whose rows change while one looks; unchanged cells are left alone."""
 
-    def __init__(self, columns: Sequence[str], *, empty: str, number: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        columns: Sequence[str],
+        *,
+        empty: str,
+        number: Sequence[str] = (),
+        on_press: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
         self._columns = columns
+        self._on_press = on_press
         self._shown: list[tuple[Sequence[Cell], ui.element]] = []
         self._numbers = set(number)
         with box("table-scroll") as self.element:
@@ -121,6 +133,11 @@ class Table:
                 elif cell.chip:
                     with box(cell.classes + number, "td"):
                         chip(cell.content, cell.chip)
+                elif cell.press and self._on_press is not None:
+                    with box(cell.classes + number, "td"):
+                        made = button(cell.content, partial(self._on_press, cell.press))
+                        if cell.denied:
+                            made.props["disable"], made.props["title"] = True, cell.denied
                 else:
                     text("td", cell.content, cell.classes + number)
 

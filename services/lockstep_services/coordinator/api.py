@@ -20,6 +20,7 @@ from lockstep.plan.fleet import KEY_GROUPS
 from lockstep.rights import Permission
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import PAST_ARCHIVE, StoredDeployment
+from lockstep_services.coordinator.connectors import Connectors
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.pasts import FoundPast, PastWish
@@ -63,7 +64,9 @@ class Api:
         survey: Survey,
         forwarder: Forwarder,
         bus: Bus,
+        connectors: Connectors,
     ) -> None:
+        self._connectors = connectors
         self._desired = desired
         self._survey = survey
         self._watch = watch
@@ -154,7 +157,8 @@ class Api:
         units = await self._desired.layouts.units(one)
         placements = await self._desired.placements()
         waiting = await self._survey.waiting(one, units, placements)
-        return web.json_response(app_status(one, units, placements, self._watch, waiting))
+        status = app_status(one, units, placements, self._watch, waiting)
+        return web.json_response({**status, "connectors": await self._connectors.lines(one)})
 
     async def _preview(self, request: web.Request) -> web.Response:
         body = await read_body(request, _Text)

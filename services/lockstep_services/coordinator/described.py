@@ -6,6 +6,7 @@ from typing import Any, Final, NotRequired, TypedDict
 
 from lockstep.frame.log_route import WrittenLines
 from lockstep.frame.openapi import Described
+from lockstep_services.coordinator.connectors import ConnectorLine
 
 
 class AppLine(TypedDict):
@@ -162,6 +163,7 @@ class AppStatus(TypedDict):
     units: list[dict[str, Any]]
     replicas: list[dict[str, Any]]
     sinks: list[dict[str, Any]]
+    connectors: list[ConnectorLine]
 
 
 class Erasing(TypedDict):

@@ -162,7 +162,7 @@ class DesiredState:
         settings = {key: value for key, value in settings.items() if key not in OWN_SETTINGS}
         wish = _Wish(plan, text, version_of(text), settings, parallel, past, may_replace, who, how)
         await self._offload.run(lambda: fleet_of(plan, parallel))  # refused here, not later
-        async with self._one_at_a_time(plan.name):
+        async with self.one_at_a_time(plan.name):
             return await self._deploy(wish)
 
     async def _deploy(self, wish: _Wish) -> Deployed:
@@ -228,7 +228,7 @@ class DesiredState:
     async def undeploy(self, app: str, *, purge: bool) -> bool:
         """Removes an app; `purge`: also logs, revisions, cursors, be it after the app. False when
         there was nothing to remove."""
-        async with self._one_at_a_time(app):
+        async with self.one_at_a_time(app):
             there = await self._store.deployments.get(app)
             if there is None and purge:
                 there = await self._logs.kept(app)
@@ -306,8 +306,8 @@ class DesiredState:
         )
         return await self.layouts.laid_out(plan, deployment, before)
 
-    def _one_at_a_time(self, app: str) -> asyncio.Lock:
-        """Nobody deploys an app while its logs are being removed."""
+    def one_at_a_time(self, app: str) -> asyncio.Lock:
+        """Nobody deploys an app while its logs are being removed, or pauses what is."""
         return self._locks.setdefault(app, asyncio.Lock())
 
     def _pass_over(self, outcome: Stale | Written) -> None:

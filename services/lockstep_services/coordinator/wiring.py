@@ -17,6 +17,8 @@ from lockstep_services.coordinator.audit import AuditRoutes
 from lockstep_services.coordinator.batch_described import BATCH
 from lockstep_services.coordinator.batch_routes import BatchRoutes
 from lockstep_services.coordinator.calling_off import CallingOff
+from lockstep_services.coordinator.connector_routes import CONNECTORS, ConnectorRoutes
+from lockstep_services.coordinator.connectors import Connectors
 from lockstep_services.coordinator.dashboards import Dashboards
 from lockstep_services.coordinator.described import OWN
 from lockstep_services.coordinator.desired import DesiredState, Epoch
@@ -110,7 +112,10 @@ class Coordinator:
         self._forwarder = Forwarder(self._keeper, self._watch, context.settings.client.tls)
         self._beating = Beating(context, leading=lambda: self._keeper.held)
         _looks_at_apps(context, desired, self._watch)
-        Api(desired, self._watch, survey, self._forwarder, world.bus).add_to(context.router)
+        connectors = Connectors(world.store, desired, self._watch, epoch, clock, log)
+        ConnectorRoutes(connectors, desired, self._forwarder).add_to(context.router)
+        api = Api(desired, self._watch, survey, self._forwarder, world.bus, connectors)
+        api.add_to(context.router)
         NodeRoutes(desired, drains, self._watch, survey, self._watchman, self._forwarder).add_to(
             context.router
         )
@@ -128,7 +133,9 @@ class Coordinator:
         ArchiveRoutes(context, desired).add_to(context.router)
         BatchRoutes(world.store.batch, clock, context.settings, log).add_to(context.router)
         self._audit = _people(context)
-        context.describe((*OWN, *FIGURES, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER))
+        context.describe(
+            (*OWN, *CONNECTORS, *FIGURES, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER)
+        )
         # In front of those with a name in their place.
         levels = Levels(world.store, desired, epoch, log)
         statistics = OlderStatistics(desired, levels, self._watch, self._forwarder, clock)

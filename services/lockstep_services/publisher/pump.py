@@ -14,11 +14,17 @@ from typing import Final
 
 from lockstep.bus import Bus, OutputEntry, OutputLog
 from lockstep.clock import Clock
-from lockstep.control import AppView, SinkStatus
+from lockstep.control import AppView, Condition, ConnectorHealth, SinkStatus, sink_element
 from lockstep.control.merged import ENTRY_ROWS
-from lockstep.events import FencedError, OutputRecord, OutputRow, UnavailableError
+from lockstep.events import (
+    FencedError,
+    LockstepError,
+    OutputRecord,
+    OutputRow,
+    UnavailableError,
+)
 from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns, joined
-from lockstep.frame import LeaseKeeper, run_until
+from lockstep.frame import LeaseKeeper, run_until, wait_set
 from lockstep.settings import PublisherSettings
 from lockstep.telemetry import NO_TRACES, Logger, Metrics, Recent, Traces
 from lockstep_services.publisher.aside import Aside
@@ -63,8 +69,31 @@ class Pump:
         self._recent = Recent(clock.monotonic_ms())
         self._delivering = asyncio.Lock()
         self.cursor = 0
-        self.trouble: str | None = None
+        self._condition = Condition(clock)
+        self._goes = asyncio.Event()
+        self._goes.set()
+        self._is_between = True
+        """Nothing is under way, or what failed waits until it is tried again."""
         self.is_open = False
+
+    @property
+    def is_paused(self) -> bool:
+        """Somebody wants that nothing is delivered."""
+        return not self._goes.is_set()
+
+    def pause(self, *, paused: bool) -> None:
+        """From now on: what is under way ends; what failed is tried again after the pause."""
+        (self._goes.clear if paused else self._goes.set)()
+
+    def health(self) -> ConnectorHealth:
+        """For a heartbeat."""
+        if self.is_paused and self._is_between:
+            self._condition.is_paused()
+        elif not self.is_paused:
+            self._condition.goes_on()
+        binding, now_ms = self.sink.binding, self._clock.monotonic_ms()
+        per_s = self._recent.read(now_ms).per_s
+        return self._condition.told(binding.app, sink_element(binding.name), per_s)
 
     def status(self, log_end: int) -> SinkStatus:
         """How it is doing."""
@@ -72,16 +101,22 @@ class Pump:
         reached = self.cursor if self._fleet is None else position_of(self.cursor)
         lately = self._recent.read(self._clock.monotonic_ms())
         return SinkStatus(
-            binding.app, binding.name, reached, log_end, self.trouble,
+            binding.app, binding.name, reached, log_end, self._condition.trouble,
             lately.per_s, lately.p50_ms, lately.p99_ms,
         )  # fmt: skip
 
     async def run(self) -> None:
-        """Delivers whenever the lease is held; until cancelled."""
+        """Delivers whenever the lease is held and it is not paused; until cancelled."""
         try:
             while True:
+                if self.is_paused:
+                    await self.sink.close()
+                    await self._goes.wait()
                 if await self._keeper.wait_held(HELD_WAIT_MS):
                     await self._deliver_while_held()
+        except LockstepError as error:
+            (self._condition.retries if error.retryable else self._condition.fails)(str(error))
+            raise
         finally:
             self.is_open = False
             await self.sink.close()
@@ -97,7 +132,7 @@ class Pump:
     async def _deliver_from(self, log: OutputLog | FleetLog) -> None:
         try:
             await self._open(log)
-            while self._keeper.held:
+            while self._may:
                 waiting = await read_batch(
                     log,
                     self.cursor,
@@ -105,7 +140,7 @@ class Pump:
                     wanted_rows=self._pace.rows,
                     max_records=self._settings.batch_max_rows,
                 )
-                while waiting and self._keeper.held:
+                while waiting and self._may:
                     batch = self._batch(waiting)
                     async with self._delivering:
                         await self._take(batch)
@@ -125,6 +160,8 @@ class Pump:
                 where=binding.key,
             )
         async with self._delivering:
+            if self.is_paused:
+                raise UnavailableError("the sink is paused", where=self.sink.binding.key)
             if not self.is_open:
                 raise UnavailableError("the sink is not open", where=self.sink.binding.key)
             await self.sink.deliver(Batch(self.cursor, rows))
@@ -136,8 +173,7 @@ class Pump:
                 self.cursor = await self.sink.open()
                 break
             except UnavailableError as error:
-                attempt += 1
-                await self._pause(attempt, error)
+                attempt = await self._wait(attempt + 1, error)
         if self._fleet is None and position_of(self.cursor):
             raise UnavailableError(
                 "the sink stands in the output of a fleet, which this app was or is about to be",
@@ -150,7 +186,7 @@ class Pump:
             self._log.warning("the output log is new", cursor=self.cursor, end=tail.sequence)
             self.cursor = 0
             await self.sink.begin_again()
-        self.trouble = None
+        self._condition.runs()
         self.is_open = True
         self._log.info("sink open", cursor=self.cursor)
 
@@ -174,6 +210,10 @@ class Pump:
                 door_ms = door_ms or entry.record.door_ms
                 traces += [entry.record.trace] if entry.record.trace else []
         return Batch(entry.sequence, joined(parts), door_ms, tuple(traces))
+
+    @property
+    def _may(self) -> bool:
+        return self._keeper.held and not self.is_paused
 
     async def _take(self, batch: Batch) -> None:
         now_ms = self._clock.monotonic_ms()
@@ -212,27 +252,31 @@ class Pump:
         attempt = 0
         while True:
             try:
+                self._is_between = False
                 await self.sink.deliver(batch)
-                self.trouble = None
+                self._condition.runs()
                 return len(batch.rows)
             except RowsRefusedError as error:
                 await self._put_aside(error.refused)
                 gone = {refused.row.id for refused in error.refused}
                 batch = Batch(batch.up_to, [row for row in batch.rows if row.id not in gone])
             except UnavailableError as error:
-                attempt += 1
-                last = attempt >= self._settings.retry_max_attempts
-                if last and not self.sink.waits_for_ever:
-                    reason = f"given up after {attempt} attempts: {error}"
+                last = attempt + 1 >= self._settings.retry_max_attempts
+                if last and not self.is_paused and not self.sink.waits_for_ever:
+                    reason = f"given up after {attempt + 1} attempts: {error}"
                     await self._put_aside(
                         [RefusedRow(row, reason) for row in self.sink.pending(batch)]
                     )
                     batch, attempt = Batch(batch.up_to, ()), 0
                 else:
-                    await self._pause(attempt, error)
+                    attempt = await self._wait(attempt + 1, error)
+            finally:
+                self._is_between = True
 
-    async def _pause(self, attempt: int, error: UnavailableError) -> None:
-        self.trouble = str(error)
+    async def _wait(self, attempt: int, error: UnavailableError) -> int:
+        """Until it is to be tried again. How often it was tried; a pause begins the count anew."""
+        self._condition.retries(str(error))
+        self._is_between = True
         pause_ms = retry_pause_ms(self._settings, attempt)
         self._metrics.count(
             "lockstep_publisher_retries_total",
@@ -243,10 +287,18 @@ class Pump:
         if not self._keeper.held:
             raise FencedError("the lease was lost while the sink was away")
         await self._clock.sleep_ms(pause_ms)
+        if self._goes.is_set():
+            return attempt
+        while not await wait_set(self._goes, self._clock, HELD_WAIT_MS):
+            if not self._keeper.held:
+                raise FencedError("the lease was lost while the sink was paused")
+        return 0
 
     async def _put_aside(self, refused: Sequence[RefusedRow]) -> None:
         """Before the sink's cursor moves over them."""
         await self._aside.put(refused)
+        if refused:
+            self._condition.erred(f"{len(refused)} rows put aside: {refused[0].reason}")
         self._metrics.count(
             "lockstep_publisher_failed_total",
             len(refused),

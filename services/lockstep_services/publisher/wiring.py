@@ -13,10 +13,14 @@ from lockstep.control import (
     AppView,
     Beating,
     Catalogue,
+    ConnectorHealth,
+    ConnectorState,
     HeartbeatWatch,
     SinkStatus,
     archived,
+    sink_element,
 )
+from lockstep.control.health import MAX_TEXT
 from lockstep.databases import read_datasources
 from lockstep.databases.postgres.connections import Connections
 from lockstep.frame import Context, LeaseKeeper, Offload, Service, SharedThreads
@@ -42,6 +46,7 @@ class _AppDelivery:
     view: AppView
     keeper: LeaseKeeper
     secrets: bytes
+    since_ms: int
     pumps: list[Pump] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     trimmer: Trimmer | FleetTrimmer = field(init=False)
@@ -56,9 +61,12 @@ class _AppDelivery:
     def delivered(self) -> list[int] | None:
         """How far each sink has come; None while one is not open, or another publisher delivers.
 
-        What a sink that cannot be set up shall get is kept until somebody has mended it.
+        What a sink that cannot be set up shall get is kept until somebody has mended it, and what
+        one shall get that is paused until it has it.
         """
-        if not self.keeper.held or self.refused or not all(one.is_open for one in self._followers):
+        if not self.keeper.held or self.refused:
+            return None
+        if not all(one.is_open or _is_paused(one) for one in self._followers):
             return None
         return [one.cursor for one in self._followers]
 
@@ -66,6 +74,20 @@ class _AppDelivery:
     def _followers(self) -> list[Pump | Following]:
         """Who reads the output log."""
         return [*self.pumps, *(() if self.archiver is None else (self.archiver.output,))]
+
+    def heed(self, catalogue: Catalogue) -> None:
+        """Of its sinks those go on that nobody has paused."""
+        app = self.view.name
+        for pump in self.pumps:
+            element = sink_element(pump.sink.binding.name)
+            pump.pause(paused=catalogue.pause(app, element) is not None)
+
+    def healths(self) -> list[ConnectorHealth]:
+        """How its sinks are doing."""
+        return [
+            *(pump.health() for pump in self.pumps),
+            *(_of_refused(one, self.since_ms) for one in self.refused),
+        ]
 
     @property
     def task_names(self) -> list[str]:
@@ -82,6 +104,17 @@ class _AppDelivery:
         ]
 
 
+def _is_paused(follower: Pump | Following) -> bool:
+    return isinstance(follower, Pump) and follower.is_paused
+
+
+def _of_refused(one: Refused, since_ms: int) -> ConnectorHealth:
+    element, why = sink_element(one.binding.name), str(one.error)[:MAX_TEXT]
+    return ConnectorHealth(
+        one.binding.app, element, ConnectorState.FAILED, since_ms, why, why, since_ms
+    )
+
+
 class Publisher:
     """All apps' deliveries; `connect` opens the way to a database."""
 
@@ -94,7 +127,7 @@ class Publisher:
             context.world.bus.topics, context.clock, context.log,
             max_retry=settings.coordinator.heartbeat_max_retry,
         )  # fmt: skip
-        self._catalogue = Catalogue.of(context)
+        self._catalogue = Catalogue.of(context, heeds_pauses=True)
         self._teller = AnswerTeller(context.world.bus.topics)
         self._factory = SinkFactory(
             context.world.store.cursors,
@@ -119,7 +152,7 @@ class Publisher:
         self._threads = SharedThreads(ARCHIVE_THREADS)
         self._scheduler: Scheduler | None = None
         context.metrics.look(self._show)
-        self._beating = Beating(context, sinks=self.statuses)
+        self._beating = Beating(context, sinks=self.statuses, connectors=self.healths)
 
     async def start(self) -> None:
         """Knows the apps, then delivers."""
@@ -164,9 +197,19 @@ class Publisher:
             ]
         return tuple(found)
 
+    def healths(self) -> list[ConnectorHealth]:
+        """Of the same sinks."""
+        held = (one for one in self._deliveries.values() if one.keeper.held)
+        return [health for delivery in held for health in delivery.healths()]
+
     def _show(self) -> None:
         """Gauges, looked up when somebody asks."""
         metrics = self._context.metrics
+        metrics.clear("lockstep_publisher_paused")
+        for one in self.healths():
+            is_paused = one.state is ConnectorState.PAUSED
+            name = one.element.partition(":")[2]
+            metrics.set("lockstep_publisher_paused", is_paused, app=one.app, sink=name)
         metrics.clear("lockstep_publisher_behind_records")
         metrics.clear("lockstep_publisher_trouble")
         for status in self.statuses():
@@ -204,6 +247,7 @@ class Publisher:
         for app, view in views.items():
             if app not in self._deliveries:
                 self._deliveries[app] = self._begin(view)
+            self._deliveries[app].heed(self._catalogue)
 
     def _begin(self, view: AppView) -> _AppDelivery:
         context = self._context
@@ -212,7 +256,9 @@ class Publisher:
             context.settings.leader, context.metrics, context.log,
             outlives=lambda: not self._is_delivered_elsewhere(view.name),
         )  # fmt: skip
-        delivery = _AppDelivery(view, keeper, self._factory.secrets_of(view))
+        delivery = _AppDelivery(
+            view, keeper, self._factory.secrets_of(view), context.clock.now_ms()
+        )
         for sink in self._factory.sinks_of(view):
             if isinstance(sink, Refused):
                 context.log.error("sink refused", sink=sink.binding.key, error=str(sink.error))

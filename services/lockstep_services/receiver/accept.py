@@ -30,6 +30,7 @@ from lockstep_services.receiver.decode import (
     decode_text,
     media_type,
 )
+from lockstep_services.receiver.health import SourceHealth
 from lockstep_services.receiver.intakes import Intakes
 from lockstep_services.receiver.lookups import Lookups
 from lockstep_services.receiver.mapped import MessageReader
@@ -120,6 +121,10 @@ class Acceptor:
         self._readers: dict[tuple[str, str, str], _Readers] = {}
         self._taken: dict[str, RecentBy] = {}
         self.sources = SourceBook(catalogue)
+        self.health = SourceHealth(
+            catalogue, self.sources, clock, metrics,
+            retry_after_ms=settings.receiver.retry_after_ms,
+        )  # fmt: skip
 
     async def view(self, app: str) -> AppView:
         """The deployed app; UnknownNameError with the nearest name."""
@@ -140,18 +145,30 @@ class Acceptor:
         number = sending.source
         if number is None:
             number = source_number(sending.content_type)
-        if number is not None:
-            source = self.sources.numbered(view, stream, number)
-            if source is None:
-                raise UnknownNameError(f"stream '{stream}' of app '{app}' has no source {number}")
-            if source.reader is not None:
-                return await self._accept_mapped(view, source, source.reader, body, sending)
+        if number is None:
+            return await self._accept_own(view, stream, body, sending, guesses=True)
+        source = self.sources.numbered(view, stream, number)
+        if source is None:
+            raise UnknownNameError(f"stream '{stream}' of app '{app}' has no source {number}")
+        if source.reader is None:
+            accepted = await self._accept_own(view, stream, body, sending)
+        else:
+            accepted = await self._accept_mapped(view, source, source.reader, body, sending)
+        if accepted.receipt is not None and not accepted.receipt.duplicate:
+            self.health.brought(source, accepted.events)
+        return accepted
+
+    async def _accept_own(
+        self, view: AppView, stream: str, body: bytes, sending: Sending, *, guesses: bool = False
+    ) -> Accepted:
+        """In the suite's own form; where it may be another one, in that of the stream's http
+        source."""
         readers = self._readers_of(view, stream)
         try:
             runs, refused = self._read(readers, body, sending)
         except (MalformedBodyError, UnknownFormatError) as error:
             # The stream's own http source may have said that it comes in another form.
-            found = self.sources.http(view, stream) if number is None else None
+            found = self.sources.http(view, stream) if guesses else None
             if found is None or found.reader is None:
                 raise
             try:

@@ -25,6 +25,7 @@ from lockstep_services.receiver.carried import CarriedMailbox, carrier_of
 from lockstep_services.receiver.changes import ChangeSources
 from lockstep_services.receiver.discreet import DiscreetMailbox, discreet
 from lockstep_services.receiver.gate import Gate
+from lockstep_services.receiver.health import SourceHealth
 from lockstep_services.receiver.kafka import KafkaMailbox
 from lockstep_services.receiver.messages import BusMessage, Transfer
 from lockstep_services.receiver.sources import Source, SourceBook
@@ -51,6 +52,7 @@ class SourceFeeds:
         clock: Clock,
         keeper_of: Callable[[str], LeaseKeeper],
         vault: Vault,
+        health: SourceHealth,
         sources_host: str = "127.0.0.1",
         sources_tls: ssl.SSLContext | None = None,
         changes: ChangeSources | None = None,
@@ -64,11 +66,11 @@ class SourceFeeds:
         self._clock = clock
         self._keeper_of = keeper_of
         self._vault = vault
+        self._health = health
+        health.feeds = self
         self._sources_host = sources_host
         self._sources_tls = sources_tls
         self._changes = changes
-        self._troubles: dict[str, str] = {}
-        """By the names of sources: why one cannot be read now."""
         self._keepers: dict[str, LeaseKeeper] = {}
         self._running: dict[str, tuple[Source, bytes]] = {}
         self._under_way: set[asyncio.Future[None]] = set()
@@ -98,11 +100,17 @@ class SourceFeeds:
 
     def troubles(self, app: str) -> Mapping[str, str]:
         """Why streams of an app get nothing of a source now, by stream."""
-        return {
-            source.stream: self._troubles[name]
-            for name, (source, _) in self._running.items()
-            if source.app == app and name in self._troubles
+        found = {
+            source.stream: self._health.of(source).trouble
+            for source, _ in self._running.values()
+            if source.app == app
         }
+        return {stream: trouble for stream, trouble in found.items() if trouble is not None}
+
+    def reads(self, source: Source) -> bool:
+        """Whether this receiver does, of several."""
+        keeper = self._keepers.get(source.name)
+        return source.name in self._running and (keeper is None or keeper.held)
 
     async def stop(self) -> None:
         """Takes no more, and ends what it has begun."""
@@ -120,23 +128,31 @@ class SourceFeeds:
                 await self._changes.ended(name, then)
             await self._tasks.stop(f"source-lease-{name}")
             await keeper.release()
-        self._troubles.pop(name, None)
-        del self._running[name]
+        self._health.forget(self._running.pop(name)[0])
 
     async def _feed(self, source: Source) -> None:
         try:
             await self._feed_while_held(source)
         except LockstepError as error:
-            self._troubles[source.name] = str(error)
+            condition = self._health.of(source)
+            (condition.retries if error.retryable else condition.fails)(str(error))
             raise
 
     async def _feed_while_held(self, source: Source) -> None:
         keeper = self._keepers.get(source.name)
-        if keeper is None:
-            await self._read(source, lambda: True)
-        while keeper is not None:
-            if await keeper.wait_held(HELD_WAIT_MS):
-                await self._read(source, lambda: keeper.held)
+
+        def may() -> bool:
+            return (keeper is None or keeper.held) and not self._health.is_paused(source)
+
+        while True:
+            if keeper is not None and not await keeper.wait_held(HELD_WAIT_MS):
+                continue
+            if self._health.is_paused(source):
+                self._health.of(source).is_paused()
+                await self._clock.sleep_ms(PAUSE_MS)
+                continue
+            self._health.of(source).goes_on()
+            await self._read(source, may)
 
     async def _read(self, source: Source, may: Callable[[], bool]) -> None:
         """As long as it may: what it began before, it ends."""
@@ -151,9 +167,9 @@ class SourceFeeds:
                         await self._clock.sleep_ms(PAUSE_MS)
                         continue
                     found = await mailbox.read(max_messages=MAX_MESSAGES, wait_ms=READ_WAIT_MS)
-                    self._troubles.pop(source.name, None)
+                    self._health.of(source).runs()
                     await self._transfer(source, found)
-                if source.subject is not None:
+                if source.subject is not None and may():
                     # The next one listens before this one stops.
                     before, mailbox = mailbox, await self._open(source)
                     await self._close(source, before)

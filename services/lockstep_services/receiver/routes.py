@@ -96,6 +96,7 @@ class Routes:
         return await self._by_source(request, source)
 
     async def _by_source(self, request: web.Request, source: Source) -> web.Response:
+        self._acceptor.health.refuse_paused(source)
         if source.is_service:
             return await self._ask(request, source)
         take = self._into(source.stream, source.number)

@@ -56,8 +56,7 @@ class Receiver:
         settings = context.settings
         bus = context.world.bus
         self._context = context
-        self._beating = Beating(context)
-        self._catalogue = Catalogue.of(context)
+        self._catalogue = Catalogue.of(context, heeds_pauses=True)
         self._watch = HeartbeatWatch(
             bus.topics, context.clock, context.log,
             max_retry=settings.coordinator.heartbeat_max_retry,
@@ -82,6 +81,8 @@ class Receiver:
             context.randomness, settings, context.metrics, context.node, context.traces,
             schemas=self._source_schemas,
         )  # fmt: skip
+        health = self._acceptor.health
+        self._beating = Beating(context, connectors=health.told)
         check_sources_host(settings.receiver.sources_host, settings.server)
         processors = LagWatch(self._watch, self._intakes.last_position)
         gate = Gate(settings.receiver, processors, context.metrics)
@@ -92,7 +93,7 @@ class Receiver:
         )
         self._feeds = SourceFeeds(
             bus, self._catalogue, self._acceptor.sources, take, gate, context.tasks, context.clock,
-            self._keeper_of, vault, settings.receiver.sources_host,
+            self._keeper_of, vault, health, settings.receiver.sources_host,
             serving(settings.server.tls) if settings.receiver.sources_tls else None,
             changes,
         )  # fmt: skip

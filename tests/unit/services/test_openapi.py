@@ -19,6 +19,7 @@ from lockstep.frame.openapi import DOOR, Described
 from lockstep.frame.web import Door
 from lockstep.settings import load_settings
 from lockstep_services.coordinator.batch_described import BATCH
+from lockstep_services.coordinator.connector_routes import CONNECTORS
 from lockstep_services.coordinator.described import OWN
 from lockstep_services.coordinator.figures_described import FIGURES
 from lockstep_services.coordinator.flow.described import FLOW
@@ -40,7 +41,8 @@ WIRES = {
 }  # fmt: skip
 SCRIPT = {"file": "s.py", "text": "# cron: 0 0 6 * * ? UTC\ndef run(batch): return batch"}
 ROUTES = (
-    *DOOR, *OWN, *FIGURES, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER, *PRESENTER, *RECEIVER,
+    *DOOR, *OWN, *CONNECTORS, *FIGURES, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER,
+    *PRESENTER, *RECEIVER,
 )  # fmt: skip
 SETTINGS = {
     "LOCKSTEP_BUS__KIND": "memory",
@@ -66,6 +68,7 @@ NAMES = {
     "app": "A",
     "stream": "Out",
     "table": "Kept",
+    "element": "sink:Out.0.log",
     "node": "all",
     "name": "page.css",
     "script": "s",
@@ -85,6 +88,10 @@ WRITES: dict[tuple[str, str], Any] = {
     ("POST", "/v1/batch"): {"scripts": [SCRIPT]},
     ("POST", "/v1/batch/{script}/resume"): {},
     ("POST", "/v1/batch/{script}/pause"): {},
+    ("POST", "/v1/apps/{app}/connectors/pause"): {"why": "to see"},
+    ("POST", "/v1/apps/{app}/connectors/resume"): {},
+    ("POST", "/v1/apps/{app}/connectors/{element}/resume"): {},
+    ("POST", "/v1/apps/{app}/connectors/{element}/pause"): {"why": "to see"},
     ("POST", "/v1/rebalance"): {"dry_run": True},
     ("PUT", "/v1/dashboards/{name}"): {"panels": []},
     ("PUT", "/v1/templates/{template}"): {"text": TEMPLATE},
@@ -138,7 +145,9 @@ async def running(*services: str) -> AsyncIterator[tuple[Process, Door]]:
 async def test_every_route_is_described_and_nothing_else(service: str) -> None:
     """Of each service, with those that every door has."""
     described = {
-        "coordinator": (*OWN, *FIGURES, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER),
+        "coordinator": (
+            *OWN, *CONNECTORS, *FIGURES, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER,
+        ),
         "presenter": PRESENTER,
         "receiver": RECEIVER,
     }.get(service, ())  # fmt: skip

@@ -10,6 +10,7 @@ import typer
 
 from lockstep.cli.caller import Caller
 from lockstep.cli.commands.asking import asking
+from lockstep.cli.commands.connectors import show_connectors
 from lockstep.cli.commands.options import AsJson
 from lockstep.cli.output import SHOWN_VERSION, console, counted, print_json, show
 from lockstep.cli.progress import past_said
@@ -34,6 +35,8 @@ SAID: Final[Mapping[str, str]] = {
     "passive": "nobody leads",
     "inactive": "no replica is heard of",
 }
+MOVING: Final = ("running", "unknown")
+"""Of a source or sink that no process tells of, the replicas above say more."""
 AWAY: Final = "away"
 """The role of a node that an app is placed on and that says nothing."""
 
@@ -99,6 +102,8 @@ def show_app(one: Mapping[str, Any]) -> None:
     ]
     if sinks:
         show(sinks, SINK_COLUMNS, as_json=False, folded=("trouble",))
+    if standing := [each for each in one.get("connectors", ()) if each["state"] not in MOVING]:
+        show_connectors(standing, "sources and sinks that do not run")
 
 
 def heading(one: Mapping[str, Any]) -> str:

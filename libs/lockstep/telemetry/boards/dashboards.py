@@ -46,6 +46,18 @@ APPS: Final = Dashboard(
             ),
         ),
         _panel(
+            "Events that sources brought",
+            "eps",
+            (
+                or_zero(rate("lockstep_receiver_source_events_total", "app", "source")),
+                "{{app}} {{source}}",
+            ),
+            (
+                or_zero(gauge("lockstep_receiver_source_trouble", how="sum")),
+                "sources that cannot be read",
+            ),
+        ),
+        _panel(
             "Rows published",
             "eps",
             (rate("lockstep_processor_outputs_total", "app"), "{{app}}"),
@@ -208,9 +220,10 @@ DELIVERY: Final = Dashboard(
             (or_zero(rate("lockstep_publisher_failed_total")), "given up"),
         ),
         _panel(
-            "Sinks that cannot be reached",
+            "Sinks that cannot be reached, or are paused",
             "short",
             (gauge("lockstep_publisher_trouble", "app", "sink"), "{{app}} {{sink}}"),
+            (gauge("lockstep_publisher_paused", "app", "sink"), "{{app}} {{sink}} paused"),
         ),
         _panel(
             "Rows shown by presenters",

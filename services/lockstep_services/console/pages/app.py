@@ -21,6 +21,7 @@ from lockstep.control import (
     PAST_NONE,
 )
 from lockstep_services.console import allowed, charts, figures
+from lockstep_services.console.connectors import ConnectorTable
 from lockstep_services.console.look import (
     Cell,
     Table,
@@ -250,6 +251,8 @@ async def build(view: View) -> None:
             ("Sink", "Delivered to", "Log end", "Trouble", "Node"), empty="",
             number=("Delivered to", "Log end"),
         )  # fmt: skip
+    with card("Sources and sinks", "paused ones go on where they stopped", "flush") as ways_card:
+        ways = ConnectorTable(view, app)
     with card("Saved states", "newest first; a restore goes back to one", "flush"):
         revisions = Table(
             REVISIONS, empty="None yet. One is taken every half minute while events come.",
@@ -278,6 +281,8 @@ async def build(view: View) -> None:
             [[one["sink"], str(one["sequence"]), str(one["log_end"]),
               Cell(one["trouble"] or "–", "wrap"), one["node"]] for one in status["sinks"]]
         )  # fmt: skip
+        ways_card.set_visibility(bool(status["connectors"]))
+        ways.show(status["connectors"])
         revisions.show([revision_row(one) for one in saved["revisions"][:10]])
 
     await view.keep(fetch, show, 1.0)

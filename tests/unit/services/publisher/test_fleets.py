@@ -73,9 +73,10 @@ class World:
         return SimpleNamespace(held=True, wait_held=held)
 
     @asynccontextmanager
-    async def delivering(self, view: AppView) -> AsyncIterator[Pump]:
+    async def delivering(self, view: AppView, *, paused: bool = False) -> AsyncIterator[Pump]:
         """For as long as the block lasts."""
         pump = self.pump(view)
+        pump.pause(paused=paused)
         task = asyncio.create_task(pump.run())
         try:
             yield pump

@@ -11,15 +11,16 @@ import pytest
 
 from lockstep.bus import Mail
 from lockstep.clock import VirtualClock
-from lockstep.control import AppView
+from lockstep.control import AppView, ConnectorState
 from lockstep.events import Life
 from lockstep.frame import Tasks, tasks
 from lockstep.plan import build
 from lockstep.secrets import Vault
 from lockstep.siddhiql import check
-from lockstep.store import Deployment
-from lockstep.telemetry import get_logger
+from lockstep.store import Deployment, Pause
+from lockstep.telemetry import Metrics, get_logger
 from lockstep_services.receiver.feeds import LOOK_AGAIN_MS, READ_WAIT_MS, SourceFeeds
+from lockstep_services.receiver.health import SourceHealth
 from lockstep_services.receiver.messages import BusMessage
 from lockstep_services.receiver.sources import SourceBook
 
@@ -59,24 +60,37 @@ class World:
 
     def __init__(self) -> None:
         self.clock = VirtualClock()
+        self.pause: Pause | None = None
         self.answered = asyncio.Event()
         self.mailboxes: list[SlowToClose] = []
         self.taken: list[bytes] = []
         catalogue: Any = SimpleNamespace(
             views=[AppView(Deployment("A", TEXT, "1", Life(0, 1), 1, 0), build(check(TEXT)))],
             changes=1,
+            pause=lambda app, element: self.pause,
+        )
+        book = SourceBook(catalogue)
+        health = self.health = SourceHealth(
+            catalogue, book, self.clock, Metrics(), retry_after_ms=1_000
         )
         self.feeds = SourceFeeds(
             cast(Any, SimpleNamespace(mailbox=self._mailbox)),
             catalogue,
-            SourceBook(catalogue),
+            book,
             cast(Any, SimpleNamespace(all=self._take)),
             cast(Any, SimpleNamespace(is_closed=lambda _: False)),
             Tasks(self.clock, get_logger()),
             self.clock,
             cast(Any, None),
             Vault(""),
+            health,
         )
+
+    @property
+    def state(self) -> tuple[ConnectorState, bool]:
+        """Of the source, and whether it is told."""
+        (told,) = self.health.told()
+        return told.state, told.element == "source:In.0.nats"
 
     async def _mailbox(self, pattern: str, name: str) -> SlowToClose:
         self.mailboxes.append(SlowToClose(self.clock, len(self.mailboxes), self.answered))
@@ -114,3 +128,24 @@ async def test_a_mailbox_that_is_exchanged_gives_what_it_had() -> None:
     world.answered.set()
     await asyncio.wait_for(stopping, 60)
     assert sorted(world.taken) == [b"0", b"1"]
+
+
+async def test_a_paused_source_has_no_mailbox_until_it_goes_on() -> None:
+    """What was left in it is taken before it is called paused."""
+    world = World()
+    await world.feeds.follow_catalogue()
+    await world.clock.advance_ms(2 * READ_WAIT_MS)
+    assert world.state == (ConnectorState.RUNNING, True)
+    world.pause = Pause("A", "source:In.0.nats", 0, "ann")
+    await world.clock.advance_ms(READ_WAIT_MS)
+    assert world.mailboxes[0].closing.is_set()
+    assert world.state == (ConnectorState.RUNNING, True)
+    world.answered.set()
+    await world.clock.advance_ms(READ_WAIT_MS)
+    assert (world.taken, world.state) == ([b"0"], (ConnectorState.PAUSED, True))
+    await world.clock.advance_ms(2 * LOOK_AGAIN_MS)
+    assert len(world.mailboxes) == 1
+    world.pause = None
+    await world.clock.advance_ms(READ_WAIT_MS)
+    assert (len(world.mailboxes), world.state) == (2, (ConnectorState.RUNNING, True))
+    await asyncio.wait_for(world.feeds.stop(), 60)
