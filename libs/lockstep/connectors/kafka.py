@@ -51,6 +51,16 @@ def _whole(text: str, low: int, high: int) -> bool:
     return text.isdecimal() and len(text) <= 19 and low <= int(text) <= high
 
 
+def is_topic(text: str) -> bool:
+    """Whether Kafka takes it for a name of a topic."""
+    return _TOPIC.fullmatch(text) is not None and text not in (".", "..")
+
+
+def is_partition(text: str) -> bool:
+    """Whether it is a number that a partition may have."""
+    return text.isascii() and _whole(text, 0, _LARGEST_PARTITION)
+
+
 def files_of(settings: Mapping[str, object]) -> TlsFiles:
     """What a client with these settings of librdkafka reads when it is made."""
     names = ("ca.location", "certificate.location", "key.location")
@@ -129,7 +139,7 @@ def _servers(text: str) -> None:
 
 
 def _topic(name: str, topic: str) -> None:
-    if _TOPIC.fullmatch(topic) is None or topic in (".", ".."):
+    if not is_topic(topic):
         raise SignatureError(
             f"{name!r}: {topic!r} is no name of a topic",
             "at most 249 letters, digits, dots, underscores and hyphens",

@@ -169,7 +169,7 @@ async def test_a_row_that_kafka_refuses_is_named_and_the_others_go(kafka: KafkaB
 
 
 async def test_topic_and_partition_may_come_from_the_row(kafka: KafkaBroker) -> None:
-    """A partition that is none refuses the row; numbers of `sequence.id` rise."""
+    """What is no partition or no topic refuses the row; numbers of `sequence.id` rise."""
     binding, base = _binding(), fresh_topic()
     topic = f"{base}-attic"
     await asyncio.to_thread(create, kafka.url, topic, 3)
@@ -178,8 +178,14 @@ async def test_topic_and_partition_may_come_from_the_row(kafka: KafkaBroker) -> 
     )
     await sink.open()
     await sink.deliver(_batch(4, 2, 0))
-    with pytest.raises(RowsRefusedError, match="not a number"):
-        await sink.deliver(_batch(5, -1))
+    for partition in (-1, 2**31, 2**70):
+        with pytest.raises(RowsRefusedError, match="no number of a partition"):
+            await sink.deliver(_batch(5, partition))
+    for room in ("a/b", "*", "x" * 250, "ß"):
+        bad, good = _batch(6, 1, room=room).rows[0], _batch(6, 1).rows[0]
+        with pytest.raises(RowsRefusedError) as caught:
+            await sink.deliver(Batch(6, [good, bad]))
+        assert [each.row for each in caught.value.refused] == [bad]
     found = await asyncio.to_thread(committed, kafka.url, topic, 3)
     assert [each.partition for each in found] == [0, 2]
     assert [each.value.partition("~")[0] for each in found] == ["s:4000001", "s:4000000"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from lockstep.connectors.kafka import is_partition, is_topic
 from lockstep.events import Event, OutputRow
 from lockstep.mapping import MappingError, MessageWriter, build_distribution, destinations
 from lockstep.schemas import SchemaUser
@@ -18,6 +19,8 @@ from lockstep_services.publisher.sinks.lanes import chunks, identities, message_
 
 ID_HEADER: Final = "Lockstep-Id"
 ORDINALS: Final = 1_000_000  # a position's rows in the numbers of `sequence.id`
+
+SHOWN_CHARACTERS: Final = 200
 
 ClientSettings = Mapping[str, str | int | float | bool]
 
@@ -98,7 +101,7 @@ class Records:
             number = first.id.position * ORDINALS + first.id.ordinal
             value = f"{options['sequence.id']}:{number}~".encode() + value
         record: dict[str, Any] = {
-            "topic": writer.fill(options["topic"], events[0]),
+            "topic": _topic(writer.fill(options["topic"], events[0])),
             "value": value,
             "timestamp": first.timestamp_ms,
             "headers": {
@@ -118,7 +121,13 @@ class _UnfitError(ValueError):
     """What an event brought makes no record."""
 
 
+def _topic(text: str) -> str:
+    if not is_topic(text):
+        raise _UnfitError(f"topic is {text[:SHOWN_CHARACTERS]!r}, no name of a topic")
+    return text
+
+
 def _partition(text: str) -> int:
-    if not text.isdigit():
-        raise _UnfitError(f"partition.no is '{text}', not a number")
+    if not is_partition(text):
+        raise _UnfitError(f"partition.no is {text[:SHOWN_CHARACTERS]!r}, no number of a partition")
     return int(text)
