@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from lockstep.connectors.http_call import CALL_ANSWERS
-from lockstep.connectors.rdbms_call import CALL_ANSWER as CALL_ANSWER_ROWS
 from lockstep.control.units import AppView
 from lockstep.mapping import annotated
 
 SINK: Final = "sink:"
+ANSWERS: Final = "-response"
+"""Sources of answers are named so: http-call-response, grpc-call-response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Connector:
     @property
     def brings_answers(self) -> bool:
         """What calls of a sink are answered: it is the sink that may be paused."""
-        return self.kind == "source" and self.type in (*CALL_ANSWERS, CALL_ANSWER_ROWS)
+        return self.kind == "source" and self.type.endswith(ANSWERS)
 
 
 def sink_element(name: str) -> str:

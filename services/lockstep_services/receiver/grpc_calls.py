@@ -183,6 +183,7 @@ class CallTaker:
     ) -> Accepted:
         """Durable; a message that does not fit its stream is a MalformedBodyError."""
         source, size = route.source, len(message.payload)
+        self._acceptor.health.refuse_paused(source)
         limit = int(source.annotation.get("max.inbound.message.size") or MAX_MESSAGE_BYTES)
         if size > limit:
             raise CallRefusedError(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Protocol
 
 from lockstep.clock import Clock
+from lockstep.connectors.grpc import DOORS
 from lockstep.control import (
     Catalogue,
     Condition,
@@ -51,6 +52,8 @@ class SourceHealth:
         self._conditions: dict[str, Condition] = {}
         self._brought = RecentBy(clock.monotonic_ms())
         self.feeds: Reads | None = None
+        self.at_ports: Callable[[str], Mapping[str, str]] = lambda _: {}
+        """Of an app, why streams get nothing at ports of their own, by stream."""
         metrics.look(self._show)
 
     def of(self, source: Source) -> Condition:
@@ -94,12 +97,21 @@ class SourceHealth:
             if source.is_read:
                 if self.feeds is None or not self.feeds.reads(source):
                     continue
-            elif self.is_paused(source):
-                self.of(source).is_paused()
             else:
-                self.of(source).runs()
+                self._look(source)
             per_s = rates.get(source.name, 0.0)
             yield self.of(source).told(source.app, called(source).element, per_s)
+
+    def _look(self, source: Source) -> None:
+        """At one whose messages come by themselves."""
+        condition = self.of(source)
+        why = self.at_ports(source.app).get(source.stream) if source.kind in DOORS else None
+        if self.is_paused(source):
+            condition.is_paused()
+        elif why is None:
+            condition.runs()
+        elif why != condition.trouble:
+            condition.retries(why)
 
     def _show(self) -> None:
         """Gauges, looked up when somebody asks."""

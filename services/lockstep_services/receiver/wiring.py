@@ -107,6 +107,7 @@ class Receiver:
         DatasourceRoutes(known, max_rows=settings.datasources.max_rows).add_to(context.router)
         self._services = Services(settings.receiver, context.clock, context.randomness)
         self._grpc = self._grpc_ports(gate)
+        health.at_ports = self._grpc.troubles
         most = settings.receiver.max_body_bytes
         Routes(self._acceptor, gate, self._services, max_body_bytes=most).add_to(context.router)
 
