@@ -198,3 +198,33 @@ def test_every_mistake_has_a_place(lockstep: Lockstep, app: Path, text: str, mes
     done = lockstep("validate", app)
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+STORED = (
+    "@app:name('Stored')\n@store(type='rdbms', jdbc.url='${DATABASE_URL}', username='${USER}',"
+    " password='${secret:db}')\ndefine table T (room string); -- ${NOTE}\n"
+)
+
+
+def test_names_in_options_get_values(lockstep: Lockstep, tmp_path: Path) -> None:
+    """From a file and from the command, which wins; what stands elsewhere may stay."""
+    app, values = tmp_path / "stored.siddhi", tmp_path / "values"
+    app.write_text(STORED)
+    values.write_text("# of the test\nDATABASE_URL=jdbc:h2:mem\n\nUSER = ann\n")
+    none = lockstep("validate", app)
+    assert none.exit_code == 2
+    assert "no value is given for ${DATABASE_URL}" in none.stderr
+    assert "--set DATABASE_URL=…" in none.stderr
+    wrong = lockstep("validate", app, "--values", values)
+    assert "'jdbc.url' is 'jdbc:h2:mem'" in wrong.stderr
+    url = "DATABASE_URL=jdbc:postgresql://db:5432/shop?a=b"
+    done = lockstep("validate", app, "--values", values, "--set", url)
+    assert (done.exit_code, done.stdout) == (0, f"{app}: ok (Stored)\n")
+
+
+@pytest.mark.parametrize("given", ["NAME", "a b=c", "=x", "secret:db=x"])
+def test_what_is_no_value_is_refused(lockstep: Lockstep, app: Path, given: str) -> None:
+    """With where it stands."""
+    done = lockstep("validate", app, "--set", given)
+    assert (done.exit_code, "--set" in done.stderr) == (2, True)
+    assert "is no NAME=VALUE" in done.stderr

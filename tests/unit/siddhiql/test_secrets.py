@@ -63,3 +63,27 @@ def test_a_reference_that_is_none_is_refused() -> None:
 def test_values_for_a_text_leave_secrets_alone() -> None:
     """They are filled in where a connector is opened, not in the text."""
     assert update_variables("${a} ${secret:a}", {"a": "1"}) == "1 ${secret:a}"
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "@source(type='nats', destination='${IN}', @map(type='json'))",
+        "@sink(type='http', @map(type='json'), @distribution(strategy='broadcast',"
+        " @destination(publisher.url='http://${IN}/')))",
+        "@source(type='http', @map(type='avro', schema.registry='${IN}'))",
+    ],
+)
+def test_an_option_that_waits_for_a_value_is_refused(annotation: str) -> None:
+    """Before, a name was taken for the value itself."""
+    with pytest.raises(SiddhiQLError, match=r"no value is given for \$\{IN\}") as caught:
+        check(f"{annotation} define stream S (a string);")
+    assert "--set IN=" in (caught.value.hint or "")
+
+
+def test_texts_of_messages_and_queries_hold_what_they_like() -> None:
+    """Nobody puts values in there unasked."""
+    check(
+        "@sink(type='log', @map(type='text', @payload('${a} {{b}}')))"
+        " define stream S (b string); from S select '${a}' as b insert into O;"
+    )

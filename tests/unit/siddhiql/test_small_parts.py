@@ -19,6 +19,7 @@ from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.siddhiql.catalogue.matching import match, signature
 from lockstep.siddhiql.cron import check_cron
 from lockstep.siddhiql.durations import duration_ms
+from lockstep.siddhiql.variables import names_of, with_values
 from tests.unit.siddhiql.refusals import says
 
 _INT, _STRING = AttributeType.INT, AttributeType.STRING
@@ -29,6 +30,13 @@ def test_variables_are_replaced() -> None:
     text = "define stream ${ name } (a int); -- ${name}"
     assert update_variables(text, {"name": "S"}) == "define stream S (a int); -- S"
     assert update_variables("no variables", {}) == "no variables"
+
+
+def test_values_leave_what_they_do_not_name() -> None:
+    """Names are one word, as in the older product."""
+    text = "${A} ${a.b} ${B} ${secret:A} {{A}}"
+    assert with_values(text, {"A": "${B}", "a.b": "x"}) == "${B} ${a.b} ${B} ${secret:A} {{A}}"
+    assert names_of(text) == {"A", "B"}
 
 
 def test_unknown_variables_are_an_error() -> None:

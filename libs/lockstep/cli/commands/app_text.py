@@ -2,23 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from lockstep.cli.output import Exit, errors, fail
 from lockstep.siddhiql import SiddhiQLError
+from lockstep.siddhiql.variables import names_of, with_values
 from lockstep.testing.scenario import app_of
 
 Files = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help=".siddhi files.")]
 OneFile = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A .siddhi file.")]
+Given = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="What ${NAME} stands for; several times."),
+]
+GivenIn = Annotated[
+    Path | None,
+    typer.Option(
+        "--values", exists=True, dir_okay=False, help="A file with such a NAME=VALUE in each line."
+    ),
+]
+VALUES_MAX: Final = 1_000
 
 
-def read_app(file: Path) -> str:
-    """The app in a file, without the tests behind it; leaves the command when it is no text."""
+def values_of(given: Sequence[str] | None, file: Path | None) -> dict[str, str]:
+    """What stands for names: of a file, where `#` begins a comment, and of options, which win."""
+    values: dict[str, str] = {}
+    if file is not None:
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            fail(f"{file} is no text in UTF-8", Exit.USAGE)
+        for number, line in enumerate(lines, 1):
+            if line.strip() and not line.lstrip().startswith("#"):
+                values |= _pair(line, f"{file}, line {number}")
+    for one in given or ():
+        values |= _pair(one, "--set")
+    if len(values) > VALUES_MAX:
+        fail(f"{len(values)} values are given: at most {VALUES_MAX}", Exit.USAGE)
+    return values
+
+
+def _pair(text: str, place: str) -> dict[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not names_of(f"${{{name.strip()}}}"):
+        fail(f"{place}: {name.strip()[:40]!r} is no NAME=VALUE", Exit.USAGE)
+    return {name.strip(): value.strip()}
+
+
+def read_app(file: Path, values: Mapping[str, str] | None = None) -> str:
+    """The app in a file with the values of its names, without the tests behind it; leaves the
+    command when it is no text."""
     try:
-        return app_of(file.read_text(encoding="utf-8"))
+        return with_values(app_of(file.read_text(encoding="utf-8")), values or {})
     except UnicodeDecodeError:
         fail(f"{file} is no text in UTF-8", Exit.USAGE)
 

@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from lockstep.cli.commands.app_text import OneFile, read_app, show_error
+from lockstep.cli.commands.app_text import (
+    Given,
+    GivenIn,
+    OneFile,
+    read_app,
+    show_error,
+    values_of,
+)
 from lockstep.cli.commands.options import AsJson
 from lockstep.cli.output import Exit, console, print_json, reported
 from lockstep.embedded import prepare_spark_environment
@@ -30,10 +37,12 @@ def explain(
             " and why. By default what the app asks for.",
         ),
     ] = None,
+    given: Given = None,
+    given_in: GivenIn = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the plan of an app and what runs each query: columns, or the reference and why."""
-    text = read_app(file)
+    text = read_app(file, values_of(given, given_in))
     try:
         plan = plan_of(text)
         explained = explain_execution(plan)

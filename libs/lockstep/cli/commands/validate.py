@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from lockstep.cli.commands.app_text import Files, read_app, show_error
+from lockstep.cli.commands.app_text import (
+    Files,
+    Given,
+    GivenIn,
+    read_app,
+    show_error,
+    values_of,
+)
 from lockstep.cli.commands.options import AsJson
 from lockstep.cli.output import Exit, console, print_json
 from lockstep.execute.reference.rehearsal import rehearse
@@ -12,11 +19,14 @@ from lockstep.plan import plan_of
 from lockstep.siddhiql import SiddhiQLError
 
 
-def validate(files: Files, as_json: AsJson = False) -> None:
+def validate(
+    files: Files, given: Given = None, given_in: GivenIn = None, as_json: AsJson = False
+) -> None:
     """Check app texts; a mistake is shown with its line, column, what is wrong and a hint."""
     reports = []
+    values = values_of(given, given_in)
     for file in files:
-        text = read_app(file)
+        text = read_app(file, values)
         try:
             plan = plan_of(text)
             rehearse(plan)

@@ -6,6 +6,7 @@ import hashlib
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from lockstep.events import StreamSchema
 from lockstep.secrets.references import BEGINNING
@@ -18,6 +19,7 @@ from lockstep.siddhiql.checked import (
 )
 from lockstep.siddhiql.checking.annotations import info_name
 from lockstep.siddhiql.checking.app_annotations import check_app_annotations, value_of
+from lockstep.siddhiql.checking.called import with_calls
 from lockstep.siddhiql.checking.compatibility import as_siddhi_5_1
 from lockstep.siddhiql.checking.definitions import check_definitions
 from lockstep.siddhiql.checking.external import Expanded, with_external
@@ -28,6 +30,7 @@ from lockstep.siddhiql.checking.symbols import Symbols, schema_of
 from lockstep.siddhiql.secrets import check_secrets
 from lockstep.siddhiql.syntax.parser import parse_app
 from lockstep.siddhiql.typing import positioned
+from lockstep.siddhiql.variables import check_values, names_of
 
 
 @dataclass(frozen=True)
@@ -42,16 +45,25 @@ class _Job:
 
 def check(text: str) -> CheckedApp:
     """The app with every name resolved and every type known, or a positioned SiddhiQLError."""
-    external = with_external(parse_app(text))
+    external = with_external(with_calls(parse_app(text), partial(_schema_of, text)))
     tree = external.tree
     if BEGINNING in text:
         check_secrets(tree)
+    if names_of(text):
+        check_values(tree)
     annotations = check_app_annotations(tree.annotations)
     checked = _checked(text, tree, annotations, external)
     # Checked as it is written first: what is wrong in it is wrong in either meaning.
     if "compat" in annotations:
         return _checked(text, as_siddhi_5_1(tree), annotations, external)
     return checked
+
+
+def _schema_of(text: str, tree: ast.App, stream: str) -> StreamSchema:
+    """Of a stream of a part of the app."""
+    external = with_external(tree)
+    annotations = check_app_annotations(external.tree.annotations)
+    return _checked(text, external.tree, annotations, external).schemas[stream]
 
 
 def _checked(
