@@ -7,15 +7,26 @@ from collections.abc import Mapping
 from typing import Any
 
 import nats
+import pytest
 from aiohttp import web
 
 from tests.integration.services.cluster import RANDOM, WAIT_MS, Cluster, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.webhook import webhook
+from tests.kafka.broker import KafkaBroker
 
 NODES = ("coordinator", "processor-1", "receiver", "publisher-1")
 QUICKLY = {"LOCKSTEP_LEADER__LEASE_TTL_MS": "1500"}
 MAPPED = "@map(type='json', @attributes(n='$.n'))"
+
+
+@pytest.fixture(params=["nats", "kafka"])
+def bus(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Settings of the bus that the logs are on."""
+    if request.param == "nats":
+        return {}
+    broker: KafkaBroker = request.getfixturevalue("kafka")
+    return {"LOCKSTEP_BUS__KIND": "kafka", "LOCKSTEP_BUS__URL": f"kafka://{broker.url}"}
 
 
 def app_text(name: str, subject: str, url: str) -> str:
@@ -58,7 +69,7 @@ async def tell(cluster: Cluster, app: str, path: str, **body: str) -> list[str]:
 
 
 async def test_a_paused_sink_gets_its_rows_later_each_once_and_a_death_changes_nothing(
-    cluster_of: Start,
+    cluster_of: Start, bus: dict[str, str]
 ) -> None:
     """Its neighbour gets them at once. The publisher that is there afterwards keeps it paused."""
     got: list[int] = []
@@ -68,9 +79,9 @@ async def test_a_paused_sink_gets_its_rows_later_each_once_and_a_death_changes_n
         got.append((await request.json())["event"]["n"])
         return web.Response()
 
-    subject = f"paused-{RANDOM.uuid_hex()[:8]}"
-    async with webhook(receive) as url, cluster_of(*NODES, **QUICKLY) as cluster:
-        app = await cluster.deploy(app_text("Rows", subject, url))
+    subject = f"paused{RANDOM.uuid_hex()[:8]}"
+    async with webhook(receive) as url, cluster_of(*NODES, **QUICKLY, **bus) as cluster:
+        app = await cluster.deploy(app_text(f"Rows{subject}", subject, url))
         heard = await cluster.watcher.bus.topics.subscribe(f"topic.{subject}")
 
         async def listen() -> None:
