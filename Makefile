@@ -9,6 +9,7 @@ WORKERS ?= 2
 # Those that talk to servers wait for them for a third of their time.
 WAITING ?= 3
 PYTEST := $(BIN)/python -m pytest
+FAR = $(foreach server,kafka greenmail mariadb mosquitto,scripts/$(server) $(VENV)/$(server);)
 BROKER = $(if $(findstring kafka,$(BUS)),scripts/kafka $(VENV)/kafka)
 
 .PHONY: help demo unit test check format e2e observe chaos sim bench poison older-apps columns golden up down lock clean
@@ -42,8 +43,9 @@ format: $(VENV)/dev  ## lays the source out and mends what can be mended mechani
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover, failover, fleet, history, past, batch, console, rights, fuzz, security, starved; BUS=kafka; ARGS=--tls
+e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover, failover, fleet, history, past, batch, console, rights, fuzz, security, pausing, starved, connectors; BUS=kafka; ARGS=--tls
 	$(BROKER)
+	$(if $(findstring connectors,$(SCENARIO)),$(FAR))
 	$(BIN)/python -m tests.e2e.$(or $(SCENARIO),run) $(if $(BUS),--bus $(BUS)) $(ARGS)
 
 observe: $(VENV)/dev  ## every expression of dashboards and alerts in a real Prometheus, under load; ARGS="--rate 1000"

@@ -3,9 +3,9 @@
 `make e2e SCENARIO=console` writes an app with an error, mends it, tries it with a CSV, saves the
 test, deploys, sends events, makes a dashboard of four widgets and shares it, feeds the app at
 random, pauses, resumes and stops that, asks the archive by SQL, runs and pauses a scheduled script,
-starts and stops an instance of a template, upgrades with a preview, sees both versions side by
-side, mends a refused event, hands over, looks at figures and failovers, and reads a node's log;
-each step with a picture, light and dark. Last line:
+starts and stops an instance of a template, pauses a sink, upgrades with a preview, sees both
+versions side by side, mends a refused event, hands over, looks at figures and failovers, and reads
+a node's log; each step with a picture, light and dark. Last line:
 `console: ok steps=<n> screenshots=<n> page_errors=0`.
 """
 
@@ -64,6 +64,9 @@ PHONE: Final = (390, 844)
 STILL_MS: Final = 3_000
 """An app that is fed 50 times a second and has not moved for so long is not fed any more."""
 STILL_WITHIN_S: Final = 90
+RESTING: Final = """@app:name('Resting') define stream In (n long);
+@sink(type='log') define stream Out (n long); from In select n insert into Out;
+"""
 SCRIPT: Final = """-- name: hottest
 -- cron: 0 30 2 * * ? UTC
 -- output: table
@@ -346,6 +349,22 @@ async def _scripts(person: Person, client: Client, suite: ProcessSuite) -> None:
     await person.step("scripts")
 
 
+async def _pausing(person: Person, client: Client) -> None:
+    """A sink rests until somebody says otherwise; what that means is said first."""
+    await send_retrying(lambda: client.deploy(RESTING))
+    await person.go("/apps/Resting")
+    await person.see("sink:Out.0.log")
+    await person.see("running", within=".table-scroll:has(button)")
+    await person.click("Pause")
+    await person.see("It gets nothing until it goes on", within=".q-dialog")
+    await person.step("pausing-says-what-happens")
+    await person.click("Pause", within=".q-dialog")
+    await person.see("paused by", within=".table-scroll:has(button)")
+    await person.step("paused")
+    await person.click("Resume")
+    await person.see("running", within=".table-scroll:has(button)")
+
+
 async def _templates(person: Person) -> None:
     """A rule is started by a form, refused with a reason, given another value, and stopped."""
     await person.go("/templates")
@@ -422,6 +441,7 @@ async def _scenario(pictures: Path) -> bool:
         await _history(person, folder)
         await _scripts(person, client, suite)
         await _templates(person)
+        await _pausing(person, client)
         await _run_it(person, client, suite)
         print(f"first content, ms: {person.first_content_ms}")
         outside = [url for url in page.requested if not url.startswith((base, "data:", "blob:"))]
