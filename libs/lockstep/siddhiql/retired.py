@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 _MODELS: Final = (
-    "there is no runtime for such models here yet: ask a server that has the model with a sink"
-    " 'http-call', write it as a function in Python, or let streamingml: learn in the app"
+    "convert the model to ONNX and use #ml:predict (tf2onnx does it), or ask"
+    " a server that has it with a sink 'http-call'"
 )
 
 RETIRED_CALLS: Final[Mapping[str, str]] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from pathlib import Path
 
@@ -228,3 +230,16 @@ def test_what_is_no_value_is_refused(lockstep: Lockstep, app: Path, given: str) 
     done = lockstep("validate", app, "--set", given)
     assert (done.exit_code, "--set" in done.stderr) == (2, True)
     assert "is no NAME=VALUE" in done.stderr
+
+
+def test_a_file_becomes_a_value(lockstep: Lockstep, tmp_path: Path) -> None:
+    """Packed, in base64, the same for the same bytes; a missing one is told."""
+    app, model = tmp_path / "app.siddhi", tmp_path / "a.bin"
+    model.write_bytes(b"what" * 1_000)
+    app.write_text("@app:name('${MODEL}') define stream S (a int); from S select a insert into O;")
+    shown = lockstep("validate", app, "--set-file", f"MODEL={model}", "--json").stdout
+    (report,) = json.loads(shown)
+    assert gzip.decompress(base64.b64decode(report["app"])) == model.read_bytes()
+    assert lockstep("validate", app, "--set-file", f"MODEL={model}", "--json").stdout == shown
+    missing = lockstep("validate", app, "--set-file", "MODEL=nowhere")
+    assert (missing.exit_code, "nowhere: No such file" in missing.stderr) == (2, True)

@@ -25,8 +25,8 @@ STREAM = "define stream S (id string, state string, sent long, v double);\n"
         ("geo:geocode(id)", ("server", "table of places")),
         ("r:eval('c <- 1', 'c int', v)", ("there is no R here", "define function")),
         ("nlp:findNameEntityType('ORGANIZATION', true, id)", ("models of languages",)),
-        ("tensorFlow:predict('/m', 'in', 'out', v)", ("no runtime", "http-call", "streamingml:")),
-        ("PMML:predict('/m.pmml')", ("no runtime", "Python")),
+        ("tensorFlow:predict('/m', 'in', 'out', v)", ("ONNX", "#ml:predict", "http-call")),
+        ("PMML:predict('/m.pmml')", ("ONNX", "#ml:predict")),
     ],
 )
 def test_refused(call: str, messages: tuple[str, ...]) -> None:

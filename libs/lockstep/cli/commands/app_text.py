@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final
@@ -25,10 +27,19 @@ GivenIn = Annotated[
         "--values", exists=True, dir_okay=False, help="A file with such a NAME=VALUE in each line."
     ),
 ]
+GivenFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set-file", metavar="NAME=FILE", help="The same with a file's bytes, packed, in base64."
+    ),
+]
 VALUES_MAX: Final = 1_000
+FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
-def values_of(given: Sequence[str] | None, file: Path | None) -> dict[str, str]:
+def values_of(
+    given: Sequence[str] | None, file: Path | None, files: Sequence[str] | None = None
+) -> dict[str, str]:
     """What stands for names: of a file, where `#` begins a comment, and of options, which win."""
     values: dict[str, str] = {}
     if file is not None:
@@ -41,9 +52,22 @@ def values_of(given: Sequence[str] | None, file: Path | None) -> dict[str, str]:
                 values |= _pair(line, f"{file}, line {number}")
     for one in given or ():
         values |= _pair(one, "--set")
+    for one in files or ():
+        values |= {name: _packed(Path(path)) for name, path in _pair(one, "--set-file").items()}
     if len(values) > VALUES_MAX:
         fail(f"{len(values)} values are given: at most {VALUES_MAX}", Exit.USAGE)
     return values
+
+
+def _packed(file: Path) -> str:
+    """The same text for the same bytes."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        fail(f"--set-file: {file}: {error.strerror}", Exit.USAGE)
+    if len(content) > FILE_BYTES_MAX:
+        fail(f"--set-file: {file} is larger than {FILE_BYTES_MAX} bytes", Exit.USAGE)
+    return base64.b64encode(gzip.compress(content, mtime=0)).decode()
 
 
 def _pair(text: str, place: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lockstep.cli.client import Client, with_client
-from lockstep.cli.commands.app_text import Files, Given, GivenIn, read_app, values_of
+from lockstep.cli.commands.app_text import Files, Given, GivenFiles, GivenIn, read_app, values_of
 from lockstep.cli.commands.asking import addresses_of, asking
 from lockstep.cli.commands.options import AsJson
 from lockstep.cli.commands.past import PastOutput, deploy_with_past, wanted_past
@@ -51,13 +51,14 @@ def deploy(
     ] = False,
     given: Given = None,
     given_in: GivenIn = None,
+    given_files: GivenFiles = None,
     as_json: AsJson = False,
 ) -> None:
     """Deploy apps, each from a file of its own. One that replaces the app of that name goes on with
     its state where that fits; with --from, with one folded from what was archived."""
     if from_app is not None and since is None:
         raise typer.BadParameter("it needs --from", param_hint="--from-app")
-    values = values_of(given, given_in)
+    values = values_of(given, given_in, given_files)
     texts = [(file, read_app(file, values)) for file in files]
     if dry_run:
         reports = [_preview(context, text, as_json=as_json) for _, text in texts]

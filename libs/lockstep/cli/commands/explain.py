@@ -8,6 +8,7 @@ import typer
 
 from lockstep.cli.commands.app_text import (
     Given,
+    GivenFiles,
     GivenIn,
     OneFile,
     read_app,
@@ -39,10 +40,11 @@ def explain(
     ] = None,
     given: Given = None,
     given_in: GivenIn = None,
+    given_files: GivenFiles = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the plan of an app and what runs each query: columns, or the reference and why."""
-    text = read_app(file, values_of(given, given_in))
+    text = read_app(file, values_of(given, given_in, given_files))
     try:
         plan = plan_of(text)
         explained = explain_execution(plan)

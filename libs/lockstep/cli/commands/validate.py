@@ -7,6 +7,7 @@ import typer
 from lockstep.cli.commands.app_text import (
     Files,
     Given,
+    GivenFiles,
     GivenIn,
     read_app,
     show_error,
@@ -20,11 +21,15 @@ from lockstep.siddhiql import SiddhiQLError
 
 
 def validate(
-    files: Files, given: Given = None, given_in: GivenIn = None, as_json: AsJson = False
+    files: Files,
+    given: Given = None,
+    given_in: GivenIn = None,
+    given_files: GivenFiles = None,
+    as_json: AsJson = False,
 ) -> None:
     """Check app texts; a mistake is shown with its line, column, what is wrong and a hint."""
     reports = []
-    values = values_of(given, given_in)
+    values = values_of(given, given_in, given_files)
     for file in files:
         text = read_app(file, values)
         try:
