@@ -23,6 +23,7 @@ from lockstep.bus.contract import (
 from lockstep.bus.errors import LogFullError, LogGoneError, NoRoomError, RecordTooLargeError
 from lockstep.bus.gaps import begins_beyond
 from lockstep.bus.limits import BusLimits
+from lockstep.bus.nats.foreign import ForeignNats, ForeignServer, ForeignServers
 from lockstep.bus.opening import open_bus
 from lockstep.bus.subjects import (
     ID_HEADER,
@@ -45,6 +46,9 @@ __all__ = [
     "Bus",
     "BusLimits",
     "DeadLetter",
+    "ForeignNats",
+    "ForeignServer",
+    "ForeignServers",
     "Held",
     "Ingress",
     "IngressMessage",

@@ -1,10 +1,14 @@
-"""@source(type='nats'), @sink(type='nats'): subjects of the suite's own bus (extensions 12.2)."""
+"""@source(type='nats'), @sink(type='nats'): subjects of the suite's own bus, or of a server that is
+named (extensions 12.4)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
+from lockstep.connectors.tls import INSTEAD, NAMES, OPTIONS
+from lockstep.secrets.references import BEGINNING
 from lockstep.siddhiql.catalogue import (
     Argument,
     Delivery,
@@ -22,60 +26,108 @@ from lockstep.siddhiql.catalogue.connectors import (
 
 RESERVED_SUBJECTS = ("control.", "in.", "out.", "dead.", "presenter.", "$")
 """What subjects of the suite's own begin with: nobody else may write or take there."""
+SERVERS: Final = ("server.urls", "bootstrap.servers")
+"""Options that name a server which is not the suite's own; the second is the older name."""
+SCHEMES: Final = ("nats", "tls", "ws", "wss")
+MAX_SERVERS: Final = 100
+_NOBODYS: Final = ("$",)
+
+
+def server_urls(options: Mapping[str, str]) -> tuple[str, ...]:
+    """The servers of one's own that options name; none: the suite's bus."""
+    text = next((options[name] for name in SERVERS if name in options), "")
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def reserved(options: Mapping[str, str]) -> tuple[str, ...]:
+    """What subjects must not begin with, at the server that options name."""
+    return _NOBODYS if server_urls(options) else RESERVED_SUBJECTS
+
+
+def _given(arguments: Sequence[Argument]) -> dict[str, str]:
+    return {str(one.attribute_name): str(one.value) for one in arguments}
+
+
+def _server(options: Mapping[str, str]) -> None:
+    """Refuses addresses that are none, and what has to do with a server where none is named."""
+    urls = server_urls(options)
+    if all(name in options for name in SERVERS):
+        raise SignatureError("'bootstrap.servers' is the older name of 'server.urls'", "leave one")
+    for url in urls:
+        parts = urlsplit(url)
+        if not (url.startswith(BEGINNING) or (parts.scheme in SCHEMES and parts.hostname)):
+            raise SignatureError(f"{url[:200]!r} is no address", "server.urls='nats://host:4222'")
+    if len(urls) > MAX_SERVERS or (any(name in options for name in SERVERS) and not urls):
+        raise SignatureError(f"{len(urls)} servers", f"name 1 to {MAX_SERVERS}")
+    if not urls:
+        for name in (*_LOGIN, *NAMES):
+            if name in options:
+                raise SignatureError(
+                    f"{name!r} has to do with a server of one's own, and none is named",
+                    "server.urls='nats://host:4222'; without it subjects are of the suite's bus",
+                )
+    if ("username" in options) != ("password" in options):
+        raise SignatureError("'username' and 'password' go together", "give both")
+    if "token" in options and "username" in options:
+        raise SignatureError("a token and a password exclude each other", "leave one of them out")
 
 
 def _subject(arguments: Sequence[Argument]) -> None:
-    for argument in arguments:
-        text = str(argument.value)
-        if argument.attribute_name != "destination":
-            continue
-        if text.startswith(RESERVED_SUBJECTS):
-            raise SignatureError(
-                f"the subject {text!r} belongs to the suite",
-                f"choose one that does not begin with {', '.join(RESERVED_SUBJECTS)}",
-            )
-        if not text or any(not part for part in text.split(".")) or " " in text:
-            raise SignatureError(f"{text!r} is no subject", "destination='alerts.fire'")
+    options = _given(arguments)
+    _server(options)
+    text = options.get("destination")
+    if text is None:
+        return
+    taken = reserved(options)
+    if text.startswith(taken):
+        raise SignatureError(
+            f"the subject {text!r} belongs to the suite",
+            f"choose one that does not begin with {', '.join(taken)}",
+        )
+    if not text or any(not part for part in text.split(".")) or " " in text:
+        raise SignatureError(f"{text!r} is no subject", "destination='alerts.fire'")
 
 
 def _taken_subject(arguments: Sequence[Argument]) -> None:
     _subject(arguments)
-    for argument in arguments:
-        if argument.attribute_name == "destination" and str(argument.value).startswith("ingress."):
-            raise SignatureError(
-                "what is published to ingress.<app>.<stream> comes in without a source",
-                "leave the source out, or choose another subject",
-            )
+    options = _given(arguments)
+    if not server_urls(options) and options.get("destination", "").startswith("ingress."):
+        raise SignatureError(
+            "what is published to ingress.<app>.<stream> comes in without a source",
+            "leave the source out, or choose another subject",
+        )
 
 
 def _sent_subject(arguments: Sequence[Argument]) -> None:
     _subject(arguments)
-    for argument in arguments:
-        if argument.attribute_name == "destination" and {"*", ">"} & set(str(argument.value)):
-            raise SignatureError("a sink sends to one subject, without * and >", "alerts.fire")
+    if {"*", ">"} & set(_given(arguments).get("destination", "")):
+        raise SignatureError("a sink sends to one subject, without * and >", "alerts.fire")
 
 
-_OWN_BUS: Final = (
-    "messages travel over the suite's own bus (setting bus.url): leave it out, or let the two"
-    " servers share subjects, for instance as leaf nodes"
+_LOGIN: Final = ("username", "password", "token")
+_SERVER: Final = (
+    option("server.urls"),
+    option("bootstrap.servers"),
+    *(option(name) for name in _LOGIN),
+    *OPTIONS,
+    *without_meaning("auth.type cluster.id streaming.cluster.id client.id ack.wait"),
 )
-_SERVER: Final = dict.fromkeys(
-    (
-        "server.urls",
-        "bootstrap.servers",
-        "cluster.id",
-        "streaming.cluster.id",
-        "auth.type",
-        "username",
-        "password",
-        "token",
-        "truststore.file",
-        "truststore.password",
-        "keystore.file",
-        "optional.configuration",
+_NO_SERVER: Final = {
+    **dict.fromkeys(
+        (
+            "truststore.file",
+            "truststore.password",
+            "truststore.algorithm",
+            "keystore.file",
+            "keystore.password",
+            "keystore.algorithm",
+            "tls.store.type",
+            "client.verify",
+        ),
+        INSTEAD,
     ),
-    _OWN_BUS,
-)
+    "optional.configuration": "connections are made anew by themselves: leave it out",
+}
 
 
 EXTENSIONS = (
@@ -87,12 +139,13 @@ EXTENSIONS = (
                 (
                     option("destination", needed=True),
                     option("durable.name"),
-                    *without_meaning("queue.group.name client.id ack.wait"),
+                    option("queue.group.name"),
+                    *_SERVER,
                 ),
                 check=_taken_subject,
             ),
         ),
-        doc="Messages of a subject of the suite's own bus, shared by all receivers.",
+        doc="Messages of a subject, of the suite's own bus or of another server.",
         promise=Promise(
             Delivery.EXACTLY_ONCE,
             reconnect="goes on behind what it took",
@@ -103,7 +156,7 @@ EXTENSIONS = (
             otherwise=Delivery.AT_MOST_ONCE,
         ),
         retired={
-            **_SERVER,
+            **_NO_SERVER,
             "subscription.sequence": "a durable source goes on where it stopped: leave it out",
         },
     ),
@@ -114,12 +167,12 @@ EXTENSIONS = (
             Overload(
                 (
                     dynamic("destination", needed=True),
-                    *without_meaning("client.id ack.wait"),
+                    *_SERVER,
                 ),
                 check=_sent_subject,
             ),
         ),
-        doc="Messages to a subject of the suite's own bus.",
+        doc="Messages to a subject, of the suite's own bus or of another server.",
         promise=Promise(
             Delivery.IDENTIFIED,
             reconnect="sent again",
@@ -129,6 +182,6 @@ EXTENSIONS = (
             where="where a stream keeps the subject",
             otherwise=Delivery.AT_MOST_ONCE,
         ),
-        retired=_SERVER,
+        retired=_NO_SERVER,
     ),
 )

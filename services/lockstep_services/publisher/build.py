@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from typing import Any, Final
 
-from lockstep.bus import Ingress, Topics
+from lockstep.bus import ForeignServers, Ingress, Topics
 from lockstep.clock import Clock
 from lockstep.connectors.grpc import CALL_ANSWER
 from lockstep.control import AnswerTeller, AppView
@@ -124,7 +124,9 @@ class SinkFactory:
         clock: Clock,
         connect: Callable[..., Connections] = Connections,
         answering: Answering | None = None,
+        foreign: ForeignServers | None = None,
     ) -> None:
+        self._foreign = foreign
         self._connect = connect
         self._answering = answering
         self._vault = vault
@@ -256,7 +258,7 @@ class SinkFactory:
                     options, self._log, f"{binding.app} : {binding.schema.name}"
                 )
             case "nats":
-                sink = nats_sink(options, self._topics)
+                sink = nats_sink(options, self._topics, self._foreign)
             case "inMemory":
                 sink = topic_sink(options, self._topics)
             case "http":

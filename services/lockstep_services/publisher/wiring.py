@@ -8,6 +8,7 @@ from functools import partial
 from typing import ClassVar, Final
 
 from lockstep.archive.place import place_of_settings
+from lockstep.bus import BusLimits, ForeignServers
 from lockstep.control import (
     AnswerTeller,
     AppView,
@@ -140,6 +141,7 @@ class Publisher:
             vault=Vault(settings.secrets.folder),
             clock=context.clock,
             connect=connect,
+            foreign=ForeignServers(BusLimits.of(settings), context.randomness, context.node),
             answering=Answering(
                 context.world.bus.ingress,
                 self._teller,

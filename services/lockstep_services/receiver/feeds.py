@@ -13,8 +13,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from lockstep.bus import Bus, Mail, Mailbox
+from lockstep.bus import Bus, ForeignServer, ForeignServers, Mail, Mailbox
 from lockstep.clock import Clock
+from lockstep.connectors.nats import server_urls
 from lockstep.control import Catalogue
 from lockstep.events import LockstepError
 from lockstep.frame import LeaseKeeper, Tasks
@@ -56,8 +57,11 @@ class SourceFeeds:
         sources_host: str = "127.0.0.1",
         sources_tls: ssl.SSLContext | None = None,
         changes: ChangeSources | None = None,
+        *,
+        foreign: ForeignServers,
     ) -> None:
         self._bus = bus
+        self._foreign = foreign
         self._catalogue = catalogue
         self._book = book
         self._take = take
@@ -202,7 +206,12 @@ class SourceFeeds:
                 self._sources_tls,
             )  # fmt: skip
             return CarriedMailbox(carrier, source.options, place)
-        return await self._bus.mailbox(source.subject or "", source.mailbox)
+        pattern, options = source.subject or "", source.options
+        server = ForeignServer.of(server_urls(options), options) if source.kind == "nats" else None
+        if server is None:
+            return await self._bus.mailbox(pattern, source.mailbox)
+        queue = options.get("queue.group.name", "")
+        return await self._foreign.mailbox(server, pattern, source.mailbox, queue)
 
     async def _transfer(self, source: Source, found: Sequence[Mail]) -> None:
         if found:

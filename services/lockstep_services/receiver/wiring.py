@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from msgspec import structs
 
+from lockstep.bus import BusLimits, ForeignServers
 from lockstep.control import (
     Beating,
     Catalogue,
@@ -96,6 +97,7 @@ class Receiver:
             self._keeper_of, vault, health, settings.receiver.sources_host,
             serving(settings.server.tls) if settings.receiver.sources_tls else None,
             changes,
+            foreign=ForeignServers(BusLimits.of(settings), context.randomness, context.node),
         )  # fmt: skip
         self._copies = CopyFeeds(
             self._catalogue, self._intakes, gate, context.tasks, context.clock,

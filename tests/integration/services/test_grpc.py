@@ -334,6 +334,8 @@ async def test_a_port_that_cannot_be_opened_is_told_and_tried_again(cluster_of: 
 
             await until(troubled, "the troubles of both", seen=lambda: told)
             other.close()
+            # It is tried again after five seconds, and with whatever is deployed.
+            await cluster.deploy("@app:name('Other') define stream A (n int);")
             async with channel_to(port) as channel:
                 assert await caller(channel, CONSUME)(event(1), wait_for_ready=True) == b""
             assert await taken(cluster, app, "A") == [(1,)]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import nats
 import pytest
+from nats.errors import Error as NatsError
+from nats.js.api import StreamConfig
 
+from tests.contract.connectors.nats_peer import nats_broker, url_of
 from tests.integration.services.cluster import RANDOM, WAIT_MS, Cluster, until
 from tests.integration.services.conftest import Start
 
@@ -225,3 +229,75 @@ async def test_in_memory_topics_chain_apps(cluster_of: Start) -> None:
 
         rows = await until(heard, "a row of the second app")
         assert rows[0].data == ("attic", 31.0)
+
+
+async def test_an_app_between_nats_servers_of_its_own(cluster_of: Start, tmp_path: Path) -> None:
+    """What a stream there keeps is in the app once, and what the app gives is in a stream once,
+    when receiver and publisher are killed and the server is started again in the midst of it."""
+    broker = nats_broker(tmp_path)
+    await broker.start()
+    client = await nats.connect(url_of(broker), reconnect_time_wait=0)
+    stream = client.jetstream()
+    await stream.add_stream(StreamConfig(name="Both", subjects=["sweets.>"]))
+    servers = f"bootstrap.servers='{url_of(broker)}', cluster.id='test-cluster'"
+    nodes = ("coordinator", "processor-1", "receiver-1", "receiver-2", "publisher-1")
+    async with cluster_of(*nodes) as cluster:
+        app = await cluster.deploy(
+            f"@app:name('Between') @source(type='nats', destination='sweets.in', {servers},"
+            r" @map(type='text', regex.A='name:(\w+),price:(\d+\.\d+)',"
+            " @attributes(name='A[1]', price='A[2]', number='trp:sequenceNumber')))"
+            " define stream In (name string, price double, number string);"
+            f" @sink(type='nats', destination='sweets.out.{{{{name}}}}', {servers},"
+            " @map(type='json')) define stream Out (name string, price double, number string);"
+            " from In select * insert into Out;"
+        )
+
+        async def out() -> list[str]:
+            last = (await stream.stream_info("Both")).state.last_seq
+            found = [await stream.get_msg("Both", seq) for seq in range(1, last + 1)]
+            return [each.subject or "" for each in found if each.subject != "sweets.in"]
+
+        async def arrives(name: str) -> None:
+            await until(lambda: there(name), f"{name} in the stream")
+
+        async def there(name: str) -> bool:
+            return f"sweets.out.{name}" in await out()
+
+        async def is_in(name: str) -> bool:
+            return name in [row.data[0] for row in await cluster.published(app)]
+
+        async def first() -> bool:
+            await stream.publish("sweets.in", b"name:first,price:1.5")
+            return await there("first")
+
+        await until(first, "the first answer")
+        sent = ["a", "b", "c", "d"]
+        for name in sent[:2]:
+            await stream.publish("sweets.in", f"name:{name},price:2.5".encode())
+        # A message that a receiver had read and not taken would come again after half a minute.
+        await until(lambda: is_in("b"), "b in the app")
+        await cluster.crash("receiver-1")
+        await cluster.start("publisher-2")
+        await cluster.crash("publisher-1")
+        for name in sent[2:]:
+            await stream.publish("sweets.in", f"name:{name},price:2.5".encode())
+        for name in sent:
+            await arrives(name)
+        await broker.stop()
+        await broker.start()
+
+        async def last() -> bool:
+            try:
+                await stream.publish("sweets.in", b"name:last,price:1.5", timeout=1)
+            except (NatsError, TimeoutError):
+                return False
+            return True
+
+        await until(last, "the server")
+        await arrives("last")
+        found = await out()
+        assert all(found.count(f"sweets.out.{name}") == 1 for name in sent)
+        rows = [row.data for row in await cluster.published(app)]
+        assert all(int(number) > 0 for _, _, number in rows)
+        await client.close()
+    await broker.stop()

@@ -16,6 +16,7 @@ from lockstep.siddhiql.checking.retired import RETIRED
 from tests.unit.siddhiql.refusals import error_of_app, says
 
 OBJECTS = "@sink(type='s3', bucket.name='x', object.path='y'"
+SERVED = "@source(type='nats', destination='x', server.urls='nats://y'"
 MAILS = "@source(type='email', username='x', password='y'"
 S = "define stream S (a int, b string);"
 T = "define table T (a int, b string);"
@@ -92,10 +93,14 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
         (f"@source(type='http', receiver.url='8006') {S}", ("'receiver.url'", "http://host")),
         (f"@source(type='http', basic.auth.enabled='maybe') {S}", ("'maybe'", "'true' or 'false'")),
         (f"@sink(type='nats') {S}", ("needs 'destination'",)),
-        (
-            f"@sink(type='nats', destination='x', server.urls='nats://y') {S}",
-            ("no 'server.urls' here", "own bus"),
-        ),
+        (f"@sink(type='nats', destination='x', server.urls='y') {S}", ("'y' is no address",)),
+        (f"@sink(type='nats', destination='x', server.urls=' , ') {S}", ("0 servers",)),
+        (f"@sink(type='nats', destination='x', token='t') {S}", ("none is named", "server.urls")),
+        (f"{SERVED}, bootstrap.servers='nats://z') {S}", ("the older name",)),
+        (f"{SERVED}, username='u') {S}", ("go together",)),
+        (f"{SERVED}, username='u', password='p', token='t') {S}", ("exclude each other",)),
+        (f"{SERVED}, keystore.file='x') {S}", ("no 'keystore.file'", "tls.ca.file")),
+        (f"@source(type='nats', destination='$x', server.urls='nats://y') {S}", ("suite",)),
         (f"@sink(type='nats', destination='out.x') {S}", ("belongs to the suite",)),
         (f"@sink(type='nats', destination='x.>') {S}", ("one subject",)),
         (f"@source(type='nats', destination='a..b') {S}", ("is no subject",)),
@@ -197,6 +202,10 @@ def test_the_place_is_that_of_the_annotation() -> None:
         f"@source(type='http', receiver.url='http://0.0.0.0:8006/in', worker.count='2', "
         f"@map(type='text', regex.A='(.*)', @attributes(a='A', b='A'))) {S}",
         f"@source(type='nats', destination='a.*.>', queue.group.name='g', @map(type='json')) {S}",
+        f"{SERVED}, cluster.id='c', client.id='d', queue.group.name='g', token='t') {S}",
+        f"@sink(type='nats', destination='in.{{{{b}}}}', bootstrap.servers='tls://y, nats://z:1',"
+        f" username='u', password='${{secret:p}}', tls.ca.file='x') {S}",
+        f"@source(type='nats', destination='ingress.a', server.urls='${{secret:u}}') {S}",
         f"@store(type='rdbms', jdbc.url='jdbc:postgresql://h/d', username='u', password='p', "
         f"jdbc.driver.name='x', pool.properties='a:b', field.length='b:10') {T}",
         f"@sink(type='inmemory', topic='{{{{a}}}}', @map(type='passThrough')) {S}",

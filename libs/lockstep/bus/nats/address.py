@@ -8,7 +8,7 @@ speaks no TLS is told nothing.
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -31,8 +31,10 @@ class Address:
 
     servers: tuple[str, ...]
     credentials: str | None = None
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
     tls: ssl.SSLContext | None = None
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
 
     @property
     def wants_tls(self) -> bool:

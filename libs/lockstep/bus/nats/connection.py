@@ -22,7 +22,7 @@ from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.address import Address
 from lockstep.bus.nats.answers import Answers
 from lockstep.bus.nats.dialing import RECONNECT_EVERY_MS, Callbacks, dial, hang_up
-from lockstep.bus.nats.errors import NotConnectedError, translated
+from lockstep.bus.nats.errors import NobodyAnswersError, NotConnectedError, translated
 from lockstep.bus.nats.serving import Serving
 from lockstep.events import UnavailableError
 from lockstep.telemetry import get_logger
@@ -87,6 +87,11 @@ class Connection:
         url = self._client.connected_url
         return "" if url is None else f"{url.hostname}:{url.port}"
 
+    @property
+    def has_jetstream(self) -> bool:
+        """Whether the server says that it keeps streams; others of its cluster may."""
+        return bool(self._client._server_info.get("jetstream"))
+
     def new_inbox(self) -> str:
         """A subject nobody else uses."""
         return self._client.new_inbox()
@@ -121,7 +126,7 @@ class Connection:
             timeout_ms=timeout_ms,
         )
         if message.headers and message.headers.get("Status") == "503":
-            raise UnavailableError("nobody answers", where=subject)
+            raise NobodyAnswersError("nobody answers", where=subject)
         return message
 
     async def subscribe(self, subject: str, handler: Handler, *, queue: str = "") -> int:

@@ -113,6 +113,12 @@ def message_id(message: Msg) -> str:
     return own or f"{tokens[5 + shift]}-{tokens[7 + shift]}"
 
 
+def sequence_of(message: Msg) -> str:
+    """Its number in the stream."""
+    tokens = message.reply.split(".")
+    return tokens[5 if len(tokens) == 9 else 7]
+
+
 async def acknowledge(connection: Connection, message: Msg) -> None:
     """Lost, it means one redelivery, which the message's id makes harmless."""
     await connection.publish(message.reply, b"+ACK")

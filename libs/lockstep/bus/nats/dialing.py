@@ -101,6 +101,8 @@ async def _connect(
         name=name,
         user_credentials=address.credentials,
         token=address.token,
+        user=address.user,
+        password=address.password,
         tls=address.tls,
         connect_timeout=min(_ATTEMPT_TIMEOUT_S, max(1, limits.connect_timeout_ms // 1000)),
         reconnect_time_wait=RECONNECT_EVERY_MS / 1000,  # type: ignore[arg-type]

@@ -27,6 +27,10 @@ class NotConnectedError(UnavailableError):
     """There is no connection at this moment; it is being restored."""
 
 
+class NobodyAnswersError(UnavailableError):
+    """The server knows of nobody who takes such requests."""
+
+
 class ApiError(LockstepError):
     """JetStream understood and said no; `code` is its own number for the reason."""
 

@@ -12,17 +12,24 @@ from nats.aio.msg import Msg
 from lockstep.bus.contract import Mail, Mailbox
 from lockstep.bus.live_mail import LiveMail
 from lockstep.bus.nats.connection import Connection
-from lockstep.bus.nats.consumer import SharedConsumer, acknowledge, message_id
+from lockstep.bus.nats.consumer import (
+    SharedConsumer,
+    acknowledge,
+    message_id,
+    sequence_of,
+)
 from lockstep.bus.nats.jetstream import JetStream, persistently
 from lockstep.bus.subjects import covers
 from lockstep.clock import SystemClock
 
+SEQUENCE_HEADER: Final = "sequenceNumber"
+"""As the older products call a message's number in its stream."""
 _NS_PER_MS: Final = 1_000_000
 
 
-async def open_mailbox(jetstream: JetStream, pattern: str, name: str) -> Mailbox:
-    """See the contract. Errors: UnavailableError."""
-    consumer = f"lockstep-{hashlib.sha256(f'{name} {pattern}'.encode()).hexdigest()[:24]}"
+async def open_mailbox(jetstream: JetStream, pattern: str, name: str, queue: str = "") -> Mailbox:
+    """See the contract. `queue`: the group that shares what no stream keeps. UnavailableError."""
+    consumer = consumer_name(pattern, name)
     answer = await persistently(
         lambda: jetstream.call("STREAM.LIST", {"subject": pattern}), jetstream.limits
     )
@@ -44,9 +51,19 @@ async def open_mailbox(jetstream: JetStream, pattern: str, name: str) -> Mailbox
             )
             await shared.open()
             return KeptMailbox(jetstream, shared)
-    live = LiveMailbox(jetstream.connection)
-    await live.open(pattern, consumer)
+    return await open_live(jetstream.connection, pattern, queue or consumer)
+
+
+async def open_live(connection: Connection, pattern: str, queue: str) -> Mailbox:
+    """Of a subject that no stream keeps. Errors: UnavailableError."""
+    live = LiveMailbox(connection)
+    await live.open(pattern, queue)
     return live
+
+
+def consumer_name(pattern: str, name: str) -> str:
+    """Under which those who open a mailbox of that name share its messages."""
+    return f"lockstep-{hashlib.sha256(f'{name} {pattern}'.encode()).hexdigest()[:24]}"
 
 
 class KeptMailbox:
@@ -63,7 +80,7 @@ class KeptMailbox:
             Mail(
                 message.subject,
                 message.data,
-                dict(message.headers or {}),
+                {SEQUENCE_HEADER: sequence_of(message), **(message.headers or {})},
                 message_id(message),
                 partial(acknowledge, connection, message),
             )

@@ -1,4 +1,5 @@
-"""@sink(type='nats'), and inMemory beyond one process: messages on the suite's bus.
+"""@sink(type='nats'), and inMemory beyond one process: messages on the suite's bus, or on a server
+that is named.
 
 Each bears its identity as message id. Where a stream of the bus's server keeps the subject, the
 message counts as delivered when the stream has acknowledged it; else nobody can say who heard it.
@@ -6,13 +7,30 @@ message counts as delivered when the stream has acknowledged it; else nobody can
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
-from lockstep.bus import ID_HEADER, Topics, topic_subject
-from lockstep.connectors.nats import RESERVED_SUBJECTS
-from lockstep.events import LockstepError
+from lockstep.bus import (
+    ID_HEADER,
+    ForeignNats,
+    ForeignServer,
+    ForeignServers,
+    Topics,
+    topic_subject,
+)
+from lockstep.connectors.nats import reserved, server_urls
+from lockstep.events import LockstepError, UnavailableError
 from lockstep.sinks import Message, MessageRefusedError, Sink
+
+
+class Publishing(Protocol):
+    """Where messages go: `Topics`, or a server of others."""
+
+    async def publish_kept(
+        self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
+    ) -> bool:
+        """See `Topics`."""
 
 
 class SubjectSink(Sink):
@@ -20,7 +38,7 @@ class SubjectSink(Sink):
 
     in_flight: ClassVar[int] = 64
 
-    def __init__(self, topics: Topics, subject_of: Callable[[Message], str]) -> None:
+    def __init__(self, topics: Publishing, subject_of: Callable[[Message], str]) -> None:
         self._topics = topics
         self._subject_of = subject_of
 
@@ -40,18 +58,58 @@ class SubjectSink(Sink):
             raise MessageRefusedError(error.message, where=subject) from error
 
 
-def nats_sink(options: Mapping[str, str], topics: Topics) -> Sink:
-    """Option: `destination` (a subject, may hold `{{attribute}}`)."""
-    destination = options["destination"]
+class ServerSink(SubjectSink):
+    """Sends to a server of others, to which it is connected from its first message to `close`."""
+
+    def __init__(
+        self,
+        server: ForeignServer,
+        servers: ForeignServers,
+        subject_of: Callable[[Message], str],
+    ) -> None:
+        super().__init__(self, subject_of)
+        self._server = server
+        self._servers = servers
+        self._opening = asyncio.Lock()
+        self._nats: ForeignNats | None = None
+
+    async def publish_kept(
+        self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
+    ) -> bool:
+        """See `Topics`. A server that does not let us in may do so later."""
+        async with self._opening:
+            if self._nats is None:
+                try:
+                    self._nats = await self._servers.borrow(self._server)
+                except LockstepError as error:
+                    raise UnavailableError(str(error)) from error
+            nats = self._nats
+        return await nats.publish_kept(subject, payload, headers=headers)
+
+    async def close(self) -> None:
+        """Gives the connection back; idempotent."""
+        nats, self._nats = self._nats, None
+        if nats is not None:
+            await self._servers.give_back(self._server)
+
+
+def nats_sink(options: Mapping[str, str], topics: Topics, servers: ForeignServers | None) -> Sink:
+    """Options: `destination` (a subject, may hold `{{attribute}}`); `server.urls` … for a server
+    that is not the suite's own."""
+    destination, taken = options["destination"], reserved(options)
 
     def subject_of(message: Message) -> str:
         subject = message.fill(destination).replace(" ", "_")
         bad = not all(subject.split(".")) or any(c in subject for c in "*>\r\n\t")
-        if bad or subject.startswith(RESERVED_SUBJECTS):
+        if bad or subject.startswith(taken):
             raise MessageRefusedError(f"{subject[:200]!r} is no subject for a sink")
         return subject
 
-    return SubjectSink(topics, subject_of)
+    server = ForeignServer.of(server_urls(options), options)
+    if server is None:
+        return SubjectSink(topics, subject_of)
+    assert servers is not None  # of whoever delivers for apps
+    return ServerSink(server, servers, subject_of)
 
 
 def topic_sink(options: Mapping[str, str], topics: Topics) -> Sink:

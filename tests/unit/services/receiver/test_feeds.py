@@ -84,6 +84,7 @@ class World:
             cast(Any, None),
             Vault(""),
             health,
+            foreign=cast(Any, None),
         )
 
     @property
