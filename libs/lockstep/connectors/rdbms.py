@@ -21,7 +21,8 @@ _KNOWN: Final = (_POSTGRES, "jdbc:mysql://", "jdbc:mariadb://")
 _INSTEAD: Final = f"jdbc.url='{_POSTGRES}host:port/database', or datasource='NAME' of the settings"
 
 
-def _database(arguments: Sequence[Argument]) -> None:
+def check_url(arguments: Sequence[Argument]) -> None:
+    """SignatureError for a database that nobody here speaks with."""
     given = {argument.attribute_name: str(argument.value) for argument in arguments}
     url = given.get("jdbc.url")
     if url is None:
@@ -39,11 +40,14 @@ def _database(arguments: Sequence[Argument]) -> None:
         raise SignatureError(f"with mode={mode!r} there is PostgreSQL alone", _INSTEAD)
 
 
-_RDBMS = (
+LOGIN: Final = (
     option("jdbc.url"),
     option("username"),
     option("password"),
     option("datasource"),
+)
+_RDBMS = (
+    *LOGIN,
     option("table.name"),
     *without_meaning(
         "jdbc.driver.name pool.properties field.length table.check.query use.collation isAutoCommit"
@@ -65,7 +69,7 @@ EXTENSIONS = (
     ConnectorExtension(
         ExtensionKind.SINK,
         "rdbms",
-        (Overload(_RDBMS, check=_database),),
+        (Overload(_RDBMS, check=check_url),),
         doc="A row per event.",
         promise=Promise(
             Delivery.EXACTLY_ONCE,
@@ -81,7 +85,7 @@ EXTENSIONS = (
     ConnectorExtension(
         ExtensionKind.STORE,
         "rdbms",
-        (Overload((*_RDBMS, *_READ), check=_database),),
+        (Overload((*_RDBMS, *_READ), check=check_url),),
         doc="A table in a database: the app's own, or a copy that follows it.",
         retired=_RETIRED,
     ),

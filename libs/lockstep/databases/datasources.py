@@ -49,11 +49,13 @@ class _Entry(BaseModel):
     password_env: str = ""
     max_connections: Annotated[int, Field(ge=1, le=1_000)] = 4
     statement_timeout_ms: Annotated[int, Field(ge=1)] = 10_000
+    app_changes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Datasource:
-    """A database and how to get in. Its text never holds the password."""
+    """A database and how to get in. Its text never holds the password. `app_changes`: apps may make
+    changes there by statements of their own."""
 
     name: str
     kind: str
@@ -65,6 +67,7 @@ class Datasource:
     options: str = ""
     max_connections: int = 4
     statement_timeout_ms: int = 10_000
+    app_changes: bool = False
 
     @property
     def dsn(self) -> str:
@@ -101,7 +104,13 @@ Datasources = Mapping[str, Datasource]
 
 
 def datasource_of_url(
-    name: str, url: str, username: str = "", password: str = "", **limits: int
+    name: str,
+    url: str,
+    username: str = "",
+    password: str = "",
+    *,
+    app_changes: bool = False,
+    **limits: int,
 ) -> Datasource:
     """Of `postgresql://host:port/database` or `mysql://…`, with or without `jdbc:` in front."""
     parts = urlsplit(url.removeprefix("jdbc:"))
@@ -131,6 +140,7 @@ def datasource_of_url(
         username or unquote(parts.username or "") or login[0],
         password or unquote(parts.password or "") or login[1],
         urlencode(given),
+        app_changes=app_changes,
         **limits,
     )
 
@@ -206,6 +216,7 @@ def _datasource(name: str, section: Any, variables: Mapping[str, str]) -> Dataso
         _password(name, entry, variables),
         max_connections=entry.max_connections,
         statement_timeout_ms=entry.statement_timeout_ms,
+        app_changes=entry.app_changes,
     )
 
 

@@ -56,6 +56,9 @@ class Sink:
         """
         raise NotImplementedError
 
+    def begin_again(self) -> None:
+        """The output log was lost and begun anew: identities may come again for other rows."""
+
     async def close(self) -> None:
         """Gives connections back; idempotent. `send` may be called again afterwards."""
 

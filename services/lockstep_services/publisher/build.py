@@ -11,6 +11,7 @@ from typing import Any, Final
 from lockstep.bus import ForeignServers, Ingress, Topics
 from lockstep.clock import Clock
 from lockstep.connectors.grpc import CALL_ANSWER
+from lockstep.connectors.rdbms_call import CALL_ANSWER as CALL_ANSWER_ROWS
 from lockstep.control import AnswerTeller, AppView
 from lockstep.databases import Datasource, DatasourceError, Datasources, datasource_for
 from lockstep.databases.postgres.connections import Connections
@@ -31,10 +32,17 @@ from lockstep.telemetry import Logger
 from lockstep_services.publisher.contract import OnError, Sink, SinkBinding, SinkSetupError
 from lockstep_services.publisher.discreet import DiscreetSink
 from lockstep_services.publisher.installed import installed_sinks
+from lockstep_services.publisher.mysql.statements import MysqlStatements
 from lockstep_services.publisher.mysql.table import MysqlConnections, MysqlTable
 from lockstep_services.publisher.rdbms.postgres import PostgresTable
+from lockstep_services.publisher.rdbms.statements import PostgresStatements
 from lockstep_services.publisher.rdbms.table_sink import TableSink
-from lockstep_services.publisher.sinks.call import BlockingCallSink, CallSink, answer_sources
+from lockstep_services.publisher.sinks.call import (
+    BlockingCallSink,
+    CallSink,
+    ChangeCallSink,
+    answer_sources,
+)
 from lockstep_services.publisher.sinks.cursor import StoredCursorSink
 from lockstep_services.publisher.sinks.file import FileLane
 from lockstep_services.publisher.sinks.files import FilesLane
@@ -44,6 +52,11 @@ from lockstep_services.publisher.sinks.kafka import KafkaSink
 from lockstep_services.publisher.sinks.lanes import Lane, MessageLane
 from lockstep_services.publisher.sinks.log import LogSink
 from lockstep_services.publisher.sinks.nats import nats_sink, topic_sink
+from lockstep_services.publisher.sinks.rdbms_call import (
+    StatementAsking,
+    Statements,
+    statement_of,
+)
 from lockstep_services.publisher.sinks.schemas import SchemaSink
 from lockstep_services.publisher.sinks.service import Receivers, ServiceSink
 
@@ -97,6 +110,26 @@ class Answering:
             options, binding.app, name,
             answer_sources(checked, options["sink.id"], (CALL_ANSWER,)), self.ingress,
             max_message_bytes=self.max_message_bytes, asking=GrpcAsking(calls),
+        )  # fmt: skip
+
+    def statements(
+        self,
+        binding: SinkBinding,
+        options: Mapping[str, str],
+        checked: CheckedApp,
+        database: Statements,
+    ) -> MessageSink:
+        """As `call`, in a database."""
+        sources = answer_sources(checked, options["sink.id"], (CALL_ANSWER_ROWS,))
+        kept = checked.streams[sources[0].stream].names
+        try:
+            statement = statement_of(options, binding.schema)
+        except ValueError as error:
+            raise SinkSetupError(str(error), where=binding.key) from error
+        return (ChangeCallSink if statement.gives is None else BlockingCallSink)(
+            options, binding.app, binding.name, sources, self.ingress,
+            max_message_bytes=self.max_message_bytes,
+            asking=StatementAsking(statement, database, kept, binding.key),
         )  # fmt: skip
 
     def service(self, binding: SinkBinding, options: Mapping[str, str]) -> MessageSink:
@@ -274,6 +307,9 @@ class SinkFactory:
             case "grpc-call" if self._answering and checked:
                 calls: Any = self._installed(binding, name, _with_service(annotation, options))
                 sink = self._answering.grpc_call(binding, options, checked, number, calls)
+            case "rdbms-call" if self._answering and checked:
+                database = self._statements(binding, annotation)
+                sink = self._answering.statements(binding, options, checked, database)
             case _:
                 sink = self._installed(binding, name, options)
         return MessageLane(binding, writer, sink)
@@ -319,6 +355,19 @@ class SinkFactory:
             return found
         most, timeout_ms = self._limits
         return replace(found, max_connections=most, statement_timeout_ms=timeout_ms)
+
+    def _statements(self, binding: SinkBinding, annotation: ast.Annotation) -> Statements:
+        datasource = self._datasource(binding, annotation)
+        is_change, url = annotation.get("gives") is None, annotation.get("jdbc.url")
+        if is_change and url is None and not datasource.app_changes:
+            raise SinkSetupError(
+                f"apps may not make changes in {datasource.name!r} by statements of their own",
+                where=binding.key,
+                hint="app_changes = true in datasources.file lets them",
+            )
+        if datasource.kind == "mysql":
+            return MysqlStatements(binding.key, self._mysql_of(datasource))
+        return PostgresStatements(binding.key, self._connections_of(datasource))
 
     def _connections_of(self, datasource: Datasource) -> Connections:
         dsn = datasource.dsn

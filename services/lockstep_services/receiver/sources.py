@@ -11,6 +11,7 @@ from lockstep.bus import topic_subject
 from lockstep.connectors.grpc import CALL_ANSWER, DOORS
 from lockstep.connectors.http_call import CALL_ANSWERS
 from lockstep.connectors.http_service import SERVICES
+from lockstep.connectors.rdbms_call import CALL_ANSWER as CALL_ANSWER_ROWS
 from lockstep.control import AppView, Catalogue
 from lockstep.frame.bodies import whole_number
 from lockstep.mapping import annotated
@@ -28,7 +29,7 @@ SOURCE_PARAMETER: Final = "source"
 AT_THE_DOOR: Final = frozenset({"http", *SERVICES})
 """Types whose messages come to the receiver's own door."""
 
-READ_BY_ITSELF: Final = AT_THE_DOOR | DOORS | {*CALL_ANSWERS, CALL_ANSWER}
+READ_BY_ITSELF: Final = AT_THE_DOOR | DOORS | {*CALL_ANSWERS, CALL_ANSWER, CALL_ANSWER_ROWS}
 """Those, calls of gRPC at ports of their own, and what publishers send to the front door of the
 bus."""
 

@@ -1,5 +1,5 @@
-"""Sinks `http-call` and `grpc-call`: each message a request, whose answer comes in at the suite's
-front door.
+"""Sinks `http-call`, `grpc-call` and `rdbms-call`: each message a request, whose answer comes in at
+the suite's front door.
 
 An answer has the identity of its request. So one that comes again, after a publisher died between
 the answer and its cursor, is in the app's input log once: the first that is durable.
@@ -78,7 +78,10 @@ def _properties(mapping: ast.Annotation | None) -> Iterator[str]:
 class Asking(Protocol):
     """Sends messages as requests: `Requests`, or what carries them otherwise."""
 
-    async def send(self, message: Message) -> Answered: ...
+    async def send(self, message: Message) -> Answered | None:
+        """None: it was heard, and there is nothing to bring in."""
+
+    def begin_again(self) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -111,6 +114,8 @@ class CallSink(Sink):
     async def send(self, message: Message) -> None:
         """Delivered when the answer is durable."""
         answered = await self._requests.send(message)
+        if answered is None:
+            return
         source = self._source(answered.status)
         if source is None:
             answered.raise_if_bad()
@@ -140,6 +145,10 @@ class CallSink(Sink):
         fits = (one for one in self._sources if one.status.fullmatch(str(status)))
         return next(fits, None)
 
+    def begin_again(self) -> None:
+        """See Sink."""
+        self._requests.begin_again()
+
     async def close(self) -> None:
         """Closes connections."""
         await self._requests.close()
@@ -149,6 +158,12 @@ class BlockingCallSink(CallSink):
     """One request at a time (`blocking.io='true'`): answers come in their order."""
 
     in_flight: ClassVar[int] = 1
+
+
+class ChangeCallSink(BlockingCallSink):
+    """Of changes, whose order means something."""
+
+    takes_again: ClassVar[bool] = False
 
 
 _ABSENT: Final = object()

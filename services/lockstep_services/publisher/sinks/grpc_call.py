@@ -44,6 +44,9 @@ class GrpcAsking:
         called = await self._calls.send(message)
         return Answered(called.url, OK, called.headers, called.body, is_cut=False)
 
+    def begin_again(self) -> None:
+        """Nothing is kept by identity."""
+
     async def close(self) -> None:
         """Closes connections."""
         await self._calls.close()

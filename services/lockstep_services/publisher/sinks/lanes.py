@@ -102,6 +102,7 @@ class MessageLane:
 
     def begin_again(self) -> None:
         self.forget()
+        self._sink.begin_again()
 
     async def close(self) -> None:
         await self._sink.close()

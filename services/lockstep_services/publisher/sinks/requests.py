@@ -108,6 +108,9 @@ class Requests:
         except (aiohttp.ClientError, TimeoutError) as error:
             raise UnavailableError(f"{url}: {why_unreached(error)}") from error
 
+    def begin_again(self) -> None:
+        """Nothing is kept by identity."""
+
     async def close(self) -> None:
         """Closes connections."""
         session, self._session = self._session, None
