@@ -3,8 +3,9 @@ string."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from types import NoneType
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -14,6 +15,15 @@ from lockstep.columns.rule import NotLowerable
 from lockstep.events import AttributeType
 from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.siddhiql import ast
+
+_KINDS: Final[Mapping[AttributeType, type]] = {
+    AttributeType.BOOL: bool,
+    AttributeType.INT: int,
+    AttributeType.LONG: int,
+    AttributeType.FLOAT: float,
+    AttributeType.DOUBLE: float,
+    AttributeType.STRING: str,
+}
 
 
 class Probe:
@@ -49,13 +59,31 @@ def mapped(
             column = arguments[varying[0]](frame)
             if isinstance(column, Strings):
                 return _by_word(function, column, varying[0], fixed, type_)
-        columns = [
-            [each.value] * len(frame) if each is not None else argument(frame).to_pylist()
+        given = [
+            argument(frame) if each is None else None
             for each, argument in zip(fixed, arguments, strict=True)
         ]
-        return from_values(type_, list(map(function, *columns)))
+        columns = [
+            [each.value] * len(frame) if each is not None else column.to_pylist()  # type: ignore[union-attr]
+            for each, column in zip(fixed, given, strict=True)
+        ]
+        values = list(map(function, *columns))
     except PROCESSING_ERRORS as error:
         raise Unfit(f"a function failed: {error}") from error
+    if any(column is not None and column.type is AttributeType.OBJECT for column in given):
+        _check_kinds(type_, values)
+    return from_values(type_, values)
+
+
+def _check_kinds(type_: AttributeType, values: Sequence[Any]) -> None:
+    """Unfit where a column would turn a value into another kind. What is made of an object may be
+    of any: cast(object, 'double') lets a bool be one (semantics 4)."""
+    wanted = _KINDS.get(type_)
+    if wanted is None:
+        return
+    for kind in set(map(type, values)):
+        if kind not in (wanted, NoneType):
+            raise Unfit(f"a function gave {kind.__name__} for {type_}")
 
 
 def _repeated(value: Any, type_: AttributeType, length: int) -> Column:

@@ -15,6 +15,7 @@ from lockstep.functions.columns import Probe, mapped
 from lockstep.plan import plan_of
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedQuery
+from lockstep.testing import VirtualApp
 from tests.unit.columns.flows import DOUBLE, INT, STRING
 
 COLUMNS = (
@@ -110,3 +111,16 @@ def test_a_function_that_fails_leaves_the_slice_to_the_reference() -> None:
     """Which knows what to do with the event."""
     with pytest.raises(Unfit, match="a function failed"):
         value("str:upper(s)")
+
+
+@pytest.mark.parametrize("value", [True, 3, 2.5, None])
+def test_an_object_keeps_its_kind_under_another_type(value: object) -> None:
+    """cast only gives it a type; a column of doubles would make 1.0 of true."""
+    text = "define stream S (o object); from S select cast(o, 'double') as d insert into O;"
+    found = {}
+    for executor in ("reference", "columnar"):
+        app = VirtualApp(text, executor=executor)
+        app.send("S", [1.5])
+        app.send("S", [value])
+        found[executor] = [event.data for event in app.stream("O")]
+    assert repr(found["columnar"]) == repr(found["reference"])
