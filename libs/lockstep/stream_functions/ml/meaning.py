@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from lockstep.events import AttributeType
 from lockstep.operators.contract import StreamEvent
 from lockstep.operators.errors import EventError
+from lockstep.plan import java
 from lockstep.stream_functions.call import (
     Appending,
     StreamCall,
@@ -37,7 +36,7 @@ def _value(value: Any, name: str, type_: AttributeType) -> Any:
     if limit is not None and not -limit <= value < limit:
         raise EventError(f"the model gives {value} for {name!r}: too large for {type_.value}")
     if type_ is AttributeType.FLOAT:
-        return float(np.float32(value))
+        return java.f32(value)
     return float(value) if type_ is AttributeType.DOUBLE else value
 
 
