@@ -15,7 +15,6 @@ _IBM: Final = "its client is IBM's own: let a bridge move the messages to a brok
 _THRIFT: Final = "the older products' Thrift bridge ended with them: send over HTTP, TCP or Kafka"
 _TWITTER: Final = "the interface that it used is no more: post from a program of yours over HTTP"
 _CLOUD: Final = "it needs an account at Google that no test of ours has: let a bridge move them"
-_SNMP: Final = "let an SNMP program post to the receiver, or be posted to, over HTTP"
 _BODY: Final = (
     "the format was that of the older products' Thrift bridge, which ended with them: use json,"
     " avro, protobuf, xml, csv, text, keyvalue or msgpack"
@@ -41,7 +40,6 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         "twitter": _TWITTER,
         "wso2event": _THRIFT,
         "ibmmq": _IBM,
-        "snmp": _SNMP,
         "google-cloud-storage": _CLOUD,
         "websubhub": _SEND,
     },
@@ -57,7 +55,6 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         "twitter": _TWITTER,
         "wso2event": _THRIFT,
         "ibmmq": _IBM,
-        "snmp": _SNMP,
         "google-cloud-storage": _CLOUD,
         "websubhub": _DELIVER,
     },
