@@ -4,6 +4,7 @@ whoever does not sign with its key."""
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -164,7 +165,8 @@ class _Answering:
 
 
 def main(lines: IO[str]) -> None:
-    """Until they end."""
+    """Until they end. A client that dies in the midst of a request is nothing to tell."""
+    logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
     answering = _Answering()
     for line in lines:
         what, _, argument = line.strip().partition(" ")
