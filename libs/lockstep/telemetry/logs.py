@@ -72,8 +72,11 @@ def configure_logging(
 
 
 def get_logger(**context: object) -> Logger:
-    """A logger that carries `context` on every line, for example app, group and partition."""
-    logger: Logger = structlog.get_logger().bind(**context)
+    """A logger that carries `context` on every line, for example app, group and partition.
+
+    One that is made when a module is imported writes as `configure_logging` says later on, too.
+    """
+    logger: Logger = structlog.get_logger(**context)
     return logger
 
 

@@ -49,6 +49,17 @@ def test_a_line_has_time_level_message_and_context(stream: io.StringIO) -> None:
     ]
 
 
+def test_a_logger_of_a_module_writes_as_it_was_configured_later(stream: io.StringIO) -> None:
+    """Modules are imported, and make theirs, before a process knows its settings."""
+    structlog.reset_defaults()
+    early = get_logger(part="tables")
+    configure_logging(service="processor", level="warning", stream=stream)
+    early.info("too small")
+    early.warning("a row was dropped", table="T")
+    (line,) = _lines(stream)
+    assert (line["message"], line["part"], line["table"]) == ("a row was dropped", "tables", "T")
+
+
 def test_below_the_level_nothing_is_written(stream: io.StringIO) -> None:
     """Debug lines are off by default."""
     get_logger().debug("quiet")
