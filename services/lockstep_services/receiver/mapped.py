@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, Final, Protocol
 from urllib.parse import parse_qsl
 
+from lockstep.connectors.hl7 import gives_er7
 from lockstep.events import AttributeType, LockstepError, StreamSchema
 from lockstep.functions.json_path import MissingError, compile_path
 from lockstep.mapping import MappingError, Reading, UsesRegistry, map_of, source_mapper
@@ -57,7 +58,26 @@ def message_reader(schema: StreamSchema, source: ast.Annotation) -> MessageReade
         enclosing = mapping.get("enclosing.element") or "$"
         plain = enclosing == "$" and not misses
         return None if plain else NamedJsonReader(schema, enclosing, fills_missing=misses)
+    is_one_text = kind == "text" and schema.types == (AttributeType.STRING,)
+    if is_one_text and not mapping.nested("attributes") and gives_er7(source):
+        return WholeTextReader(schema)
     return MappedReader(schema, mapping, kind)
+
+
+class WholeTextReader:
+    """A text that is no form of names and values: all of it is the stream's one attribute."""
+
+    registered = None
+
+    def __init__(self, schema: StreamSchema) -> None:
+        (self._name,) = schema.names
+
+    def read(self, body: bytes, properties: Mapping[str, Any]) -> Decoded:
+        try:
+            return Decoded([(RawEvent((body.decode(),)),)])
+        except UnicodeDecodeError as error:
+            wrong = FieldError(self._name, f"the message is no text in UTF-8: {error.reason}")
+            raise _unfit([wrong]) from error
 
 
 class NamedJsonReader:

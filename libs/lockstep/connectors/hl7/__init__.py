@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from lockstep.connectors.tls import INSTEAD, OPTIONS
+from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import (
     Argument,
     Delivery,
@@ -100,3 +101,11 @@ EXTENSIONS = (
         carrier=f"{__name__}.mllp:Hl7Sink",
     ),
 )
+
+
+def gives_er7(source: ast.Annotation) -> bool:
+    """Its messages are texts in which no attribute is named: to `@map(type='text')` of a stream
+    with one attribute, all of a message is its value."""
+    return (source.get("type") or "").lower() == "hl7" and (
+        source.get("hl7.encoding") or ""
+    ).lower() == "er7"

@@ -295,3 +295,26 @@ async def test_dead_letters_say_why_and_what_to_do(mapping: str, body: bytes, re
     await Transfer(acceptor, get_logger()).all([BusMessage("A", "S", body, {}, None, acknowledge)])
     assert [(one.reason, one.payload) for one in acceptor.buried] == [(reason, body)]
     assert acknowledged == [body]
+
+
+HL7 = 'MSH|^~\\&|LAB|CLINIC|||20200101||ADT^A01|7|P|2.3\rPID|1||5: "x",\r'
+
+
+def hl7_reader(encoding: str, stream: str) -> Any:
+    """Of an hl7 source with the form of the older samples."""
+    text = f"@source(type='hl7', port='4000', hl7.encoding='{encoding}', @map(type='text'))"
+    checked = check(f"{text} define stream S ({stream});")
+    definition = checked.app.definitions[0]
+    assert isinstance(definition, ast.StreamDefinition)
+    return message_reader(checked.streams["S"], definition.annotations[0])
+
+
+def test_an_hl7_message_is_the_one_text_of_its_stream() -> None:
+    """It names no attributes, so the form of names and values would never find one in it."""
+    decoded = hl7_reader("er7", "payload string").read(HL7.encode(), {})
+    assert [[event.data for event in chunk] for chunk in decoded.chunks] == [[(HL7,)]]
+    with pytest.raises(MalformedBodyError) as refused:
+        hl7_reader("er7", "payload string").read(b"MSH|\xff", {})
+    assert refused.value.errors[0].field == "payload"
+    with pytest.raises(MalformedBodyError):
+        hl7_reader("er7", "payload string, more string").read(HL7.encode(), {})
