@@ -78,6 +78,23 @@ async def test_websocket_goes_on_with_a_server_that_comes_back() -> None:
     assert (taken.lost, taken.duplicated, taken.reordered) == (0, 0, 0)
 
 
+async def test_what_had_come_by_websocket_is_taken_when_the_source_closes() -> None:
+    """Nobody gives it again: a receiver that ends in good order, and an app that is deployed anew,
+    lose none of it."""
+    server = SocketServer()
+    await server.start()
+    source = WebSocketSource({"url": f"ws://127.0.0.1:{server.port}/abc"}, PLACE)
+    assert list(await source.read(max_messages=1, wait_ms=10)) == []
+    for number in range(20):
+        await server.send(b"%d" % number)
+    found = list(await source.read(max_messages=5, wait_ms=5_000))
+    assert len(found) == 5
+    found += await source.close()
+    assert [each.payload for each in found] == [b"%d" % number for number in range(20)]
+    assert list(await source.close()) == []
+    await server.stop()
+
+
 class Clinic:
     """An HL7 server that acknowledges, and a client that waits for acknowledgements."""
 

@@ -51,6 +51,11 @@ class _Connection:
             self._url = url
         return self._socket
 
+    @property
+    def open(self) -> aiohttp.ClientWebSocketResponse | None:
+        """The one that is there."""
+        return self._socket
+
     async def close(self) -> None:
         session, self._session, self._socket = self._session, None, None
         if session is not None:
@@ -69,15 +74,12 @@ class WebSocketSource(Source):
         socket = await self._connection.socket(self._url)
         found: list[Received] = []
         while len(found) < max_messages:
-            self._next = self._next or asyncio.ensure_future(socket.receive())
-            done, _ = await asyncio.wait([self._next], timeout=0 if found else wait_ms / 1000)
-            if not done:
+            message = await self._received(socket, 0 if found else wait_ms)
+            if message is None:
                 return found
-            message, self._next = self._next.result(), None
-            if message.type is aiohttp.WSMsgType.TEXT:
-                found.append(Received(message.data.encode()))
-            elif message.type is aiohttp.WSMsgType.BINARY:
-                found.append(Received(message.data))
+            payload = _payload(message)
+            if payload is not None:
+                found.append(Received(payload))
             elif found:
                 return found  # the next read tells that the connection has ended
             else:
@@ -85,11 +87,37 @@ class WebSocketSource(Source):
         return found
 
     async def close(self) -> Sequence[Received]:
+        """What had come is not given again by anybody."""
+        left: list[Received] = []
+        socket = self._connection.open
+        while socket is not None and (message := await self._received(socket, 0)) is not None:
+            payload = _payload(message)
+            if payload is None:
+                break
+            left.append(Received(payload))
         waiting, self._next = self._next, None
         if waiting is not None:
             waiting.cancel()
         await self._connection.close()
-        return ()
+        return left
+
+    async def _received(
+        self, socket: aiohttp.ClientWebSocketResponse, wait_ms: int
+    ) -> aiohttp.WSMessage | None:
+        """None where nothing has come by then."""
+        self._next = self._next or asyncio.ensure_future(socket.receive())
+        done, _ = await asyncio.wait([self._next], timeout=wait_ms / 1000)
+        if not done:
+            return None
+        message, self._next = self._next.result(), None
+        return message
+
+
+def _payload(message: aiohttp.WSMessage) -> bytes | None:
+    """None for what ends a connection."""
+    if message.type is aiohttp.WSMsgType.TEXT:
+        return str(message.data).encode()
+    return bytes(message.data) if message.type is aiohttp.WSMsgType.BINARY else None
 
 
 class WebSocketSink(Sink):
