@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lockstep.events.characters import whole
 from lockstep.events.columns import CODES, columns_of, default_names, rows_of
 from lockstep.events.errors import InvalidEventError
 from lockstep.events.records import Operation, OutputId, OutputRow
@@ -225,11 +226,13 @@ def _columns(stream: str, rows: list[OutputRow], schema: StreamSchema | None) ->
     try:
         codes, arrays = columns_of(data, stream, schema)
     except InvalidEventError:
-        if schema is None:
+        # A function may give what it did not declare, or half a character; that is no reason to
+        # stop an app.
+        mended = [tuple(map(whole, row)) for row in data]
+        if schema is None and mended == data:
             raise
-        # A function may give what it did not declare; that is no reason to stop an app.
         schema = None
-        codes, arrays = columns_of(data, stream, schema)
+        codes, arrays = columns_of(mended, stream, schema)
     names = default_names(len(codes)) if schema is None else schema.names
     fields = pa.schema([(name, CODES[code]) for name, code in zip(names, codes, strict=True)])
     operations = np.fromiter((int(row.operation) for row in rows), np.int8, len(rows))

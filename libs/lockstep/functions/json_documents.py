@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from lockstep.events.characters import whole
 from lockstep.functions.json_lenient import DEPTH_MAX, LenientReader
 from lockstep.operators.errors import EventError
 from lockstep.plan import java
@@ -23,13 +24,23 @@ def parse(text: str | bytes) -> Any:
         raise EventError(f"not JSON: {error}") from error
 
 
-def parse_lenient(text: str) -> Any:
-    """The same for objects and arrays that only a person would call JSON."""
+def document(text: str) -> Any:
+    """The same for functions: an escape that is half a character becomes U+FFFD, as nobody stands
+    behind an event's text who could be told. No log could hold it."""
+    found = parse(text)
     try:
-        return parse(text)
+        return whole(found) if "\\u" in text else found
+    except RecursionError as error:
+        raise EventError(f"not JSON: {error}") from error
+
+
+def parse_lenient(text: str) -> Any:
+    """`document` for objects and arrays that only a person would call JSON."""
+    try:
+        return document(text)
     except EventError as error:
         try:
-            return LenientReader(text).read()
+            return whole(LenientReader(text).read())
         except ValueError:
             raise error from None
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sized
 from typing import Any, Final
 
 from lockstep.events import AttributeType
+from lockstep.events.characters import is_whole
 from lockstep.functions.convert import converter
 from lockstep.functions.counted_script import counted
 from lockstep.functions.javascript import JavaScriptError, compile_body
@@ -114,6 +115,9 @@ def _no_code(definition: ast.FunctionDefinition, language: str, error: Exception
 
 def _checked(definition: ast.FunctionDefinition, result: Any) -> Any:
     wanted = definition.returns
+    if not is_whole(result):
+        where = f"function {definition.name}"
+        raise EventError("returned half a character (a lone surrogate)", where=where)
     if result is None or wanted is AttributeType.OBJECT:
         return result
     own = _type_of(result)
