@@ -18,6 +18,7 @@ import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -93,7 +94,7 @@ class Story:
         for element in (SOURCE, SINK):
             base = f"{self.client.addresses.coordinator}/v1/apps/{APP}/connectors"
             url = f"{base}/{element}/{verb}"
-            await send_retrying(lambda url=url: self.client.request("POST", url, json_body={}))
+            await send_retrying(partial(self.client.request, "POST", url, json_body={}))
         await self.become("paused" if verb == "pause" else "running")
 
     async def become(self, wanted: str) -> None:

@@ -60,6 +60,8 @@ from lockstep_services.coordinator.watchman import Watchman
 
 LEAD_RESOURCE = "coordinator"
 START_POLL_MS = 10
+DESCRIBED = (*OWN, *CONNECTORS, *FIGURES, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER)
+"""All routes, for the OpenAPI document."""
 
 
 class Coordinator:
@@ -113,9 +115,7 @@ class Coordinator:
         self._beating = Beating(context, leading=lambda: self._keeper.held)
         _looks_at_apps(context, desired, self._watch)
         connectors = Connectors(world.store, desired, self._watch, epoch, clock, log)
-        ConnectorRoutes(connectors, desired, self._forwarder).add_to(context.router)
-        api = Api(desired, self._watch, survey, self._forwarder, world.bus, connectors)
-        api.add_to(context.router)
+        _apps(context, desired, self._watch, survey, self._forwarder, connectors)
         NodeRoutes(desired, drains, self._watch, survey, self._watchman, self._forwarder).add_to(
             context.router
         )
@@ -126,16 +126,12 @@ class Coordinator:
         PastRoutes(calling_off, self._forwarder).add_to(context.router)
         VersionRoutes(world.store).add_to(context.router)
         FigureRoutes(world.store, clock, settings, context.offload).add_to(context.router)
-        Dashboards(world.store.documents).add_to(context.router)
-        templates = Templates(world.store.documents, desired, self._forwarder, context.offload)
-        templates.add_to(context.router)
+        _documents(context, desired, self._forwarder)
         ErrorStore(world.bus, desired).add_to(context.router)
         ArchiveRoutes(context, desired).add_to(context.router)
         BatchRoutes(world.store.batch, clock, context.settings, log).add_to(context.router)
         self._audit = _people(context)
-        context.describe(
-            (*OWN, *CONNECTORS, *FIGURES, *FLOW, *BATCH, *TEMPLATES, *PEOPLE, *SCIM, *OLDER)
-        )
+        context.describe(DESCRIBED)
         # In front of those with a name in their place.
         levels = Levels(world.store, desired, epoch, log)
         statistics = OlderStatistics(desired, levels, self._watch, self._forwarder, clock)
@@ -211,6 +207,27 @@ def _people(context: Context) -> AuditRoutes:
     Granting(context.accounts, logins, rights).add_to(router)
     add_scim(router, context.accounts, logins, context.randomness, context.url)
     return audit
+
+
+def _apps(
+    context: Context,
+    desired: DesiredState,
+    watch: HeartbeatWatch,
+    survey: Survey,
+    forwarder: Forwarder,
+    connectors: Connectors,
+) -> None:
+    """Apps, and what they are connected to."""
+    router = context.router
+    Api(desired, watch, survey, forwarder, context.world.bus, connectors).add_to(router)
+    ConnectorRoutes(connectors, desired, forwarder).add_to(router)
+
+
+def _documents(context: Context, desired: DesiredState, forwarder: Forwarder) -> None:
+    """What people made for pages."""
+    documents, router = context.world.store.documents, context.router
+    Dashboards(documents).add_to(router)
+    Templates(documents, desired, forwarder, context.offload).add_to(router)
 
 
 def _looks_at_apps(context: Context, desired: DesiredState, watch: HeartbeatWatch) -> None:
