@@ -1,7 +1,8 @@
 """What connectors promise, played against the real other side: order, retries, restarts, copies.
 
-Both functions break connections on purpose and count. What a connector promises is what the test
-says of the counts: with acknowledgements `lost` is 0, with identities `duplicated` is 0, too.
+`play_sink` and `play_source` break connections on purpose and count. `keeps_sink` and
+`keeps_source` also compare the counts with what the type declares (`Extension.promise`), and fail
+with all that contradicts it. Whatever is promised, what arrives first arrives in order.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from lockstep.events import UnavailableError
-from lockstep.sinks import Message, Sink
+from lockstep.siddhiql.catalogue import Delivery, ExtensionKind, Promise
+from lockstep.siddhiql.checking.connectors import find_type
+from lockstep.sinks import Message, MessageRefusedError, Sink
 from lockstep.sources import Received, Source
 
 WAIT_MS: Final = 200
@@ -24,14 +27,23 @@ QUIET_S: Final = 2.0
 """After so long nothing more arrives."""
 
 
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A message as the other side of a sink got it, with the identity that it came under."""
+
+    payload: bytes
+    id: str | None = None
+
+
 class Receiving(Protocol):
-    """The other side of a sink. `stop` ends it at once; `received`: all that has arrived, ever."""
+    """The other side of a sink. `stop` ends it at once; `received`: all that has arrived, ever. It
+    tells identities (`Arrived`) where the sink promises them."""
 
     async def start(self) -> None: ...
 
     async def stop(self) -> None: ...
 
-    async def received(self) -> Sequence[bytes]: ...
+    async def received(self) -> Sequence[bytes] | Sequence[Arrived]: ...
 
 
 class Sending(Protocol):
@@ -47,16 +59,110 @@ class Sending(Protocol):
 @dataclass(frozen=True, slots=True)
 class Tally:
     """What became of `sent` messages. `reordered`: first arrivals that came before an older one's;
-    `identified`: whatever came twice had the same id."""
+    `identified`: each came with an id, and whatever came twice with the same. `refused`: poison
+    that a sink would not take (None: none was tried). `died`: what a source gave to who died with
+    it unacknowledged, and to nobody again."""
 
     sent: int
     lost: int
     duplicated: int
     reordered: int
     identified: bool
+    refused: int | None = None
+    died: int = 0
 
 
-def _tally(sent: Sequence[bytes], arrived: Sequence[bytes], *, identified: bool = True) -> Tally:
+Way = Literal["source", "sink"]
+
+
+def promise_of(way: Way, name: str) -> Promise:
+    """What an installed type declares; LookupError when it declares nothing."""
+    declared = find_type(ExtensionKind(way), name)
+    if declared is None or declared.promise is None:
+        raise LookupError(f"there is no {way} '{name}' that declares what it delivers")
+    return declared.promise
+
+
+def contradictions(delivery: Delivery, tally: Tally, *, way: Way) -> list[str]:
+    """What a tally has that a delivery excludes; in words. Pure."""
+    found = []
+    if tally.lost and delivery is not Delivery.AT_MOST_ONCE:
+        found.append(f"{tally.lost} of {tally.sent} messages were lost")
+    if tally.died and delivery is not Delivery.AT_MOST_ONCE:
+        found.append(f"{tally.died} messages died with who had not acknowledged them")
+    # What comes again by a source under its identity is in the app once: that is the receiver's.
+    is_once = delivery is Delivery.EXACTLY_ONCE and way == "sink"
+    if tally.duplicated and (is_once or delivery is Delivery.AT_MOST_ONCE):
+        found.append(f"{tally.duplicated} messages came again")
+    is_told = delivery is Delivery.IDENTIFIED or (
+        delivery is Delivery.EXACTLY_ONCE and way == "source"
+    )
+    if is_told and not tally.identified:
+        found.append("messages have no identity, or another one when they come again")
+    if tally.reordered:
+        found.append(f"{tally.reordered} messages came before an older one")
+    if tally.refused == 0:
+        found.append("poison was not refused, so nobody hears of it")
+    return found
+
+
+def _check(promise: Promise, tally: Tally, way: Way, *, weaker: bool) -> None:
+    delivery = promise.otherwise if weaker else promise.delivery
+    if delivery is None:
+        raise ValueError("it promises nothing weaker")
+    if found := contradictions(delivery, tally, way=way):
+        raise AssertionError(f"a {way} that delivers {delivery.value}: {'; '.join(found)}")
+
+
+async def keeps_sink(
+    promise: Promise,
+    make: Callable[[], Sink],
+    far: Receiving,
+    *,
+    count: int = 20,
+    of: Callable[[int], Message] | None = None,
+    poison: Message | None = None,
+    weaker: bool = False,
+) -> Tally:
+    """Plays a sink; AssertionError with all that contradicts what it promises. `weaker`: its
+    options are such that only `otherwise` holds."""
+    tally = await play_sink(make, far, count=count, of=of or message, poison=poison)
+    _check(promise, tally, "sink", weaker=weaker)
+    return tally
+
+
+async def keeps_source(
+    promise: Promise,
+    make: Callable[[], Source],
+    far: Sending,
+    *,
+    count: int = 20,
+    of: Callable[[int], bytes] = lambda number: b'{"n":%d}' % number,
+    weaker: bool = False,
+) -> Tally:
+    """Plays a source; AssertionError with all that contradicts what it promises."""
+    tally = await play_source(make, far, count=count, of=of)
+    _check(promise, tally, "source", weaker=weaker)
+    return tally
+
+
+def _tally(
+    sent: Sequence[bytes], arrived: Sequence[Arrived], *, refused: int | None = None
+) -> Tally:
+    marks: dict[bytes, set[str | None]] = {}
+    for each in arrived:
+        marks.setdefault(each.payload, set()).add(each.id)
+    identified = all(len(ids) == 1 and None not in ids for ids in marks.values())
+    shared = Counter(next(iter(ids)) for ids in marks.values())
+    return _counted(
+        sent, [each.payload for each in arrived],
+        identified=identified and max(shared.values(), default=1) == 1, refused=refused,
+    )  # fmt: skip
+
+
+def _counted(
+    sent: Sequence[bytes], arrived: Sequence[bytes], *, identified: bool, refused: int | None
+) -> Tally:
     counted = Counter(arrived)
     first = [payload for payload in dict.fromkeys(arrived) if payload in set(sent)]
     order = {payload: number for number, payload in enumerate(sent)}
@@ -67,6 +173,7 @@ def _tally(sent: Sequence[bytes], arrived: Sequence[bytes], *, identified: bool 
         sum(count - 1 for count in counted.values()),
         sum(later < earlier for earlier, later in pairwise(places)),
         identified,
+        refused,
     )
 
 
@@ -88,13 +195,16 @@ async def play_sink(
     *,
     count: int = 20,
     of: Callable[[int], Message] = message,
+    poison: Message | None = None,
 ) -> Tally:
-    """Sends `count` messages thrice: to a side that is there, over its end, after our own."""
+    """Sends `count` messages thrice: to a side that is there, over its end, after our own. `poison`
+    is sent in between, as a message that the other side never takes."""
     sent: list[bytes] = []
     await far.start()
     sink = make()
     for number in range(count):
         await _delivered(sink, of(number), sent)
+    refused = None if poison is None else await _refused(sink, poison)
     await far.stop()
     away = asyncio.ensure_future(_delivered(sink, of(count), sent))
     await asyncio.sleep(PAUSE_S)
@@ -107,13 +217,29 @@ async def play_sink(
     for number in range(2 * count, 3 * count):
         await _delivered(again, of(number), sent)
     await again.close()
-    arrived: Sequence[bytes] = ()
+    arrived: list[Arrived] = []
     for _ in range(int(QUIET_S / PAUSE_S)):
-        arrived = await far.received()
-        if set(sent) <= set(arrived):
+        come = [_arrived(each) for each in await far.received()]
+        arrived = [each for each in come if each.payload in sent]
+        if set(sent) <= {each.payload for each in arrived}:
             break
         await asyncio.sleep(PAUSE_S)
-    return _tally(sent, [each for each in arrived if each in set(sent)])
+    return _tally(sent, arrived, refused=refused)
+
+
+def _arrived(told: bytes | Arrived) -> Arrived:
+    return Arrived(told) if isinstance(told, bytes) else told
+
+
+async def _refused(sink: Sink, poison: Message) -> int:
+    """As the publisher does it: 1 makes a dead letter of it."""
+    try:
+        await _delivered(sink, poison, [])
+    except MessageRefusedError:
+        return 1
+    except TimeoutError:  # it would hold up all that come behind it
+        return 0
+    return 0
 
 
 async def _delivered(sink: Sink, wanted: Message, sent: list[bytes]) -> None:
@@ -145,7 +271,8 @@ async def play_source(
     arrived += await reading.take(count)
     for payload in sent[count : 2 * count]:
         await far.send(payload)
-    arrived += await reading.take(count, acknowledge=False)
+    doomed = await reading.take(count, acknowledge=False)
+    arrived += doomed
     await reading.end()
     again = await reading.take(count, patience_s=QUIET_S)
     arrived += again
@@ -156,11 +283,9 @@ async def play_source(
         await far.send(payload)
     arrived += await reading.take(count)
     await reading.end()
-    marks: dict[bytes, set[str | None]] = {}
-    for each in arrived:
-        marks.setdefault(each.payload, set()).add(each.id)
-    identified = all(len(ids) == 1 and None not in ids for ids in marks.values())
-    return _tally(sent, [each.payload for each in arrived], identified=identified)
+    tally = _tally(sent, [Arrived(each.payload, each.id) for each in arrived])
+    counted = Counter(each.payload for each in arrived)
+    return replace(tally, died=sum(counted[each] == 1 for each in {one.payload for one in doomed}))
 
 
 class _Reading:

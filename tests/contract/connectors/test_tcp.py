@@ -13,10 +13,11 @@ from lockstep.connectors.tcp.frames import HEAD_BYTES, FrameError, body_bytes, f
 from lockstep.connectors.tcp.sink import TcpSink
 from lockstep.connectors.tcp.source import TcpSource
 from lockstep.sources import Place
-from lockstep.testing.connectors import play_sink, play_source
+from lockstep.testing.connectors import keeps_sink, keeps_source, promise_of
 from tests.contract.connectors.brokers import free_port
 
 LIMIT_BYTES = 1_000
+SINK, SOURCE = promise_of("sink", "tcp"), promise_of("source", "tcp")
 
 
 class FrameServer:
@@ -74,7 +75,7 @@ async def test_a_sink_sends_in_order_and_goes_on_with_a_server_that_comes_back()
     """The protocol has no answer: nothing is sent twice."""
     server = FrameServer()
     options = {"url": f"tcp://127.0.0.1:{server.port}/alerts"}
-    tally = await play_sink(lambda: TcpSink(options), server)
+    tally = await keeps_sink(SINK, lambda: TcpSink(options), server)
     await server.stop()
     assert (tally.duplicated, tally.reordered) == (0, 0)
     assert tally.lost <= 1, "the one that was written before the connection was seen to be dead"
@@ -85,7 +86,8 @@ async def test_a_source_takes_frames_in_order_over_broken_connections() -> None:
     """What was taken and not yet in the log when its receiver dies is lost: at most once."""
     port = free_port()
     place = Place("App", "In", 0, "127.0.0.1", SystemClock())
-    tally = await play_source(
+    tally = await keeps_source(
+        SOURCE,
         lambda: TcpSource({"context": "readings", "port": str(port)}, place),
         FrameClient(port, "readings"),
     )
