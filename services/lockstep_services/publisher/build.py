@@ -12,6 +12,7 @@ from lockstep.bus import ForeignServers, Ingress, Topics
 from lockstep.clock import Clock
 from lockstep.connectors.grpc import CALL_ANSWER
 from lockstep.connectors.rdbms_call import CALL_ANSWER as CALL_ANSWER_ROWS
+from lockstep.connectors.redis import RedisPlace, place_of
 from lockstep.control import AnswerTeller, AppView
 from lockstep.databases import Datasource, DatasourceError, Datasources, datasource_for
 from lockstep.databases.postgres.connections import Connections
@@ -37,6 +38,7 @@ from lockstep_services.publisher.mysql.table import MysqlConnections, MysqlTable
 from lockstep_services.publisher.rdbms.postgres import PostgresTable
 from lockstep_services.publisher.rdbms.statements import PostgresStatements
 from lockstep_services.publisher.rdbms.table_sink import TableSink
+from lockstep_services.publisher.redis.table import RedisConnections, RedisTable
 from lockstep_services.publisher.sinks.call import (
     BlockingCallSink,
     CallSink,
@@ -171,6 +173,7 @@ class SinkFactory:
         self._limits = max_connections, statement_timeout_ms
         self._connections: dict[str, Connections] = {}
         self._mysql: dict[str, MysqlConnections] = {}
+        self._redis: dict[RedisPlace, RedisConnections] = {}
         self._makers = installed_sinks()
         self._schemas = SchemaRegistry(clock, log)
 
@@ -200,6 +203,8 @@ class SinkFactory:
             await connections.close()
         for pool in self._mysql.values():
             await pool.close()
+        for servers in self._redis.values():
+            await servers.close()
         await self._schemas.close()
 
     def sink_of(
@@ -254,6 +259,8 @@ class SinkFactory:
         name = known.name if known is not None else kind
         if name == "rdbms":
             return self._rdbms(binding, annotation, definition)
+        if name == "redis":
+            return _redis(binding, annotation, definition, self._redis, self._limits[1])
         if name == "kafka":
             kafka = KafkaSink(binding, annotation, self._cursors)
             return self._with_schemas(kafka, kafka.schema_users)
@@ -418,3 +425,23 @@ def _file_lane(binding: SinkBinding, writer: MessageWriter, options: Mapping[str
             hint=f"write a folder of the publisher's machine for {left_open[0]}, and deploy again",
         )
     return (FilesLane if "{{" in uri else FileLane)(binding, writer, options)
+
+
+def _redis(
+    binding: SinkBinding,
+    annotation: ast.Annotation,
+    definition: ast.StreamDefinition | ast.TableDefinition,
+    known: dict[RedisPlace, RedisConnections],
+    timeout_ms: int,
+) -> Sink:
+    """A table in Redis; connections are shared by address."""
+    try:
+        place = place_of(annotation.get)
+    except ValueError as error:
+        raise SinkSetupError(str(error), where=binding.key) from error
+    if place not in known:
+        known[place] = RedisConnections(place, timeout_ms=timeout_ms)
+    keys = (one for one in definition.annotations if one.name.lower() == "primarykey")
+    key = next(keys).positional
+    table = annotation.get("table.name") or binding.schema.name
+    return TableSink(binding, RedisTable(binding, table, key, known[place]))

@@ -146,10 +146,29 @@ def _check_store(definition: ast.TableDefinition | ast.AggregationDefinition) ->
     store = single(definition.annotations, "store")
     if store is None:
         return False
-    require_type(store, "rdbms")
+    kind = require_type(store, "rdbms")
     check_cache(store)
     check_connector(ExtensionKind.STORE, store)
+    if kind.lower() != "rdbms":
+        _check_keyed(definition, store)
     return True
+
+
+def _check_keyed(
+    definition: ast.TableDefinition | ast.AggregationDefinition, store: ast.Annotation
+) -> None:
+    """What is no database has neither tables of buckets nor rows without a key."""
+    kind = store.get("type")
+    if isinstance(definition, ast.AggregationDefinition):
+        raise positioned(
+            store.at, f"an aggregation is not kept in a store {kind!r}", "type='rdbms'"
+        )
+    if single(definition.annotations, "primarykey") is None:
+        raise positioned(
+            store.at,
+            f"a table in a store {kind!r} needs a primary key: its rows are found by it",
+            "name the attributes that tell its rows apart: @PrimaryKey('id')",
+        )
 
 
 def _check_keys(definition: ast.TableDefinition, schema: StreamSchema) -> None:

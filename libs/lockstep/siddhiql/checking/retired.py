@@ -10,7 +10,7 @@ from lockstep.siddhiql.catalogue import ExtensionKind
 _SEND: Final = "send to the receiver over HTTP (type='http') or over NATS (type='nats')"
 _DELIVER: Final = "deliver with type='http' or type='nats'"
 _BRIDGE: Final = "let a bridge move the messages to a subject of NATS and use type='nats'"
-_KEEP: Final = "tables are kept in PostgreSQL: use type='rdbms', or leave @store out"
+_KEEP: Final = "tables are kept in PostgreSQL, MySQL, Redis: use type='rdbms', or leave @store out"
 _IBM: Final = "its client is IBM's own: let a bridge move the messages to a broker with STOMP (jms)"
 _THRIFT: Final = "the older products' Thrift bridge ended with them: send over HTTP, TCP or Kafka"
 _TWITTER: Final = "the interface that it used is no more: post from a program of yours over HTTP"
@@ -61,7 +61,6 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
     ExtensionKind.STORE: dict.fromkeys(
         (
             "mongodb",
-            "redis",
             "inMemory",
             "testStoreContainingInMemoryTable",
         ),

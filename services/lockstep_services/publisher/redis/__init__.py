@@ -1,0 +1,1 @@
+"""Tables in Redis: rows and cursor in one step."""
