@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -31,7 +32,7 @@ class Listener:
     async def seen(self, *, later_ms: int = 0, max_messages: int = 100) -> list[Received]:
         """What is told after a while, acknowledged by the next call of `told`."""
         self.clock.set_ms(self.clock.now_ms() + later_ms)
-        return list(await self.source.read(max_messages=max_messages, wait_ms=1))
+        return list(await self.source.read(max_messages=max_messages, wait_ms=0))
 
     async def told(self, *, later_ms: int = 0) -> list[tuple[str, str]]:
         """(name in the folder, status) of all that is told, acknowledged."""
@@ -142,3 +143,17 @@ async def test_a_folder_that_is_away_removes_nothing(tmp_path: Path) -> None:
     (tmp_path / "away").rename(folder)
     listener.start()
     assert await listener.told() == []
+
+
+async def test_looks_rest_between_each_other(tmp_path: Path) -> None:
+    """Whoever asks before the interval is over waits for it, and for no longer than asked."""
+    listener = Listener(tmp_path, monitoring_interval="500")
+    assert await listener.told() == []
+    change(tmp_path / "a", "1", 1)
+    early = asyncio.ensure_future(listener.source.read(max_messages=9, wait_ms=200))
+    await listener.clock.advance_ms(200)
+    assert await early == ()
+    late = asyncio.ensure_future(listener.source.read(max_messages=9, wait_ms=400))
+    await listener.clock.advance_ms(300)
+    (found,) = await late
+    assert found.properties["status"] == "created"
