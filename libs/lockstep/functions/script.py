@@ -17,8 +17,9 @@ import textwrap
 from collections.abc import Callable, Sized
 from typing import Any, Final
 
-from lockstep.events import AttributeType
+from lockstep.events import AttributeType, InvalidEventError
 from lockstep.events.characters import is_whole
+from lockstep.events.objects import encode_object
 from lockstep.functions.convert import converter
 from lockstep.functions.counted_script import counted
 from lockstep.functions.javascript import JavaScriptError, compile_body
@@ -114,21 +115,36 @@ def _no_code(definition: ast.FunctionDefinition, language: str, error: Exception
 
 
 def _checked(definition: ast.FunctionDefinition, result: Any) -> Any:
-    wanted = definition.returns
-    if not is_whole(result):
-        where = f"function {definition.name}"
-        raise EventError("returned half a character (a lone surrogate)", where=where)
-    if result is None or wanted is AttributeType.OBJECT:
+    wanted, where = definition.returns, f"function {definition.name}"
+    if result is None:
+        return None
+    if wanted is AttributeType.OBJECT:
+        _check_travels(result, where)
         return result
     own = _type_of(result)
-    if own is wanted:
+    if own is AttributeType.STRING and not is_whole(result):
+        raise EventError("returned half a character (a lone surrogate)", where=where)
+    if own is wanted and (own is not AttributeType.LONG or _fits_long(result)):
         return result
-    if own.is_numeric and wanted.is_numeric:
+    if own is not wanted and own.is_numeric and wanted.is_numeric:
         return converter(own, wanted)(result)
-    raise EventError(
-        f"returned {result!r}, which is no {wanted.value}",
-        where=f"function {definition.name}",
-    )
+    raise EventError(f"returned {result!r}, which is no {wanted.value}", where=where)
+
+
+def _check_travels(result: Any, where: str) -> None:
+    """An object that no log can hold would stop the app where it leaves it."""
+    try:
+        encode_object(result)
+    except InvalidEventError as error:
+        raise EventError(
+            f"returned {error.message}; objects are made of texts, numbers, bools, bytes, lists,"
+            " tuples, sets and maps",
+            where=where,
+        ) from error
+
+
+def _fits_long(value: int) -> bool:
+    return java.LONG_MIN <= value <= java.LONG_MAX
 
 
 def _type_of(value: Any) -> AttributeType:

@@ -70,3 +70,19 @@ def test_a_failing_function_drops_the_chunk_alone() -> None:
             app.send("S", [value])
         assert [event.data for event in app.stream("O")] == [(2.0,), (2.5,)]
         assert len(app.faults()) == 1
+
+
+@pytest.mark.parametrize(
+    ("returns", "body", "why"),
+    [
+        ("string", "return 'a' + chr(0xd83d)", "half a character"),
+        ("object", "return [chr(0xd83d)]", "surrogates not allowed"),
+        ("object", "return print", "builtin_function_or_method; objects are made of"),
+        ("object", "l = [1]\nl.append(l)\nreturn l", "recursion"),
+        ("long", "return 2 ** 63", "9223372036854775808, which is no long"),
+    ],
+)
+def test_what_no_log_can_hold_is_the_events_error(returns: str, body: str, why: str) -> None:
+    """It would stop the app where it leaves it."""
+    with pytest.raises(EventError, match=why):
+        compile_script(script(body, returns))()
