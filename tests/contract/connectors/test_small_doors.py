@@ -278,6 +278,7 @@ async def test_what_prometheus_sinks_serve_prometheus_sources_read() -> None:
         "metric_name": "Power_total", "metric_type": "counter", "help": "Power",
         "subtype": "total", "value": 6.0,
     }  # fmt: skip
+    assert type(json.loads(found.payload)["value"]) is int, "an attribute of ints takes it, too"
     await source.close()
     await sink.close()
     async with aiohttp.ClientSession() as session:

@@ -14,6 +14,8 @@ from lockstep.sources import Place, Received, Source
 
 INTERVAL_S: Final = 60
 TIMEOUT_S: Final = 10
+EXACT: Final = 2**53
+"""Up to here a float holds every whole number."""
 
 
 class PrometheusSource(Source):
@@ -84,7 +86,7 @@ class PrometheusSource(Source):
                     "metric_type": family.type,
                     "help": family.documentation,
                     "subtype": sample.name.removeprefix(family.name).lstrip("_"),
-                    "value": float(sample.value),
+                    "value": _number(float(sample.value)),
                 }
 
     async def close(self) -> Sequence[Received]:
@@ -92,3 +94,9 @@ class PrometheusSource(Source):
         if session is not None:
             await session.close()
         return ()
+
+
+def _number(value: float) -> float | int:
+    """Prometheus writes every value as a float. A whole one is written as such, so that attributes
+    of whole numbers take it, too."""
+    return int(value) if value.is_integer() and abs(value) <= EXACT else value
