@@ -21,7 +21,7 @@ from lockstep_services.publisher.sinks.nats import nats_sink
 from tests.contract.connectors.brokers import Broker
 from tests.contract.connectors.nats_peer import nats_broker, url_of
 
-LIMITS = BusLimits(publish_timeout_ms=1_000, connect_timeout_ms=2_000, ingress_redelivery_ms=2_000)
+LIMITS = BusLimits(publish_timeout_ms=1_000, connect_timeout_ms=1_000, ingress_redelivery_ms=2_000)
 
 
 @pytest.fixture

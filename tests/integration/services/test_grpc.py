@@ -7,6 +7,7 @@ import contextlib
 import json
 import socket
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -30,6 +31,7 @@ from tests.contract.connectors.grpc_peer import (
 )
 from tests.integration.services.cluster import Cluster, until
 from tests.integration.services.conftest import Start
+from tests.tls.certificates import Authority
 
 NODES = ("coordinator", "processor-1", "receiver-1", "publisher-1")
 SERVICE = (
@@ -214,12 +216,12 @@ async def test_a_stream_of_events_is_answered_when_all_are_durable(cluster_of: S
             " from A select * insert into OutA; from B select * insert into OutB;"
         )
 
-        async def sent(first: int, bad: int | None = None) -> None:
+        async def sent(first: int, count: int = 270, bad: int | None = None) -> None:
             async with channel_to(port) as channel:
                 call = caller(channel, CONSUME, streams=True)(
                     metadata=(("by", "me"), ("idempotency-key", f"k{first}")), wait_for_ready=True
                 )
-                for n in range(first, first + 300):
+                for n in range(first, first + count):
                     header = {"stream.id": "A" if n % 3 else "B"}
                     await call.write(event("x" if n == bad else n, **header))
                 await call.done_writing()
@@ -238,10 +240,10 @@ async def test_a_stream_of_events_is_answered_when_all_are_durable(cluster_of: S
         await sent(0)
         await sent(0)
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await sent(1000, bad=1002)
-        assert "1 of 300 messages were refused: [2] " in str(caught.value.details())
+            await sent(1000, 30, bad=1002)
+        assert "1 of 30 messages were refused: [2] " in str(caught.value.details())
         for stream, wanted in (("A", (1, 2)), ("B", (0,))):
-            numbers = [n for n in (*range(300), *range(1000, 1300)) if n != 1002]
+            numbers = [n for n in (*range(270), *range(1000, 1030)) if n != 1002]
             expected = [(n, "me") for n in numbers if n % 3 in wanted]
             assert await rows(cluster, app, f"Out{stream}", len(expected)) == expected
         with pytest.raises(grpc.aio.AioRpcError) as caught:
@@ -339,6 +341,33 @@ async def test_a_port_that_cannot_be_opened_is_told_and_tried_again(cluster_of: 
             async with channel_to(port) as channel:
                 assert await caller(channel, CONSUME)(event(1), wait_for_ready=True) == b""
             assert await taken(cluster, app, "A") == [(1,)]
+
+
+async def test_ports_speak_tls_where_the_receiver_does(cluster_of: Start, tmp_path: Path) -> None:
+    """With the receiver's own certificate; who speaks plainly gets no answer."""
+    authority = Authority(tmp_path)
+    pair = authority.give("receiver")
+    tls = {
+        "LOCKSTEP_SERVER__TLS_CERTIFICATE_FILE": str(pair.certificate),
+        "LOCKSTEP_SERVER__TLS_KEY_FILE": str(pair.key),
+        "LOCKSTEP_RECEIVER__SOURCES_TLS": "true",
+    }
+    async with cluster_of("coordinator", "processor-1") as cluster:
+        await cluster.start("receiver", **tls)
+        port = free_port()
+        app = await cluster.deploy(
+            f"@app:name('Tls') @source(type='grpc', receiver.url='grpc://h:{port}/seq',"
+            " enable.ssl='true', @map(type='json')) define stream A (n int);"
+        )
+        credentials = grpc.ssl_channel_credentials(authority.file.read_bytes())
+        async with grpc.aio.secure_channel(f"localhost:{port}", credentials) as channel:
+            consume = caller(channel, CONSUME)
+            assert await consume(event(1), wait_for_ready=True, timeout=60) == b""
+        async with channel_to(port) as channel:
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await caller(channel, CONSUME)(event(2), timeout=60)
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+        assert await taken(cluster, app, "A") == [(1,)]
 
 
 async def test_rows_become_calls_and_their_answers_events(cluster_of: Start) -> None:
