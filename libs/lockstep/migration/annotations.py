@@ -19,6 +19,7 @@ _STORES: Final = (
     "it has no store here: it is in memory, the same on every replica, and stored with the app"
 )
 _NO_CACHE: Final = "tables are in memory"
+_NO_TTL: Final = "no row of the app's own table goes by itself: let a query delete what is old"
 _ORDER: Final = "order is always kept, so nothing is asynchronous"
 
 _TABLE_OPTIONS: Final = {
@@ -154,9 +155,31 @@ class Annotations:
 
     def _store(self, annotation: Annotation) -> str:
         type_ = (annotation.get("type") or "").lower()
+        if type_ == "redis":
+            return self._redis(annotation)
         return (
             self._rdbms(annotation) if type_ == "rdbms" else self._kept_in_memory(annotation, type_)
         )
+
+    def _redis(self, annotation: Annotation) -> str:
+        """As it is, without options that mean nothing here. A password stands alone."""
+        options = ["type='redis'"]
+        for element in annotation.elements:
+            key = element.key.lower()
+            address, _, password = element.value.partition("@")
+            if key == "nodes" and password:
+                parts = (
+                    Element(element.key, address, element.line),
+                    Element("password", password, element.line),
+                )
+                options += [_element(part, self._owner) for part in parts]
+            elif key in _options(ExtensionKind.STORE, "redis"):
+                options.append(_element(element, self._owner))
+            elif key != "type":
+                self._findings.dropped(
+                    self.place(annotation), f"{element.key}={element.value!r}", _NO_TTL
+                )
+        return f"@store({', '.join(options)})"
 
     def _kept_in_memory(self, annotation: Annotation, type_: str) -> str:
         what = masked(written(annotation, self._owner))
@@ -200,7 +223,7 @@ class Annotations:
                     "fill in address and account in datasources.toml, and name it as "
                     "datasources.file",
                 )  # fmt: skip
-            elif option is not None or self._is_option("rdbms", key):
+            elif option is not None or key in _options(ExtensionKind.STORE, "rdbms"):
                 options.append(
                     _element(Element(option or element.key, element.value, 0), self._owner)
                 )
@@ -210,10 +233,6 @@ class Annotations:
         return self._changed(
             annotation, f"@store({', '.join(options)})", "it is written so in Siddhi 5"
         )
-
-    @staticmethod
-    def _is_option(type_: str, key: str) -> bool:
-        return key in _options(ExtensionKind.STORE, type_)
 
     # --- sources and sinks ------------------------------------------------------------------------
 

@@ -84,6 +84,9 @@ def test_definitions_may_stand_behind_queries() -> None:
         ("@from(eventtable='analytics.table', table.name='t', primary.keys='k', indices='v') "
          "define table T (k string, v int);", "@PrimaryKey('k') @Index('v')"),
         ("@IndexBy('k') define table T (k string, v int);", "@Index('k')"),
+        ("@Store(type='redis', nodes='h:1@pw-1', ttl.seconds='9') @PrimaryKey('k') "
+         "define table T (k string, v int);",
+         "@store(type='redis', nodes='h:1', password='${secret:plan.password}')"),
     ],
 )  # fmt: skip
 def test_tables(table: str, text: str) -> None:
