@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import Delivery, ExtensionKind, Overload, Promise
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension, dynamic, option
+
+DEFAULT_TOPIC: Final = "input inMemory source"
+"""Of a source that names none, as in the older products."""
 
 EXTENSIONS = (
     ConnectorExtension(
         ExtensionKind.SOURCE,
         "inMemory",
-        (Overload((option("topic", needed=True),)),),
+        (Overload((option("topic"),)),),
         doc="Messages of in-memory sinks, and of tests.",
         promise=Promise(
             Delivery.AT_MOST_ONCE,
@@ -33,3 +39,8 @@ EXTENSIONS = (
         ),
     ),
 )
+
+
+def topic_of(source: ast.Annotation) -> str:
+    """Which messages a source takes."""
+    return source.get("topic") or DEFAULT_TOPIC

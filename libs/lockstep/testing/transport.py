@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lockstep.connectors.in_memory import topic_of
 from lockstep.events import Event, StreamSchema
 from lockstep.mapping import (
     MappingError,
@@ -29,7 +30,7 @@ class MemorySource:
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
         self.stream = schema.name
-        self.topic = annotation.get("topic") or ""
+        self.topic = topic_of(annotation)
         self._mapper = source_mapper(schema, map_of(annotation))
         self.refused: list[MappingError] = []
 

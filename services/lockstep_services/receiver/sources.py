@@ -11,6 +11,7 @@ from lockstep.bus import topic_subject
 from lockstep.connectors.grpc import CALL_ANSWER, DOORS
 from lockstep.connectors.http_call import CALL_ANSWERS
 from lockstep.connectors.http_service import SERVICES
+from lockstep.connectors.in_memory import topic_of
 from lockstep.connectors.rdbms_call import CALL_ANSWER as CALL_ANSWER_ROWS
 from lockstep.control import AppView, Catalogue
 from lockstep.frame.bodies import whole_number
@@ -68,7 +69,7 @@ class Source:
         if self.kind == "nats":
             return self.annotation.get("destination")
         if self.kind == "inmemory":
-            return topic_subject(self.annotation.get("topic") or "")
+            return topic_subject(topic_of(self.annotation))
         return None
 
     @property

@@ -143,6 +143,16 @@ def test_sources_read_and_sinks_publish() -> None:
     ] == app.published()
 
 
+def test_a_source_without_a_topic_has_that_of_the_older_product() -> None:
+    """Its sinks name one always."""
+    app = VirtualApp(
+        "@source(type='inMemory', @map(type='passThrough')) define stream S (k string);"
+        " from S select k insert into O;"
+    )
+    app.publish("input inMemory source", ["a"])
+    assert [event.data for event in app.stream("O")] == [("a",)]
+
+
 @pytest.mark.parametrize(
     ("strategy", "topics"),
     [
