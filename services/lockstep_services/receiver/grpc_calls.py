@@ -254,6 +254,7 @@ class _Taking:
         """Nobody waits for them any more."""
         for _, task in self._under_way:
             task.cancel()
+            task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         self._under_way.clear()
 
     def raise_if_refused(self) -> None:

@@ -238,6 +238,9 @@ async def test_both_ends_show_certificates_and_new_ones_when_the_files_change(
     assert before == await certificate_at(number, files)
     authority.give("server")
     assert before != await certificate_at(number, files)
+    authority.give("client")
+    under_way = [good.send(message(number)) for number in range(8)]
+    assert {called.body for called in await asyncio.gather(*under_way)} == {b"1"}
     fresh = GrpcCalls({**secure, **shown})
     assert (await fresh.send(message(2))).body == b"1"
     for each in (good, fresh):

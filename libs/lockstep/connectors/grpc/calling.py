@@ -71,8 +71,10 @@ class GrpcCalls:
             metadata.append((_checked(name.lower(), value), value))
         request = self._written(message)
         if self._call is None or (self._is_secure and self._renewal.is_due()):
-            await self.close()
+            before = self._channel
             self._open()
+            if before is not None:  # calls that are under way end there
+                await before.close(grace=self._timeout_ms / 1000)
         call = self._call(request, timeout=self._timeout_ms / 1000, metadata=tuple(metadata))
         try:
             answered: bytes = await call
