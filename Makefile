@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest
 FAR = $(foreach server,kafka greenmail mariadb mosquitto,scripts/$(server) $(VENV)/$(server);)
 BROKER = $(if $(findstring kafka,$(BUS)),scripts/kafka $(VENV)/kafka)
 
-.PHONY: help demo unit test check format e2e observe chaos sim bench poison older-apps columns golden up down lock clean
+.PHONY: help demo unit test check format e2e observe chaos sim bench poison older-apps older-apps-played columns golden up down lock clean
 
 help:  ## what can be done here
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,13 @@ bench: $(VENV)/dev  ## throughput, latency and memory of engine and suite; BUS=n
 older-apps: $(VENV)/dev  ## which apps of the older products' collections are valid; DIRS='checkout other.git'; and what an import makes of samples: IMPORT=…
 	$(if $(DIRS),$(BIN)/python -m tests.older_apps.run $(DIRS))
 	$(if $(IMPORT),$(BIN)/python -m tests.older_apps.importing $(IMPORT))
+
+older-apps-played: $(VENV)/dev  ## the valid ones of them run, events in by their sources and rows out at their sinks; DIRS='…' ARGS='--show --only NAME'
+	scripts/kafka $(VENV)/kafka
+	scripts/greenmail $(VENV)/greenmail
+	scripts/mariadb $(VENV)/mariadb
+	scripts/rabbitmq $(VENV)/rabbitmq
+	$(BIN)/python -m tests.older_apps.playing.run $(DIRS) $(ARGS)
 
 columns: $(VENV)/dev  ## which queries of many apps run in columns, by what they use; FILES='cases.jsonl apps/' ARGS='--reasons 3'
 	$(BIN)/python -m tests.columns.run $(FILES) $(ARGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -64,16 +65,46 @@ class Broker:
             await process.wait()
 
 
-def rabbitmq(directory: Path) -> Broker:
-    """RabbitMQ with its STOMP door, where the machine has it; `ports`: AMQP, STOMP."""
+class RabbitBroker(Broker):
+    """Ends the program, too, by which Erlang's processes find one another: it is no child of the
+    server's."""
+
+    def __init__(self, server: Path, environment: dict[str, str], ports: list[int]) -> None:
+        super().__init__([str(server)], environment, ports)
+        beside = server.parent / "usr/lib/erlang/bin/epmd"
+        self._mapper = str(beside) if beside.is_file() else "epmd"
+
+    async def stop(self) -> None:
+        await super().stop()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STARTED_S):
+                while not await self._ended():
+                    await asyncio.sleep(PAUSE_S)
+
+    async def _ended(self) -> bool:
+        """It ends once it knows of no server; it refuses while it has not seen the last one go."""
+        port = self.environment["ERL_EPMD_PORT"]
+        asked = await asyncio.create_subprocess_exec(
+            self._mapper, "-port", port, "-kill",
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        said, _ = await asked.communicate()
+        return b"not allowed" not in said
+
+
+def rabbitmq(directory: Path) -> RabbitBroker:
+    """RabbitMQ with its doors for STOMP and MQTT, where the machine has it; `ports`: AMQP, STOMP,
+    MQTT."""
     found = os.environ.get("RABBITMQ_SERVER") or shutil.which("rabbitmq-server")
     if not found:
         pytest.skip("no rabbitmq-server (in PATH, or named by RABBITMQ_SERVER)")
-    amqp, stomp, distribution, mapper = (free_port() for _ in range(4))
+    directory.mkdir(parents=True, exist_ok=True)
+    amqp, stomp, mqtt, distribution, mapper = (free_port() for _ in range(5))
     (directory / "rabbitmq.conf").write_text(
         f"listeners.tcp.default = 127.0.0.1:{amqp}\nstomp.listeners.tcp.1 = 127.0.0.1:{stomp}\n"
+        f"mqtt.listeners.tcp.1 = 127.0.0.1:{mqtt}\n"
     )
-    (directory / "plugins").write_text("[rabbitmq_stomp].\n")
+    (directory / "plugins").write_text("[rabbitmq_stomp, rabbitmq_mqtt].\n")
     environment = {
         "RABBITMQ_NODENAME": f"test{amqp}@localhost",
         "RABBITMQ_CONFIG_FILE": str(directory / "rabbitmq.conf"),
@@ -84,4 +115,4 @@ def rabbitmq(directory: Path) -> Broker:
         "ERL_EPMD_PORT": str(mapper),
         "HOME": str(directory),
     }
-    return Broker([found], environment, [amqp, stomp])
+    return RabbitBroker(Path(found), environment, [amqp, stomp, mqtt])

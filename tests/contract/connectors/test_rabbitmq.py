@@ -72,7 +72,7 @@ class Far:
 
 def options(broker: Broker, kind: str) -> dict[str, Any]:
     """Of a durable queue, for AMQP and for STOMP."""
-    amqp, stomp = broker.ports
+    amqp, stomp, _ = broker.ports
     if kind == "amqp":
         exchange = {"exchange.name": "kit", "exchange.durable.enabled": "true"}
         return {"uri": f"amqp://guest:guest@127.0.0.1:{amqp}/", **exchange}
