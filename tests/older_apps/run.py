@@ -24,7 +24,10 @@ from lockstep.siddhiql import check
 from lockstep.siddhiql.variables import names_of, with_values
 
 SUFFIX = ".siddhi"
-VALUES: Final = {"DATABASE_URL": "jdbc:postgresql://127.0.0.1:5432/apps"}
+VALUES: Final = {
+    "DATABASE_URL": "jdbc:postgresql://127.0.0.1:5432/apps",
+    "NATS_URL": "nats://127.0.0.1:4222",
+}
 """Of names that must have a certain form."""
 
 
