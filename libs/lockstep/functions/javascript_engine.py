@@ -35,6 +35,9 @@ _NATIVE_STACK_BYTES: Final = 1_408 * 1024
 FUEL_PER_BYTE: Final = 400
 """Instructions that each byte of a call may take besides: reading arguments is not a step."""
 
+_GROWTH_BYTES: Final = 4 * 1024 * 1024
+"""Of address space, kept free behind a machine's memory: it moves when it grows over that."""
+
 _START_FUEL: Final = 20_000_000_000
 _ROOM_BYTES: Final = 16 * 1024
 _WORD: Final = struct.Struct("<i")
@@ -178,6 +181,7 @@ def _compiled() -> tuple[wasmtime.Engine, wasmtime.Module, wasmtime.Linker]:
     config.parallel_compilation = False  # no threads are left behind, so a process can be forked
     config.signals_based_traps = False  # the process's signals stay its own
     config.memory_reservation = 0  # address space is limited in some processes
+    config.memory_reservation_for_growth = _GROWTH_BYTES
     config.memory_guard_size = 0
     config.memory_may_move = True
     engine = wasmtime.Engine(config)

@@ -69,3 +69,25 @@ define stream In (v int);
         assert mark.exists()
     finally:
         await shop.close()
+
+
+async def test_functions_in_javascript_fit_into_a_workshop() -> None:
+    """Their engine keeps to the address space that there is; one that takes too much is set
+    aside, and the next event is not."""
+    text = """@app:name('Script')
+define function twice[JavaScript] return string {
+  var room = data[0];
+  return room === "all" ? "x".repeat(1 << 28) : room + room;
+};
+define stream In (v string);
+from In select twice(v) as v insert into Out;
+"""
+    shop = await Workshop.open(Limits(memory_bytes=2 << 30, cpu_s=60, answer_s=60.0))
+    try:
+        assert "error" not in await shop.ask({"do": "open", "text": text})
+        rows = [["a"], ["all"], ["b"]]
+        found = [await shop.ask({"do": "send", "stream": "In", "rows": [row]}) for row in rows]
+        assert [one["streams"].get("Out") for one in found] == [[[0, "aa"]], None, [[0, "bb"]]]
+        assert "limits.function_bytes" in str(found[1]["faults"])
+    finally:
+        await shop.close()
