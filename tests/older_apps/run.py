@@ -49,10 +49,14 @@ def git(place: Path, *arguments: str) -> bytes:
     return subprocess.run(command, check=True, capture_output=True).stdout
 
 
+def filled(text: str) -> str:
+    """With values for its names in `${…}`, as whoever deploys an app gives them."""
+    return with_values(text, {name: VALUES.get(name, "value") for name in names_of(text)})
+
+
 def trouble(text: str) -> str | None:
-    """Why an app is refused, with the hint; None when it is valid. Names in `${…}` have a value, as
-    whoever deploys an app gives it one."""
-    text = with_values(text, {name: VALUES.get(name, "value") for name in names_of(text)})
+    """Why an app is refused, with the hint; None when it is valid. Names in `${…}` have a value."""
+    text = filled(text)
     try:
         check_connectors(check(text))
         rehearse(plan_of(text))

@@ -81,6 +81,7 @@ class Player:
         self._candidate = candidate
         self.outcome = Outcome(candidate)
         self._repointed = Repointed(candidate.checked.text)
+        self._troubles: list[str] = []
 
     async def play(self) -> Outcome:
         """Never raises for what an app does."""
@@ -185,6 +186,8 @@ class Player:
                 break
             await asyncio.sleep(POLL_S * 4)
         letters = await self._stage.world.bus.dead_letters.read(checked.name, max_records=1)
+        sinks = (await self._stage.client.status(checked.name))["sinks"]
+        self._troubles = [f"{each['sink']}: {each['trouble']}" for each in sinks if each["trouble"]]
         self._say(judge, [f"{each.letter.stream}: {each.letter.reason}" for each in letters])
 
     async def _look(self, judge: Judge, checked: CheckedApp) -> bool:
@@ -256,6 +259,8 @@ class Player:
         needs_ms = self._candidate.chosen.needs_ms
         if not judge.events:
             outcome.why = "no event came in"
+        elif self._troubles:
+            outcome.why = self._troubles[0]
         elif letters or judge.faults:
             outcome.why = f"dead letter: {[*letters, *judge.faults][0]}"
         elif needs_ms:

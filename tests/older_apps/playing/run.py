@@ -32,7 +32,7 @@ from lockstep.tls import TlsFiles
 from tests.older_apps.playing.choosing import choose
 from tests.older_apps.playing.playing_one import Candidate, Fate, Outcome, Player
 from tests.older_apps.playing.stage import Stage, open_stage
-from tests.older_apps.run import texts, trouble
+from tests.older_apps.run import filled, texts, trouble
 from tests.tls.certificates import Authority
 
 FOLDER: Final = "OLDER_APPS_FOLDER"
@@ -50,7 +50,7 @@ def candidates(places: Sequence[str], only: Sequence[str]) -> list[Candidate]:
     for place in places:
         for path, data in texts(Path(place)):
             mark = hashlib.sha256(data).hexdigest()
-            text = data.decode("utf-8-sig", "replace")
+            text = filled(data.decode("utf-8-sig", "replace"))
             if mark in seen or trouble(text) is not None:
                 continue
             seen.add(mark)
