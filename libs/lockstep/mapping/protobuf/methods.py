@@ -67,7 +67,7 @@ def _check_form(annotation: ast.Annotation, url: MethodUrl | None, form: str) ->
     raise invalid(
         annotation,
         f"messages of {url.service} are in Protobuf",
-        "@map(type='protobuf', schema.def=\"\"\"syntax = 'proto3'; message … service …\"\"\")",
+        '@map(type=\'protobuf\', schema.def="""syntax = \'proto3\'; message … service …""")',
     )
 
 
