@@ -16,6 +16,7 @@ from lockstep.siddhiql.checking.retired import RETIRED
 from tests.unit.siddhiql.refusals import error_of_app, says
 
 OBJECTS = "@sink(type='s3', bucket.name='x', object.path='y'"
+GOOGLE = "@sink(type='google-cloud-storage', bucket.name='x', object.name='y'"
 SERVED = "@source(type='nats', destination='x', server.urls='nats://y'"
 MAILS = "@source(type='email', username='x', password='y'"
 S = "define stream S (a int, b string);"
@@ -116,6 +117,13 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
         (f"{OBJECTS}, endpoint='host:9000') {S}", ("'endpoint'", "https://")),
         (f"{OBJECTS}, storage.class='glacier') {S}", ("'glacier'", "standard")),
         (f"{OBJECTS}, bucket.acl='x') {S}", ("no 'bucket.acl' here",)),
+        (f"{GOOGLE}, credential.path='/x', credential.json='y') {S}", ("keep one", "secret")),
+        (f"{GOOGLE}, flush.size='3') {S}", ("other objects", "lengthBatch")),
+        (f"{GOOGLE}, endpoint='host:9000') {S}", ("'endpoint'", "https://")),
+        (f"{GOOGLE}, storage.class='regional') {S}", ("'regional'", "nearline")),
+        (f"{GOOGLE}, versioning.enabled='true') {S}", ("no 'versioning.enabled' here", "bucket")),
+        (f"@sink(type='google-cloud-storage', bucket.name='x') {S}", ("needs 'object.name'",)),
+        (f"@sink(type='gcs', bucket.name='x') {S}", ("type='google-cloud-storage'",)),
         (f"@sink(type='file') {S}", ("needs 'file.uri'",)),
         (f"@sink(type='file', file.uri='{{{{b}}}}') {S}", ("no folder in front",)),
         (f"@sink(type='file', file.uri='file:/{{{{b}}}}/x') {S}", ("no folder in front",)),
@@ -129,7 +137,7 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
         (f"@store(type='rdbms', jdbc.url='jdbc:h2:mem:y') {T}", ("PostgreSQL, MySQL and MariaDB",)),
         (
             f"@store(type='rdbms', mode='copy', jdbc.url='jdbc:mysql://x/y') @PrimaryKey('a') {T}",
-            ("mode='copy'", "PostgreSQL alone"),
+            ("mode='copy'", "PostgreSQL alone", "mode='lookup'"),
         ),
         (
             f"@store(type='rdbms', datasource='D', jdbc.url='jdbc:postgresql://x/y') {T}",
@@ -208,6 +216,8 @@ def test_the_place_is_that_of_the_annotation() -> None:
         f"@source(type='nats', destination='ingress.a', server.urls='${{secret:u}}') {S}",
         f"@store(type='rdbms', jdbc.url='jdbc:postgresql://h/d', username='u', password='p', "
         f"jdbc.driver.name='x', pool.properties='a:b', field.length='b:10') {T}",
+        f"{GOOGLE}, credential.json='${{secret:g}}', storage.class='ARCHIVE',"
+        f" node.id='n', content.type='text/{{{{b}}}}', @map(type='text')) {S}",
         f"@sink(type='inmemory', topic='{{{{a}}}}', @map(type='passThrough')) {S}",
         f"@store(type='rdbms', 'field.length=a:100, b:45') {T}",
     ],

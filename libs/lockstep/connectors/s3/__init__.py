@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lockstep.connectors.objects import AT_THE_BUCKET, BY_TIME, check_options
 from lockstep.siddhiql.catalogue import (
     Argument,
     Delivery,
@@ -20,9 +21,6 @@ from lockstep.siddhiql.catalogue.connectors import (
     without_meaning,
 )
 
-_AT_THE_BUCKET = "the bucket is there already, and says so itself: leave it out"
-_BY_TIME = "#window.timeBatch(…) in front, and event.grouping.enabled='true' in the @map"
-
 
 def _stored(arguments: Sequence[Argument]) -> None:
     given = {one.attribute_name: str(one.value) for one in arguments}
@@ -31,15 +29,7 @@ def _stored(arguments: Sequence[Argument]) -> None:
             "one of 'aws.access.key' and 'aws.secret.key' is missing",
             "both, or none where the machine has a role or a profile",
         )
-    if int(given.get("flush.size", "1")) != 1:
-        raise SignatureError(
-            "how many rows an object has is the app's affair: a count of the publisher's would"
-            " make other objects after a failover",
-            "#window.lengthBatch(n) in front, and event.grouping.enabled='true' in the @map",
-        )
-    endpoint = given.get("endpoint", "https://")
-    if not endpoint.startswith(("http://", "https://")):
-        raise SignatureError(f"'endpoint' is {endpoint!r}", "endpoint='https://host:9000'")
+    check_options(given)
 
 
 EXTENSIONS = (
@@ -73,10 +63,10 @@ EXTENSIONS = (
             repeat="overwrites the same object",
         ),
         retired={
-            "bucket.acl": _AT_THE_BUCKET,
-            "versioning.enabled": _AT_THE_BUCKET,
-            "rotate.interval.ms": _BY_TIME,
-            "rotate.scheduled.interval.ms": _BY_TIME,
+            "bucket.acl": AT_THE_BUCKET,
+            "versioning.enabled": AT_THE_BUCKET,
+            "rotate.interval.ms": BY_TIME,
+            "rotate.scheduled.interval.ms": BY_TIME,
         },
         carrier=f"{__name__}.sink:S3Sink",
     ),

@@ -1,9 +1,4 @@
-"""@sink(type='s3'): delivered when the store has the object.
-
-An object's name is made of the identity of its first row. So a message that comes again overwrites
-what it wrote before. A batch that is cut elsewhere the second time may make one object longer, or
-shorter by the rows of the next one; no row is in two of them when the batch is through.
-"""
+"""@sink(type='s3'): delivered when the store has the object."""
 
 from __future__ import annotations
 
@@ -13,16 +8,11 @@ from typing import Any, ClassVar, Final
 
 from pyarrow import fs
 
-from lockstep.sinks import Message, MessageRefusedError, Sink
+from lockstep.connectors.objects import content_type_of, name_of, parts_of
+from lockstep.sinks import Message, Sink
 
 CONNECT_S: Final = 5.0
 REQUEST_S: Final = 30.0
-MAX_KEY_BYTES: Final = 1_024
-"""Of an object's name, as S3 has it."""
-_ENDINGS: Final = {
-    "application/json": ".json", "application/xml": ".xml", "text/xml": ".xml", "text/csv": ".csv",
-    "text/plain": ".txt",
-}  # fmt: skip
 
 
 class S3Sink(Sink):
@@ -36,26 +26,13 @@ class S3Sink(Sink):
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = options
         self._bucket = options["bucket.name"].strip()
-        self._path = [part for part in options["object.path"].strip().split("/") if part]
+        self._path = parts_of(options["object.path"])
         self._store: Any = None
 
     async def send(self, message: Message) -> None:
-        key = self._key(message)
-        content_type = message.fill(self._options.get("content.type", message.content_type))
-        if not (content_type.isascii() and content_type.isprintable()):
-            raise MessageRefusedError(f"{content_type!r} is no content type")
+        key = name_of(message, self._path, self._options["stream"])
+        content_type = content_type_of(message, self._options)
         await asyncio.to_thread(self._write, key, message.payload, content_type)
-
-    def _key(self, message: Message) -> str:
-        """The path that the event fills, and a name: app, stream, and the first row's identity."""
-        app, *_, rows = message.id.split("/")
-        position, _, ordinal = rows.partition("-")[0].partition(".")
-        ending = _ENDINGS.get(message.content_type.partition(";")[0], "")
-        name = f"{app}.{self._options['stream']}.{int(position):020}.{int(ordinal):06}{ending}"
-        key = "/".join([*(_checked(message.fill(part)) for part in self._path), name])
-        if len(key.encode()) > MAX_KEY_BYTES:
-            raise MessageRefusedError(f"the object's name is longer than {MAX_KEY_BYTES} bytes")
-        return key
 
     def _write(self, key: str, payload: bytes, content_type: str) -> None:
         """It is there whole, or not at all: a store shows an object when it is closed."""
@@ -85,10 +62,3 @@ class S3Sink(Sink):
     async def close(self) -> None:
         """Connections go with the client."""
         self._store = None
-
-
-def _checked(name: str) -> str:
-    """A part of the path that a row filled: one name, and none that leads elsewhere."""
-    if not name or name in (".", "..") or "/" in name or min(name) < " ":
-        raise MessageRefusedError(f"{name!r} is no part of an object's path: no '/', no '..'")
-    return name

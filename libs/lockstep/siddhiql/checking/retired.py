@@ -40,7 +40,7 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         "twitter": _TWITTER,
         "wso2event": _THRIFT,
         "ibmmq": _IBM,
-        "google-cloud-storage": _CLOUD,
+        "google-cloud-storage": _SEND,
         "websubhub": _SEND,
     },
     ExtensionKind.SINK: {
@@ -49,13 +49,12 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         "websocket-server": "follow the stream at the presenter (server-sent events)",
         "sse-server": "follow the stream at the presenter (server-sent events)",
         "ui": "follow the stream at the presenter: every exported stream is there",
-        "gcs": _DELIVER,
+        "gcs": "use type='google-cloud-storage'",
         "sqs": _BRIDGE,
         "googlepubsub": _CLOUD,
         "twitter": _TWITTER,
         "wso2event": _THRIFT,
         "ibmmq": _IBM,
-        "google-cloud-storage": _CLOUD,
         "websubhub": _DELIVER,
     },
     ExtensionKind.STORE: dict.fromkeys(

@@ -1,0 +1,76 @@
+"""@sink(type='google-cloud-storage'): an object a message, in a bucket of Google's store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lockstep.connectors.objects import AT_THE_BUCKET, BY_TIME, check_options
+from lockstep.siddhiql.catalogue import (
+    Argument,
+    Delivery,
+    ExtensionKind,
+    Overload,
+    Promise,
+    SignatureError,
+)
+from lockstep.siddhiql.catalogue.connectors import (
+    INT,
+    ConnectorExtension,
+    dynamic,
+    option,
+    without_meaning,
+)
+
+
+def _stored(arguments: Sequence[Argument]) -> None:
+    given = {one.attribute_name: str(one.value) for one in arguments}
+    if "credential.path" in given and "credential.json" in given:
+        raise SignatureError(
+            "there is a 'credential.path' and a 'credential.json'",
+            "keep one: a file on the publisher's machine, or a secret: '${secret:name}'",
+        )
+    check_options(given)
+
+
+EXTENSIONS = (
+    ConnectorExtension(
+        ExtensionKind.SINK,
+        "google-cloud-storage",
+        (
+            Overload(
+                (
+                    option("bucket.name", needed=True),
+                    dynamic("object.name", needed=True),
+                    option("credential.path"),
+                    option("credential.json"),
+                    option("endpoint"),
+                    option("tls.ca.file"),
+                    dynamic("content.type"),
+                    option("flush.size", INT),
+                    option(
+                        "storage.class", choices=("standard", "nearline", "coldline", "archive")
+                    ),
+                    *without_meaning("node.id"),
+                ),
+                check=_stored,
+            ),
+        ),
+        doc="An object a message, named by the output's identity: exactly once.",
+        promise=Promise(
+            Delivery.EXACTLY_ONCE,
+            reconnect="sent again",
+            poison="on.error",
+            pressure="waits for the store",
+            repeat="overwrites the same object",
+        ),
+        retired={
+            "bucket.acl": AT_THE_BUCKET,
+            "enable.acl": AT_THE_BUCKET,
+            "versioning.enabled": AT_THE_BUCKET,
+            "enable.versioning": AT_THE_BUCKET,
+            "rotate.interval.ms": BY_TIME,
+            "rotate.scheduled.interval.ms": BY_TIME,
+        },
+        carrier=f"{__name__}.sink:GoogleCloudStorageSink",
+    ),
+)
