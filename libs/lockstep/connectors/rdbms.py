@@ -36,8 +36,10 @@ def check_url(arguments: Sequence[Argument]) -> None:
             f"'jdbc.url' is {url!r}: there is PostgreSQL, MySQL and MariaDB", _INSTEAD
         )
     mode = given.get("mode", "own").strip().lower()
-    if mode != "own" and not url.startswith(_POSTGRES):
-        raise SignatureError(f"with mode={mode!r} there is PostgreSQL alone", _INSTEAD)
+    if mode == "copy" and not url.startswith(_POSTGRES):
+        raise SignatureError(
+            "with mode='copy' there is PostgreSQL alone", f"mode='lookup', or {_INSTEAD}"
+        )
 
 
 LOGIN: Final = (

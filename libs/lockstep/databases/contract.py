@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from lockstep.events import AttributeType, Fault, LockstepError
+
+MAX_ANSWER_ROWS: Final = 50_000
+"""That one question may bring."""
 
 
 class DatabaseError(LockstepError):
@@ -99,6 +102,14 @@ class Asking(Protocol):
 
     async def close(self) -> None:
         """Gives connections back; idempotent."""
+
+
+def too_many(keys: int, table: str) -> DatabaseError:
+    """Of one question."""
+    return DatabaseError(
+        f"{keys} keys have more than {MAX_ANSWER_ROWS} rows of {table!r}",
+        hint="ask by columns that fewer rows share, or use mode='copy'",
+    )
 
 
 def net_changes(

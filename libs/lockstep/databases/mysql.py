@@ -1,10 +1,10 @@
-"""MySQL and MariaDB: which server answers, and some rows, once."""
+"""MySQL and MariaDB: which server answers, some rows once, and a pool for many questions."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
 import aiomysql
@@ -16,6 +16,8 @@ from lockstep.databases.values import plain
 from lockstep.events import UnavailableError
 
 CONNECT_TIMEOUT_S: Final = 5
+IDLE_S: Final = 60
+"""A connection that nobody uses is given up by then, by the server too."""
 _NO_CONNECTION: Final = range(2000, 2100)
 """The driver's own: no connection, or one that broke."""
 
@@ -80,18 +82,80 @@ def quoted(name: str) -> str:
 @asynccontextmanager
 async def connected(datasource: Datasource) -> AsyncIterator[Any]:
     """A connection that ends with the block, and with it what was begun; its errors as ours."""
-    try:
+    with _told(datasource):
         connection = await aiomysql.connect(**parameters_of(datasource))
         check_encrypted(connection, datasource)
         try:
             yield connection
         finally:
             connection.close()
+
+
+class MysqlQuestions:
+    """A pool of one database for questions alone, opened at the first. Each sees what is committed
+    by then. The server ends what takes longer than the datasource says."""
+
+    def __init__(self, datasource: Datasource) -> None:
+        self._datasource = datasource
+        self._pool: Any = None
+
+    async def ask(
+        self, statement: str, values: Sequence[Any]
+    ) -> tuple[list[int], list[tuple[Any, ...]]]:
+        """The types of the columns, as the server numbers them, and all rows. Errors:
+        UnavailableError, DatabaseError."""
+        limit_s = self._datasource.statement_timeout_ms / 1000 + CONNECT_TIMEOUT_S
+        with _told(self._datasource):
+            async with asyncio.timeout(limit_s):
+                pool = await self._opened()
+                connection = await pool.acquire()
+                is_done = False
+                try:
+                    check_encrypted(connection, self._datasource)
+                    cursor = await connection.cursor()
+                    await cursor.execute(statement, values)
+                    kinds = [column[1] for column in cursor.description]
+                    found = await cursor.fetchall()
+                    is_done = True
+                finally:
+                    if not is_done:  # its answer may be under way
+                        connection.close()
+                    pool.release(connection)
+        return kinds, list(found)
+
+    async def close(self) -> None:
+        """Ends all connections; idempotent."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.terminate()
+            await pool.wait_closed()
+
+    async def _opened(self) -> Any:
+        if self._pool is None:
+            limit_ms = self._datasource.statement_timeout_ms
+            self._pool = await aiomysql.create_pool(
+                **parameters_of(self._datasource),
+                minsize=0,
+                maxsize=self._datasource.max_connections,
+                pool_recycle=IDLE_S // 2,
+                autocommit=True,
+                # MariaDB passes over what is meant for MySQL 5.7 and newer, MySQL over /*M! */.
+                init_command=f"SET SESSION wait_timeout={IDLE_S}"
+                f" /*M! , max_statement_time={limit_ms / 1000} */"
+                f" /*!50708 , max_execution_time={limit_ms} */",
+            )
+        return self._pool
+
+
+@contextmanager
+def _told(datasource: Datasource) -> Iterator[None]:
+    """The driver's errors as ours."""
+    try:
+        yield
     except (pymysql.MySQLError, OSError) as error:
         if isinstance(error, OSError) or passes(error):
-            raise UnavailableError(
-                f"the database is away: {error}", where=datasource.name
-            ) from error
+            why = str(error) or "it has not answered in time"
+            raise UnavailableError(f"the database is away: {why}", where=datasource.name) from error
         hint = "the datasource's user needs SELECT on it, and can change nothing here"
         is_denied = bool(error.args) and error.args[0] in DENIED
         raise DatabaseError(

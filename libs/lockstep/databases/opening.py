@@ -10,6 +10,7 @@ from lockstep.databases.contract import Asking, Following, Memory, ReadRows, Tab
 from lockstep.databases.datasources import Datasource, DatasourceError
 from lockstep.databases.listening import Listening, RowOperation
 from lockstep.databases.mysql import mysql_server_of, read_mysql
+from lockstep.databases.mysql_asking import MysqlAsking
 from lockstep.databases.polling import Polling
 from lockstep.databases.postgres.asking import PostgresAsking
 from lockstep.databases.postgres.following import PostgresFollowing, server_of
@@ -29,8 +30,13 @@ def open_following(
     publication: str | None,
 ) -> Following:
     """Of one table for one app; connects when it is read. DatasourceError for a kind that cannot be
-    read."""
-    _check_read(datasource, "copy")
+    followed."""
+    if datasource.kind != "postgresql":
+        raise DatasourceError(
+            f"{datasource.place}: with mode='copy' there is PostgreSQL alone",
+            where=datasource.name,
+            hint="mode='lookup', or a PostgreSQL database",
+        )
     return PostgresFollowing(
         datasource, shape, name, memory, clock, poll_ms=poll_ms, life=life, publication=publication
     )
@@ -76,15 +82,6 @@ def open_polling(
     return Polling(datasource, ask, table, column, name, memory, clock, interval_ms=interval_ms)
 
 
-def _check_read(datasource: Datasource, mode: str) -> None:
-    if datasource.kind != "postgresql":
-        raise DatasourceError(
-            f"{datasource.place}: with mode={mode!r} there is PostgreSQL alone",
-            where=datasource.name,
-            hint="mode='own', or a PostgreSQL database",
-        )
-
-
 async def check_datasource(datasource: Datasource) -> str:
     """Which server answers. Errors: UnavailableError, DatabaseError."""
     if datasource.kind == "mysql":
@@ -103,6 +100,7 @@ async def read_datasource(
 
 
 def open_asking(datasource: Datasource) -> Asking:
-    """Connects when it is first asked. DatasourceError for a kind that cannot be read."""
-    _check_read(datasource, "lookup")
+    """Connects when it is first asked."""
+    if datasource.kind == "mysql":
+        return MysqlAsking(datasource)
     return PostgresAsking(datasource)

@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import aiomysql
 import asyncpg
 import pytest
 
+from lockstep.databases import datasource_of_url
+from lockstep.databases.mysql import parameters_of
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan.plans import plan_of
 from tests.integration.services.cluster import Cluster, until
 from tests.integration.services.conftest import Start
+from tests.mariadb.server import start_mariadb
 
 APP = """
 @app:name('{name}')
@@ -104,6 +108,45 @@ async def test_a_database_that_does_not_answer_makes_senders_wait(
         rows = await cluster.published_count(app, 3)
         assert [row.data for row in rows] == [(1, "ann"), (2, "ann"), (3, None)]
         await db.close()
+
+
+async def test_a_mariadb_is_asked_likewise(cluster_of: Start, tmp_path: Path) -> None:
+    """It compares without regard to case, and an app does not. While it is away senders wait; its
+    rows are in the log, so folding that again gives the same."""
+    server = await start_mariadb(tmp_path / "mariadb")
+    file = tmp_path / "datasources.toml"
+    file.write_text(f'[shop]\nurl = "{server.url}"\n')
+    setting = {"LOCKSTEP_DATASOURCES__FILE": str(file)}
+    place = parameters_of(datasource_of_url("shop", server.url))
+    async with cluster_of(*NODES, "processor-2", **setting) as cluster:
+        connection = await aiomysql.connect(**place, autocommit=True)
+        cursor = await connection.cursor()
+        await cursor.execute(TABLE)
+        await cursor.execute(ROWS + ", (4, 'eve', 'EU')")
+        text = APP.format(name="Maria", store="datasource='shop',")
+        app = await cluster.deploy(text, replicas=2)
+        await cluster.send(app, "Orders", [[10, 1], [11, 2], [12, 9], [13, 3], [14, 4]])
+        await cursor.execute("UPDATE customers SET full_name = 'ann 2' WHERE id = 1")
+        await cluster.send(app, "Orders", [15, 1])
+        await cluster.send(app, "Gold", [[1], [2], [9]])
+        connection.close()
+        await server.kill()
+        status, answer = await post(cluster, app, "Orders", [16, 1], key="late")
+        assert status == 503, answer
+        await cluster.crash(await cluster.active(app))
+        await cluster.settled(app, 1)
+        await server.start()
+        status, answer = await post(cluster, app, "Orders", [16, 1], key="late")
+        assert (status, answer.get("duplicate", False)) == (200, False)
+        rows = await cluster.published_count(app, 9)
+        assert [row.data for row in rows if row.stream == "Found"] == [
+            (10, "ann"), (11, None), (12, None), (13, None), (14, None), (15, "ann 2"),
+            (16, "ann 2"),
+        ]  # fmt: skip
+        assert [row.data for row in rows if row.stream == "Known"] == [(1,), (2,)]
+        again = ReferenceExecutor(plan_of(text)).run_slice(await cluster.taken_in(app))
+        assert list(again.rows) == rows
+    await server.kill()
 
 
 @pytest.mark.parametrize("batches", [40])

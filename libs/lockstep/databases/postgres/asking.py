@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
-from lockstep.databases.contract import DatabaseError, TableShape
+from lockstep.databases.contract import MAX_ANSWER_ROWS, TableShape, too_many
 from lockstep.databases.datasources import Datasource
 from lockstep.databases.postgres.connections import Connections
 from lockstep.databases.postgres.errors import told
 from lockstep.databases.postgres.values import CASTS, quoted, selected
-
-MAX_ROWS: Final = 50_000
-"""That one question may bring."""
 
 
 class PostgresAsking:
@@ -33,11 +30,8 @@ class PostgresAsking:
         async with told(f"{self._datasource.name}.{shape.table}"):
             pool = await self._connections.pool()
             found = await pool.fetch(question(shape, equal), *map(list, zip(*keys, strict=True)))
-        if len(found) > MAX_ROWS:
-            raise DatabaseError(
-                f"{len(keys)} keys have more than {MAX_ROWS} rows of {shape.table!r}",
-                hint="ask by columns that fewer rows share, or use mode='copy'",
-            )
+        if len(found) > MAX_ANSWER_ROWS:
+            raise too_many(len(keys), shape.table)
         return [tuple(row) for row in found]
 
     async def close(self) -> None:
@@ -57,5 +51,5 @@ def question(shape: TableShape, equal: Sequence[str]) -> str:
     )
     return (
         f"SELECT {columns} FROM {quoted(shape.table)} AS t"  # noqa: S608
-        f" JOIN unnest({arrays}) AS k({names}) ON {same} LIMIT {MAX_ROWS + 1}"
+        f" JOIN unnest({arrays}) AS k({names}) ON {same} LIMIT {MAX_ANSWER_ROWS + 1}"
     )
