@@ -7,6 +7,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -205,7 +206,7 @@ def readers(
 
     return {
         **{
-            name: (lambda name=name: of_book(book / name))
+            name: partial(of_book, book / name)
             for name in ("http", "http-call", "tcp", "websocket", "hl7", "email")
         },
         "nats": lambda: of_stream(bus),

@@ -256,7 +256,11 @@ class Producing(Sender):
 class Inserting(Sender):
     """Rows of a table of PostgreSQL, each in a transaction."""
 
-    again = (*AGAIN, asyncpg.PostgresError, asyncpg.InterfaceError)
+    again: tuple[type[Exception], ...] = (
+        *AGAIN,
+        asyncpg.PostgresError,
+        asyncpg.InterfaceError,
+    )
 
     def __init__(self, dsn: str) -> None:
         super().__init__()
