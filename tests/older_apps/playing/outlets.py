@@ -40,6 +40,12 @@ class Outlets:
         self._mark = mark
         self._ports = repointed.ports
         self._sinks = [(schema.name, sink) for schema, _, sink in annotated(checked, "sink")]
+        self._stores = {
+            f"{(one.get('type') or '').lower()} (store)"
+            for table in checked.tables.values()
+            for one in table.annotations
+            if one.name.lower() == "store" and (one.get("type") or "").lower() != "rdbms"
+        }
         self._heard: list[bytes] = []
         self._listening: list[tuple[Subscription, asyncio.Task[None]]] = []
         self._from_brokers: dict[str, list[bytes]] = {kind: [] for kind in BROKERS}
@@ -49,8 +55,8 @@ class Outlets:
 
     @property
     def unknown(self) -> list[str]:
-        """Types of sinks that nobody here looks behind."""
-        return sorted({kind_of(sink) for _, sink in self._sinks} - KNOWN)
+        """Types of sinks and stores that nobody here looks behind."""
+        return sorted(({kind_of(sink) for _, sink in self._sinks} - KNOWN) | self._stores)
 
     async def begin(self) -> None:
         """Listens where nothing is kept."""
