@@ -18,6 +18,9 @@ from lockstep.siddhiql.catalogue.connectors import ConnectorExtension, option, w
 
 _POSTGRES: Final = "jdbc:postgresql://"
 _KNOWN: Final = (_POSTGRES, "jdbc:mysql://", "jdbc:mariadb://")
+MODE: Final = "execution.mode"
+BY_KEYS: Final = "update-or-insert"
+KEYS: Final = "update.keys"
 _INSTEAD: Final = f"jdbc.url='{_POSTGRES}host:port/database', or datasource='NAME' of the settings"
 
 
@@ -42,6 +45,26 @@ def check_url(arguments: Sequence[Argument]) -> None:
         )
 
 
+def update_keys(mode: str | None, keys: str | None) -> tuple[str, ...]:
+    """The attributes by which a sink's rows are told apart; none where each event is a row."""
+    if (mode or "").strip().lower() != BY_KEYS:
+        return ()
+    named = (one.strip() for one in (keys or "").split(","))
+    return tuple(dict.fromkeys(one for one in named if one))
+
+
+def _check_sink(arguments: Sequence[Argument]) -> None:
+    check_url(arguments)
+    given = {argument.attribute_name: str(argument.value) for argument in arguments}
+    if KEYS in given and MODE not in given:
+        raise SignatureError(f"{KEYS!r} is for rows that are updated", f"{MODE}='{BY_KEYS}'")
+    mode = given.get(MODE, "").strip().lower()
+    if mode == BY_KEYS and not update_keys(mode, given.get(KEYS)):
+        raise SignatureError(
+            f"{MODE}={BY_KEYS!r} needs {KEYS!r}", f"{KEYS}='customer, product': attributes"
+        )
+
+
 LOGIN: Final = (
     option("jdbc.url"),
     option("username"),
@@ -55,6 +78,10 @@ _RDBMS = (
         "jdbc.driver.name pool.properties field.length table.check.query use.collation isAutoCommit"
         " allow.null.values"
     ),
+)
+_WRITTEN = (
+    option(MODE, choices=("insert", BY_KEYS)),
+    option(KEYS),
 )
 _READ = (
     option("mode", choices=("own", "copy", "lookup")),
@@ -71,8 +98,9 @@ EXTENSIONS = (
     ConnectorExtension(
         ExtensionKind.SINK,
         "rdbms",
-        (Overload(_RDBMS, check=check_url),),
-        doc="A row per event.",
+        (Overload((*_RDBMS, *_WRITTEN), check=_check_sink),),
+        doc="A row per event, or per key.",
+        keys=(KEYS,),
         promise=Promise(
             Delivery.EXACTLY_ONCE,
             reconnect="a new transaction",

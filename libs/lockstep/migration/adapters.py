@@ -193,7 +193,12 @@ PUBLISHERS: Final[Mapping[str, Adapter]] = {
     ),
     "rdbms": Adapter(
         "rdbms",
-        options={"datasource.name": "datasource", "table.name": "table.name"},
+        options={
+            "datasource.name": "datasource",
+            "table.name": "table.name",
+            "execution.mode": "execution.mode",
+            "update.keys": "update.keys",
+        },
     ),
     "websocket": Adapter("websocket", options={"websocket.server.url": "url"}),
     "websocket-local": Adapter(None, instead=_NO_SOCKET_OF_OURS),
@@ -211,7 +216,5 @@ PUBLISHERS: Final[Mapping[str, Adapter]] = {
 
 IGNORED_VALUES: Final = {
     ("startFromEnd", "true"): "lines that are in the file already are read, too",
-    ("execution.mode", "update-or-insert"): "the sink inserts a row per event; keep a table with "
-    "@store(type='rdbms') and 'update or insert into' it",
 }
 """Values that make a difference where the property as such does not."""

@@ -213,8 +213,6 @@ def _options(
             findings.dropped(one.place, f"{one.name}={one.value!r}", adapter.dropped[one.name])
         elif one.name in adapter.options:
             options[adapter.options[one.name]] = _value(flow, adapter, one, findings, datasources)
-        elif (one.name, one.value.strip()) == ("execution.mode", "insert"):
-            findings.used(one.place, "execution.mode='insert'", "it is what the sink does")
         else:
             shown = "***" if one.secret else repr(masked(one.value))
             findings.to_decide(

@@ -11,6 +11,7 @@ from typing import Any, Final
 from lockstep.bus import ForeignServers, Ingress, Topics
 from lockstep.clock import Clock
 from lockstep.connectors.grpc import CALL_ANSWER
+from lockstep.connectors.rdbms import KEYS, MODE, update_keys
 from lockstep.connectors.rdbms_call import CALL_ANSWER as CALL_ANSWER_ROWS
 from lockstep.connectors.redis import RedisPlace, place_of
 from lockstep.control import AnswerTeller, AppView
@@ -398,10 +399,13 @@ class SinkFactory:
         definition: ast.StreamDefinition | ast.TableDefinition,
     ) -> Sink:
         datasource = self._datasource(binding, annotation)
-        keys: Mapping[str, tuple[str, ...]] = {
-            one.name.lower(): one.positional for one in definition.annotations
-        }
-        key = keys.get("primarykey", ()) if isinstance(definition, ast.TableDefinition) else ()
+        if isinstance(definition, ast.TableDefinition):
+            keys: Mapping[str, tuple[str, ...]] = {
+                one.name.lower(): one.positional for one in definition.annotations
+            }
+            key = keys.get("primarykey", ())
+        else:
+            key = update_keys(annotation.get(MODE), annotation.get(KEYS))
         table = annotation.get("table.name") or binding.schema.name
         if datasource.kind == "mysql":
             return TableSink(binding, MysqlTable(binding, table, key, self._mysql_of(datasource)))

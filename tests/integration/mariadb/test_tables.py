@@ -28,7 +28,12 @@ from lockstep.events import (
     StreamSchema,
     UnavailableError,
 )
-from lockstep_services.publisher.contract import Batch, RowsRefusedError, SinkBinding
+from lockstep_services.publisher.contract import (
+    Batch,
+    RowsRefusedError,
+    SinkBinding,
+    SinkSetupError,
+)
 from lockstep_services.publisher.mysql.table import MysqlConnections, MysqlTable
 from lockstep_services.publisher.rdbms.table_sink import TableSink
 from tests.mariadb.server import MariadbServer, start_mariadb
@@ -119,6 +124,26 @@ async def test_rows_by_a_composite_key(
     assert await kept(mariadb) == wanted
     await sink.deliver(Batch(4, good))
     assert (await kept(mariadb))[-1][0] == "cid"
+
+
+async def test_a_table_that_is_there_has_to_tell_rows_apart(
+    mariadb: MariadbServer, connections: MysqlConnections
+) -> None:
+    """By the same columns, in any order; else rows would be written again and again."""
+    table = "`totals 100% ``1```"
+    columns = "customer varchar(40), region varchar(40), orders bigint, amount double, fine boolean"
+    others = "PRIMARY KEY (customer), UNIQUE (region, customer, orders), KEY (customer, region)"
+    async with connections.transaction() as cursor:
+        await cursor.execute(f"CREATE TABLE {table} ({columns}, more text, {others})")
+    with pytest.raises(SinkSetupError, match="no primary key or unique index of customer, region"):
+        await sink_of(connections).open()
+    async with connections.transaction() as cursor:
+        await cursor.execute(f"ALTER TABLE {table} DROP PRIMARY KEY, ADD UNIQUE (Region, customer)")
+    sink = sink_of(connections)
+    await sink.open()
+    found = [("ann", "n", 1, 5.0, True, None), ("ann", "n", 2, 7.0, True, None)]
+    await sink.deliver(Batch(3, rows_of(*found)))
+    assert await kept(mariadb) == [("ann", "n", 2, 7.0, 1, None)]
 
 
 async def test_rows_without_a_key(mariadb: MariadbServer, connections: MysqlConnections) -> None:

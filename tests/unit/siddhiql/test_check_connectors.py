@@ -18,6 +18,7 @@ from tests.unit.siddhiql.refusals import error_of_app, says
 OBJECTS = "@sink(type='s3', bucket.name='x', object.path='y'"
 GOOGLE = "@sink(type='google-cloud-storage', bucket.name='x', object.name='y'"
 SERVED = "@source(type='nats', destination='x', server.urls='nats://y'"
+BY_KEYS = "execution.mode='update-or-insert'"
 MAILS = "@source(type='email', username='x', password='y'"
 S = "define stream S (a int, b string);"
 T = "define table T (a int, b string);"
@@ -143,6 +144,15 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
             f"@store(type='rdbms', datasource='D', jdbc.url='jdbc:postgresql://x/y') {T}",
             ("'datasource' and a 'jdbc.url'", "keep one"),
         ),
+        (f"@sink(type='rdbms', update.keys='a') {S}", ("'update.keys'", "update-or-insert")),
+        (f"@sink(type='rdbms', execution.mode='update-or-insert') {S}", ("needs 'update.keys'",)),
+        (f"@sink(type='rdbms', execution.mode='upsert') {S}", ("'upsert'", "update-or-insert")),
+        (f"@sink(type='rdbms', {BY_KEYS}, update.keys='a, bb') {S}", ("no attribute 'bb'", "'b'")),
+        (
+            f"@sink(type='rdbms', {BY_KEYS}, update.keys='o') define stream S (o object);",
+            ("'o' is an object",),
+        ),
+        (f"@store(type='rdbms', update.keys='a') {T}", ("no option 'update.keys'",)),
         (f"@store(type='rdbms', jndi.resource='D') {T}", ("'jndi.resource'", "datasource='NAME'")),
         (f"@store(type='rdbms', mode='cache') {T}", ("'cache'", "own, copy")),
         (f"@store(type='rdbms', poll.interval='1 sec') {T}", ("'poll.interval'", "mode='copy'")),
@@ -205,6 +215,8 @@ def test_the_place_is_that_of_the_annotation() -> None:
     [
         f"@sink(type='HTTP', publisher.url='{{{{b}}}}', method='{{{{b}}}}') {S}",
         f"@sink(type='http', publisher.url='http://x', max.pool.active.connections='5') {S}",
+        f"@sink(type='rdbms', {BY_KEYS}, update.keys='a, b') {S}",
+        f"@sink(type='rdbms', execution.mode='insert', update.keys='a') {S}",
         f"@sink(type='http', on.error='WAIT', headers='A:b', @distribution("
         f"strategy='roundRobin', @destination(publisher.url='http://x'))) {S}",
         f"@source(type='http', receiver.url='http://0.0.0.0:8006/in', worker.count='2', "

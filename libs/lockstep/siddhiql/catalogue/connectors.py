@@ -62,7 +62,8 @@ class ConnectorExtension(Extension):
     options that have to be the same for all destinations, with the reason. `carrier`: what carries
     the messages (`package.module:name`, loaded when an app uses it); empty: a service does.
     `extra`: the optional dependencies of the project that the carrier needs. `partner`: what it
-    means nothing without. `older_name_of`: the type that this is another name of.
+    means nothing without. `older_name_of`: the type that this is another name of. `keys`: options
+    that name attributes, with commas, by which rows are told apart.
     """
 
     retired: Mapping[str, str] = field(default_factory=dict)
@@ -72,3 +73,4 @@ class ConnectorExtension(Extension):
     extra: str = ""
     partner: Partner | None = None
     older_name_of: str = ""
+    keys: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from lockstep.events import AttributeType
+from lockstep.events import AttributeType, StreamSchema
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import (
     Argument,
@@ -98,6 +98,26 @@ def check_connector(
     for place, elements in merged:
         _check_options(extension, place, elements)
     _check_shared(declared, merged)
+
+
+def check_keys(kind: ExtensionKind, annotation: ast.Annotation, schema: StreamSchema) -> None:
+    """Options that name attributes by which rows are told apart; the annotation was checked."""
+    declared = declared_connector(_known(kind, annotation))
+    for option in declared.keys:
+        for name in (annotation.get(option) or "").split(","):
+            at = schema.index_of(name.strip())
+            if name.strip() and at is None:
+                raise positioned(
+                    annotation.at,
+                    f"{option!r}: {schema.name!r} has no attribute {name.strip()!r}",
+                    did_you_mean(name.strip(), schema.names),
+                )
+            if at is not None and schema.types[at] is AttributeType.OBJECT:
+                raise positioned(
+                    annotation.at,
+                    f"{option!r}: {name.strip()!r} is an object, and no key",
+                    "name attributes of other types",
+                )
 
 
 def _elements(annotation: ast.Annotation, place: ast.Annotation) -> list[ast.Element]:

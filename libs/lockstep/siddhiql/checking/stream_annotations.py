@@ -10,7 +10,7 @@ from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.checking.annotations import check_distribution, positive, single
 from lockstep.siddhiql.checking.archiving import ARCHIVE, check_archive
-from lockstep.siddhiql.checking.connectors import check_connector, require_type
+from lockstep.siddhiql.checking.connectors import check_connector, check_keys, require_type
 from lockstep.siddhiql.suggestions import did_you_mean
 from lockstep.siddhiql.typing import positioned
 
@@ -135,6 +135,7 @@ def _sink(annotation: ast.Annotation, schema: StreamSchema, has_fault: bool) -> 
     if mapping is not None:
         check_connector(ExtensionKind.SINK_MAPPER, mapping)
     check_connector(ExtensionKind.SINK, annotation, places)
+    check_keys(ExtensionKind.SINK, annotation, schema)
 
 
 def _templates(annotation: ast.Annotation, schema: StreamSchema) -> None:

@@ -64,6 +64,11 @@ class TableSql:
         return f"CREATE TABLE IF NOT EXISTS {quoted(self.table)} ({', '.join(columns)}) {rest}"
 
     @property
+    def unique(self) -> str:
+        """What tells its rows apart: a row for each column of each such index."""
+        return f"SHOW INDEX FROM {quoted(self.table)} WHERE Non_unique = 0"
+
+    @property
     def insert(self) -> str:
         """A row as it is."""
         places = ", ".join(["%s"] * len(self.schema.names))

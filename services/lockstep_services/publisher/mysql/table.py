@@ -101,7 +101,7 @@ class MysqlConnections:
 
 
 class MysqlTable:
-    """See `TableDatabase`. `key` is empty for streams: every row is inserted."""
+    """See `TableDatabase`. Without a `key` every row is inserted."""
 
     away: Errors = (DatabaseAwayError, ConnectionError, TimeoutError, OSError)
     unfit: Errors = (pymysql.MySQLError, OverflowError, ValueError, TypeError)
@@ -120,11 +120,27 @@ class MysqlTable:
         async with self._connections.transaction() as cursor:
             await cursor.execute(CREATE_CURSORS)
             await cursor.execute(self._sql.create, ())
+            await self._check_key(cursor)
         async with self._connections.transaction() as cursor:
             await cursor.execute(TAKE_OVER, (self._binding.key,))
             await cursor.execute(TAKEN, (self._binding.key,))
             self._epoch, sequence = await cursor.fetchone()
         return int(sequence)
+
+    async def _check_key(self, cursor: Any) -> None:
+        """A table that somebody else made has to tell rows apart as this sink does: without an
+        index that says so MySQL would insert a key's row again and again."""
+        if not self._key:
+            return
+        await cursor.execute(self._sql.unique, ())
+        unique: dict[str, set[str]] = {}
+        for _, _, index, _, column, *_ in await cursor.fetchall():
+            unique.setdefault(index, set()).add(str(column).lower())
+        if {name.lower() for name in self._key} not in unique.values():
+            raise ValueError(
+                f"it is there already, and has no primary key or unique index of"
+                f" {', '.join(self._key)}"
+            )
 
     async def transact(self, rows: Sequence[OutputRow], expected: int, up_to: int) -> None:
         async with self._connections.transaction() as cursor:

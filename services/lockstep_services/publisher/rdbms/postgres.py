@@ -20,7 +20,7 @@ from lockstep_services.publisher.rdbms.table_sink import Errors
 
 
 class PostgresTable:
-    """See `TableDatabase`. `key` is empty for streams: every row is inserted."""
+    """See `TableDatabase`. Without a `key` every row is inserted."""
 
     away: Errors = (
         *UNREACHABLE,
