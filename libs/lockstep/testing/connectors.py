@@ -263,25 +263,25 @@ async def play_source(
     """Takes `count` messages thrice: plainly, dying unacknowledged, over the far end's death."""
     arrived: list[Received] = []
     sent = [of(number) for number in range(3 * count)]
+    plain, dying, last = sent[:count], sent[count : 2 * count], sent[2 * count :]
     await far.start()
     reading = _Reading(make)
     arrived += await reading.listen()
-    for payload in sent[:count]:
+    for payload in plain:
         await far.send(payload)
-    arrived += await reading.take(count)
-    for payload in sent[count : 2 * count]:
+    arrived += await reading.take(plain)
+    for payload in dying:
         await far.send(payload)
-    doomed = await reading.take(count, acknowledge=False)
+    doomed = await reading.take(dying, acknowledge=False)
     arrived += doomed
     await reading.end()
-    again = await reading.take(count, patience_s=QUIET_S)
-    arrived += again
+    arrived += await reading.take(dying, patience_s=QUIET_S)
     await far.stop()
     await far.start()
     arrived += await reading.listen()
-    for payload in sent[2 * count :]:
+    for payload in last:
         await far.send(payload)
-    arrived += await reading.take(count)
+    arrived += await reading.take(last)
     await reading.end()
     tally = _tally(sent, [Arrived(each.payload, each.id) for each in arrived])
     counted = Counter(each.payload for each in arrived)
@@ -304,14 +304,14 @@ class _Reading:
         return found
 
     async def take(
-        self, count: int, *, acknowledge: bool = True, patience_s: float = PATIENCE_S
+        self, wanted: Sequence[bytes], *, acknowledge: bool = True, patience_s: float = PATIENCE_S
     ) -> list[Received]:
-        """Up to so many new payloads."""
+        """Until these have come; what the other side gives once more may stand between them."""
         found: list[Received] = []
         try:
             async with asyncio.timeout(patience_s):
-                while len({each.payload for each in found}) < count:
-                    if not await self._once(count, found, acknowledge=acknowledge):
+                while not {each.payload for each in found}.issuperset(wanted):
+                    if not await self._once(len(wanted), found, acknowledge=acknowledge):
                         await asyncio.sleep(PAUSE_S)
         except TimeoutError:
             pass

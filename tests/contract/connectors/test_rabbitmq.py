@@ -100,4 +100,5 @@ async def test_nothing_is_lost_over_the_brokers_death_and_ours(broker: Broker, k
     taken = await play_source(source, far)
     await far.stop()
     assert (taken.lost, taken.identified) == (0, True)
-    assert taken.duplicated <= 21, "those that were not acknowledged came again"
+    # What was not acknowledged comes again, and what the broker had not written when it died.
+    assert taken.duplicated <= 41
