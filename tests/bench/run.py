@@ -261,9 +261,9 @@ def editing_part(_: argparse.Namespace) -> Results:
     return {"editing": [editing_figures()]}
 
 
-def mappers_part(_: argparse.Namespace) -> Results:
+def mappers_part(options: argparse.Namespace) -> Results:
     """How fast forms of messages are read and written."""
-    return {"mappers": mappers_figures()}
+    return {"mappers": mappers_figures(options.only)}
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {

@@ -96,6 +96,9 @@ class Path:
         self.text = text
         self._steps = steps
         self.is_definite = all(step.is_definite for step in steps)
+        self._keys = None
+        if self.is_definite and not any(step.length for step in steps):
+            self._keys = tuple(step.keys[0] for step in steps)
 
     def references(self, document: Any, root: Any = None) -> list[Reference]:
         """Where the path leads, each as (container, key); none for `$` itself."""
@@ -114,6 +117,8 @@ class Path:
 
     def read(self, document: Any, root: Any = None) -> Any:
         """The value, or the list of values of an indefinite path; MissingError where is none."""
+        if self._keys is not None:
+            return self._followed(document, self._keys)
         references = self.references(document, root)
         if not self._steps or (self._steps[0].length and len(self._steps) == 1):
             values = [document]
@@ -126,6 +131,16 @@ class Path:
         if not values:
             raise MissingError(f"there is no {self.text} in the document")
         return values[0]
+
+    def _followed(self, document: Any, keys: tuple[str | int, ...]) -> Any:
+        """The one place of a definite path."""
+        value = document
+        for key in keys:
+            found = _key_in(value, key)
+            if found is None:
+                raise MissingError(f"there is no {self.text} in the document")
+            value = value[found]
+        return value
 
     def replaced(self, document: Any, value: Any) -> Any:
         """A copy of the document with the value in all references of the path."""

@@ -27,29 +27,20 @@ def row_of(
     bad: list[BadField] = []
     for column in columns:
         try:
-            values.append(_value(column, look_up, properties, fails_on_missing, convert))
+            if column.is_transport:
+                values.append(lenient(column.property_of(properties), column.attribute.type))
+                continue
+            found = look_up(column)
+            if found is ABSENT:
+                if fails_on_missing:
+                    raise MappingError(f"there is no {column.path!r}")
+                found = None
+            values.append(convert(found, column.attribute.type))
         except MappingError as error:
             bad.append(BadField(column.attribute.name, error.message))
     if bad:
         raise MappingError(bad[0].message, where=bad[0].attribute, fields=bad)
     return tuple(values)
-
-
-def _value(
-    column: Column,
-    look_up: Callable[[Column], Any],
-    properties: Properties | None,
-    fails_on_missing: bool,
-    convert: Callable[[Any, Any], Any],
-) -> Any:
-    if column.is_transport:
-        return lenient(column.property_of(properties), column.attribute.type)
-    found = look_up(column)
-    if found is ABSENT:
-        if fails_on_missing:
-            raise MappingError(f"there is no {column.path!r}")
-        found = None
-    return convert(found, column.attribute.type)
 
 
 def read_rows(

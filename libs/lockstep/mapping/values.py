@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lockstep.events import AttributeType
@@ -21,6 +21,13 @@ from lockstep.plan import java
 _RANGES = {
     AttributeType.INT: (java.INT_MIN, java.INT_MAX),
     AttributeType.LONG: (java.LONG_MIN, java.LONG_MAX),
+}
+_NATURAL: Mapping[AttributeType, tuple[type, ...]] = {
+    AttributeType.INT: (int,),
+    AttributeType.LONG: (int,),
+    AttributeType.FLOAT: (float,),
+    AttributeType.DOUBLE: (float,),
+    AttributeType.BOOL: (bool,),
 }
 _FLOATING = (AttributeType.FLOAT, AttributeType.DOUBLE)
 _PARSERS: dict[AttributeType, Callable[[str], Any]] = {
@@ -75,6 +82,11 @@ def lenient(value: Any, wanted: AttributeType) -> Any:
     """The custom mapping: numbers in quotes and whole numbers for doubles are fine."""
     if value is None or wanted is AttributeType.OBJECT:
         return value
+    kind = type(value)
+    if kind is str:
+        return from_text(value, wanted)
+    if kind in _NATURAL.get(wanted, ()):
+        return exact(value, wanted)  # its text would read as the same value
     if isinstance(value, (dict, list)):
         if wanted is AttributeType.STRING:
             return json_documents.text(value)

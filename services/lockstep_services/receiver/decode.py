@@ -107,16 +107,21 @@ def decode_text(kind: str, body: bytes, reader: EventReader, *, max_refused: int
     return Decoded(chunks=[_decode_json(body, reader)])
 
 
-def _decode_json(body: bytes, reader: EventReader) -> Chunk:
+def decode_at_once(body: bytes, reader: EventReader) -> Chunk | None:
+    """An object or an array of objects in which nothing is missing or odd; None for all else."""
     first = body.lstrip()[:1]
     if first == b"{":
         event = reader.fast_object(body)
-        if event is not None:
-            return (event,)
-    elif first == b"[":
-        events = reader.fast_objects(body)
-        if events:
-            return tuple(events)
+        return None if event is None else (event,)
+    if first == b"[":
+        return tuple(reader.fast_objects(body) or ()) or None
+    return None
+
+
+def _decode_json(body: bytes, reader: EventReader) -> Chunk:
+    whole = decode_at_once(body, reader)
+    if whole is not None:
+        return whole
     value = parse_json(body)
     if isinstance(value, list) and (
         not value or all(isinstance(item, list | dict) for item in value)

@@ -17,7 +17,13 @@ from lockstep.functions.json_path import MissingError, compile_path
 from lockstep.mapping import MappingError, Reading, UsesRegistry, map_of, source_mapper
 from lockstep.schemas import SchemaUser
 from lockstep.siddhiql import ast
-from lockstep_services.receiver.decode import Decoded, MalformedBodyError, Refusal, parse_json
+from lockstep_services.receiver.decode import (
+    Decoded,
+    MalformedBodyError,
+    Refusal,
+    decode_at_once,
+    parse_json,
+)
 from lockstep_services.receiver.values import (
     TOO_DEEP,
     EventReader,
@@ -91,6 +97,8 @@ class NamedJsonReader:
         self._absent = dict.fromkeys(schema.names) if fills_missing else {}
 
     def read(self, body: bytes, properties: Mapping[str, Any]) -> Decoded:
+        if self._enclosing is None and (whole := decode_at_once(body, self._reader)) is not None:
+            return Decoded([whole])
         document = parse_json(body)
         if self._enclosing is not None:
             try:

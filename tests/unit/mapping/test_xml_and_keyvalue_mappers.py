@@ -90,6 +90,17 @@ def test_xml_paths() -> None:
     assert mapper.read("<doc/>", 1).refused
 
 
+def test_xml_names_are_in_the_default_namespace() -> None:
+    """Where one is declared; without one they are in none."""
+    document = '<o xmlns="urn:x"><n><a>x</a><a>z</a><v>5</v><d>2.5</d></n></o>'
+    paths = attributes(a="a", v="v", d="d")
+    within = source("xml", paths, enclosing_element="o", namespaces="=urn:x")
+    assert rows(within.read(document, 1)) == [[("x", 5, 2.5)]]
+    plain = document.replace(' xmlns="urn:x"', "")
+    assert within.read(plain, 1).refused
+    assert rows(source("xml", paths, enclosing_element="o").read(plain, 1)) == [[("x", 5, 2.5)]]
+
+
 @pytest.mark.parametrize(
     ("nested", "options"),
     [

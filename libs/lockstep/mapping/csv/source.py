@@ -46,6 +46,7 @@ class CsvSource:
         for column in self._columns:
             if not (column.is_transport or column.path.isdigit()):
                 raise invalid(annotation, f"{column.path!r} is no number of a column")
+        self._places = {c.path: int(c.path) for c in self._columns if not c.is_transport}
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
         try:
@@ -89,8 +90,10 @@ class CsvSource:
         return lines
 
     def _row(self, line: list[str], properties: Properties | None) -> tuple[Any, ...]:
+        places = self._places
+
         def look_up(column: Column) -> Any:
-            at = int(column.path)
+            at = places[column.path]
             return line[at].strip() if at < len(line) else ABSENT
 
         return row_of(

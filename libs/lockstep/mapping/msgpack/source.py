@@ -22,6 +22,7 @@ MAX_LEVELS: Final = 110
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FLOATING: Final = (AttributeType.FLOAT, AttributeType.DOUBLE)
+_SINGLE: Final = frozenset({str, int, float, bool, type(None)})
 
 
 class MsgpackSource(DocumentSource):
@@ -103,6 +104,8 @@ def _plain(value: Any, level: int = 0) -> Any:
     """What JSON knows, too: byte strings are texts, and times are milliseconds."""
     if level > MAX_LEVELS:
         raise MappingError(f"maps and arrays are more than {MAX_LEVELS} deep")
+    if type(value) in _SINGLE:
+        return value
     match value:
         case dict():
             for key in value:

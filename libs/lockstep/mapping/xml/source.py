@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from xml.etree import ElementTree
 
@@ -14,6 +15,7 @@ from lockstep.siddhiql import ast
 
 _NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
 _EVENT = "event"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class XmlSource:
@@ -31,6 +33,12 @@ class XmlSource:
         self._enclosing = annotation.get("enclosing.element")
         self._itself = flag(annotation, "enclosing.element.as.event", False)
         self._namespaces = _namespaces(annotation)
+        # Names alone mean children; a default namespace would be part of them.
+        self._children = frozenset(
+            column.path
+            for column in self._columns
+            if _NAME.fullmatch(column.path) and "" not in self._namespaces
+        )
         self._leaves = flag(annotation, "extract.leaf.node.data", False)
         for path in [self._enclosing, *(c.path for c in self._custom or () if not c.is_transport)]:
             if path is not None:
@@ -81,17 +89,23 @@ class XmlSource:
         )
 
     def _value(self, element: ElementTree.Element, path: str) -> Any:
+        if path in self._children:
+            child = element.find(path)
+            return ABSENT if child is None else self._content(child)
         found = self._select(element, path)
         if not found:
             return ABSENT
         attribute = path.partition("@")[2] if "[" not in path else ""
         if attribute:
             return found[0].attrib[self._attribute(attribute)]
-        if found[0].get(_NIL) == "true":
+        return self._content(found[0])
+
+    def _content(self, element: ElementTree.Element) -> str | None:
+        if element.get(_NIL) == "true":
             return None
-        if len(found[0]) and not self._leaves:
-            return ElementTree.tostring(found[0], encoding="unicode").strip()
-        return "".join(found[0].itertext()) if self._leaves else found[0].text or ""
+        if len(element) and not self._leaves:
+            return ElementTree.tostring(element, encoding="unicode").strip()
+        return "".join(element.itertext()) if self._leaves else element.text or ""
 
 
 def _namespaces(annotation: ast.Annotation) -> dict[str, str]:
