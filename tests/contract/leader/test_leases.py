@@ -186,6 +186,7 @@ async def test_a_lease_is_taken_from_the_named_acquisition_alone(competition: Co
     assert await _replaced(competition, held) == Held("a", new.token)
     assert await competition.one.hand_over(new, "c")
     assert await _replaced(competition, Held("a", new.token)) == Held("c", "")
+    assert await _replaced(competition, Held("c", "")) == Held("c", "")
 
 
 async def test_of_many_who_hear_of_a_death_one_gets_the_lease(competition: Competition) -> None:

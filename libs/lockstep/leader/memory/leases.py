@@ -40,7 +40,8 @@ class LeaseTable:
 
     def may_replace(self, held: Held, instead_of: Held | None) -> bool:
         """The holder is the one that is meant, and its process is not connected."""
-        return held == instead_of and held.process not in self.connections
+        is_meant = held == instead_of and bool(held.process)
+        return is_meant and held.process not in self.connections
 
     def flush(self) -> None:
         """Forgets everything, as a server that lost its data."""

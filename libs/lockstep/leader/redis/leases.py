@@ -76,7 +76,9 @@ class RedisLeases:
         started_ms = self._clock.monotonic_ms()
         # From before the request: the server may have counted from there.
         lease = Lease(resource, holder, token, ttl_ms, started_ms + ttl_ms)
-        gone = (_held(instead_of), _CHANNEL + instead_of.process) if instead_of else ("", "")
+        gone = ("", "")
+        if instead_of is not None and instead_of.process:
+            gone = (_held(instead_of), _CHANNEL + instead_of.process)
         arguments = (_held(lease), _reserved(holder), ttl_ms, *gone)
         answer = await self._asked(ACQUIRE, [resource], arguments)
         if answer == _DONE:

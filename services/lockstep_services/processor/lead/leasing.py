@@ -103,7 +103,9 @@ class Leasing:
         if not instead_of and self._leases.other(self.resource) is not None:
             # Known from the look at all leases that this process waits for.
             return facts.LeaseRefused()
-        holder = self._holder if self._holder and self._holder.token == instead_of else None
+        holder = None
+        if instead_of and self._holder and self._holder.token == instead_of:
+            holder = self._holder
         found = await self._leases.acquire(self.resource, instead_of=holder)
         if isinstance(found, Lease):
             self._holder = None
