@@ -7,15 +7,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lockstep.columns.column import Column, Longs, Mask
+from lockstep.columns.column import Column, Longs, Mask, from_values
 from lockstep.columns.frame import Frame, Rows
 from lockstep.expressions.columns import Compiler
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedOnDemand
 from lockstep.siddhiql.scope import Scope
 from lockstep.streams.columns import Condition
 from lockstep.tables.meaning.conditions import equalities
 from lockstep.tables.store import Found, TableStore
 from lockstep.tables.writers import looked_in
+
+
+def key_of(question: CheckedOnDemand, table: TableStore) -> list[Column] | None:
+    """The primary key that an on-demand query names by constants of the key's own types."""
+    found, _ = equalities(question.query.on, question.scope, 0)
+    values = {each.attribute: each.value for each in found}
+    key: list[Column] = []
+    for attribute in table.primary:
+        value, type_ = values.get(attribute), table.schema.types[attribute]
+        if not isinstance(value, ast.Constant) or value.type is not type_ or value.value is None:
+            return None
+        key.append(from_values(type_, [value.value]))
+    return key or None
 
 
 class Lookup:

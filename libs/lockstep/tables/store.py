@@ -271,9 +271,18 @@ class TableStore:
         found: Longs = tables.chain(EVERY, 0, self.links)
         return found
 
-    def store(self) -> Any:
-        """As the reference's table has it: the most rows there ever were, rows in order."""
-        events = events_of(self.held, self.places()).events()
+    def places_of(self, index: int, key: int) -> Longs:
+        """The rows with that key of an index, none for one that is not known (-1)."""
+        if key < 0:
+            return np.zeros(0, np.int64)
+        found: Longs = tables.chain(index, key, self.links)
+        return found
+
+    def store(self, places: Longs | None = None) -> Any:
+        """As the reference's table has it: the most rows there ever were, rows in order; of some
+        places alone where they are given."""
+        places = self.places() if places is None else places
+        events = events_of(self.held, places).events()
         return (int(self._counts[2]), [(event.timestamp_ms, event.data) for event in events])
 
     def load(self, state: Any) -> None:

@@ -13,7 +13,11 @@ from lockstep.execute.reference import persistence
 from lockstep.execute.reference.assembly import open_engine
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import AppPlan, PartitionNode
+from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedOnDemand, SourceKind
+from lockstep.siddhiql.trees import below
 from lockstep.streams.columns import StreamQuery
+from lockstep.tables.columns import TableUnit
 
 
 def fresh_states(plan: AppPlan) -> Defaults:
@@ -54,6 +58,24 @@ def to_be_asked(units: Sequence[Part], clock: Clock, defaults: Defaults) -> dict
         [timer for timer in states.timers if not timer.path.startswith(_OF_QUERIES)],
     )
     return _engine(asked, clock, defaults)
+
+
+def asked_by(question: CheckedOnDemand) -> EngineState:
+    """As `to_be_asked`; of a question that looks at one table alone that table, and of one by the
+    primary key no more than the row: others may be millions."""
+    if question.kind is not SourceKind.TABLE or any(
+        isinstance(node, ast.InTable) for node in below(question.query)
+    ):
+        return to_be_asked
+
+    def state(units: Sequence[Part], clock: Clock, defaults: Defaults) -> dict[str, Any]:
+        states = States({})
+        for unit in units:
+            if isinstance(unit, TableUnit) and unit.table == question.query.source:
+                unit.store_asked(states, question)
+        return _engine(states, clock, defaults)
+
+    return state
 
 
 def _stored(units: Sequence[Part]) -> States:

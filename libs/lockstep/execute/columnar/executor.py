@@ -20,9 +20,9 @@ from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import RowsOfColumns
 from lockstep.execute.columnar.convert import (
     EngineState,
+    asked_by,
     fresh_states,
     from_reference,
-    to_be_asked,
     to_reference,
 )
 from lockstep.execute.columnar.folding import Exported, Folding
@@ -40,6 +40,7 @@ from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.limits import LimitError
 from lockstep.plan import AppPlan
+from lockstep.siddhiql import check_on_demand
 
 
 class NotColumnar(Exception):
@@ -180,7 +181,8 @@ class ColumnarExecutor:
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
         """Reads the state as the reference has it; see the contract."""
-        return self._as_reference(to_be_asked).on_demand(text)
+        question = check_on_demand(text, self.plan.checked)
+        return self._as_reference(asked_by(question)).on_demand(text)
 
     def _as_reference(self, engine: EngineState) -> ReferenceExecutor:
         reference = ReferenceExecutor(
