@@ -22,10 +22,9 @@ from lockstep.columns.units import States
 from lockstep.events import Operation, StreamSchema
 from lockstep.plan import QueryNode
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import CheckedOnDemand
 from lockstep.siddhiql.scope import Scope, row_scope
 from lockstep.tables import kernel as tables
-from lockstep.tables.lookup import Lookup, key_of
+from lockstep.tables.lookup import Lookup
 from lockstep.tables.one_by_one import OneByOne, take_over
 from lockstep.tables.store import TableStore
 from lockstep.tables.values import Rows, brought, fill, sought
@@ -194,15 +193,6 @@ class TableUnit:
 
     def store(self, states: States) -> None:
         states.operators[f"table/{self.table}/rows"] = self.state.store()
-
-    def store_asked(self, states: States, question: CheckedOnDemand) -> None:
-        """What a question that looks at this table alone may find: by the primary key one row."""
-        places = None
-        key = key_of(question, self.state)
-        if key is not None:
-            wanted = self.state.index(self.state.primary).ids(key, create=False)
-            places = self.state.places_of(self.state.primary_index, int(wanted[0]))
-        states.operators[f"table/{self.table}/rows"] = self.state.store(places)
 
     def load(self, states: States) -> None:
         state = states.operators[f"table/{self.table}/rows"]

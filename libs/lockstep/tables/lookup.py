@@ -4,6 +4,7 @@ rows (semantics 9, 10)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,17 @@ from lockstep.tables.store import Found, TableStore
 from lockstep.tables.writers import looked_in
 
 
-def key_of(question: CheckedOnDemand, table: TableStore) -> list[Column] | None:
+def stored_for(question: CheckedOnDemand, table: TableStore) -> Any:
+    """What a question that looks at this table alone may find, as the reference's table has it: by
+    the primary key one row."""
+    key = _key_of(question, table)
+    if key is None:
+        return table.store()
+    index = table.index(table.primary)
+    return table.store(table.places(index.number, int(index.ids(key, create=False)[0])))
+
+
+def _key_of(question: CheckedOnDemand, table: TableStore) -> list[Column] | None:
     """The primary key that an on-demand query names by constants of the key's own types."""
     found, _ = equalities(question.query.on, question.scope, 0)
     values = {each.attribute: each.value for each in found}

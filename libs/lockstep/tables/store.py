@@ -266,13 +266,9 @@ class TableStore:
 
     # --- state -----------------------------------------------------------------------------------
 
-    def places(self) -> Longs:
-        """The rows in order of arrival."""
-        found: Longs = tables.chain(EVERY, 0, self.links)
-        return found
-
-    def places_of(self, index: int, key: int) -> Longs:
-        """The rows with that key of an index, none for one that is not known (-1)."""
+    def places(self, index: int = EVERY, key: int = 0) -> Longs:
+        """The rows in order of arrival; or those with a key of an index, none for one that is not
+        known (-1)."""
         if key < 0:
             return np.zeros(0, np.int64)
         found: Longs = tables.chain(index, key, self.links)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from lockstep.columns.units import States
 from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.plan.plans import plan_of
 from lockstep.siddhiql import check_on_demand
 from lockstep.tables.columns import TableUnit
+from lockstep.tables.lookup import stored_for
 from lockstep.testing import VirtualApp
 
 APP = """
@@ -68,8 +68,6 @@ def test_a_question_by_the_key_is_given_a_row() -> None:
     units = executor.lowering.units
     [goods] = [one for one in units if isinstance(one, TableUnit) and one.table == "Goods"]
     for question, wanted in QUESTIONS.items():
-        states = States({})
-        goods.store_asked(states, check_on_demand(question, plan.checked))
-        _, rows = states.operators["table/Goods/rows"]
+        _, rows = stored_for(check_on_demand(question, plan.checked), goods.state)
         known: Any = 1 if question.startswith(BY_KEY) and " in " in question else wanted
         assert len(rows) == known, question

@@ -18,6 +18,7 @@ from lockstep.siddhiql.checked import CheckedOnDemand, SourceKind
 from lockstep.siddhiql.trees import below
 from lockstep.streams.columns import StreamQuery
 from lockstep.tables.columns import TableUnit
+from lockstep.tables.lookup import stored_for
 
 
 def fresh_states(plan: AppPlan) -> Defaults:
@@ -72,7 +73,7 @@ def asked_by(question: CheckedOnDemand) -> EngineState:
         states = States({})
         for unit in units:
             if isinstance(unit, TableUnit) and unit.table == question.query.source:
-                unit.store_asked(states, question)
+                states.operators[f"table/{unit.table}/rows"] = stored_for(question, unit.state)
         return _engine(states, clock, defaults)
 
     return state
