@@ -54,8 +54,8 @@ class Leases(Protocol):
     ) -> Lease | Held:
         """The lease, or who else holds it. Expiry counts from before the request.
 
-        `instead_of` is replaced if it still is the holder, and its process is not connected. Whom it
-        is reserved for is none: no process is known of it yet."""
+        `instead_of` is replaced if it still is the holder, and its process is not connected. Whom a
+        lease is reserved for is no holder: no process is known of it yet."""
 
     async def appear(self) -> None:
         """Connects, and is seen by `connected` until cancelled. UnavailableError when the
