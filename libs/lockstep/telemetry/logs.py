@@ -74,10 +74,11 @@ def configure_logging(
 def get_logger(**context: object) -> Logger:
     """A logger that carries `context` on every line, for example app, group and partition.
 
-    One that is made when a module is imported writes as `configure_logging` says later on, too.
+    One that a module makes before `configure_logging` was called writes as that says later on. All
+    others write as it was configured when they were made, whatever comes after.
     """
     logger: Logger = structlog.get_logger(**context)
-    return logger
+    return logger.bind() if structlog.is_configured() else logger
 
 
 def _has_something_to_say(record: logging.LogRecord) -> bool:

@@ -60,6 +60,16 @@ def test_a_logger_of_a_module_writes_as_it_was_configured_later(stream: io.Strin
     assert (line["message"], line["part"], line["table"]) == ("a row was dropped", "tables", "T")
 
 
+def test_a_logger_writes_where_it_was_made(stream: io.StringIO) -> None:
+    """What is left of a simulated suite is not heard in the story of the next one."""
+    configure_logging(service="processor", stream=stream)
+    made = get_logger(part="tables")
+    configure_logging(service="processor", stream=io.StringIO())
+    made.warning("here")
+    (line,) = _lines(stream)
+    assert line["message"] == "here"
+
+
 def test_below_the_level_nothing_is_written(stream: io.StringIO) -> None:
     """Debug lines are off by default."""
     get_logger().debug("quiet")
