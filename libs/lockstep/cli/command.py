@@ -148,9 +148,13 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "pause": (
         "connectors.pause",
-        "Take nothing of sources any more, and deliver nothing to sinks, until `lockstep resume`.",
+        "Take nothing of sources any more, and deliver nothing to sinks, until `lockstep resume`; "
+        "what\nis under way ends. Rows for a paused sink wait in the app's output log.",
     ),
-    "resume": ("connectors.resume", "Let paused sources and sinks of an app go on."),
+    "resume": (
+        "connectors.resume",
+        "Let paused sources and sinks of an app go on where they stopped.",
+    ),
     "handover": ("upkeep.handover", "Let a ready standby lead an app, without a gap."),
     "nodes": (
         "nodes.nodes",

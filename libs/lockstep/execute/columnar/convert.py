@@ -70,11 +70,11 @@ def asked_by(question: CheckedOnDemand) -> EngineState:
         return to_be_asked
 
     def state(units: Sequence[Part], clock: Clock, defaults: Defaults) -> dict[str, Any]:
-        states = States({})
         for unit in units:
             if isinstance(unit, TableUnit) and unit.table == question.query.source:
-                states.operators[f"table/{unit.table}/rows"] = stored_for(question, unit.state)
-        return _engine(states, clock, defaults)
+                rows = {f"table/{unit.table}/rows": stored_for(question, unit.state)}
+                return _engine(States(rows), clock, defaults)
+        return to_be_asked(units, clock, defaults)  # queries on the reference have the table
 
     return state
 
