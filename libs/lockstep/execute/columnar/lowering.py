@@ -24,7 +24,7 @@ from lockstep.expressions.columns import Compiler
 from lockstep.partitions.columns import Broadcast, Ranges, Router
 from lockstep.plan import AppPlan, PartitionNode, QueryNode
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import CheckedStream
+from lockstep.siddhiql.checked import CheckedPattern, CheckedStream
 from lockstep.tables.columns import PassiveTable, TableUnit
 from lockstep.tables.rule import table_units
 
@@ -225,6 +225,8 @@ def _routers(node: PartitionNode, site: Site) -> list[Unit]:
             raise NotLowerable(f"the partition reads {source}, which is no stream")
         key = keys.get(source)
         if key is None:
+            if any(isinstance(query.query.input, CheckedPattern) for query in node.queries):
+                raise NotLowerable(f"the partition has a pattern, and its {source} is broadcast")
             keyed = [stream for stream in node.reads if stream in keys]
             types = site.plan.checked.schemas[source].types
             routers.append(Broadcast(node.name, site.place, source, types, keyed, site.realms))
