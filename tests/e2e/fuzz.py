@@ -50,7 +50,7 @@ NAMES: Final = {
     "app": APP, "stream": "In", "table": "Kept", "node": "nobody", "name": "nothing",
     "revision": "nothing", "path": "nothing-here", "user": "nobody", "group": "nobody",
     "token": "nobody", "script": "nobody", "number": "1", "datasource": "nothing",
-    "template": "nothing", "kind": "User", "schema": "nothing",
+    "template": "nothing", "kind": "User", "schema": "nothing", "element": "sink:nothing",
 }  # fmt: skip
 VALUES: Final = {
     "text": VICTIM, "query": "from Kept select n", "appName": APP, "user": "nobody",

@@ -61,7 +61,7 @@ NAMES: Final = {
     "stream": "In", "table": "Kept", "node": "nobody", "name": "nothing", "revision": "nothing",
     "path": "nothing-here", "user": "nobody", "group": "nobody", "token": "nobody",
     "script": "nobody", "number": "1", "template": "nothing", "datasource": "nothing",
-    "kind": "User", "schema": "nothing",
+    "kind": "User", "schema": "nothing", "element": "sink:nothing",
 }  # fmt: skip
 CLAIMED: Final = KNOWN
 """No app claims a path of its own in this trial, and what is not there is not there for all."""
