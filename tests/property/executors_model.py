@@ -212,7 +212,7 @@ def _pattern(apps: Apps) -> str:
     select = f"e1.s as s, e2.i as i, e1.d as d{', e3.i as k' if third else ''}, count() as c"
     query = f"from {pattern} select {select} insert into {out};"
     if apps.pick("yes", "no") == "yes":
-        return f"partition with ({apps.keys()}) begin {query} end;"
+        return f"partition with (s of S, s of R) begin {query} end;"
     return query
 
 
