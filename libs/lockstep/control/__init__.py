@@ -9,7 +9,13 @@ from lockstep.control.answers import (
 )
 from lockstep.control.archived import archive_cursor, archived, archived_to
 from lockstep.control.catalogue import Catalogue
-from lockstep.control.connectors import Connector, connectors_of, sink_element
+from lockstep.control.connectors import (
+    Connector,
+    connectors_of,
+    sink_element,
+    sinks_of,
+    sources_of,
+)
 from lockstep.control.flows import FlowTold, UnitFlow, answer_flows, ask_flows
 from lockstep.control.gathering import Gathering, before_position
 from lockstep.control.health import Condition, ConnectorHealth, ConnectorState
@@ -118,7 +124,9 @@ __all__ = [
     "send_heartbeat",
     "send_mark",
     "sink_element",
+    "sinks_of",
     "snapshot_subject",
+    "sources_of",
     "take_answers",
     "unit_key",
     "unit_label",

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from lockstep.control.units import AppView
+from lockstep.events import StreamSchema
 from lockstep.mapping import annotated
+from lockstep.siddhiql import ast
 
+Target = ast.StreamDefinition | ast.TableDefinition
 SINK: Final = "sink:"
 ANSWERS: Final = "-response"
 """Sources of answers are named so: http-call-response, grpc-call-response."""
@@ -47,19 +50,22 @@ def sink_element(name: str) -> str:
 
 def connectors_of(view: AppView) -> list[Connector]:
     """All of an app: its sources, and behind them its sinks, in the order of its text."""
-    return [*_sources(view), *_sinks(view)]
+    sources = (one for one, _, _ in sources_of(view))
+    return [*sources, *(one for one, _, _ in sinks_of(view))]
 
 
-def _sources(view: AppView) -> Iterator[Connector]:
+def sources_of(view: AppView) -> Iterator[tuple[Connector, StreamSchema, ast.Annotation]]:
+    """Those of an app, as they are written and with what they bring, in the order of its text."""
     counted: dict[str, int] = {}
-    for _, definition, annotation in annotated(view.checked, "source"):
+    for schema, definition, annotation in annotated(view.checked, "source"):
         number = counted.get(definition.name, 0)
         counted[definition.name] = number + 1
         kind = (annotation.get("type") or "").lower()
-        yield Connector("source", definition.name, number, kind)
+        yield Connector("source", definition.name, number, kind), schema, annotation
 
 
-def _sinks(view: AppView) -> Iterator[Connector]:
+def sinks_of(view: AppView) -> Iterator[tuple[Connector, Target, ast.Annotation]]:
+    """The same, with the stream or table whose rows they take."""
     for name in (*view.exported, *view.stored):
         definition = view.definition(name)
         if definition is None:
@@ -67,4 +73,5 @@ def _sinks(view: AppView) -> Iterator[Connector]:
         wanted = "store" if name in view.stored else "sink"
         found = [one for one in definition.annotations if one.name.lower() == wanted]
         for number, annotation in enumerate(found):
-            yield Connector("sink", name, number, annotation.get("type") or "none")
+            kind = annotation.get("type") or "none"
+            yield Connector("sink", name, number, kind), definition, annotation

@@ -14,7 +14,7 @@ from lockstep.connectors.grpc import CALL_ANSWER
 from lockstep.connectors.rdbms import KEYS, MODE, update_keys
 from lockstep.connectors.rdbms_call import CALL_ANSWER as CALL_ANSWER_ROWS
 from lockstep.connectors.redis import RedisPlace, place_of
-from lockstep.control import AnswerTeller, AppView
+from lockstep.control import AnswerTeller, AppView, sinks_of
 from lockstep.databases import Datasource, DatasourceError, Datasources, datasource_for
 from lockstep.databases.postgres.connections import Connections
 from lockstep.mapping import MessageWriter, build_distribution, destinations
@@ -25,6 +25,7 @@ from lockstep.secrets import Hidden, SecretError, Vault
 from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
+from lockstep.siddhiql.checking.annotations import single
 from lockstep.siddhiql.checking.connectors import find_type, options_of
 from lockstep.siddhiql.secrets import secret_names, with_secrets
 from lockstep.sinks import Sink as MessageSink
@@ -180,23 +181,14 @@ class SinkFactory:
 
     def sinks_of(self, view: AppView) -> Iterator[Sink | Refused]:
         """All sinks of an app, in the order of its text."""
-        for name in (*view.exported, *view.stored):
-            definition = view.definition(name)
-            if definition is None:
-                continue
-            wanted = "store" if name in view.stored else "sink"
-            found = [one for one in definition.annotations if one.name.lower() == wanted]
-            for number, annotation in enumerate(found):
-                kind = annotation.get("type") or "none"
-                sink = f"{name}.{number}.{kind}"
-                on_error = OnError((annotation.get("on.error") or OnError.STORE).upper())
-                binding = SinkBinding(
-                    view.name, view.plan.schemas[name], sink, view.log.since_ms, on_error
-                )
-                try:
-                    yield self.sink_of(binding, annotation, definition, view.checked)
-                except SinkSetupError as error:
-                    yield Refused(binding, error)
+        for sink, definition, annotation in sinks_of(view):
+            on_error = OnError((annotation.get("on.error") or OnError.STORE).upper())
+            schema = view.plan.schemas[sink.stream]
+            binding = SinkBinding(view.name, schema, sink.name, view.log.since_ms, on_error)
+            try:
+                yield self.sink_of(binding, annotation, definition, view.checked)
+            except SinkSetupError as error:
+                yield Refused(binding, error)
 
     async def close(self) -> None:
         """Ends all database connections."""
@@ -400,10 +392,7 @@ class SinkFactory:
     ) -> Sink:
         datasource = self._datasource(binding, annotation)
         if isinstance(definition, ast.TableDefinition):
-            keys: Mapping[str, tuple[str, ...]] = {
-                one.name.lower(): one.positional for one in definition.annotations
-            }
-            key = keys.get("primarykey", ())
+            key = _primary_key(definition)
         else:
             key = update_keys(annotation.get(MODE), annotation.get(KEYS))
         table = annotation.get("table.name") or binding.schema.name
@@ -445,7 +434,12 @@ def _redis(
         raise SinkSetupError(str(error), where=binding.key) from error
     if place not in known:
         known[place] = RedisConnections(place, timeout_ms=timeout_ms)
-    keys = (one for one in definition.annotations if one.name.lower() == "primarykey")
-    key = next(keys).positional
+    key = _primary_key(definition)
     table = annotation.get("table.name") or binding.schema.name
     return TableSink(binding, RedisTable(binding, table, key, known[place]))
+
+
+def _primary_key(definition: ast.StreamDefinition | ast.TableDefinition) -> tuple[str, ...]:
+    """That of a table; () for none."""
+    found = single(definition.annotations, "primarykey")
+    return () if found is None else found.positional

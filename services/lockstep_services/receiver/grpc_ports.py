@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pkgutil import resolve_name
 from typing import Any, Final, Protocol
 
-from lockstep.connectors.grpc import DOORS, METHODS
+from lockstep.connectors.grpc import DOORS, METHODS, SOURCE
 from lockstep.connectors.grpc.urls import MethodUrl, method_url, simple_name
 from lockstep.control import Catalogue
-from lockstep.siddhiql.catalogue import ExtensionKind
-from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
-from lockstep.siddhiql.checking.connectors import find_type
 from lockstep.telemetry import Logger
 from lockstep.tls import TlsFiles
-from lockstep_services.receiver.carried import SourceSetupError
+from lockstep_services.receiver.carried import SourceSetupError, carrier_of
 from lockstep_services.receiver.grpc_calls import CallTaker, Route
 from lockstep_services.receiver.sources import SourceBook
 
@@ -142,7 +138,8 @@ class GrpcPorts:
             return bool(self._at(number, path))
 
         try:
-            port: Port = _port_class()(
+            made: Any = carrier_of(SOURCE)
+            port: Port = made(
                 (listening.host, number), serve, knows, tls=listening.tls,
                 max_message_bytes=listening.max_message_bytes, max_calls=listening.max_calls,
             )  # fmt: skip
@@ -174,16 +171,3 @@ def _is_same(one: Route, other: Route) -> bool:
 
 def _is_true(text: str | None) -> bool:
     return (text or "").strip().lower() == "true"
-
-
-def _port_class() -> Any:
-    """SourceSetupError where gRPC's library is not installed."""
-    declared = find_type(ExtensionKind.SOURCE, "grpc")
-    assert isinstance(declared, ConnectorExtension)
-    try:
-        return resolve_name(declared.carrier)
-    except ImportError as error:
-        raise SourceSetupError(
-            f"sources of type 'grpc' need a package that is not installed: {error.name}",
-            hint=f"pip install 'lockstep[{declared.extra}]' beside every receiver",
-        ) from error

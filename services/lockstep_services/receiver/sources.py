@@ -13,9 +13,8 @@ from lockstep.connectors.http_call import CALL_ANSWERS
 from lockstep.connectors.http_service import SERVICES
 from lockstep.connectors.in_memory import topic_of
 from lockstep.connectors.rdbms_call import CALL_ANSWER as CALL_ANSWER_ROWS
-from lockstep.control import AppView, Catalogue
+from lockstep.control import AppView, Catalogue, sources_of
 from lockstep.frame.bodies import whole_number
-from lockstep.mapping import annotated
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.checking.connectors import options_of
@@ -116,13 +115,9 @@ class Source:
 
 
 def _sources(view: AppView) -> Iterator[Source]:
-    counted: dict[str, int] = {}
-    for schema, definition, annotation in annotated(view.checked, "source"):
-        number = counted.get(definition.name, 0)
-        counted[definition.name] = number + 1
-        kind = (annotation.get("type") or "").lower()
+    for one, schema, annotation in sources_of(view):
         reader = message_reader(schema, annotation)
-        yield Source(view.name, definition.name, number, kind, annotation, reader)
+        yield Source(view.name, one.stream, one.number, one.type, annotation, reader)
 
 
 class SourceBook:
