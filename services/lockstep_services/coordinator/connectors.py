@@ -17,12 +17,11 @@ from lockstep.control import (
     HeartbeatWatch,
     connectors_of,
 )
-from lockstep.events import UnavailableError
 from lockstep.frame import Problem
 from lockstep.siddhiql.suggestions import did_you_mean
-from lockstep.store import Deployment, Pause, Store, Written
+from lockstep.store import Deployment, Pause, Store
 from lockstep.telemetry import Logger
-from lockstep_services.coordinator.desired import MAX_ATTEMPTS, DesiredState, Epoch, raced
+from lockstep_services.coordinator.desired import DesiredState, Epoch, nudged
 
 UNKNOWN: Final = "unknown"
 """No process tells of it."""
@@ -194,19 +193,10 @@ class Connectors:
         return [one.element for one in wanted]
 
     async def _put(self, app: str, pauses: Sequence[Pause]) -> None:
-        for _ in range(MAX_ATTEMPTS):
-            outcome = await self._store.deployments.put_pauses(
-                app, pauses, epoch=self._epoch.number
-            )
-            if isinstance(outcome, Written):
-                self._log.info("paused", app=app, elements=[one.element for one in pauses])
-                try:
-                    await self._desired.nudge()
-                except UnavailableError as error:
-                    self._log.debug("everybody looks by and by", error=str(error))
-                return
-            self._epoch.pass_over(outcome.current)
-        raise raced(app)
+        put = self._store.deployments.put_pauses
+        await self._epoch.write(app, lambda epoch: put(app, pauses, epoch=epoch))
+        self._log.info("paused", app=app, elements=[one.element for one in pauses])
+        await nudged(self._desired, self._log)
 
     async def _pauses(self, app: str) -> list[Pause]:
         return [one for one in await self._store.deployments.pauses() if one.app == app]

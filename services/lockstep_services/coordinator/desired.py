@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 from lockstep.bus import Bus
 from lockstep.clock import Clock
 from lockstep.control import DEPLOYMENTS_CHANGED
-from lockstep.events import Life
+from lockstep.events import Life, UnavailableError
 from lockstep.execute.reference.rehearsal import rehearse
 from lockstep.frame import Offload, Problem
 from lockstep.frame.bodies import whole_number
@@ -109,6 +109,16 @@ class Epoch:
     def pass_over(self, current: int) -> None:
         """Somebody wrote with `current`."""
         self.number = max(self.number, current + 1)
+
+    async def write(self, what: str, put: Callable[[int], Awaitable[Written | Stale]]) -> None:
+        """Puts something under this number, again where that was passed over; Problem when it
+        raced."""
+        for _ in range(MAX_ATTEMPTS):
+            outcome = await put(self.number)
+            if isinstance(outcome, Written):
+                return
+            self.pass_over(outcome.current)
+        raise raced(what)
 
 
 class DesiredState:
@@ -241,14 +251,8 @@ class DesiredState:
         return there is not None
 
     async def _remove(self, app: str, *, purge: bool) -> None:
-        for _ in range(MAX_ATTEMPTS):
-            epoch = self._epoch.number
-            outcome = await self._store.deployments.remove(app, epoch=epoch, purge=purge)
-            if isinstance(outcome, Written):
-                break
-            self._pass_over(outcome)
-        else:
-            raise raced(app)
+        remove = self._store.deployments.remove
+        await self._epoch.write(app, lambda epoch: remove(app, epoch=epoch, purge=purge))
         await self.place(app, ())
         await self.nudge()
 
@@ -359,6 +363,14 @@ def replicas_of(plan: AppPlan, settings: Mapping[str, str], default: int) -> int
 def unknown(app: str) -> Problem:
     """Of an app that has no logs."""
     return Problem(HTTPStatus.NOT_FOUND, f"no app named '{app}' is deployed, or was")
+
+
+async def nudged(desired: DesiredState, log: Logger) -> None:
+    """Everybody looks now, or by and by where nobody can be told."""
+    try:
+        await desired.nudge()
+    except UnavailableError as error:
+        log.debug("everybody looks by and by", error=str(error))
 
 
 def raced(app: str) -> Problem:

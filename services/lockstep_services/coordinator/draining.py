@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.store import Store, Written
+from lockstep.store import Store
 from lockstep.telemetry import Logger
-from lockstep_services.coordinator.desired import MAX_ATTEMPTS, Epoch, raced
+from lockstep_services.coordinator.desired import Epoch
 
 
 class Drains:
@@ -23,12 +23,6 @@ class Drains:
 
     async def put(self, node: str, *, drained: bool) -> None:
         """From now on; Problem when it raced."""
-        for _ in range(MAX_ATTEMPTS):
-            outcome = await self._store.deployments.put_drained(
-                node, drained=drained, epoch=self._epoch.number
-            )
-            if isinstance(outcome, Written):
-                self._log.info("drained" if drained else "not drained any more", node=node)
-                return
-            self._epoch.pass_over(outcome.current)
-        raise raced(node)
+        put = self._store.deployments.put_drained
+        await self._epoch.write(node, lambda epoch: put(node, drained=drained, epoch=epoch))
+        self._log.info("drained" if drained else "not drained any more", node=node)

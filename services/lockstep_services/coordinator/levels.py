@@ -4,10 +4,9 @@ write carries the leading coordinator's epoch."""
 from __future__ import annotations
 
 from lockstep.control.catalogue import level_of
-from lockstep.events import UnavailableError
-from lockstep.store import Store, Written
+from lockstep.store import Store
 from lockstep.telemetry import Level, Logger
-from lockstep_services.coordinator.desired import MAX_ATTEMPTS, DesiredState, Epoch, raced
+from lockstep_services.coordinator.desired import DesiredState, Epoch, nudged
 
 
 class Levels:
@@ -27,14 +26,7 @@ class Levels:
 
     async def put(self, app: str, level: Level) -> None:
         """From now on; Problem when it raced."""
-        for _ in range(MAX_ATTEMPTS):
-            outcome = await self._store.deployments.put_level(app, level, epoch=self._epoch.number)
-            if isinstance(outcome, Written):
-                self._log.info("level of metrics", app=app, level=level)
-                try:
-                    await self._desired.nudge()
-                except UnavailableError as error:
-                    self._log.debug("everybody looks by and by", error=str(error))
-                return
-            self._epoch.pass_over(outcome.current)
-        raise raced(app)
+        put = self._store.deployments.put_level
+        await self._epoch.write(app, lambda epoch: put(app, level, epoch=epoch))
+        self._log.info("level of metrics", app=app, level=level)
+        await nudged(self._desired, self._log)
