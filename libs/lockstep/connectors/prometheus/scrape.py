@@ -10,7 +10,7 @@ import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from lockstep.connectors.tls import context_of
-from lockstep.sources import Place, Received, Source
+from lockstep.sources import Place, Received, Source, Turns
 
 INTERVAL_S: Final = 60
 TIMEOUT_S: Final = 10
@@ -24,20 +24,15 @@ class PrometheusSource(Source):
 
     def __init__(self, options: Mapping[str, str], place: Place) -> None:
         self._options = options
-        self._clock = place.clock
-        self._interval_ms = int(options.get("scrape.interval", INTERVAL_S)) * 1000
-        self._next_ms = 0
+        interval_ms = int(options.get("scrape.interval", INTERVAL_S)) * 1000
+        self._turns = Turns(place.clock, interval_ms)
         self._session: aiohttp.ClientSession | None = None
         self._left: list[Received] = []
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
         if not self._left:
-            rest_ms = self._next_ms - self._clock.monotonic_ms()
-            if rest_ms > 0:
-                await self._clock.sleep_ms(min(rest_ms, wait_ms))
-            if self._clock.monotonic_ms() < self._next_ms:
+            if not await self._turns.is_due(wait_ms):
                 return ()
-            self._next_ms = self._clock.monotonic_ms() + self._interval_ms
             self._left = [Received(json.dumps(each).encode()) for each in await self._scrape()]
         found, self._left = self._left[:max_messages], self._left[max_messages:]
         return found

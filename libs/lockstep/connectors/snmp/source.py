@@ -9,7 +9,7 @@ from typing import Final
 from lockstep.connectors.snmp import oids_of
 from lockstep.connectors.snmp.manager import Manager, SnmpStatusError
 from lockstep.connectors.snmp.values import text_of
-from lockstep.sources import Place, Received, Source
+from lockstep.sources import Place, Received, Source, Turns
 
 INTERVAL_MS: Final = 60_000
 
@@ -21,17 +21,11 @@ class SnmpSource(Source):
     def __init__(self, options: Mapping[str, str], place: Place) -> None:
         self._manager = Manager(options)
         self._oids = oids_of(options["oids"])
-        self._clock = place.clock
-        self._interval_ms = int(options.get("request.interval", INTERVAL_MS))
-        self._next_ms = 0
+        self._turns = Turns(place.clock, int(options.get("request.interval", INTERVAL_MS)))
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
-        rest_ms = self._next_ms - self._clock.monotonic_ms()
-        if rest_ms > 0:
-            await self._clock.sleep_ms(min(rest_ms, wait_ms))
-        if self._clock.monotonic_ms() < self._next_ms:
+        if not await self._turns.is_due(wait_ms):
             return ()
-        self._next_ms = self._clock.monotonic_ms() + self._interval_ms
         try:
             found = await self._manager.get(self._oids)
         except SnmpStatusError as error:
