@@ -115,21 +115,24 @@ REQUEST_OPTIONS: Final = (
 NO_REQUEST_OPTIONS: Final = {**_HTTP_TLS, **_OAUTH, **_PROXY}
 """Those that the older products have, with what to do instead."""
 
+ASKED: Final = Promise(
+    Delivery.EXACTLY_ONCE,
+    reconnect="the sender asks again, anywhere",
+    poison="400 with each bad field",
+    pressure="429 with Retry-After",
+    repeat="known by its key",
+    where="with an Idempotency-Key",
+    otherwise=Delivery.AT_LEAST_ONCE,
+)
+"""Of requests at the receiver's door."""
+
 EXTENSIONS = (
     ConnectorExtension(
         ExtensionKind.SOURCE,
         "http",
         (Overload(DOOR_OPTIONS, check=web_address),),
         doc="Requests at the receiver's door, at the path of receiver.url and at /<app>/<stream>.",
-        promise=Promise(
-            Delivery.EXACTLY_ONCE,
-            reconnect="the sender asks again, anywhere",
-            poison="400 with each bad field",
-            pressure="429 with Retry-After",
-            repeat="known by its key",
-            where="with an Idempotency-Key",
-            otherwise=Delivery.AT_LEAST_ONCE,
-        ),
+        promise=ASKED,
         retired=NO_DOOR_OPTIONS,
     ),
     ConnectorExtension(

@@ -79,13 +79,14 @@ _ASKED: Final = Promise(
     pressure="16 calls at once",
     repeat="same Idempotency-Key; first answer counts",
 )
-_ANSWERED: Final = Promise(
+ANSWERED: Final = Promise(
     Delivery.EXACTLY_ONCE,
     reconnect="the call is made again",
     poison="dead letter",
     pressure="calls wait",
     repeat="the first answer of a call counts",
 )
+"""Of answers to calls, whatever carries them."""
 
 EXTENSIONS = (
     *(
@@ -110,7 +111,7 @@ EXTENSIONS = (
             name,
             (Overload(_ANSWER_OPTIONS, check=_answer),),
             doc="Answers to the calls of the sink of the same sink.id.",
-            promise=_ANSWERED,
+            promise=ANSWERED,
             partner=Partner(
                 ExtensionKind.SINK, CALLS, "sink.id", "no sink calls for its answers",
                 "type='http'",

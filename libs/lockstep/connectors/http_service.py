@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from lockstep.connectors.http import DOOR_OPTIONS, NO_DOOR_OPTIONS, web_address
+from lockstep.connectors.http import ASKED, DOOR_OPTIONS, NO_DOOR_OPTIONS, web_address
 from lockstep.siddhiql.catalogue import Delivery, ExtensionKind, Overload, Promise
 from lockstep.siddhiql.catalogue.connectors import (
     INT,
@@ -31,15 +31,6 @@ _SINK_OPTIONS: Final = (
     dynamic("headers"),
 )
 
-_ASKED: Final = Promise(
-    Delivery.EXACTLY_ONCE,
-    reconnect="the sender asks again, anywhere",
-    poison="400 with each bad field",
-    pressure="429 with Retry-After",
-    repeat="known by its key",
-    where="with an Idempotency-Key",
-    otherwise=Delivery.AT_LEAST_ONCE,
-)
 _ANSWERED: Final = Promise(
     Delivery.IDENTIFIED,
     reconnect="told again to whoever waits",
@@ -55,7 +46,7 @@ EXTENSIONS = (
             name,
             (Overload(_SOURCE_OPTIONS, check=web_address),),
             doc="Requests at the receiver's door that wait for the app's answer.",
-            promise=_ASKED,
+            promise=ASKED,
             retired=NO_DOOR_OPTIONS,
             partner=Partner(
                 ExtensionKind.SINK, SERVICE_ANSWERS, "source.id", "no sink answers its requests",

@@ -22,6 +22,7 @@ from lockstep.siddhiql.catalogue.connectors import (
     ConnectorExtension,
     dynamic,
     option,
+    options_given,
     without_meaning,
 )
 from lockstep.siddhiql.parts import pairs, parts
@@ -92,7 +93,7 @@ _TRANSACTIONAL: Final[Mapping[str, Rule]] = {
 
 
 def _source(arguments: Sequence[Argument]) -> None:
-    given = {one.attribute_name: str(one.value) for one in arguments}
+    given = options_given(arguments)
     _servers(given[_SERVERS])
     topics = parts(given["topic.list"])
     if not topics:
@@ -108,7 +109,7 @@ def _source(arguments: Sequence[Argument]) -> None:
 
 
 def _sink(arguments: Sequence[Argument]) -> None:
-    given = {one.attribute_name: str(one.value) for one in arguments}
+    given = options_given(arguments)
     _servers(given[_SERVERS])
     if _TEMPLATE not in given["topic"]:
         _topic("topic", given["topic"])

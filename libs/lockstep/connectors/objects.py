@@ -23,7 +23,7 @@ _ENDINGS: Final = {
 }  # fmt: skip
 
 
-def check_options(given: Mapping[str | None, str]) -> None:
+def check_options(given: Mapping[str, str]) -> None:
     """Of `flush.size` and `endpoint`; SignatureError."""
     if int(given.get("flush.size", "1")) != 1:
         raise SignatureError(

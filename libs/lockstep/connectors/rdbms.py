@@ -14,7 +14,12 @@ from lockstep.siddhiql.catalogue import (
     Promise,
     SignatureError,
 )
-from lockstep.siddhiql.catalogue.connectors import ConnectorExtension, option, without_meaning
+from lockstep.siddhiql.catalogue.connectors import (
+    ConnectorExtension,
+    option,
+    options_given,
+    without_meaning,
+)
 
 _POSTGRES: Final = "jdbc:postgresql://"
 _KNOWN: Final = (_POSTGRES, "jdbc:mysql://", "jdbc:mariadb://")
@@ -26,7 +31,7 @@ _INSTEAD: Final = f"jdbc.url='{_POSTGRES}host:port/database', or datasource='NAM
 
 def check_url(arguments: Sequence[Argument]) -> None:
     """SignatureError for a database that nobody here speaks with."""
-    given = {argument.attribute_name: str(argument.value) for argument in arguments}
+    given = options_given(arguments)
     url = given.get("jdbc.url")
     if url is None:
         return
@@ -55,7 +60,7 @@ def update_keys(mode: str | None, keys: str | None) -> tuple[str, ...]:
 
 def _check_sink(arguments: Sequence[Argument]) -> None:
     check_url(arguments)
-    given = {argument.attribute_name: str(argument.value) for argument in arguments}
+    given = options_given(arguments)
     if KEYS in given and MODE not in given:
         raise SignatureError(f"{KEYS!r} is for rows that are updated", f"{MODE}='{BY_KEYS}'")
     mode = given.get(MODE, "").strip().lower()

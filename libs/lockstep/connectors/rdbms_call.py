@@ -14,7 +14,13 @@ from lockstep.siddhiql.catalogue import (
     Promise,
     SignatureError,
 )
-from lockstep.siddhiql.catalogue.connectors import BOOL, ConnectorExtension, Partner, option
+from lockstep.siddhiql.catalogue.connectors import (
+    BOOL,
+    ConnectorExtension,
+    Partner,
+    option,
+    options_given,
+)
 from lockstep.siddhiql.statements import ASKING, CHANGING, first_word, given_attributes, pieces
 
 CALL: Final = "rdbms-call"
@@ -28,7 +34,7 @@ def parameters_of(text: str) -> tuple[str, ...]:
 
 def _call(arguments: Sequence[Argument]) -> None:
     check_url(arguments)
-    given = {argument.attribute_name: str(argument.value) for argument in arguments}
+    given = options_given(arguments)
     statement, gives = given.get("statement", ""), given.get("gives")
     words = CHANGING if gives is None else ASKING
     if first_word(statement) not in words:

@@ -8,7 +8,13 @@ from typing import Final
 
 from lockstep.secrets.references import BEGINNING
 from lockstep.siddhiql.catalogue import Argument, ExtensionKind, Overload, SignatureError
-from lockstep.siddhiql.catalogue.connectors import BOOL, INT, ConnectorExtension, option
+from lockstep.siddhiql.catalogue.connectors import (
+    BOOL,
+    INT,
+    ConnectorExtension,
+    option,
+    options_given,
+)
 
 HOST, PORT = "localhost", 6379
 _NODE: Final = "nodes='host:port@password'"
@@ -45,7 +51,7 @@ def place_of(option_of: Callable[[str], str | None]) -> RedisPlace:
 
 
 def _server(arguments: Sequence[Argument]) -> None:
-    given = {argument.attribute_name: str(argument.value) for argument in arguments}
+    given = options_given(arguments)
     if given.get("cluster.mode", "").strip().lower() == "true":
         raise SignatureError(
             "'cluster.mode' is 'true': rows and their place go in one step, which a cluster"

@@ -20,6 +20,7 @@ from lockstep.siddhiql.catalogue.connectors import (
     ConnectorExtension,
     dynamic,
     option,
+    options_given,
     without_meaning,
 )
 
@@ -28,7 +29,7 @@ _FOLDERS = ("folder", "folder.to.move")
 
 
 def _fetched(arguments: Sequence[Argument]) -> None:
-    given = {one.attribute_name: str(one.value) for one in arguments}
+    given = options_given(arguments)
     try:
         search_of(given.get("search.term", ""))
     except ValueError as error:

@@ -18,12 +18,13 @@ from lockstep.siddhiql.catalogue.connectors import (
     ConnectorExtension,
     dynamic,
     option,
+    options_given,
     without_meaning,
 )
 
 
 def _stored(arguments: Sequence[Argument]) -> None:
-    given = {one.attribute_name: str(one.value) for one in arguments}
+    given = options_given(arguments)
     if "credential.path" in given and "credential.json" in given:
         raise SignatureError(
             "there is a 'credential.path' and a 'credential.json'",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from lockstep.connectors.grpc.urls import CONSUME, PROCESS, method_url
+from lockstep.connectors.http_call import ANSWERED
 from lockstep.connectors.tls import INSTEAD, OPTIONS
 from lockstep.siddhiql.catalogue import (
     Argument,
@@ -23,6 +24,7 @@ from lockstep.siddhiql.catalogue.connectors import (
     Partner,
     dynamic,
     option,
+    options_given,
     without_meaning,
 )
 
@@ -45,7 +47,7 @@ def url_check(url_name: str, wanted: str) -> Callable[[Sequence[Argument]], None
     what has a meaning for the default service alone."""
 
     def check(arguments: Sequence[Argument]) -> None:
-        given = {argument.attribute_name: str(argument.value) for argument in arguments}
+        given = options_given(arguments)
         if url_name not in given:
             return
         url = method_url(given[url_name], wanted)
@@ -126,13 +128,6 @@ _ASKED: Final = Promise(
     poison="on.error",
     pressure="16 calls at once",
     repeat="same idempotency-key; first answer counts",
-)
-_ANSWERED: Final = Promise(
-    Delivery.EXACTLY_ONCE,
-    reconnect="the call is made again",
-    poison="dead letter",
-    pressure="calls wait",
-    repeat="the first answer of a call counts",
 )
 _TOLD: Final = Promise(
     Delivery.IDENTIFIED,
@@ -233,7 +228,7 @@ EXTENSIONS = (
             ),
         ),
         doc="Answers to the calls of the sink of the same sink.id.",
-        promise=_ANSWERED,
+        promise=ANSWERED,
         partner=Partner(
             ExtensionKind.SINK, (CALL,), "sink.id", "no sink calls for its answers", "type='grpc'",
         ),

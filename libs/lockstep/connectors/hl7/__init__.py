@@ -20,6 +20,7 @@ from lockstep.siddhiql.catalogue.connectors import (
     INT,
     ConnectorExtension,
     option,
+    options_given,
     without_meaning,
 )
 
@@ -30,7 +31,7 @@ _PLAIN: Final = dict.fromkeys(
 
 
 def _form(arguments: Sequence[Argument]) -> None:
-    given = {one.attribute_name: str(one.value) for one in arguments}
+    given = options_given(arguments)
     if given.get("hl7.conformance.profile.used", "").lower() == "true":
         raise SignatureError("'hl7.conformance.profile.used' is not supported", "leave it out")
     if "port" in given and given.get("tls.enabled", "").lower() == "true":

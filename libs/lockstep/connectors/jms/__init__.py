@@ -21,12 +21,13 @@ from lockstep.siddhiql.catalogue.connectors import (
     ConnectorExtension,
     dynamic,
     option,
+    options_given,
     without_meaning,
 )
 
 
 def _url(arguments: Sequence[Argument]) -> None:
-    given = {one.attribute_name: str(one.value) for one in arguments}
+    given = options_given(arguments)
     parts = urlsplit(given["provider.url"])
     if parts.scheme not in ("tcp", "stomp") or not parts.hostname:
         raise SignatureError(

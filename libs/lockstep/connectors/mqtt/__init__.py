@@ -20,13 +20,14 @@ from lockstep.siddhiql.catalogue.connectors import (
     ConnectorExtension,
     dynamic,
     option,
+    options_given,
 )
 
 _QUALITIES = ("0", "1", "2")
 
 
 def _url(arguments: Sequence[Argument]) -> None:
-    given = {one.attribute_name: str(one.value) for one in arguments}
+    given = options_given(arguments)
     parts = urlsplit(given["url"])
     if parts.scheme not in ("tcp", "ssl", "mqtt", "mqtts") or not parts.hostname:
         raise SignatureError(f"'url' is {given['url']!r}", "url='tcp://host:1883'")

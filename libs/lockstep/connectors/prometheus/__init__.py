@@ -15,7 +15,7 @@ from lockstep.siddhiql.catalogue import (
     Promise,
     SignatureError,
 )
-from lockstep.siddhiql.catalogue.connectors import INT, ConnectorExtension, option
+from lockstep.siddhiql.catalogue.connectors import INT, ConnectorExtension, option, options_given
 
 KINDS: Final = ("counter", "gauge", "histogram", "summary")
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
@@ -23,7 +23,7 @@ SERVER: Final = "http://localhost:9080"
 
 
 def _sink(arguments: Sequence[Argument]) -> None:
-    given = {one.attribute_name: str(one.value) for one in arguments}
+    given = options_given(arguments)
     pushes = given.get("publish.mode", "").lower() == "pushgateway"
     if pushes and "push.url" not in given:
         raise SignatureError("'push.url' is missing", "push.url='http://host:9091'")

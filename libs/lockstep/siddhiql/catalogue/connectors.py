@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from lockstep.events import AttributeType
-from lockstep.siddhiql.catalogue.contract import Extension, ExtensionKind, Parameter
+from lockstep.siddhiql.catalogue.contract import Argument, Extension, ExtensionKind, Parameter
 
 INT: Final = (AttributeType.INT,)
 BOOL: Final = (AttributeType.BOOL,)
+
+
+def options_given(arguments: Sequence[Argument]) -> dict[str, str]:
+    """The options of a source, sink or store as they are written, by name, for its `check`."""
+    return {one.attribute_name or "": str(one.value) for one in arguments}
 
 
 def option(
