@@ -422,3 +422,16 @@ async def _own_database(dsn: str, name: str) -> str:
     finally:
         await connection.close()
     return dsn.rsplit("/", 1)[0] + f"/{name}"
+
+
+async def rows_of(cluster: Cluster, app: str, stream: str, count: int) -> list[Any]:
+    """The values of so many published rows of a stream, in order."""
+    found: list[Any] = []
+
+    async def there() -> bool:
+        nonlocal found
+        found = [row.data for row in await cluster.published(app) if row.stream == stream]
+        return len(found) >= count
+
+    await until(there, f"{count} rows of {stream}", seen=lambda: found)
+    return found

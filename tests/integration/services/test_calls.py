@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.cluster import Cluster, rows_of, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.webhook import webhook
 
@@ -36,19 +36,6 @@ def caller(url: str, name: str, *, on_error: str = "STORE", more: str = "") -> s
         " from Price select * insert into Out; from Missing select * insert into Gone;"
         " from !Call select thing insert into Failed;"
     )
-
-
-async def values(cluster: Cluster, app: str, stream: str, count: int) -> list[Any]:
-    """So many rows of a stream, in order."""
-    found: list[Any] = []
-
-    async def there() -> bool:
-        nonlocal found
-        found = [row.data for row in await cluster.published(app) if row.stream == stream]
-        return len(found) >= count
-
-    await until(there, f"{count} rows of {stream}", seen=lambda: found)
-    return found
 
 
 async def letters(cluster: Cluster, app: str, count: int) -> list[str]:
@@ -92,10 +79,10 @@ async def test_answers_come_in_by_their_status_with_what_the_request_held(
         app = await cluster.deploy(caller(url, "Calls"))
         things = ["a", "busy", "unknown", "bad", "moved", "unfit", ODD]
         await cluster.send(app, "In", [[thing, 2.5] for thing in things])
-        assert sorted(await values(cluster, app, "Out", 3)) == [
+        assert sorted(await rows_of(cluster, app, "Out", 3)) == [
             ("a", 2.5, 5.0, "s1"), ("busy", 2.5, 5.0, "s1"), (ODD, 2.5, 5.0, "s1"),
         ]  # fmt: skip
-        assert await values(cluster, app, "Gone", 1) == [("unknown", "no\nsuch thing")]
+        assert await rows_of(cluster, app, "Gone", 1) == [("unknown", "no\nsuch thing")]
         found = sorted(await letters(cluster, app, 3))
         assert f"Call: sink Call.0.http-call: {url} answered 302" in found[0]
         assert "no source of sink.id 'prices' takes this status" in found[0]
@@ -120,17 +107,21 @@ async def test_a_publisher_that_dies_behind_an_answer_brings_it_in_once(cluster_
     async with webhook(answer) as url, cluster_of(*NODES) as cluster:
         app = await cluster.deploy(caller(url, "Dies", more=", socket.idle.timeout='60000'"))
         await cluster.send(app, "In", [["quick", 1.0], ["slow", 1.0]])
-        first = await values(cluster, app, "Out", 1)
+        first = await rows_of(cluster, app, "Out", 1)
         await cluster.start("publisher-2")
         await cluster.crash("publisher-1")
-        found = await values(cluster, app, "Out", 2)
+        found = await rows_of(cluster, app, "Out", 2)
         assert found[0] == first[0]
         assert [one[0] for one in found] == ["quick", "slow"]
         assert len(asked) == 4
         assert sorted(asked[:2]) == sorted(asked[2:])
         # What comes later is behind all that could have come twice.
         await cluster.send(app, "In", ["last", 1.0])
-        assert [one[0] for one in await values(cluster, app, "Out", 3)] == ["quick", "slow", "last"]
+        assert [one[0] for one in await rows_of(cluster, app, "Out", 3)] == [
+            "quick",
+            "slow",
+            "last",
+        ]
         release.set()
 
 
@@ -139,7 +130,7 @@ async def test_a_call_that_reaches_nobody_goes_to_the_fault_stream(cluster_of: S
     async with cluster_of(*NODES) as cluster:
         app = await cluster.deploy(caller("http://127.0.0.1:9/x", "Nobody", on_error="STREAM"))
         await cluster.send(app, "In", ["a", 1.0])
-        assert await values(cluster, app, "Failed", 1) == [("a",)]
+        assert await rows_of(cluster, app, "Failed", 1) == [("a",)]
 
 
 async def test_answers_come_into_an_app_in_partitions(cluster_of: Start) -> None:

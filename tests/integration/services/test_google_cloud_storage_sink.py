@@ -29,7 +29,7 @@ from tests.google_cloud_storage.server import (
     emulator,
     new_key,
 )
-from tests.unit.services.publisher.parts import Cursors, row, sink_of
+from tests.unit.services.publisher.parts import Cursors, KilledError, Mortal, row, sink_of
 
 
 @pytest.fixture(scope="module")
@@ -110,22 +110,6 @@ async def test_an_object_a_row_with_path_type_and_class(place: Place) -> None:
         ("application/json", "NEARLINE")
     ]
     assert place.door.given == 1
-
-
-class KilledError(Exception):
-    """The publisher is gone."""
-
-
-class Mortal(Cursors):
-    """A store whose publisher is killed before its cursor moves, as often as told."""
-
-    deaths = 0
-
-    async def put(self, sink: str, sequence: int) -> None:
-        if self.deaths:
-            self.deaths -= 1
-            raise KilledError
-        await super().put(sink, sequence)
 
 
 GROUPED = "type='json', event.grouping.enabled='true'"

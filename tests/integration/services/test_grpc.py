@@ -29,7 +29,7 @@ from tests.contract.connectors.grpc_peer import (
     grpc_server,
     metadata_of,
 )
-from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.cluster import Cluster, rows_of, until
 from tests.integration.services.conftest import Start
 from tests.tls.certificates import Authority
 
@@ -91,19 +91,6 @@ async def taken(cluster: Cluster, app: str, stream: str) -> list[Any]:
     records = [entry.record for entry in await cluster.taken_in(app)]
     found = [one for one in records if isinstance(one, EventsRecord) and one.stream == stream]
     return [row.data for one in found for chunk in one.chunks for row in chunk]
-
-
-async def rows(cluster: Cluster, app: str, stream: str, count: int) -> list[Any]:
-    """So many of a stream, in order."""
-    found: list[Any] = []
-
-    async def there() -> bool:
-        nonlocal found
-        found = [row.data for row in await cluster.published(app) if row.stream == stream]
-        return len(found) >= count
-
-    await until(there, f"{count} rows of {stream}", seen=lambda: found)
-    return found
 
 
 async def letters(cluster: Cluster, app: str, count: int) -> list[str]:
@@ -245,7 +232,7 @@ async def test_a_stream_of_events_is_answered_when_all_are_durable(cluster_of: S
         for stream, wanted in (("A", (1, 2)), ("B", (0,))):
             numbers = [n for n in (*range(270), *range(1000, 1030)) if n != 1002]
             expected = [(n, "me") for n in numbers if n % 3 in wanted]
-            assert await rows(cluster, app, f"Out{stream}", len(expected)) == expected
+            assert await rows_of(cluster, app, f"Out{stream}", len(expected)) == expected
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             async with channel_to(port) as channel:
                 await caller(channel, CONSUME)(event(1), timeout=60)
@@ -419,17 +406,17 @@ async def test_rows_become_calls_and_their_answers_events(cluster_of: Start) -> 
             " from Said select * insert into OutSaid; from Bill select * insert into OutBill;"
         )
         await cluster.send(app, "In", [["quick", 1.0], ["slow", 4.0]])
-        (bill,) = (await rows(cluster, app, "OutBill", 1))[:1]
+        (bill,) = (await rows_of(cluster, app, "OutBill", 1))[:1]
         assert bill in [("quick", 1.0, 0.5), ("slow", 4.0, 2.0)]
-        (first,) = await rows(cluster, app, "OutSaid", 1)
+        (first,) = await rows_of(cluster, app, "OutSaid", 1)
         assert first[:3] == ("quick", 1.0, "quick")
         await cluster.start("publisher-2")
         await cluster.crash("publisher-1")
         release.set()
-        said = await rows(cluster, app, "OutSaid", 2)
+        said = await rows_of(cluster, app, "OutSaid", 2)
         assert said[0] == first
         assert [row[:3] for row in said] == [("quick", 1.0, "quick"), ("slow", 4.0, "slow")]
-        assert sorted(await rows(cluster, app, "OutBill", 2)) == [
+        assert sorted(await rows_of(cluster, app, "OutBill", 2)) == [
             ("quick", 1.0, 0.5), ("slow", 4.0, 2.0),
         ]  # fmt: skip
         # Sent again under its identity, which the answers of both have.
@@ -437,4 +424,4 @@ async def test_rows_become_calls_and_their_answers_events(cluster_of: Start) -> 
         assert len(set(identities)) == 4
         assert len(identities) > 4
         await cluster.send(app, "In", ["last", 2.0])
-        assert len(await rows(cluster, app, "OutSaid", 3)) == 3
+        assert len(await rows_of(cluster, app, "OutSaid", 3)) == 3

@@ -17,7 +17,7 @@ from lockstep.telemetry import get_logger
 from lockstep_services.publisher.build import SinkFactory
 from lockstep_services.publisher.contract import Batch, RowsRefusedError, Sink, SinkBinding
 from tests.s3.server import ACCESS_KEY, BUCKET, SECRET_KEY, S3Server, s3_server
-from tests.unit.services.publisher.parts import Cursors, row, sink_of
+from tests.unit.services.publisher.parts import Cursors, KilledError, Mortal, row, sink_of
 
 
 @pytest.fixture(scope="module")
@@ -32,22 +32,6 @@ def server(running: S3Server, request: pytest.FixtureRequest) -> S3Server:
     """Each test has a prefix of its own."""
     running.prefix = re.sub(r"\W", "-", request.node.name)
     return running
-
-
-class KilledError(Exception):
-    """The publisher is gone."""
-
-
-class Mortal(Cursors):
-    """A store whose publisher is killed before its cursor moves, as often as told."""
-
-    deaths = 0
-
-    async def put(self, sink: str, sequence: int) -> None:
-        if self.deaths:
-            self.deaths -= 1
-            raise KilledError
-        await super().put(sink, sequence)
 
 
 def sink(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import asyncpg
 
@@ -13,7 +12,7 @@ from lockstep.databases.postgres.connections import Connections
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan.plans import plan_of
 from lockstep_services.publisher.rdbms.statements import PostgresStatements
-from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.cluster import Cluster, rows_of, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.statements_of import play
 
@@ -64,19 +63,6 @@ def text(name: str, acknowledge: str = "true") -> str:
     return APP.format(name=name, acknowledge=acknowledge)
 
 
-async def values(cluster: Cluster, app: str, stream: str, count: int) -> list[Any]:
-    """So many rows of a stream, in order."""
-    found: list[Any] = []
-
-    async def there() -> bool:
-        nonlocal found
-        found = [row.data for row in await cluster.published(app) if row.stream == stream]
-        return len(found) >= count
-
-    await until(there, f"{count} rows of {stream}", seen=lambda: found)
-    return found
-
-
 async def balances(db: asyncpg.Connection) -> list[float]:
     """Of all accounts."""
     return [float(row[0]) for row in await db.fetch("SELECT balance FROM purses ORDER BY id")]
@@ -97,11 +83,11 @@ async def test_answers_are_events_of_the_app_in_the_order_of_the_questions(
         await cluster.start("publisher-1", **setting)
         app = await cluster.deploy(text("Asks"))
         await cluster.send(app, "Deposit", [[1, 2.5], [9, 1.0], [1, -1.0], [3, 4.25]])
-        assert await values(cluster, app, "Deposited", 3) == [
+        assert await rows_of(cluster, app, "Deposited", 3) == [
             (1, 2.5, 1), (9, 1.0, 0), (3, 4.25, 1),
         ]  # fmt: skip
         await cluster.send(app, "Ask", [["ann", 0], ["nobody", 0], ["bob", 0]])
-        assert await values(cluster, app, "Found", 4) == [
+        assert await rows_of(cluster, app, "Found", 4) == [
             ("ann", 1, 2.5, True, "2026-01-02"), ("ann", 2, 0.0, None, None),
             ("nobody", None, None, None, None), ("bob", 3, 4.25, False, "2026-01-03"),
         ]  # fmt: skip
@@ -122,14 +108,14 @@ async def test_a_publisher_that_dies_changes_nothing_twice(
             await cluster.send(app, "Deposit", [[1, 1.0], [2, 10.0], [3, 100.0]])
             await cluster.start("publisher-1", **setting)
             await until(lambda: waits_for_a_lock(db), "the second change")
-            assert await values(cluster, app, "Deposited", 1) == [(1, 1.0, 1)]
+            assert await rows_of(cluster, app, "Deposited", 1) == [(1, 1.0, 1)]
             await cluster.crash("publisher-1")
             await cluster.start("publisher-2", **setting)
-        assert await values(cluster, app, "Deposited", 3) == [
+        assert await rows_of(cluster, app, "Deposited", 3) == [
             (1, 1.0, 1), (2, 10.0, 1), (3, 100.0, 1),
         ]  # fmt: skip
         await cluster.send(app, "Deposit", [1, 0.5])
-        assert (await values(cluster, app, "Deposited", 4))[3:] == [(1, 0.5, 1)]
+        assert (await rows_of(cluster, app, "Deposited", 4))[3:] == [(1, 0.5, 1)]
         assert await balances(db) == [1.5, 10.0, 100.0]
 
 
@@ -149,7 +135,7 @@ async def test_statements_that_do_not_fit_are_dead_letters(
         await cluster.start("publisher-1", **setting)
         app = await cluster.deploy(app_text)
         await cluster.send(app, "In", [[1, 5.0], [10, 6.0]])
-        assert await values(cluster, app, "Made", 1) == [(10, 1)]
+        assert await rows_of(cluster, app, "Made", 1) == [(10, 1)]
         found: list[str] = []
 
         async def there() -> bool:
@@ -172,7 +158,7 @@ async def test_apps_change_nothing_where_the_datasource_does_not_let_them(
         await cluster.start("publisher-1", **setting)
         app = await cluster.deploy(text("Kept", "false"))
         await cluster.send(app, "Ask", [["nobody", 0], ["bob", 0]])
-        assert [row[:2] for row in await values(cluster, app, "Found", 1)] == [("bob", 3)]
+        assert [row[:2] for row in await rows_of(cluster, app, "Found", 1)] == [("bob", 3)]
         told = ""
 
         async def said() -> bool:

@@ -34,6 +34,22 @@ class Cursors:
         raise NotImplementedError
 
 
+class KilledError(Exception):
+    """The publisher is gone."""
+
+
+class Mortal(Cursors):
+    """A store whose publisher is killed before its cursor moves, as often as told."""
+
+    deaths = 0
+
+    async def put(self, sink: str, sequence: int) -> None:
+        if self.deaths:
+            self.deaths -= 1
+            raise KilledError
+        await super().put(sink, sequence)
+
+
 class Told(Sink):
     """Takes messages unless told otherwise: by payload, `away` or `refused`."""
 
