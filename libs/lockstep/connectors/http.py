@@ -1,4 +1,4 @@
-"""@source(type='http'), @sink(type='http') (extensions 12.1)."""
+"""@source(type='http'), @sink(type='http') (extensions 12.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""@source(type='inMemory'), @sink(type='inMemory') (extensions 12.4)."""
+"""@source(type='inMemory'), @sink(type='inMemory') (extensions 12.1)."""
 
 from __future__ import annotations
 

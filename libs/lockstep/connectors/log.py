@@ -1,4 +1,4 @@
-"""@sink(type='log') (extensions 12.7)."""
+"""@sink(type='log') (extensions 12.1)."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@ string."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import NoneType
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -13,17 +13,9 @@ from lockstep.columns.column import Column, Strings, Unfit, constant, from_value
 from lockstep.columns.frame import Evaluate, Frame
 from lockstep.columns.rule import NotLowerable
 from lockstep.events import AttributeType
+from lockstep.functions.convert import CLASSES
 from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.siddhiql import ast
-
-_KINDS: Final[Mapping[AttributeType, type]] = {
-    AttributeType.BOOL: bool,
-    AttributeType.INT: int,
-    AttributeType.LONG: int,
-    AttributeType.FLOAT: float,
-    AttributeType.DOUBLE: float,
-    AttributeType.STRING: str,
-}
 
 
 class Probe:
@@ -77,8 +69,8 @@ def mapped(
 
 def _check_kinds(type_: AttributeType, values: Sequence[Any]) -> None:
     """Unfit where a column would turn a value into another kind. What is made of an object may be
-    of any: cast(object, 'double') lets a bool be one (semantics 4)."""
-    wanted = _KINDS.get(type_)
+    of any: cast(object, 'double') lets a bool be one (semantics 21)."""
+    wanted = CLASSES.get(type_)
     if wanted is None:
         return
     for kind in set(map(type, values)):

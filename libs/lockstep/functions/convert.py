@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from lockstep.events import AttributeType
 from lockstep.plan import java
@@ -13,6 +13,16 @@ from lockstep.plan import java
 INT, LONG = AttributeType.INT, AttributeType.LONG
 FLOAT, DOUBLE = AttributeType.FLOAT, AttributeType.DOUBLE
 STRING, BOOL, OBJECT = AttributeType.STRING, AttributeType.BOOL, AttributeType.OBJECT
+
+CLASSES: Final[Mapping[AttributeType, type]] = {
+    BOOL: bool,
+    DOUBLE: float,
+    FLOAT: float,
+    INT: int,
+    LONG: int,
+    STRING: str,
+}
+"""Of the values of each type in Python; an object's may be any."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(

@@ -1,4 +1,4 @@
-"""`ml:predict` (extensions 28): models in ONNX, made with onnx's own helper."""
+"""`ml:predict` (extensions 29): models in ONNX, made with onnx's own helper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gRPC (extensions 12.17): sources `grpc`, `grpc-service` and `grpc-call-response`, sinks `grpc`,
+"""gRPC (extensions 12.22): sources `grpc`, `grpc-service` and `grpc-call-response`, sinks `grpc`,
 `grpc-call` and `grpc-service-response`."""
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lockstep.events import NUMERIC_TYPES, AttributeType
-from lockstep.functions.convert import converter
+from lockstep.functions.convert import CLASSES, converter
 from lockstep.functions.draws import Draws
 from lockstep.operators.contract import Context
 from lockstep.operators.errors import EventError
@@ -101,23 +101,13 @@ def is_instance(value: Any, wanted: AttributeType) -> bool:
     return False
 
 
-_CLASSES = {
-    AttributeType.BOOL: bool,
-    AttributeType.DOUBLE: float,
-    AttributeType.FLOAT: float,
-    AttributeType.INT: int,
-    AttributeType.LONG: int,
-    AttributeType.STRING: str,
-}
-
-
 def _instance_of(wanted: AttributeType) -> Callable[[Sequence[Argument], Context], Function]:
     def factory(arguments: Sequence[Argument], context: Context) -> Function:
         own = arguments[0].type
         if own is AttributeType.OBJECT:
             return lambda value: is_instance(value, wanted)
         if own is wanted:
-            held = _CLASSES[wanted]
+            held = CLASSES[wanted]
             return lambda value: type(value) is held
         return lambda value: False
 

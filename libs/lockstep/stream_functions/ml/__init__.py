@@ -1,4 +1,4 @@
-"""#ml:predict (extensions 28): what a trained model says of an event."""
+"""#ml:predict (extensions 29): what a trained model says of an event."""
 
 from __future__ import annotations
 
