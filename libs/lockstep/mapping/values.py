@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from lockstep.events import AttributeType
 from lockstep.functions import json_documents
 from lockstep.functions.convert import (
+    CLASSES,
     object_text,
     parse_double,
     parse_float,
@@ -21,13 +22,6 @@ from lockstep.plan import java
 _RANGES = {
     AttributeType.INT: (java.INT_MIN, java.INT_MAX),
     AttributeType.LONG: (java.LONG_MIN, java.LONG_MAX),
-}
-_NATURAL: Mapping[AttributeType, tuple[type, ...]] = {
-    AttributeType.INT: (int,),
-    AttributeType.LONG: (int,),
-    AttributeType.FLOAT: (float,),
-    AttributeType.DOUBLE: (float,),
-    AttributeType.BOOL: (bool,),
 }
 _FLOATING = (AttributeType.FLOAT, AttributeType.DOUBLE)
 _PARSERS: dict[AttributeType, Callable[[str], Any]] = {
@@ -85,7 +79,7 @@ def lenient(value: Any, wanted: AttributeType) -> Any:
     kind = type(value)
     if kind is str:
         return from_text(value, wanted)
-    if kind in _NATURAL.get(wanted, ()):
+    if kind is CLASSES.get(wanted):
         return exact(value, wanted)  # its text would read as the same value
     if isinstance(value, (dict, list)):
         if wanted is AttributeType.STRING:
