@@ -18,7 +18,7 @@ from lockstep.cli.refusals import RefusedError
 from lockstep.clock import Clock
 from lockstep.events import LockstepError
 from lockstep.settings import Settings
-from lockstep_services.console.allowed import EVERYTHING, Allowed, allowed_of
+from lockstep_services.console.allowed import EVERYTHING, Allowed, Known, allowed_of
 from lockstep_services.console.login import token_of
 from lockstep_services.console.look import box, said, text
 from lockstep_services.console.simulations import Simulations
@@ -52,6 +52,7 @@ class World:
     clock: Clock
     workshops: Workshops
     simulations: Simulations = field(default_factory=Simulations)
+    known: Known = field(default_factory=Known)
 
 
 @dataclass(slots=True)
@@ -200,7 +201,7 @@ def page(
             view.asked_ms = world.clock.monotonic_ms()
             view.is_dark = request.cookies.get("lockstep_theme") == "dark"
             try:
-                view.allowed = await allowed_of(view.suite)
+                view.allowed = await allowed_of(view.suite, world.known)
                 with _frame(view, title):
                     await build(view)
             except RefusedError as error:

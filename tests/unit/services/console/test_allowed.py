@@ -8,7 +8,7 @@ import pytest
 
 from lockstep.rights import ROUTES
 from lockstep_services.console import allowed
-from lockstep_services.console.allowed import EVERYTHING, Allowed, person_of
+from lockstep_services.console.allowed import EVERYTHING, MAX_KNOWN, Allowed, Known, person_of
 from tests.e2e import rights_pages
 
 PLACES = {name: place for name, place in inspect.getmembers(allowed) if name.isupper()}
@@ -58,3 +58,17 @@ def test_every_page_is_looked_at_by_the_scenario_of_rights() -> None:
     """Nobody can add one and forget it."""
     assert rights_pages.unlisted() == []
     assert len(rights_pages.PAGES) > 10
+
+
+def test_whom_the_suite_let_in_is_remembered_within_a_limit() -> None:
+    """The longest unused is forgotten first; a refused one at once."""
+    known = Known()
+    for number in range(MAX_KNOWN):
+        known.add(str(number))
+    known.add("0")
+    known.add("one more")
+    assert "0" in known
+    assert "1" not in known
+    known.remove("0")
+    assert "0" not in known
+    assert None not in known

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from fastapi import FastAPI, Request
 from httpx import ASGITransport, AsyncClient
 
@@ -15,6 +17,7 @@ from lockstep.cli.addresses import Addresses
 from lockstep.clock import VirtualClock
 from lockstep.settings import load_settings
 from lockstep_services.console import guard, shell
+from lockstep_services.console.allowed import WITHIN_S
 from lockstep_services.console.suite import Doors, Suite
 from lockstep_services.console.workshops import Workshops
 
@@ -62,11 +65,44 @@ async def test_a_silent_suite_leaves_the_frame(application: FastAPI) -> None:
     ):
         doors = Doors.open(Addresses(url, url, url))
         world = shell.World(doors, settings, VirtualClock(), Workshops(settings.console))
+        world.known.add(None)
         await shell.close()
         shell.open_with(world)
         found = [await framed(door, path) for path in PAGES]
         await doors.session.close()
     assert "".join(found) == ""
+
+
+async def _late(_: web.Request) -> web.Response:
+    """Refuses after what a service needs to look once more."""
+    await asyncio.sleep(2 * WITHIN_S)
+    return web.json_response({"title": "Unauthorized", "status": 401}, status=401)
+
+
+async def test_a_stranger_sees_nothing_before_the_suite_knows_him(application: FastAPI) -> None:
+    """No frame either: the refusal of a token that nobody knows takes longer than others."""
+    settings, far = load_settings({}), web.Application()
+    far.router.add_get("/v1/me", _late)
+    async with (
+        TestServer(far) as suite,
+        application.router.lifespan_context(application),
+        AsyncClient(
+            transport=ASGITransport(app=application), base_url="http://127.0.0.1:8260"
+        ) as door,
+    ):
+        url = str(suite.make_url("")).rstrip("/")
+        doors = Doors.open(Addresses(url, url, url))
+        world = shell.World(doors, settings, VirtualClock(), Workshops(settings.console))
+        await shell.close()
+        shell.open_with(world)
+        world.known.add(None)
+        known = await door.get("/apps")
+        world.known.remove(None)
+        unknown = await door.get("/apps")
+        await doors.session.close()
+    assert (known.status_code, unknown.status_code) == (200, 303)
+    assert unknown.headers["Location"].startswith("/login")
+    assert not unknown.text
 
 
 def test_each_page_has_its_key_and_its_metrics() -> None:
