@@ -1,5 +1,4 @@
-"""Each change of a table in MySQL or MariaDB, by the binary log: the server sends it as to a
-replica.
+"""The binary log of a MySQL or MariaDB server, which sends it as to a replica.
 
 The reader blocks, so it has a thread of its own. The server sends a sign of life each half second,
 so the thread sees soon that it has to end.
@@ -7,22 +6,24 @@ so the thread sees soon that it has to end.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import queue
 import struct
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import pymysql
 from pymysqlreplication import BinLogStreamReader
+from pymysqlreplication.constants.NONE_SOURCE import COLS_BITMAP
 from pymysqlreplication.event import (
+    FormatDescriptionEvent,
     HeartbeatLogEvent,
     NotImplementedEvent,
     QueryEvent,
     RotateEvent,
+    XAPrepareEvent,
     XidEvent,
 )
 from pymysqlreplication.row_event import (
@@ -32,49 +33,82 @@ from pymysqlreplication.row_event import (
     WriteRowsEvent,
 )
 
-from lockstep.clock import Clock
-from lockstep.databases.contract import DatabaseError, Memory
+from lockstep.databases.contract import DatabaseError
 from lockstep.databases.datasources import Datasource
-from lockstep.databases.listening import (
-    AT,
-    BEGUN,
-    RowEvent,
-    RowOperation,
-    entries_of,
-    place_is_gone,
-)
-from lockstep.databases.mysql import check_encrypted, connected, parameters_of, passes
-from lockstep.databases.values import plain
+from lockstep.databases.listening import place_is_gone
+from lockstep.databases.mysql import check_encrypted, parameters_of, passes
 from lockstep.events import LockstepError, UnavailableError
 
 MAX_WAITING: Final = 1_024
-"""Changes that were read and not yet taken; then the server waits."""
+"""What was read and not yet taken; then the server waits."""
 MAX_CONNECTIONS: Final = 2
 HEARTBEAT_S: Final = 0.5
 SILENCE_S: Final = 10
 """After so long without a sign of life the connection is lost."""
 LOOK_S: Final = 0.2
-MOVE_EVERY_MS: Final = 1_000
-UNNAMED: Final = "UNKNOWN_COL"
-BEGIN: Final = ("BEGIN", "SAVEPOINT")
-_GONE: Final = 1236
-"""What the server says when it has not the place from which it shall send."""
+FIRST: Final = 4
+"""Where a file of the log begins."""
+_FATAL: Final = 1236
+"""What the server says when it cannot send on: for the most part it has not that place."""
+_TAKEN_OVER: Final = "same server_"
+_TOO_LARGE: Final = "max_allowed_packet"
 _WANTED: Final = {"binlog_format": "ROW", "binlog_row_image": "FULL", "binlog_row_metadata": "FULL"}
 _UNWANTED: Final = ("log_bin_compress", "binlog_transaction_compression")
 _COMPRESSED: Final = frozenset({40, *range(165, 172)})
 """Kinds of events that hold rows and that the reader passes over: MySQL's transactions that are
 compressed as a whole, MariaDB's compressed queries and rows."""
-_DAMAGED: Final = (ValueError, LookupError, TypeError, AttributeError, struct.error)
+_DAMAGED: Final = (
+    ValueError, LookupError, TypeError, AttributeError, NotImplementedError, struct.error,
+)  # fmt: skip
 
 logging.getLogger("pymysqlreplication").setLevel(logging.ERROR)  # our errors say what breaks
 
+T = TypeVar("T")
+Row = Mapping[str, Any]
+
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """A change, or None and a place behind a whole transaction: where one may go on."""
+class RowsTold:
+    """Rows of the wanted table: each as it was and as it is, None where it was or is not there.
+    `lacking`: columns of which the server kept nothing."""
 
-    event: RowEvent | None
     place: int
+    rows: Sequence[tuple[Row | None, Row | None]]
+    lacking: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class StatementTold:
+    """A statement as it was written, with the database in which it ran."""
+
+    place: int
+    schema: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTold:
+    """A transaction ends here."""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTold:
+    """What was told since the last end waits for an XA COMMIT, or for none."""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileTold:
+    """The log goes on in this file, which was made then. What had no end has none."""
+
+    place: int
+    made_s: int
+
+
+Told = RowsTold | StatementTold | CommitTold | PreparedTold | FileTold
 
 
 def place_number(file: str, position: int) -> int:
@@ -82,26 +116,24 @@ def place_number(file: str, position: int) -> int:
     return (int(file.rpartition(".")[2]) << 32) | position
 
 
-class Pump:
-    """Reads the log on a thread until it is told to stop, or until it breaks; then `error` says
-    why. It begins at `file` and `position`."""
+class Pump(Generic[T]):
+    """Reads the log from `file` and `position` on, on a thread, until it is told to stop, or until
+    it breaks; then `error` says why. `table`: its schema and its name. `translate` makes of what
+    is told what is wanted, on that thread."""
 
     def __init__(
         self,
         datasource: Datasource,
-        table: str,
-        operations: Collection[RowOperation],
+        table: tuple[str, str],
         server_id: int,
-        mark: str,
         file: str,
         position: int,
+        translate: Callable[[Told], Sequence[T]],
     ) -> None:
-        schema, _, name = table.rpartition(".")
         self.error: LockstepError | None = None
-        self.found: queue.Queue[_Read] = queue.Queue(MAX_WAITING)
+        self.found: queue.Queue[T] = queue.Queue(MAX_WAITING)
         self._datasource = datasource
-        self._operations = operations
-        self._mark = mark
+        self._translate = translate
         self._ending = threading.Event()
         self._connections = 0
         self._reader = BinLogStreamReader(
@@ -112,11 +144,12 @@ class Pump:
             log_file=file,
             log_pos=position,
             filter_non_implemented_events=False,
-            only_tables=[name],
-            only_schemas=[schema or datasource.database],
+            only_tables=[table[1]],
+            only_schemas=[table[0]],
             only_events=[
                 WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent, XidEvent, QueryEvent,
                 RotateEvent, HeartbeatLogEvent, NotImplementedEvent, PartialUpdateRowsEvent,
+                FormatDescriptionEvent, XAPrepareEvent,
             ],
             slave_heartbeat=HEARTBEAT_S,
             pymysql_wrapper=self._connect,
@@ -124,6 +157,16 @@ class Pump:
         )  # fmt: skip
         self._thread = threading.Thread(target=self._run, name="binlog", daemon=True)
         self._thread.start()
+
+    def next(self, wait_s: float) -> T | None:
+        """What comes next, if it comes in time; blocks. What broke the log is raised behind what
+        was read before."""
+        try:
+            return self.found.get(timeout=wait_s) if wait_s > 0 else self.found.get_nowait()
+        except queue.Empty:
+            if self.error is not None and self.found.empty():
+                raise self.error from None
+            return None
 
     def stop(self) -> None:
         """It ends within half a second."""
@@ -150,7 +193,8 @@ class Pump:
                 event = self._reader.fetchone()
                 if event is None:
                     raise UnavailableError("the server ended the binary log", where=where)
-                for one in self._changes(event):
+                told = self._told(event)
+                for one in self._translate(told) if told is not None else ():
                     self._put(one)
         except LockstepError as error:
             self.error = error
@@ -164,7 +208,7 @@ class Pump:
         finally:
             self._reader.close()
 
-    def _put(self, one: _Read) -> None:
+    def _put(self, one: T) -> None:
         while not self._ending.is_set():
             try:
                 self.found.put(one, timeout=LOOK_S)
@@ -172,20 +216,27 @@ class Pump:
                 continue
             return
 
-    def _changes(self, event: Any) -> Sequence[_Read]:
-        if isinstance(event, HeartbeatLogEvent):
-            return ()
-        if isinstance(event, (NotImplementedEvent, PartialUpdateRowsEvent)):
-            self._check_readable(event)
-            return ()
+    def _told(self, event: Any) -> Told | None:
+        """What an event says, without the library's own types."""
         place = place_number(self._reader.log_file, self._reader.log_pos)
-        if isinstance(event, QueryEvent):
-            query = event.query if isinstance(event.query, str) else event.query.decode()
-            return () if query.upper().startswith(BEGIN) else [_Read(None, place)]
-        if isinstance(event, (XidEvent, RotateEvent)):
-            return [_Read(None, place)]
-        rows = enumerate(event.rows)
-        return [_Read(one, place) for n, row in rows if (one := self._row(event, row, place, n))]
+        match event:
+            case HeartbeatLogEvent():
+                return None
+            case NotImplementedEvent() | PartialUpdateRowsEvent():
+                self._check_readable(event)
+                return None
+            case QueryEvent():
+                return StatementTold(place, event.schema.decode("utf-8", "replace"), event.query)
+            case XAPrepareEvent() if not event.one_phase:
+                return PreparedTold(place)
+            case XidEvent() | XAPrepareEvent():
+                return CommitTold(place)
+            case RotateEvent():
+                # Its place is in the next file, of which the next event tells when it was made.
+                return None
+            case FormatDescriptionEvent():
+                return FileTold(place, event.timestamp)
+        return _rows_told(event, place)
 
     def _check_readable(self, event: Any) -> None:
         """What cannot be read is told: passed over it would be lost."""
@@ -198,149 +249,71 @@ class Pump:
             return
         raise DatabaseError(f"the binary log {why}", where=self._datasource.name, hint=hint)
 
-    def _row(self, event: Any, row: dict[str, Any], place: int, number: int) -> RowEvent | None:
-        id_ = f"{self._mark}/{place >> 32}/{place & 0xFFFFFFFF}/{number}"
-        if isinstance(event, UpdateRowsEvent):
-            operation, before, after = (
-                RowOperation.UPDATE,
-                row["before_values"],
-                row["after_values"],
-            )
-        elif isinstance(event, DeleteRowsEvent):
-            operation, before, after = RowOperation.DELETE, row["values"], None
-        else:
-            operation, before, after = RowOperation.INSERT, None, row["values"]
-        if operation not in self._operations:
-            return None
-        entries = entries_of(after, before)
-        if any(UNNAMED in name for name in entries):
-            raise DatabaseError(
-                "the binary log does not name the columns", where=self._datasource.name,
-                hint="SET GLOBAL binlog_row_metadata = 'FULL', before the changes are made",
-            )  # fmt: skip
-        return RowEvent(id_, operation, {name: plain(value) for name, value in entries.items()})
+
+def _rows_told(event: Any, place: int) -> RowsTold:
+    rows: list[tuple[Row | None, Row | None]]
+    kinds: tuple[str, ...]
+    if isinstance(event, UpdateRowsEvent):
+        rows = [(row["before_values"], row["after_values"]) for row in event.rows]
+        kinds = ("before_none_sources", "after_none_sources")
+    else:
+        is_gone = isinstance(event, DeleteRowsEvent)
+        rows = [(row["values"], None) if is_gone else (None, row["values"]) for row in event.rows]
+        kinds = ("none_sources",)
+    sources = (row[kind].items() for row in event.rows for kind in kinds)
+    lacking = (name for found in sources for name, why in found if why == COLS_BITMAP)
+    return RowsTold(place, rows, frozenset(lacking))
 
 
 def _trouble(error: pymysql.MySQLError | OSError, where: str) -> LockstepError:
     if isinstance(error, OSError) or passes(error):
         return UnavailableError(f"the database is away: {error}", where=where)
-    if error.args and error.args[0] == _GONE:
-        return place_is_gone(where, str(error))
+    if error.args and error.args[0] == _FATAL:
+        said = str(error)
+        if _TAKEN_OVER in said:
+            return UnavailableError(f"another receiver reads on: {said}", where=where)
+        if _TOO_LARGE not in said:
+            return place_is_gone(where, said)
+        hint = "SET GLOBAL max_allowed_packet to a larger one"
+        return DatabaseError(said, where=where, hint=hint)
     hint = "the user needs REPLICATION SLAVE and REPLICATION CLIENT (BINLOG MONITOR)"
     return DatabaseError(str(error), where=where, hint=hint)
 
 
-class MysqlListening:
-    """See `Listening`. `name`: of this source; `server_id`: as whom it reads. A second reader with
-    the same one makes the server hang up on the first."""
+async def kept_logs(cursor: Any) -> dict[int, tuple[str, int]]:
+    """The files that the server keeps: by the place at which each begins its name and its size."""
+    await cursor.execute("SHOW BINARY LOGS")
+    return {
+        place_number(str(row[0]), 0): (str(row[0]), int(row[1])) for row in await cursor.fetchall()
+    }
 
-    def __init__(
-        self,
-        datasource: Datasource,
-        table: str,
-        operations: Collection[RowOperation],
-        name: str,
-        memory: Memory,
-        clock: Clock,
-        *,
-        server_id: int,
-    ) -> None:
-        self._datasource = datasource
-        self._memory = memory
-        self._clock = clock
-        self._where = f"{datasource.name}.{table}"
-        self._make: Callable[[str, int], Pump] = lambda file, position: Pump(
-            datasource, table, operations, server_id, name[-8:], file, position
+
+def file_and_position(
+    place: int, logs: Mapping[int, tuple[str, int]], where: str
+) -> tuple[str, int]:
+    """Of a place that the server keeps. PlaceGoneError."""
+    log, position = logs.get(place >> 32 << 32), place & 0xFFFFFFFF
+    if log is None or position > log[1]:
+        raise place_is_gone(where, f"the binary log {place >> 32:06d} has no {position} any more")
+    return log[0], max(FIRST, position)
+
+
+async def check_log(cursor: Any, where: str) -> Mapping[str, str]:
+    """What the server writes has to be whole. Gives its variables, in upper case. DatabaseError."""
+    await cursor.execute(
+        "SHOW GLOBAL VARIABLES WHERE Variable_name LIKE '%bin%' OR Variable_name IN"
+        " ('server_id', 'server_uuid', 'lower_case_table_names')"
+    )
+    found = {str(name).lower(): str(value).upper() for name, value in await cursor.fetchall()}
+    if found.get("log_bin") != "ON":
+        raise DatabaseError(
+            "the server keeps no binary log", where=where, hint="start it with log_bin"
         )
-        self._pump: Pump | None = None
-        self._at = 0
-        self._read_to = 0
-        self._moved_ms = 0
-
-    async def read(self, *, max_rows: int, wait_ms: int) -> Sequence[RowEvent]:
-        """See `Listening`."""
-        if self._pump is None:
-            self._pump = self._make(*await self._place())
-        until_ms = self._clock.monotonic_ms() + wait_ms
-        found: list[RowEvent] = []
-        while not found:
-            left_s = (until_ms - self._clock.monotonic_ms()) / 1000
-            if left_s <= 0:
-                break
-            first = await asyncio.to_thread(self._next, self._pump, min(left_s, LOOK_S))
-            while first is not None and len(found) < max_rows:
-                if first.event is None:
-                    self._read_to = max(self._read_to, first.place)
-                else:
-                    found.append(first.event)
-                first = self._next(self._pump, 0) if len(found) < max_rows else None
-            if not found and self._clock.monotonic_ms() - self._moved_ms >= MOVE_EVERY_MS:
-                await self.settle()  # changes of other tables alone
-        return found
-
-    def _next(self, pump: Pump, wait_s: float) -> _Read | None:
-        try:
-            return pump.found.get(timeout=wait_s) if wait_s else pump.found.get_nowait()
-        except queue.Empty:
-            if pump.error is not None and pump.found.empty():
-                raise pump.error from None
-            return None
-
-    async def _place(self) -> tuple[str, int]:
-        """Where to go on; at the very beginning: where the log ends now."""
-        async with connected(self._datasource) as connection:
-            cursor = await connection.cursor()
-            await self._check(cursor)
-            await cursor.execute("SHOW BINARY LOGS")
-            logs = {place_number(str(row[0]), 0): row for row in await cursor.fetchall()}
-        if not await self._memory.get(BEGUN):
-            newest = max(logs)
-            await self._memory.put(AT, newest | int(logs[newest][1]))
-            await self._memory.put(BEGUN, 1)
-        self._read_to = self._at = await self._memory.get(AT)
-        log = logs.get(self._at >> 32 << 32)
-        position = self._at & 0xFFFFFFFF
-        if log is None or position > int(log[1]):
-            raise place_is_gone(
-                self._where, f"the binary log {self._at >> 32:06d} has no {position} any more"
-            )
-        return str(log[0]), position
-
-    async def _check(self, cursor: Any) -> None:
-        """What the server writes has to be whole."""
-        await cursor.execute("SHOW GLOBAL VARIABLES WHERE Variable_name LIKE '%bin%'")
-        found = {str(name).lower(): str(value).upper() for name, value in await cursor.fetchall()}
-        if found.get("log_bin") != "ON":
-            raise DatabaseError(
-                "the server keeps no binary log", where=self._where, hint="start it with log_bin"
-            )
-        for name, wanted in _WANTED.items():
-            if found.get(name) != wanted:
-                raise DatabaseError(
-                    f"the server has {name}={found.get(name)}", where=self._where,
-                    hint=f"SET GLOBAL {name} = '{wanted}', and in the server's own settings",
-                )  # fmt: skip
-
-        for name in _UNWANTED:
-            if found.get(name) == "ON":
-                raise DatabaseError(
-                    f"the server has {name}=ON", where=self._where,
-                    hint=f"SET GLOBAL {name} = 'OFF', and in the server's own settings",
-                )  # fmt: skip
-
-    async def settle(self) -> None:
-        """See `Listening`. A transaction that was read in part comes again, under the same ids."""
-        if self._read_to > self._at:
-            await self._memory.put(AT, self._read_to)
-            self._at, self._moved_ms = self._read_to, self._clock.monotonic_ms()
-
-    async def forget(self) -> None:
-        """See `Listening`. The server keeps nothing for anybody."""
-        await self.close()
-
-    async def close(self) -> None:
-        """See `Listening`."""
-        pump, self._pump = self._pump, None
-        if pump is not None:
-            pump.stop()
-            await asyncio.to_thread(pump.wait)
+    wanted = [(name, value) for name, value in _WANTED.items() if found.get(name) != value]
+    wanted += [(name, "OFF") for name in _UNWANTED if found.get(name) == "ON"]
+    for name, value in wanted:
+        raise DatabaseError(
+            f"the server has {name}={found.get(name)}", where=where,
+            hint=f"SET GLOBAL {name} = '{value}', and in the server's own settings",
+        )  # fmt: skip
+    return found

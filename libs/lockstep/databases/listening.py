@@ -58,9 +58,13 @@ def entries_of(row: Mapping[str, Any] | None, before: Mapping[str, Any] | None) 
     return found
 
 
-def place_is_gone(where: str, why: str) -> DatabaseError:
+class PlaceGoneError(DatabaseError):
+    """The database does not keep any more what comes behind a place."""
+
+
+def place_is_gone(where: str, why: str) -> PlaceGoneError:
     """What came in between nobody can tell: going on in silence would lose it."""
-    return DatabaseError(
+    return PlaceGoneError(
         f"changes of this table are lost: {why}",
         where=where,
         hint="to go on with what comes from now on, give the source another database.server.name",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from lockstep.clock import Clock
-from lockstep.databases.binlog import MysqlListening
 from lockstep.databases.contract import Asking, Following, Memory, ReadRows, TableShape
 from lockstep.databases.datasources import Datasource, DatasourceError
 from lockstep.databases.listening import Listening, RowOperation
 from lockstep.databases.mysql import mysql_server_of, read_mysql
 from lockstep.databases.mysql_asking import MysqlAsking
+from lockstep.databases.mysql_listening import MysqlListening
 from lockstep.databases.polling import Polling
 from lockstep.databases.postgres.asking import PostgresAsking
 from lockstep.databases.postgres.following import PostgresFollowing, server_of
