@@ -1,0 +1,59 @@
+"""Options of redis-stream: what is refused, and with what hint."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockstep.siddhiql import check
+from tests.unit.siddhiql.refusals import error_of_app, says
+
+S = "define stream S (a int, b string);"
+REDIS = "@source(type='redis-stream', stream.name='x', url='redis://h'"
+REDIS_SINK = "@sink(type='redis-stream', stream.name='x', url='redis://h'"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (f"@source(type='redis-stream', stream.name='x') {S}", ("needs 'url'",)),
+        (f"@source(type='redis-stream', url='redis://h') {S}", ("needs 'stream.name'",)),
+        (f"@source(type='redis-stream', url='h:1', stream.name='x') {S}", ("no address", "redis")),
+        (
+            f"@sink(type='redis-stream', url='redis://h:port', stream.name='x') {S}",
+            ("no address", "rediss://"),
+        ),
+        (f"{REDIS}, tls.ca.file='/x') {S}", ("has to do with TLS", "rediss://")),
+        (f"{REDIS}, username='u') {S}", ("without 'password'",)),
+        (f"{REDIS}, group.name=' ') {S}", ("'group.name' is empty",)),
+        (f"{REDIS}, start.from='now') {S}", ("'now'", "beginning, end")),
+        (f"{REDIS}, delete.after.process='maybe') {S}", ("'maybe'",)),
+        (f"{REDIS_SINK}, payload.field='*') {S}", ("one field",)),
+        (f"{REDIS_SINK}, payload.field='x', identity.field='x') {S}", ("both 'x'",)),
+        (f"{REDIS_SINK}, identity.field='') {S}", ("'identity.field' is empty",)),
+        (f"{REDIS_SINK}, max.length='0') {S}", ("from 1 on",)),
+        (f"{REDIS_SINK}, max.length.exact='true') {S}", ("without 'max.length'",)),
+        (f"{REDIS_SINK}, max.length='{{{{a}}}}') {S}", ("the same for all events",)),
+    ],
+)
+def test_what_cannot_be(text: str, parts: tuple[str, ...]) -> None:
+    """Each with a place and what to write instead."""
+    says(error_of_app(text), *parts)
+
+
+def test_a_refusal_tells_no_password() -> None:
+    """An address may hold one."""
+    error = error_of_app(f"@sink(type='redis-stream', stream.name='x', url='//u:word@h') {S}")
+    assert "word" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{REDIS}, payload.field='*', identity.field='k', password='p', start.from='END') {S}",
+        f"@source(type='redis-stream', url='${{secret:redis}}', stream.name='x') {S}",
+        f"{REDIS_SINK}, max.length='10', max.length.exact='true', fields='A:{{{{b}}}}') {S}",
+    ],
+)
+def test_what_can_be(text: str) -> None:
+    """With secrets, too."""
+    check(text)
