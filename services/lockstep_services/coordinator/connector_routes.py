@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypedDict
+from typing import Annotated, Final, NotRequired, TypedDict
 
 import msgspec
 from aiohttp import web
@@ -71,9 +71,9 @@ class PausedElements(TypedDict):
 
 
 class WhyPaused(TypedDict):
-    """At most 200 characters, for who looks at it later."""
+    """At most 200 characters, for who looks at it later; it may be left out."""
 
-    why: str
+    why: NotRequired[str]
 
 
 _ALL: Final = "/v1/apps/{app}/connectors"
