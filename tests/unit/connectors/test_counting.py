@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lockstep.siddhiql.catalogue import Delivery, ExtensionKind
-from tests.e2e.connectors_app import Transport
-from tests.e2e.connectors_counting import Arrivals, Line, total
+from tests.e2e.connectors_counting import Line, total
+from tests.e2e.connectors_transport import Arrivals, Transport
 
 ALL: Arrivals = [("a", 0), ("b", 1), ("c", 2)]
 
@@ -21,7 +21,7 @@ def line(name: str, arrivals: Arrivals, *, aside: int = 1, given_up: int = 0) ->
     [
         ("kafka", Delivery.EXACTLY_ONCE),
         ("http", Delivery.IDENTIFIED),
-        ("mqtt", Delivery.AT_LEAST_ONCE),
+        ("prometheus", Delivery.AT_LEAST_ONCE),
         ("tcp", Delivery.AT_MOST_ONCE),
     ],
 )
@@ -51,7 +51,7 @@ def test_poison_has_to_be_put_aside_and_nothing_else() -> None:
 def test_the_last_line_counts_what_no_promise_allows() -> None:
     """Losses of what may be lost are none, nor is what may come twice."""
     lines = [
-        line("kafka", [*ALL[:2], ALL[0]]), line("tcp", ALL[:1]), line("mqtt", [*ALL, ALL[0]]),
+        line("kafka", [*ALL[:2], ALL[0]]), line("tcp", ALL[:1]), line("prometheus", [*ALL, ALL[0]]),
         line("http", [*ALL, ALL[0]]),
     ]  # fmt: skip
     assert total(lines) == (1, 1)

@@ -20,6 +20,8 @@ GOOGLE = "@sink(type='google-cloud-storage', bucket.name='x', object.name='y'"
 SERVED = "@source(type='nats', destination='x', server.urls='nats://y'"
 BY_KEYS = "execution.mode='update-or-insert'"
 MAILS = "@source(type='email', username='x', password='y'"
+MQTT = "@sink(type='mqtt', url='tcp://h'"
+MQTT_IN = "@source(type='mqtt', url='tcp://h'"
 S = "define stream S (a int, b string);"
 T = "define table T (a int, b string);"
 
@@ -50,6 +52,15 @@ T = "define table T (a int, b string);"
             f"@source(type='mqtt', url='tcp://h', topic='t', clean.session='false') {S}",
             ("kept session", "client.id"),
         ),
+        (f"{MQTT}, topic='t', user.properties='a:b') {S}", ("option of MQTT 5", "version='5'")),
+        (f"{MQTT}, topic='t', content.type='x') {S}", ("'content.type'", "protocol.version='5'")),
+        (f"{MQTT}, topic='t', protocol.version='4') {S}", ("'4'", "3.1.1, 5")),
+        (
+            f"{MQTT}, topic='t', protocol.version='5', session.expiry.interval='9') {S}",
+            ("session that is kept", "clean.session='false'"),
+        ),
+        (f"{MQTT_IN}, topic='$share/g') {S}", ("no shared subscription", "$share/group/")),
+        (f"{MQTT_IN}, topic='a, $share/+/b') {S}", ("'$share/+/b'", "$share/group/")),
         (f"@source(type='file') {S}", ("'dir.uri'", "'file.uri'")),
         (f"@source(type='file', dir.uri='/x', tailing='true') {S}", ("lines of one file",)),
         (f"@source(type='file', dir.uri='/x', buffer.size='9000000') {S}", ("at most 8388608",)),

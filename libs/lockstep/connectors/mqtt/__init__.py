@@ -1,4 +1,4 @@
-"""@source(type='mqtt'), @sink(type='mqtt'): MQTT 3.1.1."""
+"""@source(type='mqtt'), @sink(type='mqtt'): MQTT 3.1.1 and 5."""
 
 from __future__ import annotations
 
@@ -22,17 +22,49 @@ from lockstep.siddhiql.catalogue.connectors import (
     option,
     options_given,
 )
+from lockstep.siddhiql.parts import parts
 
 _QUALITIES = ("0", "1", "2")
 
 
-def _url(arguments: Sequence[Argument]) -> None:
+_VERSIONS = ("3.1.1", "5")
+_OF_FIVE = (
+    "session.expiry.interval",
+    "identity.property",
+    "user.properties",
+    "content.type",
+    "message.expiry.interval",
+)
+
+
+def _connection(arguments: Sequence[Argument]) -> None:
     given = options_given(arguments)
-    parts = urlsplit(given["url"])
-    if parts.scheme not in ("tcp", "ssl", "mqtt", "mqtts") or not parts.hostname:
+    url = urlsplit(given["url"])
+    if url.scheme not in ("tcp", "ssl", "mqtt", "mqtts") or not url.hostname:
         raise SignatureError(f"'url' is {given['url']!r}", "url='tcp://host:1883'")
-    if given.get("clean.session", "").lower() == "false" and "client.id" not in given:
+    keeps = given.get("clean.session", "").lower() == "false"
+    if keeps and "client.id" not in given:
         raise SignatureError("a kept session needs a 'client.id'", "client.id='lockstep-1'")
+    is_five = given.get("protocol.version", "").strip() == "5"
+    newer = next((name for name in _OF_FIVE if name in given), None)
+    if newer is not None and not is_five:
+        raise SignatureError(f"{newer!r} is an option of MQTT 5", "protocol.version='5'")
+    if "session.expiry.interval" in given and not keeps:
+        raise SignatureError(
+            "'session.expiry.interval' is of a session that is kept", "clean.session='false'"
+        )
+
+
+def _subscription(arguments: Sequence[Argument]) -> None:
+    _connection(arguments)
+    for topic in parts(options_given(arguments)["topic"]):
+        if not topic.startswith("$share/"):
+            continue
+        _, group, filter_ = [*topic.split("/", 2), ""][:3]
+        if not group or not filter_ or {"+", "#"} & set(group):
+            raise SignatureError(
+                f"{topic!r} is no shared subscription", "topic='$share/group/readings/#'"
+            )
 
 
 _COMMON = (
@@ -43,6 +75,9 @@ _COMMON = (
     option("clean.session", BOOL),
     option("keep.alive", INT),
     option("connection.timeout", INT),
+    option("protocol.version", choices=_VERSIONS),
+    option("session.expiry.interval", INT),
+    option("identity.property"),
     *OPTIONS,
 )
 
@@ -57,17 +92,18 @@ EXTENSIONS = (
                     option("topic", needed=True),
                     option("quality.of.service", choices=_QUALITIES),
                 ),
-                check=_url,
+                check=_subscription,
             ),
         ),
         doc="Messages of topics, acknowledged when they are in the log.",
         promise=Promise(
-            Delivery.AT_LEAST_ONCE,
+            Delivery.EXACTLY_ONCE,
             reconnect="the broker keeps the session",
             poison="dead letter",
             pressure="not acknowledged",
-            repeat="not known",
-            where="with quality 1 or 2 and a kept session",
+            repeat="known by its lockstep-id, in MQTT 5",
+            where="with MQTT 5, a lockstep-id, quality 1 or 2 and a kept session",
+            between=((Delivery.AT_LEAST_ONCE, "with quality 1 or 2 and a kept session"),),
             otherwise=Delivery.AT_MOST_ONCE,
         ),
         carrier=f"{__name__}.source:MqttSource",
@@ -83,18 +119,22 @@ EXTENSIONS = (
                     dynamic("topic", needed=True),
                     dynamic("quality.of.service"),
                     dynamic("message.retain"),
+                    dynamic("user.properties"),
+                    dynamic("content.type"),
+                    dynamic("message.expiry.interval"),
                 ),
-                check=_url,
+                check=_connection,
             ),
         ),
         doc="A message to a topic, acknowledged by the broker.",
         promise=Promise(
-            Delivery.AT_LEAST_ONCE,
+            Delivery.IDENTIFIED,
             reconnect="sent again",
             poison="on.error",
             pressure="waits for the broker",
-            repeat="not known",
-            where="with quality 1 or 2",
+            repeat="same lockstep-id, in MQTT 5",
+            where="with MQTT 5 and quality 1 or 2",
+            between=((Delivery.AT_LEAST_ONCE, "with quality 1 or 2"),),
             otherwise=Delivery.AT_MOST_ONCE,
         ),
         carrier=f"{__name__}.sink:MqttSink",

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import paho.mqtt.client as mqtt
-from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.reasoncodes import ReasonCode
 
+from lockstep.connectors.mqtt.five import REFUSED, Limits, connecting, is_five, told
 from lockstep.connectors.tls import context_of
 
 PORTS: Final = {"tcp": 1883, "mqtt": 1883, "ssl": 8883, "mqtts": 8883}
 TIMEOUT_S: Final = 30.0
+
+
+class _Client(mqtt.Client):  # type: ignore[misc]
+    """Its library goes on with a message of quality 2 that the broker has refused, and the broker
+    ends the connection for that."""
+
+    def _handle_pubrec(self) -> MQTTErrorCode:
+        packet = self._in_packet["packet"]  # packet identifier, reason code, properties
+        if len(packet) < 3 or packet[2] < REFUSED:
+            return super()._handle_pubrec()
+        reason = ReasonCode(PacketTypes.PUBREC, identifier=packet[2])
+        with self._out_message_mutex:
+            return self._do_on_publish(int.from_bytes(packet[:2], "big"), reason, None)
 
 
 class Session:
@@ -22,11 +39,13 @@ class Session:
     def __init__(self, options: Mapping[str, str], *, manual_ack: bool, keeps: bool) -> None:
         parts = urlsplit(options["url"])
         self.host, self.port = parts.hostname or "", parts.port or PORTS[parts.scheme]
-        self.client = mqtt.Client(
+        self.limits = Limits()
+        is_new = is_five(options)
+        self.client = _Client(
             CallbackAPIVersion.VERSION2,
             client_id=options.get("client.id", ""),
-            clean_session=not keeps,
-            protocol=mqtt.MQTTv311,
+            clean_session=None if is_new else not keeps,
+            protocol=mqtt.MQTTv5 if is_new else mqtt.MQTTv311,
             manual_ack=manual_ack,
             reconnect_on_failure=False,
         )
@@ -34,24 +53,32 @@ class Session:
             self.client.username_pw_set(options["username"], options.get("password"))
         if parts.scheme in ("ssl", "mqtts"):
             self.client.tls_set_context(context_of(options))
-        self._keep_alive_s = int(options.get("keep.alive", 60))
         self._timeout_s = float(options.get("connection.timeout", TIMEOUT_S))
+        self._open = partial(
+            self.client.connect, self.host, self.port, int(options.get("keep.alive", 60))
+        )
+        if is_new:
+            self._open.keywords.update(
+                clean_start=not keeps, properties=connecting(options, keeps=keeps)
+            )
 
     async def connect(self, lost: Callable[[str], Coroutine[Any, Any, None]]) -> None:
         """Waits for the broker's answer."""
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[str] = loop.create_future()
 
-        def on_connect(_c: Any, _u: Any, _f: Any, reason: Any, _p: Any) -> None:
-            text = str(reason) if reason.is_failure else ""
+        def on_connect(_c: Any, _u: Any, _f: Any, reason: Any, properties: Any) -> None:
+            self.limits = Limits.of(properties)
+            text = told(reason, properties) if reason.is_failure else ""
             loop.call_soon_threadsafe(_settle, answered, text)
 
-        def on_disconnect(_c: Any, _u: Any, _f: Any, reason: Any, _p: Any) -> None:
-            loop.call_soon_threadsafe(_settle, answered, str(reason))
-            asyncio.run_coroutine_threadsafe(lost(str(reason)), loop)
+        def on_disconnect(_c: Any, _u: Any, _f: Any, reason: Any, properties: Any) -> None:
+            text = told(reason, properties)
+            loop.call_soon_threadsafe(_settle, answered, text)
+            asyncio.run_coroutine_threadsafe(lost(text), loop)
 
         self.client.on_connect, self.client.on_disconnect = on_connect, on_disconnect
-        await asyncio.to_thread(self.client.connect, self.host, self.port, self._keep_alive_s)
+        await asyncio.to_thread(self._open)
         self.client.loop_start()
         async with asyncio.timeout(self._timeout_s):
             refused = await answered

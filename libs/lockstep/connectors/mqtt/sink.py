@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from lockstep.connectors.mqtt.five import FINAL, REFUSED, is_five, publishing, told
 from lockstep.connectors.mqtt.session import Session
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
@@ -13,13 +14,16 @@ TIMEOUT_S: Final = 10.0
 
 
 class MqttSink(Sink):
-    """Options: `url`, `topic`, `quality.of.service` (1), `message.retain` (false) …"""
+    """Options: `url`, `topic`, `quality.of.service` (1), `message.retain` (false),
+    `protocol.version` (3.1.1) … With MQTT 5 each message bears its identity, and what the broker
+    refuses for good is refused."""
 
     in_flight: ClassVar[int] = 16
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = options
         self._keeps = options.get("clean.session", "true").lower() == "false"
+        self._is_five = is_five(options)
         self._session: Session | None = None
         self._opening = asyncio.Lock()
         self._waiting: dict[int, asyncio.Future[None]] = {}
@@ -30,19 +34,22 @@ class MqttSink(Sink):
         if not topic or {"+", "#"} & set(topic) or quality not in ("0", "1", "2"):
             raise MessageRefusedError(f"topic {topic[:200]!r}, quality of service {quality!r}")
         retain = message.fill(self._options.get("message.retain", "false")).lower() == "true"
+        properties = publishing(self._options, message) if self._is_five else None
         session = await self._opened()
+        if properties is not None:
+            session.limits.refuse(topic, message.payload, int(quality), properties, retain=retain)
         acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        info = session.client.publish(topic, message.payload, int(quality), retain)
+        info = session.client.publish(topic, message.payload, int(quality), retain, properties)
         if info.rc:
             await self.close()
             raise OSError(f"the broker is away: {info.rc}")
-        if info.is_published():
+        if quality == "0":
             return
+        # Its thread tells the loop, so nothing is told before this task waits.
         self._waiting[info.mid] = acknowledged
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                if not info.is_published():
-                    await acknowledged
+                await acknowledged
         finally:
             self._waiting.pop(info.mid, None)
 
@@ -52,18 +59,23 @@ class MqttSink(Sink):
                 session = Session(self._options, manual_ack=False, keeps=self._keeps)
                 loop = asyncio.get_running_loop()
 
-                def on_publish(_c: Any, _u: Any, mid: int, _r: Any, _p: Any) -> None:
-                    loop.call_soon_threadsafe(self._acknowledged, mid)
+                def on_publish(_c: Any, _u: Any, mid: int, reason: Any, properties: Any) -> None:
+                    loop.call_soon_threadsafe(self._answered, mid, reason, properties)
 
                 session.client.on_publish = on_publish
                 await session.connect(self._lost)
                 self._session = session
             return self._session
 
-    def _acknowledged(self, mid: int) -> None:
+    def _answered(self, mid: int, reason: Any, properties: Any) -> None:
         waiting = self._waiting.get(mid)
-        if waiting is not None and not waiting.done():
+        if waiting is None or waiting.done():
+            return
+        if reason.value < REFUSED:
             waiting.set_result(None)
+            return
+        kind = MessageRefusedError if reason.value in FINAL else OSError
+        waiting.set_exception(kind(f"the broker refuses a message: {told(reason, properties)}"))
 
     async def _lost(self, reason: str) -> None:
         self._session = None

@@ -21,8 +21,8 @@ class Delivery(StrEnum):
 
 @dataclass(frozen=True)
 class Promise:
-    """What a type of source or sink keeps to: `delivery` where `where` holds, or always; else
-    `otherwise`.
+    """What a type of source or sink keeps to: `delivery` where `where` holds, or always; else the
+    first of `between` whose condition holds; else `otherwise`.
 
     In few words what happens: `reconnect`, when a side or the connection was gone; `poison`, with
     what cannot be read or is refused; `pressure`, when the taking side is slower; `repeat`, with
@@ -36,8 +36,10 @@ class Promise:
     repeat: str
     where: str = ""
     otherwise: Delivery | None = None
+    between: tuple[tuple[Delivery, str], ...] = ()
 
     def __str__(self) -> str:
         if self.otherwise is None:
             return self.delivery
-        return f"{self.delivery} {self.where}, else {self.otherwise}"
+        steps = ((self.delivery, self.where), *self.between)
+        return ", else ".join([*(f"{one} {where}" for one, where in steps), self.otherwise])
