@@ -340,6 +340,22 @@ async def test_cursors_are_named_by_app_and_forgotten_by_name(store: Store, app:
     assert await store.cursors.get(own[0]) == 2
 
 
+async def test_a_note_stands_beside_a_cursor(store: Store, app: str) -> None:
+    """The last one counts; it has the cursor's name, and goes with it."""
+    name = cursor_name(app, "S.0.note", 12)
+    assert await store.cursors.note(name) == ""
+    for text in ("b", "", "a \x7f ü%"):
+        await store.cursors.put_note(name, text)
+        assert await store.cursors.note(name) == text
+    assert list(await store.cursors.names(app)) == [name]
+    await store.cursors.put(name, 3)
+    await store.cursors.put_note(name, "c")
+    assert (await store.cursors.get(name), await store.cursors.note(name)) == (3, "c")
+    assert await store.cursors.delete([name]) == 1
+    assert (await store.cursors.get(name), await store.cursors.note(name)) == (0, "")
+    assert list(await store.cursors.names(app)) == []
+
+
 async def test_a_damaged_file_is_noticed(tmp_path: Path) -> None:
     """A state whose bytes changed on disk is not handed out."""
     store = FileStore(tmp_path)

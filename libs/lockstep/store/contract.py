@@ -291,6 +291,13 @@ class Cursors(Protocol):
     async def put(self, sink: str, sequence: int) -> None:
         """Moves the cursor; never back."""
 
+    async def note(self, name: str) -> str:
+        """The text beside a cursor: the place of a source whose other side names places by texts.
+        Empty at the start."""
+
+    async def put_note(self, name: str, text: str) -> None:
+        """The last one who writes wins."""
+
     async def names(self, app: str) -> Sequence[str]:
         """The names of an app's cursors, in order."""
 

@@ -27,6 +27,7 @@ from lockstep.store.versions import Deploying
 Thing = TypeVar("Thing")
 _STATE = ".state"
 _ABOUT = ".json"
+_NOTE = ".note"
 
 
 def _file_name(name: str) -> str:
@@ -279,6 +280,21 @@ class FileCursors:
                 write_file(path, msgspec.json.encode(sequence))
 
     @on_thread
+    def note(self, name: str) -> str:
+        return (read_file(self._note(name)) or b"").decode()
+
+    @on_thread
+    def put_note(self, name: str, text: str) -> None:
+        with locked(self._folder):
+            write_file(self._note(name), text.encode())
+            about = self._folder / (_file_name(name) + _ABOUT)
+            if not about.exists():
+                write_file(about, msgspec.json.encode(0))
+
+    def _note(self, name: str) -> Path:
+        return self._folder / (_file_name(name) + _NOTE)
+
+    @on_thread
     def names(self, app: str) -> Sequence[str]:
         found = [path.name.removesuffix(_ABOUT) for path in self._folder.glob("*" + _ABOUT)]
         return sorted(name for name in map(unquote, found) if is_of_app(name, app))
@@ -290,6 +306,8 @@ class FileCursors:
             there = [path for path in paths if path.exists()]
             for path in there:
                 path.unlink()
+            for name in names:
+                self._note(name).unlink(missing_ok=True)
             return len(there)
 
 

@@ -36,6 +36,7 @@ class MemoryShelf:
     pauses: dict[str, list[Pause]] = field(default_factory=dict)
     revisions: dict[str, tuple[Revision, bytes]] = field(default_factory=dict)
     cursors: dict[str, int] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
     documents: dict[tuple[str, str], str] = field(default_factory=dict)
     accounts: dict[tuple[str, str], Account] = field(default_factory=dict)
     accounts_revision: int = 0
@@ -214,10 +215,19 @@ class MemoryCursors:
     async def put(self, sink: str, sequence: int) -> None:
         self._shelf.cursors[sink] = max(sequence, self._shelf.cursors.get(sink, 0))
 
+    async def note(self, name: str) -> str:
+        return self._shelf.notes.get(name, "")
+
+    async def put_note(self, name: str, text: str) -> None:
+        self._shelf.cursors.setdefault(name, 0)
+        self._shelf.notes[name] = text
+
     async def names(self, app: str) -> Sequence[str]:
         return sorted(name for name in self._shelf.cursors if is_of_app(name, app))
 
     async def delete(self, names: Sequence[str]) -> int:
+        for name in names:
+            self._shelf.notes.pop(name, None)
         return sum(self._shelf.cursors.pop(name, None) is not None for name in names)
 
 

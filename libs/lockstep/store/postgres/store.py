@@ -337,6 +337,22 @@ class PostgresCursors:
                 sequence,
             )
 
+    async def note(self, name: str) -> str:
+        async with available():
+            found = await self._pool.fetchval(
+                "select note from lockstep.cursors where sink = $1", name
+            )
+        return found or ""
+
+    async def put_note(self, name: str, text: str) -> None:
+        async with available():
+            await self._pool.execute(
+                "insert into lockstep.cursors as c (sink, sequence, note) values ($1, 0, $2)"
+                " on conflict (sink) do update set note = excluded.note",
+                name,
+                text,
+            )
+
     async def names(self, app: str) -> Sequence[str]:
         async with available():
             rows = await self._pool.fetch(

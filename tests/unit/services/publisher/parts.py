@@ -27,6 +27,12 @@ class Cursors:
         self.kept[sink] = max(sequence, self.kept.get(sink, 0))
         self.puts.append((sink, sequence))
 
+    async def note(self, name: str) -> str:
+        raise NotImplementedError
+
+    async def put_note(self, name: str, text: str) -> None:
+        raise NotImplementedError
+
     async def names(self, app: str) -> Sequence[str]:
         raise NotImplementedError
 
