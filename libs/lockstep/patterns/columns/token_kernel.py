@@ -324,12 +324,15 @@ def stands_in(m: Any, k: int, t: int, node: int, which: int) -> bool:
 
 @part
 def settle(m: Any, k: int, node: int, which: int) -> None:
-    """Who is in another list of a node waits there now, each once."""
+    """Who is in another list of a node waits there now, each once: in a sequence who waits for time
+    to pass comes again with each event that it collects in front of the node."""
     at, link = list_of(m, node, which), link_of(m, node, which)
     t = m[key_at(m, k) + at]
     m[key_at(m, k) + at] = m[key_at(m, k) + at + 1] = -1
     m[key_at(m, k) + at + 2] = 0
-    once = m[IS_SEQUENCE] and m[node_at(m, node) + KIND] == LOGICAL
+    kind = m[node_at(m, node) + KIND]
+    again = kind == LOGICAL or (kind == ABSENCE and which == ARRIVING)
+    once = m[IS_SEQUENCE] and again
     while t != -1:
         after = m[token_at(m, t) + link]
         if not (once and stands_in(m, k, t, node, PENDING)):
