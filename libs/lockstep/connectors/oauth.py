@@ -1,4 +1,4 @@
-"""Access tokens of OAuth 2.0 for the http sink: fetched when there is none, or when one is refused.
+"""Access tokens of OAuth 2.0 for HTTP clients: fetched when there is none, or when one is refused.
 
 The grant follows from the options: `oauth.username` asks with a password, `refresh.token` with that
 token, and neither with the client's own credentials.
@@ -19,7 +19,7 @@ TOKEN_URL: Final = "token.url"
 
 
 class AccessToken:
-    """The token that all messages of a sink bear. Errors: UnavailableError."""
+    """The token that all requests of a sink or source bear. Errors: UnavailableError."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._url = options[TOKEN_URL]

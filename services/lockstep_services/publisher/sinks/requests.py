@@ -13,7 +13,7 @@ from lockstep.connectors.tls import context_of
 from lockstep.events import UnavailableError
 from lockstep.events.unreached import why_unreached
 from lockstep.sinks import Message, MessageRefusedError, headers_of
-from lockstep_services.publisher.sinks.oauth import TOKEN_URL, AccessToken
+from lockstep.connectors.oauth import TOKEN_URL, AccessToken
 
 TIMEOUT_MS: Final = 6_000
 RETRYABLE: Final = frozenset({408, 425, 429})
