@@ -26,6 +26,7 @@ _URLS: Final = (
     "jdbc:postgresql://", "jdbc:mysql://", "jdbc:mariadb://",
     "postgresql://", "mysql://", "mariadb://",
 )  # fmt: skip
+_SQLITE: Final = ("jdbc:sqlite:/", "sqlite:/")
 _OF_LISTENING: Final = ("operation", "connector.properties", "database.server.id", "publication")
 _OF_POLLING: Final = ("polling.column", "polling.interval")
 _HARMLESS: Final = (
@@ -49,12 +50,17 @@ def _database(arguments: Sequence[Argument]) -> None:
     url = given.get("url")
     if url is None and "datasource.name" not in given:
         raise SignatureError("'url' is missing", "url='jdbc:mysql://host:3306/database'")
-    if url is not None and not url.startswith((*_URLS, BEGINNING)):
+    if url is not None and not url.startswith((*_URLS, *_SQLITE, BEGINNING)):
         raise SignatureError(
-            f"'url' is {url!r}: there is MySQL, MariaDB and PostgreSQL",
+            f"'url' is {url!r}: there is MySQL, MariaDB, PostgreSQL and SQLite",
             "url='jdbc:mysql://host:3306/database', or datasource.name='NAME' of the settings",
         )
     polls = given.get("mode", LISTENING).lower() == POLLING
+    if url is not None and url.startswith(_SQLITE) and not polls:
+        raise SignatureError(
+            "an SQLite file keeps no record of its changes",
+            f"mode='{POLLING}', with polling.column='id': numbers that grow",
+        )
     for name in _OF_LISTENING if polls else _OF_POLLING:
         if name in given:
             raise SignatureError(

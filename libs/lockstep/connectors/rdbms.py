@@ -22,10 +22,12 @@ from lockstep.siddhiql.catalogue.connectors import (
 )
 
 _POSTGRES: Final = "jdbc:postgresql://"
-_KNOWN: Final = (_POSTGRES, "jdbc:mysql://", "jdbc:mariadb://")
+_SQLITE: Final = ("jdbc:sqlite:/", "sqlite:/")
+_KNOWN: Final = (_POSTGRES, "jdbc:mysql://", "jdbc:mariadb://", *_SQLITE)
 MODE: Final = "execution.mode"
 BY_KEYS: Final = "update-or-insert"
 KEYS: Final = "update.keys"
+_NOT_OF_FILES: Final = ("username", "password", "publication")
 _INSTEAD: Final = f"jdbc.url='{_POSTGRES}host:port/database', or datasource='NAME' of the settings"
 
 
@@ -41,13 +43,13 @@ def check_url(arguments: Sequence[Argument]) -> None:
         return
     if not url.startswith(_KNOWN):
         raise SignatureError(
-            f"'jdbc.url' is {url!r}: there is PostgreSQL, MySQL and MariaDB", _INSTEAD
+            f"'jdbc.url' is {url!r}: there is PostgreSQL, MySQL, MariaDB and SQLite", _INSTEAD
         )
-    mode = given.get("mode", "own").strip().lower()
-    if mode == "copy" and not url.startswith(_POSTGRES):
-        raise SignatureError(
-            "with mode='copy' there is PostgreSQL alone", f"mode='lookup', or {_INSTEAD}"
-        )
+    unknown = next((one for one in _NOT_OF_FILES if one in given), None)
+    if unknown is not None and url.startswith(_SQLITE):
+        raise SignatureError(f"{unknown!r} means nothing with an SQLite file", "leave it out")
+    if "publication" in given and not url.startswith(_POSTGRES):
+        raise SignatureError("'publication' is for PostgreSQL alone", "leave it out")
 
 
 def update_keys(mode: str | None, keys: str | None) -> tuple[str, ...]:

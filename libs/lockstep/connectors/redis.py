@@ -16,6 +16,7 @@ from lockstep.siddhiql.catalogue.connectors import (
     options_given,
 )
 
+REDIS: Final = "redis"
 HOST, PORT = "localhost", 6379
 _NODE: Final = "nodes='host:port@password'"
 _NO_TTL: Final = (
@@ -69,7 +70,7 @@ def _server(arguments: Sequence[Argument]) -> None:
 EXTENSIONS = (
     ConnectorExtension(
         ExtensionKind.STORE,
-        "redis",
+        REDIS,
         (
             Overload(
                 (
@@ -79,11 +80,14 @@ EXTENSIONS = (
                     option("nodes"),
                     option("table.name"),
                     option("cluster.mode", BOOL),
+                    option("mode", choices=("own", "copy", "lookup")),
+                    option("columns"),
+                    option("poll.interval"),
                 ),
                 check=_server,
             ),
         ),
-        doc="A table of the app, whose rows are hashes in Redis.",
+        doc="A table whose rows are hashes in Redis: the app's own, or one that others write.",
         retired=dict.fromkeys(
             ("ttl.seconds", "ttl.on.update", "ttl.on.read", "ttl.onUpdate", "ttl.onRead"), _NO_TTL
         ),

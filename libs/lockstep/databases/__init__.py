@@ -17,6 +17,7 @@ from lockstep.databases.datasources import (
     datasource_for,
     datasource_of_url,
     read_datasources,
+    redis_at,
 )
 from lockstep.databases.listening import Listening, RowEvent, RowOperation
 from lockstep.databases.opening import (
@@ -52,4 +53,5 @@ __all__ = [
     "open_polling",
     "read_datasource",
     "read_datasources",
+    "redis_at",
 ]

@@ -20,8 +20,10 @@ class DatabaseError(LockstepError):
 
 
 class RowChange(IntEnum):
-    """What a change does: the row is so now, the row with this key is gone, all rows are gone."""
+    """What a change does: nothing, the row is so now, the row with this key is gone, all rows are
+    gone."""
 
+    NOTHING = 0
     ROW = 1
     GONE = 2
     ALL_GONE = 3
@@ -84,6 +86,9 @@ class Following(Protocol):
     def changes(self) -> AsyncIterator[ChangeBatch | None]:
         """All that comes, from where the memory says; when the next is asked for, the one before is
         durable. None where nothing came for a while: look whether you still may."""
+
+    def told(self, *, was_there: bool) -> None:
+        """Of the batch that came last, once it is durable: whether the log had its id already."""
 
     async def forget(self) -> None:
         """Nobody follows any more: what the database keeps for it goes."""

@@ -21,13 +21,16 @@ KINDS: Final = {
     "postgres": "postgresql",
     "mysql": "mysql",
     "mariadb": "mysql",
+    "sqlite": "sqlite",
 }
 PORTS: Final = {"postgresql": 5432, "mysql": 3306}
+_NO_DRIVER: Final = "no driver for it is part of Lockstep: PostgreSQL, MySQL, MariaDB, SQLite"
+_A_FILE: Final = "jdbc:sqlite:/path/of/the/file.db"
 NOT_HERE: Final = {
     "h2": "H2 lives inside of the older product's Java process: move its tables to PostgreSQL",
-    "oracle": "no driver for it is part of Lockstep: PostgreSQL, MySQL, MariaDB",
-    "sqlserver": "no driver for it is part of Lockstep: PostgreSQL, MySQL, MariaDB",
-    "db2": "no driver for it is part of Lockstep: PostgreSQL, MySQL, MariaDB",
+    "oracle": _NO_DRIVER,
+    "sqlserver": _NO_DRIVER,
+    "db2": _NO_DRIVER,
 }
 
 
@@ -55,7 +58,8 @@ class _Entry(BaseModel):
 @dataclass(frozen=True, slots=True)
 class Datasource:
     """A database and how to get in. Its text never holds the password. `app_changes`: apps may make
-    changes there by statements of their own."""
+    changes there by statements of their own. Of SQLite `database` is the path of a file, and there
+    is no host."""
 
     name: str
     kind: str
@@ -72,6 +76,8 @@ class Datasource:
     @property
     def dsn(self) -> str:
         """One text for all of it, as PostgreSQL's clients take it; a secret."""
+        if self.kind == "sqlite":
+            return self.place
         login = quote(self.username, safe="")
         if self.password:
             login += ":" + quote(self.password, safe="")
@@ -97,6 +103,8 @@ class Datasource:
     @property
     def place(self) -> str:
         """For people."""
+        if self.kind == "sqlite":
+            return f"sqlite://{quote(self.database)}"
         return f"{self.kind}://{self.host}:{self.port}/{self.database}"
 
 
@@ -112,9 +120,13 @@ def datasource_of_url(
     app_changes: bool = False,
     **limits: int,
 ) -> Datasource:
-    """Of `postgresql://host:port/database` or `mysql://…`, with or without `jdbc:` in front."""
+    """Of `postgresql://host:port/database`, `mysql://…` or `sqlite:///path`, with or without
+    `jdbc:` in front; of SQLite also `sqlite:/path`."""
     parts = urlsplit(url.removeprefix("jdbc:"))
     kind = KINDS.get(parts.scheme)
+    if kind == "sqlite":
+        path = _file_of(name, url, is_open=not (username or password))
+        return Datasource(name, kind, "", 0, path, "", "", "", app_changes=app_changes, **limits)
     if kind is None:
         hint = NOT_HERE.get(parts.scheme, "postgresql://host:port/database")
         raise DatasourceError(f"its url begins with {parts.scheme!r}", where=name, hint=hint)
@@ -143,6 +155,27 @@ def datasource_of_url(
         app_changes=app_changes,
         **limits,
     )
+
+
+def _file_of(name: str, url: str, *, is_open: bool) -> str:
+    """The path that a url of SQLite names. Only a whole one says the same to every service."""
+    given = url.removeprefix("jdbc:").removeprefix("sqlite:")
+    path = unquote(given.removeprefix("//")) if given.startswith("//") else given
+    wrong = (
+        (not path.startswith("/") or path.endswith("/"), "its url names no file by a whole path"),
+        ("?" in given, "its url has options, and SQLite takes none here"),
+        ("\0" in path, "its path holds a zero"),
+        (not is_open, "a file has no username and no password"),
+    )
+    for is_wrong, why in wrong:
+        if is_wrong:
+            raise DatasourceError(why, where=name, hint=_A_FILE)
+    return path
+
+
+def redis_at(host: str, port: int, password: str) -> Datasource:
+    """The Redis that a store names."""
+    return Datasource("redis", "redis", host, port, "0", "", password)
 
 
 def _check_mysql(name: str, given: dict[str, str]) -> None:

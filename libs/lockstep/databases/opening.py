@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
 
 from lockstep.clock import Clock
+from lockstep.databases.comparing import ComparingFollowing, Looking
 from lockstep.databases.contract import Asking, Following, Memory, ReadRows, TableShape
 from lockstep.databases.datasources import Datasource, DatasourceError
 from lockstep.databases.listening import Listening, RowOperation
@@ -16,6 +18,15 @@ from lockstep.databases.postgres.asking import PostgresAsking
 from lockstep.databases.postgres.following import PostgresFollowing, server_of
 from lockstep.databases.postgres.listening import PostgresListening
 from lockstep.databases.postgres.reading import read_postgres
+from lockstep.databases.redis.asking import RedisAsking
+from lockstep.databases.redis.looking import RedisLooking
+from lockstep.databases.sqlite.asking import SqliteAsking
+from lockstep.databases.sqlite.looking import SqliteLooking
+from lockstep.databases.sqlite.reading import read_sqlite, sqlite_file_of
+
+POLL_MS: Final = 200
+REDIS_POLL_MS: Final = 1_000
+"""Each look goes through all keys of the server."""
 
 
 def open_following(
@@ -25,20 +36,37 @@ def open_following(
     memory: Memory,
     clock: Clock,
     *,
-    poll_ms: int,
+    poll_ms: int | None,
     life: int,
     publication: str | None,
 ) -> Following:
     """Of one table for one app; connects when it is read. DatasourceError for a kind that cannot be
-    followed."""
-    if datasource.kind != "postgresql":
+    followed. `poll_ms`: between two looks; None leaves it to the kind."""
+    if datasource.kind == "postgresql":
+        return PostgresFollowing(
+            datasource, shape, name, memory, clock,
+            poll_ms=poll_ms or POLL_MS, life=life, publication=publication,
+        )  # fmt: skip
+    if publication is not None:
         raise DatasourceError(
-            f"{datasource.place}: with mode='copy' there is PostgreSQL alone",
-            where=datasource.name,
-            hint="mode='lookup', or a PostgreSQL database",
-        )
-    return PostgresFollowing(
-        datasource, shape, name, memory, clock, poll_ms=poll_ms, life=life, publication=publication
+            f"{datasource.place} has no publications", where=datasource.name,
+            hint="leave 'publication' out",
+        )  # fmt: skip
+    looking: Looking
+    match datasource.kind:
+        case "sqlite":
+            looking = SqliteLooking(datasource, shape)
+        case "redis":
+            looking, poll_ms = RedisLooking(datasource, shape), poll_ms or REDIS_POLL_MS
+        case _:
+            raise DatasourceError(
+                f"{datasource.place}: with mode='copy' there is PostgreSQL, SQLite and Redis",
+                where=datasource.name,
+                hint="mode='lookup', or a PostgreSQL database",
+            )
+    where = f"{datasource.name}.{shape.table}"
+    return ComparingFollowing(
+        looking, shape, name, memory, clock, where=where, poll_ms=poll_ms or POLL_MS
     )
 
 
@@ -54,11 +82,17 @@ def open_listening(
     publication: str | None,
 ) -> Listening:
     """The changes of one table for one source, by the database's own log; connects when it is
-    read. `server_id` is for MySQL, `publication` for PostgreSQL."""
+    read. `server_id` is for MySQL, `publication` for PostgreSQL. DatasourceError for a kind that
+    has no such log."""
     if datasource.kind == "mysql":
         return MysqlListening(
             datasource, table, operations, name, memory, clock, server_id=server_id
         )
+    if datasource.kind == "sqlite":
+        raise DatasourceError(
+            f"{datasource.place}: SQLite keeps no record of its changes", where=datasource.name,
+            hint="mode='polling' with a polling.column of numbers that grow",
+        )  # fmt: skip
     return PostgresListening(
         datasource, table, operations, name, memory, clock, publication=publication
     )
@@ -84,8 +118,11 @@ def open_polling(
 
 async def check_datasource(datasource: Datasource) -> str:
     """Which server answers. Errors: UnavailableError, DatabaseError."""
-    if datasource.kind == "mysql":
-        return await mysql_server_of(datasource)
+    match datasource.kind:
+        case "mysql":
+            return await mysql_server_of(datasource)
+        case "sqlite":
+            return await sqlite_file_of(datasource)
     return await server_of(datasource)
 
 
@@ -94,13 +131,18 @@ async def read_datasource(
 ) -> ReadRows:
     """Rows of a table, or what a SELECT gives; nothing is changed. Errors: UnavailableError,
     DatabaseError."""
-    if datasource.kind == "mysql":
-        return await read_mysql(datasource, table=table, select=select, max_rows=max_rows)
-    return await read_postgres(datasource, table=table, select=select, max_rows=max_rows)
+    read = {"mysql": read_mysql, "sqlite": read_sqlite}.get(datasource.kind, read_postgres)
+    return await read(datasource, table=table, select=select, max_rows=max_rows)
+
+
+_ASKING: Final[Mapping[str, Callable[[Datasource], Asking]]] = {
+    "postgresql": PostgresAsking,
+    "mysql": MysqlAsking,
+    "sqlite": SqliteAsking,
+    "redis": RedisAsking,
+}
 
 
 def open_asking(datasource: Datasource) -> Asking:
     """Connects when it is first asked."""
-    if datasource.kind == "mysql":
-        return MysqlAsking(datasource)
-    return PostgresAsking(datasource)
+    return _ASKING[datasource.kind](datasource)

@@ -18,6 +18,7 @@ from lockstep.databases.contract import DatabaseError, Memory, ReadRows
 from lockstep.databases.datasources import Datasource
 from lockstep.databases.listening import AT, BEGUN, RowEvent, RowOperation
 from lockstep.databases.postgres import values as postgres
+from lockstep.databases.sqlite import values as sqlite
 
 ROWS_AT_ONCE: Final = 5_000
 SAME_VALUE_MAX_ROWS: Final = 100_000
@@ -28,6 +29,13 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _TIME: Final = 1 << 62
 """Added to the place of a time, so that numbers and times are not taken for one another."""
+
+
+_QUOTING: Final = {
+    "postgresql": postgres.quoted,
+    "mysql": mysql.quoted,
+    "sqlite": sqlite.quoted,
+}
 
 
 def place_of(value: Any, column: str) -> int:
@@ -72,7 +80,7 @@ def question_of(table: str, column: str, kind: str, at: int, max_rows: int) -> s
 
 def quoting(kind: str) -> Callable[[str], str]:
     """How names are written in a kind of database."""
-    return postgres.quoted if kind == "postgresql" else mysql.quoted
+    return _QUOTING[kind]
 
 
 def taken(
@@ -184,13 +192,27 @@ class Polling:
                 f"table {self._table!r} has no column {self._column!r}", where=self._where,
                 hint="polling.column='…'",
             )  # fmt: skip
-        return [dict(zip(found.columns, row, strict=True)) for row in found.rows], found.is_cut
+        rows: list[Mapping[str, Any]] = [
+            dict(zip(found.columns, row, strict=True)) for row in found.rows
+        ]
+        for row in rows[-1:]:
+            self._check_number(row[self._column])
+        return rows, found.is_cut
+
+    def _check_number(self, value: Any) -> None:
+        """SQLite has no times, and the texts that stand for them have no one order."""
+        if self._kind == "sqlite" and isinstance(value, str):
+            raise DatabaseError(
+                f"polling.column={self._column!r} holds {value!r}", where=self._where,
+                hint="of SQLite a column of whole numbers is polled",
+            )  # fmt: skip
 
     async def _begin(self) -> None:
         """At the very beginning: behind the greatest value that is there."""
         quoted = quoting(self._kind)
         greatest = f"SELECT MAX({quoted(self._column)}) FROM {quoted(self._table)}"  # noqa: S608
         value = (await self._ask(greatest, 1)).rows[0][0]
+        self._check_number(value)
         if not await self._memory.get(BEGUN):
             if value is not None:
                 await self._memory.put(AT, place_of(value, self._column))

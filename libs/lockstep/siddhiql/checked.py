@@ -198,12 +198,14 @@ class Change(IntEnum):
 @dataclass(frozen=True)
 class ExternalTable:
     """A table that follows one of a database. `definition`: as written; `columns`: of each
-    attribute the database's column."""
+    attribute the database's column. `is_by_key`: the database finds a row by its whole key alone.
+    """
 
     definition: ast.TableDefinition
     store: ast.Annotation
     key: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]
+    is_by_key: bool = False
 
     @property
     def name(self) -> str:

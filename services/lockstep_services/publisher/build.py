@@ -13,10 +13,18 @@ from lockstep.clock import Clock
 from lockstep.connectors.grpc import CALL_ANSWER
 from lockstep.connectors.rdbms import KEYS, MODE, update_keys
 from lockstep.connectors.rdbms_call import CALL_ANSWER as CALL_ANSWER_ROWS
-from lockstep.connectors.redis import RedisPlace, place_of
+from lockstep.connectors.redis import place_of
 from lockstep.control import AnswerTeller, AppView, sinks_of
-from lockstep.databases import Datasource, DatasourceError, Datasources, datasource_for
+from lockstep.databases import (
+    Datasource,
+    DatasourceError,
+    Datasources,
+    datasource_for,
+    redis_at,
+)
 from lockstep.databases.postgres.connections import Connections
+from lockstep.databases.redis.connections import RedisConnections
+from lockstep.databases.sqlite.files import SqliteFile
 from lockstep.mapping import MessageWriter, build_distribution, destinations
 from lockstep.mapping.protobuf.methods import service_of
 from lockstep.schemas import SchemaUser
@@ -40,7 +48,7 @@ from lockstep_services.publisher.mysql.table import MysqlConnections, MysqlTable
 from lockstep_services.publisher.rdbms.postgres import PostgresTable
 from lockstep_services.publisher.rdbms.statements import PostgresStatements
 from lockstep_services.publisher.rdbms.table_sink import TableSink
-from lockstep_services.publisher.redis.table import RedisConnections, RedisTable
+from lockstep_services.publisher.redis.table import RedisTable
 from lockstep_services.publisher.sinks.call import (
     BlockingCallSink,
     CallSink,
@@ -63,6 +71,8 @@ from lockstep_services.publisher.sinks.rdbms_call import (
 )
 from lockstep_services.publisher.sinks.schemas import SchemaSink
 from lockstep_services.publisher.sinks.service import Receivers, ServiceSink
+from lockstep_services.publisher.sqlite.statements import SqliteStatements
+from lockstep_services.publisher.sqlite.table import SqliteTable
 
 _LEFT_OPEN: Final = re.compile(r"(?<!\{)\{\w+\}(?!\})")
 """`{WSO2SPHome}` and the like."""
@@ -175,7 +185,8 @@ class SinkFactory:
         self._limits = max_connections, statement_timeout_ms
         self._connections: dict[str, Connections] = {}
         self._mysql: dict[str, MysqlConnections] = {}
-        self._redis: dict[RedisPlace, RedisConnections] = {}
+        self._files: dict[str, SqliteFile] = {}
+        self._redis: dict[str, RedisConnections] = {}
         self._makers = installed_sinks()
         self._schemas = SchemaRegistry(clock, log)
 
@@ -198,6 +209,8 @@ class SinkFactory:
             await pool.close()
         for servers in self._redis.values():
             await servers.close()
+        for file in self._files.values():
+            file.close()
         await self._schemas.close()
 
     def sink_of(
@@ -367,6 +380,8 @@ class SinkFactory:
             )
         if datasource.kind == "mysql":
             return MysqlStatements(binding.key, self._mysql_of(datasource))
+        if datasource.kind == "sqlite":
+            return SqliteStatements(binding.key, self._file_of(datasource))
         return PostgresStatements(binding.key, self._connections_of(datasource))
 
     def _connections_of(self, datasource: Datasource) -> Connections:
@@ -384,6 +399,11 @@ class SinkFactory:
             self._mysql[datasource.dsn] = MysqlConnections(datasource)
         return self._mysql[datasource.dsn]
 
+    def _file_of(self, datasource: Datasource) -> SqliteFile:
+        if datasource.dsn not in self._files:
+            self._files[datasource.dsn] = SqliteFile(datasource)
+        return self._files[datasource.dsn]
+
     def _rdbms(
         self,
         binding: SinkBinding,
@@ -398,6 +418,8 @@ class SinkFactory:
         table = annotation.get("table.name") or binding.schema.name
         if datasource.kind == "mysql":
             return TableSink(binding, MysqlTable(binding, table, key, self._mysql_of(datasource)))
+        if datasource.kind == "sqlite":
+            return TableSink(binding, SqliteTable(binding, table, key, self._file_of(datasource)))
         connections = self._connections_of(datasource)
         return TableSink(binding, PostgresTable(binding, table, key, connections))
 
@@ -424,7 +446,7 @@ def _redis(
     binding: SinkBinding,
     annotation: ast.Annotation,
     definition: ast.StreamDefinition | ast.TableDefinition,
-    known: dict[RedisPlace, RedisConnections],
+    known: dict[str, RedisConnections],
     timeout_ms: int,
 ) -> Sink:
     """A table in Redis; connections are shared by address."""
@@ -432,11 +454,12 @@ def _redis(
         place = place_of(annotation.get)
     except ValueError as error:
         raise SinkSetupError(str(error), where=binding.key) from error
-    if place not in known:
-        known[place] = RedisConnections(place, timeout_ms=timeout_ms)
+    found = redis_at(place.host, place.port, place.password)
+    if found.dsn not in known:
+        known[found.dsn] = RedisConnections(replace(found, statement_timeout_ms=timeout_ms))
     key = _primary_key(definition)
     table = annotation.get("table.name") or binding.schema.name
-    return TableSink(binding, RedisTable(binding, table, key, known[place]))
+    return TableSink(binding, RedisTable(binding, table, key, known[found.dsn]))
 
 
 def _primary_key(definition: ast.StreamDefinition | ast.TableDefinition) -> tuple[str, ...]:

@@ -39,7 +39,6 @@ from lockstep_services.receiver.runs import BatchRun
 
 HELD_WAIT_MS: Final = 1_000
 PAUSE_MS: Final = 200
-POLL_MS: Final = 200
 CHUNK_BYTES: Final = 131_072
 """What is seen at once is one chunk, and a chunk has to fit into a record: larger transactions are
 seen in steps of about so much."""
@@ -192,7 +191,8 @@ class CopyFeeds:
                 try:
                     async for batch in following.changes():
                         if batch is not None:
-                            await self._take(self._running[name], batch)
+                            was_there = await self._take(self._running[name], batch)
+                            following.told(was_there=was_there)
                         if not keeper.held:
                             break
                 finally:
@@ -216,20 +216,21 @@ class CopyFeeds:
             CursorMemory(self._cursors, copied.view.name, f"copy.{copied.label}", copied.age_ms),
             self._clock,
             life=copied.life,
-            poll_ms=annotation_ms(store, "poll.interval") or POLL_MS,
+            poll_ms=annotation_ms(store, "poll.interval"),
             publication=store.get("publication"),
         )
 
-    async def _take(self, copied: Copied, batch: ChangeBatch) -> None:
-        """Durable when it returns. While the processors lag it waits."""
+    async def _take(self, copied: Copied, batch: ChangeBatch) -> bool:
+        """Durable when it returns; whether it was before. While the processors lag it waits."""
         view = copied.view
         while self._gate.is_closed(view.name):
             await self._clock.sleep_ms(PAUSE_MS)
         run = BatchRun(copied.schema, [draft_of(copied.schema, batch)])
-        await self._intakes.of(view).submit([run], f"copy/{copied.name}/{batch.id}")
+        receipt = await self._intakes.of(view).submit([run], f"copy/{copied.name}/{batch.id}")
         self._metrics.count(
             "lockstep_copied_rows_total", len(batch.kinds), app=view.name, table=copied.table.name
         )
+        return receipt.duplicate
 
 
 def draft_of(schema: StreamSchema, batch: ChangeBatch) -> BatchDraft:

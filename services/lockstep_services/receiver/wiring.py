@@ -8,6 +8,7 @@ from typing import ClassVar
 from msgspec import structs
 
 from lockstep.bus import BusLimits, ForeignServers
+from lockstep.connectors.redis import REDIS, place_of
 from lockstep.control import (
     Beating,
     Catalogue,
@@ -16,7 +17,7 @@ from lockstep.control import (
     answer_flows,
     take_answers,
 )
-from lockstep.databases import Datasource, datasource_for, read_datasources
+from lockstep.databases import Datasource, datasource_for, read_datasources, redis_at
 from lockstep.events.columns import load_arrow
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep.frame.web import check_sources_host
@@ -72,6 +73,9 @@ class Receiver:
 
         def datasource_of(app: str, store: ast.Annotation) -> Datasource:
             filled = with_secrets(store, lambda name: vault.value(app, name))
+            if (store.get("type") or "").lower() == REDIS:
+                place = place_of(filled.get)
+                return redis_at(place.host, place.port, place.password)
             return datasource_for(filled.get, known, default_dsn)
 
         self._lookups = Lookups(context.clock, datasource_of, context.metrics)

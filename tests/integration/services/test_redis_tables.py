@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from redis.asyncio import Redis
 
-from lockstep.connectors.redis import RedisPlace, place_of
+from lockstep.databases import Datasource, redis_at
+from lockstep.databases.redis.connections import RedisConnections
 from lockstep.embedded import EmbeddedServers
 from lockstep.events import (
     Attribute,
@@ -23,7 +25,7 @@ from lockstep.events import (
 from lockstep.plan import java
 from lockstep_services.publisher.contract import Batch, SinkBinding, SinkSetupError
 from lockstep_services.publisher.rdbms.table_sink import TableSink
-from lockstep_services.publisher.redis.table import RedisConnections, RedisTable
+from lockstep_services.publisher.redis.table import RedisTable
 from tests.integration.services.cluster import until
 from tests.integration.services.conftest import Start
 
@@ -53,16 +55,16 @@ from Gone delete Sold on Sold.article == article;
 """
 
 
-def place(servers: EmbeddedServers) -> RedisPlace:
+def place(servers: EmbeddedServers) -> Datasource:
     """Of the session's server."""
-    login, _, address = servers.redis_url.removeprefix("redis://").partition("@")
-    return place_of({"nodes": f"{address.partition('/')[0]}@{login.lstrip(':')}"}.get)
+    found = urlsplit(servers.redis_url)
+    return redis_at(str(found.hostname), int(found.port or 0), unquote(str(found.password)))
 
 
 @pytest.fixture
 async def connections(servers: EmbeddedServers) -> AsyncIterator[RedisConnections]:
     """To it."""
-    found = RedisConnections(place(servers), timeout_ms=5_000)
+    found = RedisConnections(place(servers))
     yield found
     await found.close()
 
@@ -158,10 +160,10 @@ async def test_a_server_that_is_away_and_one_that_lets_nobody_in(
     """The first is tried again; the second is somebody's to mend. Broken connections are made
     anew."""
     known = place(servers)
-    nobody = RedisConnections(RedisPlace("127.0.0.1", 9), timeout_ms=500)
+    nobody = RedisConnections(redis_at("127.0.0.1", 9, ""))
     with pytest.raises(UnavailableError, match="the database is away"):
         await sink_of(nobody, "Away.0.redis").open()
-    wrong = RedisConnections(RedisPlace(known.host, known.port, "wrong"), timeout_ms=5_000)
+    wrong = RedisConnections(redis_at(known.host, known.port, "wrong"))
     with pytest.raises(SinkSetupError, match="cannot be used"):
         await sink_of(wrong, "Wrong.0.redis").open()
     await wrong.close()

@@ -29,6 +29,7 @@ def text_of(options: str) -> str:
         f"{MYSQL}, mode='polling', polling.column='id', polling.interval='5',"
         " jdbc.driver.name='com.mysql.jdbc.Driver', pool.properties='a:b'",
         "datasource.name='shop', mode='polling', polling.column='id'",
+        "url='jdbc:sqlite:/data/shop.db', mode='polling', polling.column='id'",
     ],
 )
 def test_what_the_older_product_takes(options: str) -> None:
@@ -40,7 +41,14 @@ def test_what_the_older_product_takes(options: str) -> None:
     ("options", "parts"),
     [
         ("operation='insert'", ("'url' is missing", "jdbc:mysql://")),
-        ("url='jdbc:oracle:thin:@h', operation='insert'", ("MySQL, MariaDB and PostgreSQL",)),
+        (
+            "url='jdbc:oracle:thin:@h', operation='insert'",
+            ("MySQL, MariaDB, PostgreSQL and SQLite",),
+        ),
+        (
+            "url='jdbc:sqlite:/data/shop.db', operation='insert'",
+            ("keeps no record of its changes", "mode='polling'"),
+        ),
         (MYSQL, ("'operation' is missing", "insert, update, delete")),
         (f"{MYSQL}, operation='insert,upsert'", ("'insert,upsert'", "insert, update, delete")),
         (f"{MYSQL}, operation='insert', database.server.id='0'", ("'database.server.id'", "1 to")),

@@ -146,10 +146,19 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
         (f"@sink(type='log', priority='LOUD') {S}", ("'LOUD'", "INFO")),
         (f"@sink(type='log', 'x') {S}", ("'x' has no name",)),
         (f"@sink(type='log', 'prefix=x') {S}", ("'prefix=x' has no name",)),
-        (f"@store(type='rdbms', jdbc.url='jdbc:h2:mem:y') {T}", ("PostgreSQL, MySQL and MariaDB",)),
         (
-            f"@store(type='rdbms', mode='copy', jdbc.url='jdbc:mysql://x/y') @PrimaryKey('a') {T}",
-            ("mode='copy'", "PostgreSQL alone", "mode='lookup'"),
+            f"@store(type='rdbms', jdbc.url='jdbc:h2:mem:y') {T}",
+            ("PostgreSQL, MySQL, MariaDB and SQLite",),
+        ),
+        (
+            f"@store(type='rdbms', jdbc.url='jdbc:sqlite:/d/y.db', username='u') {T}",
+            ("'username' means nothing with an SQLite file",),
+        ),
+        (f"@store(type='rdbms', jdbc.url='jdbc:sqlite:y.db') {T}", ("'jdbc:sqlite:y.db'",)),
+        (
+            "@store(type='rdbms', mode='copy', jdbc.url='jdbc:mysql://x/y', publication='p')"
+            f" @PrimaryKey('a') {T}",
+            ("'publication'", "PostgreSQL alone"),
         ),
         (
             f"@store(type='rdbms', datasource='D', jdbc.url='jdbc:postgresql://x/y') {T}",
@@ -190,7 +199,10 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
             f"@source(type='http', @map(type='json', fail.on.missing.attribute='no')) {S}",
             ("'no'", "'true' or 'false'"),
         ),
-        (f"@sink(type='log', @map(type='csv', delimiter=';;')) {S}", ("not one character",)),
+        (
+            f'@sink(type="log", @map(type="csv", delimiter="""a"b""")) {S}',
+            ("a quote or a line end",),
+        ),
         (
             f"@sink(type='http', @distribution(strategy='broadcast', "
             f"@destination(publisher.url='http://x'), @destination(url='http://y'))) {S}",

@@ -32,7 +32,20 @@ def test_a_store_names_a_server() -> None:
         (f"@store(type='redis', ttl.seconds='9') @PrimaryKey('k') {TABLE}", "let a query delete"),
         (f"@store(type='redis', nodes='a:b@secret') @PrimaryKey('k') {TABLE}", "'nodes' is no"),
         (f"@store(type='redis', port='many') @PrimaryKey('k') {TABLE}", "port"),
-        (f"@store(type='redis', mode='lookup') @PrimaryKey('k') {TABLE}", "mode"),
+        (f"@store(type='redis', mode='follow') @PrimaryKey('k') {TABLE}", "own, copy"),
+        (f"@store(type='redis', columns='k=c') @PrimaryKey('k') {TABLE}", "mode='copy'"),
+        (f"@store(type='redis', mode='copy') {TABLE}", "no primary key"),
+        (
+            f"@store(type='redis', mode='lookup', poll.interval='1 sec') @PrimaryKey('k') {TABLE}",
+            "'poll.interval' means nothing",
+        ),
+        (f"@store(type='redis', mode='lookup') @PrimaryKey('v') {TABLE}", "'v' is a double"),
+        (
+            "define stream S (k string); @store(type='redis', mode='lookup')"
+            " @PrimaryKey('k', 'v') define table T (k string, v long);"
+            " from S join T on S.k == T.k select T.v as v insert into O;",
+            "whole primary key, and the condition compares no 'v'",
+        ),
         (
             "define stream S (k string, v int); @store(type='redis') define aggregation A"
             " from S select k, sum(v) as s group by k aggregate every sec;",

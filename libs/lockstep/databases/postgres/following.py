@@ -124,6 +124,9 @@ class PostgresFollowing:
             async for one in self._follow(connection, decoder, generation):
                 yield one
 
+    def told(self, *, was_there: bool) -> None:
+        """See `Following`. Whoever looks at the slot gets the same under the same id."""
+
     async def forget(self) -> None:
         """See `Following`."""
         async with told(self._where):

@@ -149,6 +149,14 @@ def _equal(
             f"the condition compares no attribute of {table.name!r} with one of {door.name!r} of"
             " the same type by '=='",
         )
+    lacking = [name for name in table.key if name not in found]
+    if table.is_by_key and lacking:
+        raise _refused(
+            stream.at,
+            table,
+            f"its store finds a row by its whole primary key, and the condition compares no"
+            f" {lacking[0]!r} by '=='",
+        )
     return tuple(sorted(found.items()))
 
 

@@ -31,6 +31,7 @@ CHANGE: Final = "change"
 """The first attribute of a stream of changes: what to do with the row that follows."""
 MEANT: Final = {"columns": (COPY, LOOKUP), "poll.interval": (COPY,), "publication": (COPY,)}
 """Options that mean something in some modes alone."""
+REDIS: Final = "redis"
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,28 @@ def _external(definition: ast.TableDefinition) -> tuple[str, ExternalTable] | No
         )
     if mode not in (COPY, LOOKUP):
         return None
-    require_type(store, "rdbms")
+    is_by_key = require_type(store, "rdbms").lower() == REDIS
     check_connector(ExtensionKind.STORE, store)
     check_cache(store)
-    return mode, ExternalTable(definition, store, _key(definition), _columns(definition, store))
+    key, columns = _key(definition), _columns(definition, store)
+    if is_by_key:
+        _check_texts(definition, store, key, mode)
+    return mode, ExternalTable(definition, store, key, columns, is_by_key=is_by_key)
+
+
+def _check_texts(
+    definition: ast.TableDefinition, store: ast.Annotation, key: tuple[str, ...], mode: str
+) -> None:
+    """A row that is asked for has to be found by one text."""
+    floats = (AttributeType.FLOAT, AttributeType.DOUBLE)
+    for attribute in definition.attributes:
+        if mode == LOOKUP and attribute.name in key and attribute.type in floats:
+            raise positioned(
+                store.at,
+                f"{attribute.name!r} is a {attribute.type.value}, which has many texts:"
+                " Redis finds a row by the text of its key",
+                "declare it as string, or use mode='copy'",
+            )
 
 
 def _key(definition: ast.TableDefinition) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""Redis: tables whose rows are hashes, each at a key of its own."""

@@ -1,0 +1,1 @@
+"""SQLite: a database that is a file of this machine."""

@@ -1,0 +1,1 @@
+"""The database sink for SQLite: rows and cursor in one transaction."""
