@@ -1,6 +1,6 @@
-"""A server that speaks S3, in a process of its own: `python -m tests.s3.server` is told on its
-input when to answer, when not, and which answer to lose. What it holds outlives `stop`. It refuses
-whoever does not sign with its key."""
+"""A server that speaks S3 and SQS, in a process of its own: `python -m tests.s3.server` is told on
+its input when to answer, when not, and which answer to lose. What it holds outlives `stop`. It
+refuses whoever does not sign with its key."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from socket import SHUT_RDWR
+from socket import SHUT_RDWR, SO_REUSEADDR, SOL_SOCKET, socket
 from threading import Thread
+from time import sleep
 from typing import IO, Any, Final
 
 import boto3
@@ -22,6 +23,8 @@ ACCESS_KEY: Final = "the-access-key"
 SECRET_KEY: Final = "the-secret-key"
 BUCKET: Final = "lake"
 HOST: Final = "127.0.0.1"
+PATIENCE_S: Final = 30.0
+PAUSE_S: Final = 0.02
 
 Environ = dict[str, Any]
 
@@ -50,10 +53,10 @@ class S3Server:
             "LOCKSTEP_ARCHIVE__S3_SECRET_KEY": SECRET_KEY,
         }
 
-    def client(self) -> Any:
+    def client(self, service: str = "s3") -> Any:
         """Another one than ours."""
         return boto3.client(
-            "s3", endpoint_url=self.url, region_name="us-east-1",
+            service, endpoint_url=self.url, region_name="us-east-1",
             aws_access_key_id=ACCESS_KEY, aws_secret_access_key=SECRET_KEY,
         )  # fmt: skip
 
@@ -66,7 +69,8 @@ class S3Server:
         self._told("stop")
 
     def lose_answer(self, part: str) -> None:
-        """Of the next write of a commit to a path with this part: it is done, and not answered."""
+        """Of the next write of a commit to a path with this part, or of the next operation of this
+        name: it is done, and not answered."""
         self._told(f"lose {part}")
 
     @property
@@ -114,6 +118,24 @@ class _Silent(WSGIRequestHandler):
         """Not at all."""
 
 
+def _listening(port: int) -> socket:
+    """A port that was left just now may be taken for a moment, by connections that are ending."""
+    left = PATIENCE_S
+    while True:
+        found = socket()
+        found.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        try:
+            found.bind((HOST, port))
+            found.listen()
+            return found
+        except OSError:
+            found.close()
+            left -= PAUSE_S
+            if left <= 0:
+                raise
+            sleep(PAUSE_S)
+
+
 @dataclass
 class _Answering:
     port: int = 0
@@ -126,10 +148,12 @@ class _Answering:
     server: BaseWSGIServer | None = None
 
     def start(self) -> int:
-        self.server = make_server(
-            HOST, self.port, self._answer, threaded=True, request_handler=_Silent
-        )
-        self.port = self.server.port
+        with _listening(self.port) as found:
+            self.port = found.getsockname()[1]
+            self.server = make_server(
+                HOST, self.port, self._answer, threaded=True, request_handler=_Silent,
+                fd=found.fileno(),
+            )  # fmt: skip
         Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
         return self.port
 
@@ -146,7 +170,8 @@ class _Answering:
         answer: Iterable[bytes] = self.application(environ, start)
         path = environ["PATH_INFO"]
         is_commit = environ["REQUEST_METHOD"] == "PUT" and path.endswith(".json")
-        if self.losing and is_commit and self.losing in path:
+        asked = environ.get("HTTP_X_AMZ_TARGET", "").partition(".")[2]
+        if self.losing and (self.losing == asked or (is_commit and self.losing in path)):
             self.losing = ""
             self.lost += 1
             environ["werkzeug.socket"].shutdown(SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Options of redis-stream: what is refused, and with what hint."""
+"""Options of redis-stream and sqs: what is refused, and with what hint."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from tests.unit.siddhiql.refusals import error_of_app, says
 
 S = "define stream S (a int, b string);"
 REDIS = "@source(type='redis-stream', stream.name='x', url='redis://h'"
+QUEUE = "queue='https://sqs.eu-west-1.amazonaws.com/1/q'"
+FIFO = "queue='https://sqs.eu-west-1.amazonaws.com/1/q.fifo'"
 REDIS_SINK = "@sink(type='redis-stream', stream.name='x', url='redis://h'"
 
 
@@ -33,6 +35,16 @@ REDIS_SINK = "@sink(type='redis-stream', stream.name='x', url='redis://h'"
         (f"{REDIS_SINK}, max.length='0') {S}", ("from 1 on",)),
         (f"{REDIS_SINK}, max.length.exact='true') {S}", ("without 'max.length'",)),
         (f"{REDIS_SINK}, max.length='{{{{a}}}}') {S}", ("the same for all events",)),
+        (f"@source(type='sqs') {S}", ("needs 'queue'",)),
+        (f"@source(type='sqs', queue='orders') {S}", ("'orders'", "sqs.us-east-1")),
+        (f"@sink(type='sqs', queue='https://sqs.x') {S}", ("address of a queue",)),
+        (f"@sink(type='sqs', {QUEUE}, secret.key='k') {S}", ("'access.key'", "both, or none")),
+        (f"@source(type='sqs', {QUEUE}, visibility.timeout='2') {S}", ("3 to 43200",)),
+        (f"@source(type='sqs', {QUEUE}, delete.messages='false') {S}", ("there is true",)),
+        (f"@source(type='sqs', {QUEUE}, role.arn='x') {S}", ("no 'role.arn' here", "profile")),
+        (f"@sink(type='sqs', {QUEUE}, deduplication.id='x') {S}", ("'.fifo'", "leave it out")),
+        (f"@sink(type='sqs', {FIFO}, delay.interval='5') {S}", ("one delay",)),
+        (f"@sink(type='sqs', {QUEUE}, delay.interval='901') {S}", ("0 to 900 seconds",)),
     ],
 )
 def test_what_cannot_be(text: str, parts: tuple[str, ...]) -> None:
@@ -51,6 +63,9 @@ def test_a_refusal_tells_no_password() -> None:
     [
         f"{REDIS}, payload.field='*', identity.field='k', password='p', start.from='END') {S}",
         f"@source(type='redis-stream', url='${{secret:redis}}', stream.name='x') {S}",
+        f"@source(type='sqs', {QUEUE}, wait.time='2', max.number.of.messages='10') {S}",
+        f"@sink(type='sqs', {FIFO}, message.group.id='{{{{b}}}}', deduplication.id='x') {S}",
+        f"@sink(type='sqs', {QUEUE}, delay.interval='900', access.key='a', secret.key='b') {S}",
         f"{REDIS_SINK}, max.length='10', max.length.exact='true', fields='A:{{{{b}}}}') {S}",
     ],
 )

@@ -25,7 +25,7 @@ S = "@app:name('A') define stream S (k string);\n"
         ),
         (S + "define function f[python] return int { ) };", 2, "no Python"),
         (S + "define trigger T at '* * *';", 2, "3 fields"),
-        (S + "@sink(type='sqs') define stream O (k string);", 2, "no sink 'sqs' here"),
+        (S + "@sink(type='ibmmq') define stream O (k string);", 2, "no sink 'ibmmq' here"),
         (S + "@sink(type='http') define stream O (k string);", 2, "needs 'publisher.url'"),
         (
             S + "@source(type='http', @map(type='csv', @attributes(k='x'))) "
