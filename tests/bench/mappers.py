@@ -207,7 +207,7 @@ class _Door:
     def __init__(self) -> None:
         self._schema = check(_STREAM).streams["S"]
         self._rows = EventReader(self._schema)
-        self._columns = ColumnReader(self._schema, self._rows.event)
+        self._columns = ColumnReader(self._schema)
 
     def take(self, bodies: Sequence[bytes], size: int) -> None:
         """To records of the input log, each of a thousand events."""

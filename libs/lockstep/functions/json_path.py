@@ -96,9 +96,10 @@ class Path:
         self.text = text
         self._steps = steps
         self.is_definite = all(step.is_definite for step in steps)
-        self._keys = None
+        self.keys: tuple[str | int, ...] | None = None
+        """Names and positions that lead to its one place; None where it is not that simple."""
         if self.is_definite and not any(step.length for step in steps):
-            self._keys = tuple(step.keys[0] for step in steps)
+            self.keys = tuple(step.keys[0] for step in steps)
 
     def references(self, document: Any, root: Any = None) -> list[Reference]:
         """Where the path leads, each as (container, key); none for `$` itself."""
@@ -117,8 +118,8 @@ class Path:
 
     def read(self, document: Any, root: Any = None) -> Any:
         """The value, or the list of values of an indefinite path; MissingError where is none."""
-        if self._keys is not None:
-            return self._followed(document, self._keys)
+        if self.keys is not None:
+            return self._followed(document, self.keys)
         references = self.references(document, root)
         if not self._steps or (self._steps[0].length and len(self._steps) == 1):
             values = [document]

@@ -9,7 +9,7 @@ What RE2 has not (look-around, back references, possessive quantifiers) goes ove
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from lockstep.functions.regex_trees import Cost, Unsupported, costs, may_be_empty, parsed, written
@@ -73,6 +73,13 @@ class Pattern:
     def search(self, text: str) -> Any:
         """See re.Pattern."""
         return self._for(text, self._linear, searches=True).search(text)
+
+    def searches(self, texts: Sequence[str]) -> list[Any]:
+        """What `search` finds in each text."""
+        longest = max(map(len, texts), default=0)
+        if self._most_steps(longest, searches=True) <= FEW_STEPS:
+            return list(map(self._slow.search, texts))
+        return list(map(self.search, texts))
 
     def match(self, text: str) -> Any:
         """See re.Pattern."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from lockstep.events import Event, Fault, LockstepError, StreamSchema
 from lockstep.schemas import SchemaUser
 from lockstep.siddhiql import ast
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # loaded by what reads columns alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,31 @@ class SourceMapper(Protocol):
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
         """Events of a payload; those without a time of their own get `now_ms`. Never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The events of a payload, column by column in the order of the stream's attributes.
+
+    Each of `values` is an Arrow array in the type of `ARROW_TYPES`, but for attributes of type
+    object: there it is the list of the values. `together`: all events are one chunk, else each is
+    its own. `timestamps_ms` (int64) and `ids` (string): what events say of themselves, maybe with
+    nulls; None where none does.
+    """
+
+    values: Sequence[pa.Array | list[Any]]
+    events: int
+    together: bool
+    timestamps_ms: pa.Array | None = None
+    ids: pa.Array | None = None
+
+
+class ColumnsReader(Protocol):
+    """Reads large payloads for a `SourceMapper`, without an object for each event."""
+
+    def read(self, payload: Any, properties: Properties) -> Columns | None:
+        """The events that the mapper would give; None where it has to look itself: at all that it
+        would refuse, and at whatever is out of the ordinary. Never raises."""
 
 
 class SinkMapper(Protocol):

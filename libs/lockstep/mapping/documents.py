@@ -20,40 +20,40 @@ class DocumentSource(ABC):
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
         self._schema = schema
-        self._custom = columns(schema, annotation)
-        self._columns = self._custom or [Column(a, a.name) for a in schema.attributes]
-        self._paths: dict[str, Path] = {
-            c.path: compile_path(c.path) for c in self._custom or () if not c.is_transport
+        self.custom = columns(schema, annotation)
+        self.columns = self.custom or [Column(a, a.name) for a in schema.attributes]
+        self.paths: dict[str, Path] = {
+            c.path: compile_path(c.path) for c in self.custom or () if not c.is_transport
         }
         enclosing = annotation.get("enclosing.element") or _ROOT
-        self._enclosing = None if enclosing == _ROOT else compile_path(enclosing)
-        self._fails = flag(annotation, "fail.on.missing.attribute", True)
-        self._groups = flag(annotation, "event.grouping.enabled", True)
+        self.enclosing = None if enclosing == _ROOT else compile_path(enclosing)
+        self.fails = flag(annotation, "fail.on.missing.attribute", True)
+        self.groups = flag(annotation, "event.grouping.enabled", True)
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
         """See the contract."""
         try:
-            elements = self._elements(payload)
+            elements = self.elements(payload)
         except LockstepError as error:
             return refused(error)
         return read_rows(
             elements,
             lambda element: self._row(element, properties),
             now_ms,
-            as_one_chunk=self._groups,
+            as_one_chunk=self.groups,
         )
 
-    def _enclosed(self, document: Any) -> Any:
+    def enclosed(self, document: Any) -> Any:
         """What the enclosing element holds; MappingError where there is none."""
-        if self._enclosing is None:
+        if self.enclosing is None:
             return document
         try:
-            return self._enclosing.read(document)
+            return self.enclosing.read(document)
         except MissingError as error:
             raise MappingError(error.message) from error
 
     @abstractmethod
-    def _elements(self, payload: Any) -> list[Any]:
+    def elements(self, payload: Any) -> list[Any]:
         """One for each event."""
 
     @abstractmethod

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from lockstep.events import Attribute, StreamSchema
 from lockstep.mapping.contract import MappingError, Properties
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.errors import SiddhiQLError
+
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""A name that stands for itself in every format."""
 
 _TRANSPORT = "trp:"
 

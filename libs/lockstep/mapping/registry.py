@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import Any
 
 from lockstep.events import StreamSchema
 from lockstep.mapping.contract import (
+    ColumnsReader,
     SinkMapper,
     SinkMapperFactory,
     SourceMapper,
@@ -35,15 +37,29 @@ def sink_mapper(schema: StreamSchema, annotation: ast.Annotation | None) -> Sink
     return factory(schema, annotation)
 
 
-def _found(kind: ExtensionKind, annotation: ast.Annotation) -> Any:
-    name = annotation.get("type") or "passThrough"
-    declared = {
-        each.name.lower(): each.mapper
+def columns_reader(annotation: ast.Annotation, mapper: SourceMapper) -> ColumnsReader | None:
+    """What reads large payloads for a source's mapper in columns; None where nothing does."""
+    name = (annotation.get("type") or "").lower()
+    declared = _declared(ExtensionKind.SOURCE_MAPPER).get(name)
+    if declared is None or not declared.columns:
+        return None
+    factory: Callable[[SourceMapper], ColumnsReader] = resolve_name(declared.columns)
+    return factory(mapper)
+
+
+def _declared(kind: ExtensionKind) -> dict[str, MapperExtension]:
+    return {
+        each.name.lower(): each
         for each in default_catalogue().of(kind)
         if isinstance(each, MapperExtension)
     }
+
+
+def _found(kind: ExtensionKind, annotation: ast.Annotation) -> Any:
+    name = annotation.get("type") or "passThrough"
+    declared = _declared(kind)
     if name.lower() in declared:
-        return resolve_name(declared[name.lower()])
+        return resolve_name(declared[name.lower()].mapper)
     raise SiddhiQLError(
         f"there is no mapper {name!r}",
         line=annotation.at.line,

@@ -195,10 +195,14 @@ class Acceptor:
             await self._schemas.bring(view.name, reader.registered, body)
         except SchemaRefusedError as error:
             raise MalformedBodyError(error.message, hint=error.hint) from error
-        decoded = reader.read(body, sending.properties)
-        self._check_chunk(max(map(len, decoded.chunks), default=0))
         kept = replace(sending, content_type=with_source(sending.content_type, source.number))
         schema = view.streams[source.stream]
+        draft = reader.draft(body, sending.properties, sending.timestamp_ms)
+        if draft is not None:
+            self._check_chunk(int(draft.chunk_lengths[0]))
+            return await self._finish(view, source.stream, [BatchRun(schema, [draft])], (), kept)
+        decoded = reader.read(body, sending.properties)
+        self._check_chunk(max(map(len, decoded.chunks), default=0))
         run = Run(schema, decoded.chunks, len(body))
         runs = [stamped(run, sending.timestamp_ms)] if decoded.chunks else []
         return await self._finish(view, source.stream, runs, decoded.refused, kept)
@@ -326,5 +330,5 @@ class Acceptor:
                     + did_you_mean(stream, list(view.streams))
                 )
             rows = EventReader(schema)
-            readers = self._readers[key] = _Readers(rows, ColumnReader(schema, rows.event))
+            readers = self._readers[key] = _Readers(rows, ColumnReader(schema))
         return readers

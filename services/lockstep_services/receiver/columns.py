@@ -1,13 +1,15 @@
-"""Large JSON bodies → Arrow columns, without an object per event.
+"""Large bodies → Arrow columns, without an object per event.
 
-The typed decoder makes plain structs; their fields become columns one after the other. Whatever
-does not fit goes the slow way, which names every bad field. Small bodies go there too: as rows they
-can share a record with their neighbours.
+Of JSON the typed decoder makes plain structs; their fields become columns one after the other. For
+messages in the form of a source, a reader of its mapper makes the columns. Whatever does not fit
+goes the slow way, which names every bad field. Small bodies go there too: as rows they can share a
+record with their neighbours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final
 
@@ -19,9 +21,16 @@ from lockstep.events import AttributeType, InvalidEventError, StreamSchema
 from lockstep.events.columns import ARROW_TYPES
 from lockstep.events.objects import encode_object
 from lockstep.frame.bodies import UNREADABLE
+from lockstep.mapping import Columns
 from lockstep_services.receiver.decode import NDJSON
 from lockstep_services.receiver.drafts import BatchDraft
-from lockstep_services.receiver.values import TOO_DEEP, is_too_deep
+from lockstep_services.receiver.values import (
+    TOO_DEEP,
+    WRAPPER,
+    event_struct,
+    is_too_deep,
+    wrapper_struct,
+)
 
 COLUMNS_MIN_BYTES: Final = 8_192
 """Below it rows are as quick, and gathering them saves records."""
@@ -32,15 +41,31 @@ _CONVERSION_ERRORS: Final = (
 
 
 class ColumnReader:
-    """Reads bodies of one schema. `event` is the typed struct of its events (fields f0, f1, …, ts
-    and id).
+    """Reads bodies of one schema: its events bare, or all of them as `{"event": {…}}`.
+
+    `fills_missing`: an attribute that an event has not is null, as some sources want it.
     """
 
-    def __init__(self, schema: StreamSchema, event: type[msgspec.Struct]) -> None:
+    def __init__(self, schema: StreamSchema, *, fills_missing: bool = False) -> None:
         self._schema = schema
-        self._lines = msgspec.json.Decoder(event)
-        self._array = msgspec.json.Decoder(list[event])  # type: ignore[valid-type]
         self._fields = [attrgetter(f"f{i}") for i in range(len(schema.attributes))]
+        self._fills_missing = fills_missing
+        # What a decoder skips it does not read as closely as the slow way does, but of bare events
+        # that lack nothing.
+        strict = event_struct(schema, fills_missing=fills_missing, forbids=True)
+        bare = strict if fills_missing else event_struct(schema)
+        self._decoders = [
+            (msgspec.json.Decoder(kind), msgspec.json.Decoder(list[kind]))  # type: ignore[valid-type]
+            for kind in (bare, wrapper_struct(schema, strict, forbids=True))
+            if kind is not None
+        ]
+
+    @cached_property
+    def _kinds(self) -> list[type[msgspec.Struct]]:
+        """Of events in documents that are decoded."""
+        bare = event_struct(self._schema, fills_missing=self._fills_missing)
+        wrapped = wrapper_struct(self._schema, bare)
+        return [bare] if wrapped is None else [bare, wrapped]
 
     def read(self, kind: str, body: bytes, timestamp_ms: int | None) -> BatchDraft | None:
         """NDJSON lines as chunks of one, or a JSON array of objects as one chunk; None when the
@@ -50,13 +75,36 @@ class ColumnReader:
         """
         if len(body) < COLUMNS_MIN_BYTES or not self._fields:
             return None
-        try:
-            found = self._lines.decode_lines(body) if kind == NDJSON else self._array.decode(body)
-        except UNREADABLE:
+        for lines, array in self._decoders:
+            try:
+                found = lines.decode_lines(body) if kind == NDJSON else array.decode(body)
+            except UNREADABLE:
+                continue
+            return self._drafted(found, 1 if kind == NDJSON else len(found), timestamp_ms)
+        return None
+
+    def taken(self, document: Any, timestamp_ms: int | None) -> BatchDraft | None:
+        """The same of an array of JSON that is decoded, as one chunk."""
+        if not isinstance(document, list) or not self._fields:
             return None
+        for kind in self._kinds:
+            try:
+                found = msgspec.convert(document, list[kind])  # type: ignore[valid-type]
+            except UNREADABLE:
+                continue
+            return self._drafted(found, len(found), timestamp_ms)
+        return None
+
+    def _drafted(
+        self, found: Sequence[Any], chunk_events: int, timestamp_ms: int | None
+    ) -> BatchDraft | None:
         if not found:
             return None
-        return self._draft(found, 1 if kind == NDJSON else len(found), timestamp_ms)
+        if not hasattr(found[0], WRAPPER):
+            return self._draft(found, chunk_events, timestamp_ms)
+        if any(each.ts is not msgspec.UNSET or each.id is not msgspec.UNSET for each in found):
+            return None  # around an event they count before those in it
+        return self._draft([each.event for each in found], chunk_events, timestamp_ms)
 
     def _draft(
         self, found: Sequence[Any], chunk_events: int, timestamp_ms: int | None
@@ -72,18 +120,49 @@ class ColumnReader:
             ids = _given(list(map(attrgetter("id"), found)), pa.string())
         except _CONVERSION_ERRORS:
             return None
-        if timestamp_ms is not None:
-            stamps = pa.nulls(len(found), pa.int64()) if stamps is None else stamps
-            stamps = stamps.fill_null(timestamp_ms)
+        stamps = _stamped(stamps, len(found), timestamp_ms)
         batch = pa.RecordBatch.from_arrays(columns, names=list(schema.names))
         return BatchDraft(schema, batch, lengths, stamps, ids)
 
 
+def mapped_draft(
+    schema: StreamSchema, found: Columns, timestamp_ms: int | None
+) -> BatchDraft | None:
+    """What the reader of a source's columns found; None when the slow way has to look.
+
+    `timestamp_ms` is for events without their own.
+    """
+    try:
+        columns = [
+            _objects(values) if kind is AttributeType.OBJECT else values
+            for values, kind in zip(found.values, schema.types, strict=True)
+        ]
+    except _CONVERSION_ERRORS:
+        return None
+    events = found.events
+    lengths = np.array([events] if found.together else np.ones(events), np.int32)
+    batch = pa.RecordBatch.from_arrays(columns, names=list(schema.names))
+    stamps = _stamped(found.timestamps_ms, events, timestamp_ms)
+    return BatchDraft(schema, batch, lengths, stamps, found.ids)
+
+
+def _stamped(stamps: pa.Array | None, events: int, timestamp_ms: int | None) -> pa.Array | None:
+    """With the sender's time for those without their own."""
+    if timestamp_ms is None:
+        return stamps
+    return (pa.nulls(events, pa.int64()) if stamps is None else stamps).fill_null(timestamp_ms)
+
+
+def _objects(values: Iterable[Any]) -> pa.Array:
+    if any(map(is_too_deep, values)):
+        raise ValueError(TOO_DEEP)
+    packed = [None if value is None else encode_object(value) for value in values]
+    return pa.array(packed, ARROW_TYPES[AttributeType.OBJECT])
+
+
 def _column(values: list[Any], kind: AttributeType) -> pa.Array:
     if kind is AttributeType.OBJECT:
-        if any(map(is_too_deep, values)):
-            raise ValueError(TOO_DEEP)
-        values = [None if value is None else encode_object(value) for value in values]
+        return _objects(values)
     column = pa.array(values, ARROW_TYPES[kind])
     if kind is AttributeType.FLOAT and np.isinf(column.to_numpy(zero_copy_only=False)).any():
         raise ValueError("JSON has no infinity: a value is outside the range of float")

@@ -13,17 +13,28 @@ from urllib.parse import parse_qsl
 
 from lockstep.connectors.hl7 import gives_er7
 from lockstep.events import AttributeType, LockstepError, StreamSchema
+from lockstep.events.characters import is_whole
 from lockstep.functions.json_path import MissingError, compile_path
-from lockstep.mapping import MappingError, Reading, UsesRegistry, map_of, source_mapper
+from lockstep.mapping import (
+    MappingError,
+    Reading,
+    UsesRegistry,
+    columns_reader,
+    map_of,
+    source_mapper,
+)
 from lockstep.schemas import SchemaUser
 from lockstep.siddhiql import ast
+from lockstep_services.receiver.columns import COLUMNS_MIN_BYTES, ColumnReader, mapped_draft
 from lockstep_services.receiver.decode import (
+    JSON,
     Decoded,
     MalformedBodyError,
     Refusal,
     decode_at_once,
     parse_json,
 )
+from lockstep_services.receiver.drafts import BatchDraft
 from lockstep_services.receiver.values import (
     TOO_DEEP,
     EventReader,
@@ -51,6 +62,14 @@ class MessageReader(Protocol):
 
     def read(self, body: bytes, properties: Mapping[str, Any]) -> Decoded:
         """Its events; MalformedBodyError when nothing of it can be taken."""
+
+    def draft(
+        self, body: bytes, properties: Mapping[str, Any], timestamp_ms: int | None
+    ) -> BatchDraft | None:
+        """The same in columns, for large messages; None when `read` has to look.
+
+        `timestamp_ms` is for events without their own.
+        """
 
 
 def message_reader(schema: StreamSchema, source: ast.Annotation) -> MessageReader | None:
@@ -85,6 +104,11 @@ class WholeTextReader:
             wrong = FieldError(self._name, f"the message is no text in UTF-8: {error.reason}")
             raise _unfit([wrong]) from error
 
+    def draft(
+        self, body: bytes, properties: Mapping[str, Any], timestamp_ms: int | None
+    ) -> BatchDraft | None:
+        return None  # it is one event
+
 
 class NamedJsonReader:
     """JSON by attribute names, read as everywhere else, below an element or with gaps."""
@@ -93,6 +117,7 @@ class NamedJsonReader:
 
     def __init__(self, schema: StreamSchema, enclosing: str, *, fills_missing: bool) -> None:
         self._reader = EventReader(schema)
+        self._columns = ColumnReader(schema, fills_missing=fills_missing)
         self._enclosing = None if enclosing == "$" else compile_path(enclosing)
         self._absent = dict.fromkeys(schema.names) if fills_missing else {}
 
@@ -121,6 +146,23 @@ class NamedJsonReader:
             raise MalformedBodyError("the message holds no events")
         return Decoded([tuple(events)])
 
+    def draft(
+        self, body: bytes, properties: Mapping[str, Any], timestamp_ms: int | None
+    ) -> BatchDraft | None:
+        if len(body) < COLUMNS_MIN_BYTES:
+            return None
+        if self._enclosing is None:
+            draft = self._columns.read(JSON, body, timestamp_ms)
+            if draft is not None:
+                return draft
+        try:
+            document = parse_json(body)
+            if self._enclosing is not None:
+                document = self._enclosing.read(document)
+        except LockstepError:
+            return None  # told by `read`
+        return self._columns.taken(document, timestamp_ms)
+
     def _filled(self, element: Any) -> Any:
         if not isinstance(element, dict) or not self._absent:
             return element
@@ -136,7 +178,9 @@ class MappedReader:
     def __init__(self, schema: StreamSchema, mapping: ast.Annotation, kind: str) -> None:
         self._schema = schema
         self._kind = kind
-        self._mapper = source_mapper(schema, _carried(mapping, kind))
+        carried = _carried(mapping, kind)
+        self._mapper = source_mapper(schema, carried)
+        self._columns = columns_reader(carried, self._mapper)
 
     @property
     def registered(self) -> SchemaUser | None:
@@ -154,6 +198,20 @@ class MappedReader:
             _check_texts(decoded, self._schema)
         _check_depth(decoded, self._schema)
         return decoded
+
+    def draft(
+        self, body: bytes, properties: Mapping[str, Any], timestamp_ms: int | None
+    ) -> BatchDraft | None:
+        if self._columns is None or len(body) < COLUMNS_MIN_BYTES or not self._schema.attributes:
+            return None
+        payload: Any = body
+        if self._kind == "keyvalue":
+            try:
+                payload = _entries(body)
+            except LockstepError:
+                return None  # told by `read`
+        found = self._columns.read(payload, properties)
+        return None if found is None else mapped_draft(self._schema, found, timestamp_ms)
 
 
 def _carried(mapping: ast.Annotation, kind: str) -> ast.Annotation:
@@ -213,12 +271,8 @@ def _check_texts(decoded: Decoded, schema: StreamSchema) -> None:
     for chunk in decoded.chunks:
         for event in chunk:
             for name, value in zip(schema.names, event.data, strict=True):
-                if isinstance(value, str) and not value.isascii():
-                    try:
-                        value.encode()
-                    except UnicodeEncodeError as error:
-                        wrong = FieldError(name, f"half of a character: {error.reason}")
-                        raise _unfit([wrong]) from error
+                if isinstance(value, str) and not is_whole(value):
+                    raise _unfit([FieldError(name, "half of a character: surrogates not allowed")])
 
 
 def _check_depth(decoded: Decoded, schema: StreamSchema) -> None:

@@ -16,6 +16,7 @@ from multidict import CIMultiDict
 
 from lockstep.bus import PROPERTIES_HEADER
 from lockstep.events import Fault, LockstepError
+from lockstep.events.characters import is_whole
 from lockstep.telemetry import Logger
 from lockstep_services.receiver.accept import Acceptor, Sending
 from lockstep_services.receiver.decode import (
@@ -105,12 +106,10 @@ def properties_of(headers: Mapping[str, str]) -> Mapping[str, Any]:
         return CIMultiDict(headers)
     try:
         found = json.loads(given)
-        if "\\u" in given:
-            json.dumps(
-                found, ensure_ascii=False
-            ).encode()  # half a character, which no log can hold
     except (ValueError, RecursionError) as error:
         raise MalformedBodyError(f"the header {PROPERTIES_HEADER} is no JSON: {error}") from error
+    if "\\u" in given and not is_whole(found):
+        raise MalformedBodyError(f"the header {PROPERTIES_HEADER} has half of a character")
     if not isinstance(found, dict):
         raise MalformedBodyError(f"the header {PROPERTIES_HEADER} is no JSON object")
     return found

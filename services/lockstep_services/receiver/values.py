@@ -21,6 +21,9 @@ from lockstep.frame.bodies import UNREADABLE
 
 TIMESTAMP_FIELD: Final = "_timestamp"
 ID_FIELD: Final = "_id"
+WRAPPER: Final = "event"
+"""A member that may stand around an event, as sinks of JSON write it."""
+
 _INT = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 _LONG = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 MILLISECONDS = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -74,7 +77,7 @@ class EventReader:
             i for i, kind in enumerate(schema.types) if kind is AttributeType.OBJECT
         )
         self._width = len(schema.attributes)
-        self.event = event = _event_struct(schema)
+        event = event_struct(schema)
         self._object = msgspec.json.Decoder(event)
         self._objects = msgspec.json.Decoder(list[event])  # type: ignore[valid-type]
 
@@ -107,8 +110,8 @@ class EventReader:
     def read(self, value: Any) -> RawEvent | list[FieldError]:
         """One event from a decoded JSON object or array of values; else all its errors."""
         if isinstance(value, Mapping):
-            inner = value.get("event")
-            if isinstance(inner, Mapping) and self.schema.index_of("event") is None:
+            inner = value.get(WRAPPER)
+            if isinstance(inner, Mapping) and self.schema.index_of(WRAPPER) is None:
                 value = {**inner, **{k: v for k, v in value.items() if k.startswith("_")}}
             return self._read_object(value)
         if isinstance(value, list):
@@ -168,16 +171,43 @@ class EventReader:
         return RawEvent(data, values[self._width], values[self._width + 1])
 
 
-def _event_struct(schema: StreamSchema) -> type[msgspec.Struct]:
+def event_struct(
+    schema: StreamSchema, *, fills_missing: bool = False, forbids: bool = False
+) -> type[msgspec.Struct]:
+    """The typed struct of the schema's events: fields f0, f1, …, ts and id.
+
+    `fills_missing`: an attribute that is missing is null. Then an event within `event` is refused,
+    as it would be one of nothing but nulls. `forbids`: so is one with names that nobody knows.
+    """
+    default: tuple[None, ...] = (None,) if fills_missing else ()
     fields: list[Any] = [
-        (f"f{i}", _JSON_TYPES[attribute.type] | None if attribute.type != "object" else Any)
-        for i, attribute in enumerate(schema.attributes)
+        (f"f{i}", _JSON_TYPES[kind] | None if kind != "object" else Any, *default)
+        for i, kind in enumerate(schema.types)
     ]
     rename = {f"f{i}": name for i, name in enumerate(schema.names)}
     for field, name, kind in (("ts", TIMESTAMP_FIELD, MILLISECONDS), ("id", ID_FIELD, str)):
         fields.append((field, kind | None, None))
         rename[field] = name if schema.index_of(name) is None else f"{name}_"
-    return msgspec.defstruct(schema.name, fields, rename=rename, gc=False)
+    if fills_missing and schema.index_of(WRAPPER) is None:
+        fields.append(("wrapped", None, None))
+        rename["wrapped"] = WRAPPER
+    return msgspec.defstruct(
+        schema.name, fields, rename=rename, gc=False, forbid_unknown_fields=forbids
+    )
+
+
+def wrapper_struct(
+    schema: StreamSchema, event: type[msgspec.Struct], *, forbids: bool = False
+) -> type[msgspec.Struct] | None:
+    """The typed struct of `{"event": {…}}`: fields event, ts and id, the last two unset mostly;
+    None where the schema has such names itself."""
+    if schema.index_of(WRAPPER) is not None or any(name.startswith("_") for name in schema.names):
+        return None
+    fields: list[Any] = [(WRAPPER, event), ("ts", Any, msgspec.UNSET), ("id", Any, msgspec.UNSET)]
+    rename = {"ts": TIMESTAMP_FIELD, "id": ID_FIELD}
+    return msgspec.defstruct(
+        f"{schema.name}Wrapper", fields, rename=rename, gc=False, forbid_unknown_fields=forbids
+    )
 
 
 def is_too_deep(value: Any) -> bool:

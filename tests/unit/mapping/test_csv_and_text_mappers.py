@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -22,6 +23,9 @@ from tests.unit.mapping.mappers import attributes, events, payload, rows, sink, 
             {"event_grouping_enabled": "true", "delimiter": ";"},
             ["x;1;1.0\ny;2;2.0\n"],
         ),
+        ([("a||b", 5, 2.5)], {"delimiter": "||"}, ['"a||b"||5||2.5\n']),
+        ([("a|", 5, None)], {"delimiter": "||"}, ['"a|"||5||null\n']),
+        ([('"', 5, 2.5)], {"delimiter": "--"}, ['""""--5--2.5\n']),
     ],
 )
 def test_csv_sink(data: list[Any], options: dict[str, Any], expected: list[str]) -> None:
@@ -49,6 +53,10 @@ def test_csv_sink_with_columns_and_header() -> None:
         ("x,five,2.5", {"fail_on_unknown_attribute": "false"}, [[("x", None, 2.5)]], 0),
         (" x , 5 , 2.5 ", {}, [[("x", 5, 2.5)]], 0),
         ("x \t 5\t2.5", {"delimiter": "\\t"}, [[("x", 5, 2.5)]], 0),
+        ("x | 5 | 2.5\n", {"delimiter": " | "}, [[("x", 5, 2.5)]], 0),
+        ("a|b||5||2.5", {"delimiter": "||"}, [[("a|b", 5, 2.5)]], 0),
+        ('"a||""b"||5||2.5\n', {"delimiter": "||"}, [[('a||"b', 5, 2.5)]], 0),
+        ("x;5;2.5", {"delimiter": ";;"}, [], 1),
         ("a,v,d\nx,1,1\n", {"event_grouping_enabled": "true", "header": "true"},
          [[("x", 1, 1.0)]], 0),
         ("x,1,1\ny,2,2", {}, [[("x", 1, 1.0)]], 1),
@@ -64,6 +72,29 @@ def test_csv_source(text: str, options: dict[str, Any], expected: Any, refused: 
     assert (rows(reading), len(reading.refused)) == (expected, refused)
 
 
+@pytest.mark.parametrize("delimiter", ["||", "|;", "-->", "aba", "\ue000|"])
+def test_several_characters_bring_back_what_they_stood_between(delimiter: str) -> None:
+    """Also values that begin, end or consist of pieces of the delimiter."""
+    options: dict[str, Any] = {"delimiter": delimiter, "event_grouping_enabled": "true"}
+    chance = random.Random(delimiter)
+    letters = f'{delimiter}{delimiter}x"\n'
+    texts = ["".join(chance.choices(letters, k=chance.randrange(1, 6))) for _ in range(200)]
+    data = [(text.strip() or "x", number, 0.5) for number, text in enumerate(texts)]
+    [written] = sink("csv", **options).write(events(*data))
+    assert rows(source("csv", **options).read(written, 1)) == [data]
+
+
+def test_a_refused_line_of_several_characters_is_a_message_again() -> None:
+    """Its piece brings the same refusal."""
+    options: dict[str, Any] = {
+        "delimiter": "||", "event_grouping_enabled": "true", "header": "true",
+    }  # fmt: skip
+    [refusal] = source("csv", **options).read('a||v||d\n"x||"||five||1\n', 1).refused
+    assert refusal.piece == b'header\n"x||"||five||1\n'
+    [again] = source("csv", **options).read(refusal.piece, 1).refused
+    assert (again.message, again.piece) == (refusal.message, refusal.piece)
+
+
 def test_csv_source_with_columns() -> None:
     """Numbers of columns, counted from 0; the header line in front of single lines comes once."""
     mapper = source("csv", attributes(a="2", v="0", d="1"), header_present="true", delimiter=";")
@@ -73,7 +104,7 @@ def test_csv_source_with_columns() -> None:
 
 @pytest.mark.parametrize(
     ("nested", "options"),
-    [((), {"delimiter": ";;"}), ((attributes(a="x", v="0", d="1"),), {})],
+    [((), {"delimiter": '"'}), ((attributes(a="x", v="0", d="1"),), {})],
 )
 def test_wrong_csv_options(nested: Any, options: dict[str, Any]) -> None:
     """Refused when the mapper is built."""

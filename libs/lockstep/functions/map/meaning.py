@@ -23,7 +23,7 @@ from lockstep.siddhiql.catalogue import Argument
 Entries = Mapping[Any, Any]
 
 _NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_XML_MAX_CHARACTERS = 16_000_000
+XML_MAX_CHARACTERS = 16_000_000
 
 
 def entries_of(value: Any, name: str = "map") -> Entries:
@@ -48,7 +48,7 @@ def _from_json(text: Any) -> dict[Any, Any]:
 
 def parse_xml(text: str) -> ElementTree.Element:
     """The root of an XML document without a document type; raises EventError for none."""
-    if "<!DOCTYPE" in text or len(text) > _XML_MAX_CHARACTERS:
+    if "<!DOCTYPE" in text or len(text) > XML_MAX_CHARACTERS:
         raise EventError("XML with a document type or beyond 16 million characters is refused")
     try:
         return ElementTree.fromstring(text)

@@ -8,6 +8,7 @@ _SCHEMA = texts("schema.def", "schema.registry", "schema.id", "form")
 
 EXTENSIONS = mappers(
     "avro",
+    columns=f"{__name__}.columns:AvroColumns",
     source=(
         f"{__name__}.source:AvroSource",
         _SCHEMA

@@ -57,7 +57,7 @@ class AvroSource(DocumentSource):
         self.registered = self._registered(annotation)
         if self._defined is None and self.registered is None and not self._is_container:
             self._defined = made_of(schema, annotation)
-        self._fields = _fields(self._columns)
+        self._fields = _fields(self.columns)
         self._quick: tuple[AvroSchema, Callable[[Any], tuple[Any, ...]] | None] | None = None
         self._ints = [at for at, each in enumerate(schema.types) if each is AttributeType.INT]
 
@@ -103,7 +103,7 @@ class AvroSource(DocumentSource):
                 if each[at] is not None and not java.INT_MIN <= each[at] <= java.INT_MAX:
                     return None
         events = [Event(now_ms, each) for each in rows]
-        if self._groups:
+        if self.groups:
             return Reading(chunks=[events] if events else [])
         return Reading(chunks=[[event] for event in events])
 
@@ -142,7 +142,7 @@ class AvroSource(DocumentSource):
         form = reader or writer
         return writer.read(payload[HEAD.size :], None if form is writer else form), form
 
-    def _elements(self, payload: Any) -> list[Any]:
+    def elements(self, payload: Any) -> list[Any]:
         if not isinstance(payload, (bytes, bytearray, memoryview)):
             raise MappingError(f"Avro is bytes, not a {type(payload).__name__}")
         return self._records(bytes(payload))[0]
@@ -155,18 +155,18 @@ class AvroSource(DocumentSource):
                 hint=f"a record with {', '.join(self._schema.names)}",
             )
         return row_of(
-            self._columns,
+            self.columns,
             partial(self._found, element),
             properties,
-            fails_on_missing=self._fails,
-            convert=_converted,
+            fails_on_missing=self.fails,
+            convert=converted,
         )
 
     def _found(self, element: dict[str, Any], column: Column) -> Any:
-        if self._custom is None:
+        if self.custom is None:
             return element.get(column.path, ABSENT)
         try:
-            return self._paths[column.path].read(element)
+            return self.paths[column.path].read(element)
         except MissingError:
             return ABSENT
 
@@ -184,7 +184,7 @@ def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda record: (record[names[0]],)
 
 
-def _converted(value: Any, wanted: AttributeType) -> Any:
+def converted(value: Any, wanted: AttributeType) -> Any:
     """A value of Avro as one of the attribute; MappingError for others."""
     if type(value) is int and wanted in _FLOATING:
         return exact(float(value), wanted)

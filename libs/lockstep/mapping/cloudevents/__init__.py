@@ -6,6 +6,7 @@ from lockstep.siddhiql.catalogue.mappers import flags, mappers, texts
 
 EXTENSIONS = mappers(
     "cloudevents",
+    columns=f"{__name__}.columns:CloudEventsColumns",
     source=(f"{__name__}.source:CloudEventsSource", flags("fail.on.missing.attribute")),
     sink=(
         f"{__name__}.sink:CloudEventsSink",

@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from lockstep.events import Event, LockstepError, StreamSchema
+from lockstep.events.characters import is_whole
 from lockstep.functions import json_documents
 from lockstep.functions.json_path import MissingError, Path, compile_path
 from lockstep.mapping.cloudevents.envelope import SPECVERSION, milliseconds
@@ -32,12 +33,12 @@ class CloudEventsSource:
     """
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
-        self._custom = columns(schema, annotation)
-        self._columns = self._custom or [Column(a, a.name) for a in schema.attributes]
-        self._paths: dict[str, Path] = {
-            c.path: compile_path(c.path) for c in self._custom or () if not c.is_transport
+        self.custom = columns(schema, annotation)
+        self.columns = self.custom or [Column(a, a.name) for a in schema.attributes]
+        self.paths: dict[str, Path] = {
+            c.path: compile_path(c.path) for c in self.custom or () if not c.is_transport
         }
-        self._fails = flag(annotation, "fail.on.missing.attribute", True)
+        self.fails = flag(annotation, "fail.on.missing.attribute", True)
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
         try:
@@ -66,35 +67,35 @@ class CloudEventsSource:
 
     def _row(self, element: dict[str, Any], properties: Properties | None) -> tuple[Any, ...]:
         members = element.get("data")
-        if self._custom is None and not isinstance(members, dict):
+        if self.custom is None and not isinstance(members, dict):
             raise MappingError("'data' must be a JSON object", hint=_FORM)
         return row_of(
-            self._columns,
+            self.columns,
             lambda column: self._found(element, column),
             properties,
-            fails_on_missing=self._fails,
+            fails_on_missing=self.fails,
         )
 
     def _found(self, element: dict[str, Any], column: Column) -> Any:
-        if self._custom is None:
+        if self.custom is None:
             return element["data"].get(column.path, ABSENT)
         try:
-            return self._paths[column.path].read(element)
+            return self.paths[column.path].read(element)
         except MissingError:
             return ABSENT
 
 
 def _elements(payload: Any, properties: Properties) -> list[Any]:
-    carried = _carried(properties)
-    if carried is not None:
-        return [{**carried, "data": _data(payload, carried.get("datacontenttype"))}]
+    headers = carried(properties)
+    if headers is not None:
+        return [{**headers, "data": _data(payload, headers.get("datacontenttype"))}]
     document = (
         payload if isinstance(payload, (dict, list)) else json_documents.parse(text_of(payload))
     )
     return document if isinstance(document, list) else [document]
 
 
-def _carried(properties: Properties) -> dict[str, Any] | None:
+def carried(properties: Properties) -> dict[str, Any] | None:
     """The attributes that stand in headers (binary mode); None for a structured event."""
     found: dict[str, Any] = {}
     content_type = None
@@ -144,10 +145,8 @@ def _text(element: Mapping[str, Any], name: str) -> str:
     value = element.get(name)
     if not isinstance(value, str) or not value:
         raise MappingError(f"'{name}' must be a text that is not empty", hint=_FORM)
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise MappingError(f"'{name}' has half of a character") from error
+    if not is_whole(value):
+        raise MappingError(f"'{name}' has half of a character")
     return value
 
 

@@ -8,11 +8,14 @@ from lockstep.siddhiql.catalogue import Argument, Overload, SignatureError
 from lockstep.siddhiql.catalogue.mappers import flags, mappers, texts
 
 
-def _one_character(arguments: Sequence[Argument]) -> None:
+def _fit(arguments: Sequence[Argument]) -> None:
     for argument in arguments:
-        text = str(argument.value).replace("\\t", "\t")
-        if argument.attribute_name == "delimiter" and len(text) != 1:
-            raise SignatureError(f"the delimiter {text!r} is not one character", "delimiter=';'")
+        text = str(argument.value)
+        if argument.attribute_name == "delimiter" and (not text or set(text) & set('"\r\n')):
+            raise SignatureError(
+                f"the delimiter {text!r} is nothing, or has a quote or a line end in it",
+                "delimiter=';'",
+            )
 
 
 _SOURCE = flags("header", "header.present", "fail.on.unknown.attribute", "event.grouping.enabled")
@@ -20,12 +23,13 @@ _SINK = flags("header", "event.grouping.enabled")
 
 EXTENSIONS = mappers(
     "csv",
+    columns=f"{__name__}.columns:CsvColumns",
     source=(
         f"{__name__}.source:CsvSource",
-        Overload(texts("delimiter") + _SOURCE, check=_one_character),
+        Overload(texts("delimiter") + _SOURCE, check=_fit),
     ),
     sink=(
         f"{__name__}.sink:CsvSink",
-        Overload(texts("delimiter") + _SINK, check=_one_character),
+        Overload(texts("delimiter") + _SINK, check=_fit),
     ),
 )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import Any
 
 from lockstep.events import Event, StreamSchema
-from lockstep.mapping.csv.source import delimiter_of
+from lockstep.mapping.csv.lines import delimiter_of, line_of
 from lockstep.mapping.options import flag, invalid, nested
 from lockstep.mapping.templates import renderers
 from lockstep.siddhiql import ast
@@ -34,16 +32,12 @@ class CsvSink:
         messages = []
         if self.owes_header:
             self.owes_header = False
-            messages.append(self._line([self._names[at] for at in self._order]))
+            messages.append(line_of([self._names[at] for at in self._order], self._delimiter))
         lines = [
-            self._line([self._shown[at](event.data[at]) for at in self._order]) for event in events
+            line_of([self._shown[at](event.data[at]) for at in self._order], self._delimiter)
+            for event in events
         ]
         return messages + (["".join(lines)] if self._groups else lines)
-
-    def _line(self, values: list[str]) -> str:
-        out = io.StringIO()
-        csv.writer(out, delimiter=self._delimiter, lineterminator="\n").writerow(values)
-        return out.getvalue()
 
 
 def _order(schema: StreamSchema, annotation: ast.Annotation) -> list[int]:

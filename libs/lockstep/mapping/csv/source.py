@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import csv
-import io
-from typing import Any
+from typing import Any, Final
 
 from lockstep.events import AttributeType, LockstepError, StreamSchema
 from lockstep.mapping.contract import MappingError, Properties, Reading
+from lockstep.mapping.csv.lines import cut, delimiter_of, line_of
 from lockstep.mapping.options import Column, columns, flag, invalid, text_of
 from lockstep.mapping.reading import ABSENT, read_rows, refused, row_of
 from lockstep.mapping.values import from_text
 from lockstep.siddhiql import ast
 
-_NULL = "null"
-
-
-def delimiter_of(annotation: ast.Annotation) -> str:
-    """The option `delimiter`: one character."""
-    delimiter = (annotation.get("delimiter") or ",").replace("\\t", "\t")
-    if len(delimiter) != 1:
-        raise invalid(annotation, f"the delimiter {delimiter!r} is not one character")
-    return delimiter
+NULL: Final = "null"
 
 
 class CsvSource:
@@ -33,28 +25,28 @@ class CsvSource:
     """
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
-        self._delimiter = delimiter_of(annotation)
-        self._groups = flag(annotation, "event.grouping.enabled", False)
-        self._fails = flag(annotation, "fail.on.unknown.attribute", True)
-        self._awaits_header = flag(annotation, "header", False) or flag(
+        self.delimiter = delimiter_of(annotation)
+        self.groups = flag(annotation, "event.grouping.enabled", False)
+        self.fails = flag(annotation, "fail.on.unknown.attribute", True)
+        self.awaits_header = flag(annotation, "header", False) or flag(
             annotation, "header.present", False
         )
         custom = columns(schema, annotation)
-        self._columns = custom or [
+        self.columns = custom or [
             Column(attribute, str(at)) for at, attribute in enumerate(schema.attributes)
         ]
-        for column in self._columns:
+        for column in self.columns:
             if not (column.is_transport or column.path.isdigit()):
                 raise invalid(annotation, f"{column.path!r} is no number of a column")
-        self._places = {c.path: int(c.path) for c in self._columns if not c.is_transport}
+        self.places = {c.path: int(c.path) for c in self.columns if not c.is_transport}
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
         try:
-            lines = self._lines(text_of(payload))
+            lines = self.lines(text_of(payload))
         except LockstepError as error:
             return refused(error)
         rest: list[list[str]] = []
-        if not self._groups:
+        if not self.groups:
             lines, rest = lines[:1], lines[1:]
         reading = read_rows(
             lines, lambda line: self._row(line, properties), now_ms, as_one_chunk=True
@@ -70,42 +62,39 @@ class CsvSource:
 
     def _text(self, lines: list[list[str]]) -> bytes:
         """Lines as a payload that brings them again."""
-        out = io.StringIO()
-        writer = csv.writer(out, delimiter=self._delimiter, lineterminator="\n")
-        if self._groups and self._awaits_header:
-            writer.writerow(["header"])
-        writer.writerows(lines)
-        return out.getvalue().encode()
+        head = [["header"]] if self.groups and self.awaits_header else []
+        return "".join(line_of(line, self.delimiter) for line in head + lines).encode()
 
-    def _lines(self, text: str) -> list[list[str]]:
+    def lines(self, text: str) -> list[list[str]]:
+        """The lines that are events, each as its values."""
         try:
-            reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
-            lines = [line for line in reader if line]
+            lines = cut(text, self.delimiter)
         except csv.Error as error:
             raise MappingError(f"not CSV: {error}") from error
-        if self._awaits_header:
+        if self.awaits_header:
             # A grouped message brings its header along; single lines have one in front of them all.
-            self._awaits_header = self._groups
+            self.awaits_header = self.groups
             return lines[1:]
         return lines
 
     def _row(self, line: list[str], properties: Properties | None) -> tuple[Any, ...]:
-        places = self._places
+        places = self.places
 
         def look_up(column: Column) -> Any:
             at = places[column.path]
             return line[at].strip() if at < len(line) else ABSENT
 
         return row_of(
-            self._columns,
+            self.columns,
             look_up,
             properties,
-            fails_on_missing=self._fails,
-            convert=_value if self._fails else _value_or_null,
+            fails_on_missing=self.fails,
+            convert=_value if self.fails else value_or_null,
         )
 
 
-def _value_or_null(text: str | None, wanted: AttributeType) -> Any:
+def value_or_null(text: str | None, wanted: AttributeType) -> Any:
+    """A value of the type, or None for what is none."""
     try:
         return _value(text, wanted)
     except MappingError:
@@ -113,6 +102,6 @@ def _value_or_null(text: str | None, wanted: AttributeType) -> Any:
 
 
 def _value(text: str | None, wanted: AttributeType) -> Any:
-    if text is None or (text == _NULL and wanted is not AttributeType.STRING):
+    if text is None or (text == NULL and wanted is not AttributeType.STRING):
         return None
     return from_text(text, wanted)

@@ -6,6 +6,7 @@ from lockstep.siddhiql.catalogue.mappers import flags, mappers, texts
 
 EXTENSIONS = mappers(
     "json",
+    columns=f"{__name__}.columns:JsonColumns",
     source=(
         f"{__name__}.source:JsonSource",
         texts("enclosing.element") + flags("fail.on.missing.attribute", "event.grouping.enabled"),

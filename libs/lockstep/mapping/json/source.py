@@ -22,21 +22,21 @@ class JsonSource(DocumentSource):
     unknown members are refused. With it, paths lead to the values and conversion is lenient.
     """
 
-    def _elements(self, payload: Any) -> list[Any]:
+    def elements(self, payload: Any) -> list[Any]:
         is_parsed = isinstance(payload, (dict, list))
         document = payload if is_parsed else json_documents.parse(text_of(payload))
-        document = self._enclosed(document)
+        document = self.enclosed(document)
         return document if isinstance(document, list) else [document]
 
     def _row(self, element: Any, properties: Properties | None) -> tuple[Any, ...]:
         if not isinstance(element, dict):
             raise MappingError("an event must be a JSON object", where=self._schema.name)
-        if self._custom is not None:
+        if self.custom is not None:
             return row_of(
-                self._columns,
+                self.columns,
                 lambda column: self._at_path(element, column),
                 properties,
-                fails_on_missing=self._fails,
+                fails_on_missing=self.fails,
                 convert=lenient,
             )
         members = self._unwrapped(element)
@@ -44,10 +44,10 @@ class JsonSource(DocumentSource):
         if unknown:
             raise MappingError(f"there is no attribute {unknown[0]!r}", where=self._schema.name)
         return row_of(
-            self._columns,
+            self.columns,
             lambda column: members.get(column.path, ABSENT),
             properties,
-            fails_on_missing=self._fails,
+            fails_on_missing=self.fails,
             convert=strict_json,
         )
 
@@ -59,6 +59,6 @@ class JsonSource(DocumentSource):
 
     def _at_path(self, element: dict[str, Any], column: Column) -> Any:
         try:
-            return self._paths[column.path].read(element)
+            return self.paths[column.path].read(element)
         except MissingError:
             return ABSENT

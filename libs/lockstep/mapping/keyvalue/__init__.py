@@ -6,6 +6,7 @@ from lockstep.siddhiql.catalogue.mappers import flags, mappers
 
 EXTENSIONS = mappers(
     "keyvalue",
+    columns=f"{__name__}.columns:KeyValueColumns",
     source=(
         f"{__name__}.meaning:KeyValueSource",
         flags("fail.on.missing.attribute", "implicit.cast.enable"),

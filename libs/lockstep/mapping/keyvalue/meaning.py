@@ -19,9 +19,9 @@ class KeyValueSource:
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
         custom = columns(schema, annotation)
-        self._columns = custom or [Column(a, a.name) for a in schema.attributes]
-        self._fails = flag(annotation, "fail.on.missing.attribute", True)
-        self._convert = lenient if flag(annotation, "implicit.cast.enable", False) else exact
+        self.columns = custom or [Column(a, a.name) for a in schema.attributes]
+        self.fails = flag(annotation, "fail.on.missing.attribute", True)
+        self.convert = lenient if flag(annotation, "implicit.cast.enable", False) else exact
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
         items = payload if isinstance(payload, (list, tuple)) else [payload]
@@ -31,11 +31,11 @@ class KeyValueSource:
         if not isinstance(entries, Mapping):
             raise MappingError(f"a map is wanted, not a {type(entries).__name__}")
         return row_of(
-            self._columns,
+            self.columns,
             lambda column: entries.get(column.path, ABSENT),
             properties,
-            fails_on_missing=self._fails,
-            convert=self._convert,
+            fails_on_missing=self.fails,
+            convert=self.convert,
         )
 
 

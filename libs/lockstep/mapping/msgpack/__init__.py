@@ -6,6 +6,7 @@ from lockstep.siddhiql.catalogue.mappers import flags, mappers, texts
 
 EXTENSIONS = mappers(
     "msgpack",
+    columns=f"{__name__}.columns:MsgpackColumns",
     source=(
         f"{__name__}.source:MsgpackSource",
         texts("enclosing.element") + flags("fail.on.missing.attribute", "event.grouping.enabled"),

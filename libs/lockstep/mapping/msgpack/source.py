@@ -22,7 +22,7 @@ MAX_LEVELS: Final = 110
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FLOATING: Final = (AttributeType.FLOAT, AttributeType.DOUBLE)
-_SINGLE: Final = frozenset({str, int, float, bool, type(None)})
+SINGLE: Final = frozenset({str, int, float, bool, type(None)})
 
 
 class MsgpackSource(DocumentSource):
@@ -33,30 +33,30 @@ class MsgpackSource(DocumentSource):
     the form of their type, but for whole ones where a float or double is wanted: writers shorten.
     """
 
-    def _elements(self, payload: Any) -> list[Any]:
+    def elements(self, payload: Any) -> list[Any]:
         document = _decoded(payload)
-        if self._enclosing is not None:
-            document = self._enclosed(_plain(document))
+        if self.enclosing is not None:
+            document = self.enclosed(plain(document))
         if isinstance(document, list) and all(isinstance(one, (dict, list)) for one in document):
             return document
         return [document]
 
     def _row(self, element: Any, properties: Properties | None) -> tuple[Any, ...]:
-        element = _plain(element)
+        element = plain(element)
         if not isinstance(element, (dict, list)):
             raise MappingError(
                 "an event must be a map or an array",
                 where=self._schema.name,
                 hint=f"a map with {', '.join(self._schema.names)}, or their values in this order",
             )
-        if self._custom is None:
+        if self.custom is None:
             element = self._named(element)
         return row_of(
-            self._columns,
+            self.columns,
             lambda column: self._found(element, column),
             properties,
-            fails_on_missing=self._fails,
-            convert=_converted,
+            fails_on_missing=self.fails,
+            convert=converted,
         )
 
     def _named(self, element: Any) -> Any:
@@ -80,10 +80,10 @@ class MsgpackSource(DocumentSource):
         return element
 
     def _found(self, element: Any, column: Column) -> Any:
-        if self._custom is None:
+        if self.custom is None:
             return element.get(column.path, ABSENT)
         try:
-            return self._paths[column.path].read(element)
+            return self.paths[column.path].read(element)
         except MissingError:
             return ABSENT
 
@@ -100,11 +100,11 @@ def _decoded(payload: Any) -> Any:
         ) from error
 
 
-def _plain(value: Any, level: int = 0) -> Any:
+def plain(value: Any, level: int = 0) -> Any:
     """What JSON knows, too: byte strings are texts, and times are milliseconds."""
     if level > MAX_LEVELS:
         raise MappingError(f"maps and arrays are more than {MAX_LEVELS} deep")
-    if type(value) in _SINGLE:
+    if type(value) in SINGLE:
         return value
     match value:
         case dict():
@@ -113,9 +113,9 @@ def _plain(value: Any, level: int = 0) -> Any:
                     raise MappingError(
                         f"a map has the key {str(key)[:60]}", hint="the keys of maps are texts"
                     )
-            return {_plain(key): _plain(inner, level + 1) for key, inner in value.items()}
+            return {plain(key): plain(inner, level + 1) for key, inner in value.items()}
         case list():
-            return [_plain(inner, level + 1) for inner in value]
+            return [plain(inner, level + 1) for inner in value]
         case bytes():
             try:
                 return value.decode()
@@ -131,7 +131,8 @@ def _plain(value: Any, level: int = 0) -> Any:
     return value
 
 
-def _converted(value: Any, wanted: AttributeType) -> Any:
+def converted(value: Any, wanted: AttributeType) -> Any:
+    """A value of MessagePack as one of the attribute; MappingError for others."""
     if wanted in _FLOATING and type(value) is int:
         return exact(float(value), wanted)
     if isinstance(value, (dict, list)):

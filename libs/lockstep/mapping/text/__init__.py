@@ -10,6 +10,7 @@ _LINES = texts("delimiter", "new.line.character")
 
 EXTENSIONS = mappers(
     "text",
+    columns=f"{__name__}.columns:TextColumns",
     source=(
         f"{__name__}.source:TextSource",
         _LINES

@@ -37,24 +37,24 @@ class TextSource:
     """
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
-        self._groups = flag(annotation, "event.grouping.enabled", False)
-        self._fails = flag(
+        self.groups = flag(annotation, "event.grouping.enabled", False)
+        self.fails = flag(
             annotation,
             "fail.on.missing.attribute",
             flag(annotation, "fail.on.unknown.attribute", True),  # its name in older versions
         )
-        self._delimiter = annotation.get("delimiter") or DELIMITER
-        self._newline = newline_of(annotation)
-        self._custom = columns(schema, annotation)
-        self._columns = self._custom or [Column(a, a.name) for a in schema.attributes]
-        self._patterns = _patterns(annotation)
-        for column in self._custom or ():
+        self.delimiter = annotation.get("delimiter") or DELIMITER
+        self.newline = newline_of(annotation)
+        self.custom = columns(schema, annotation)
+        self.columns = self.custom or [Column(a, a.name) for a in schema.attributes]
+        self.patterns = _patterns(annotation)
+        for column in self.custom or ():
             if not column.is_transport:
                 self._pattern_of(column, annotation)
 
     def _pattern_of(self, column: Column, annotation: ast.Annotation) -> tuple[str, int]:
         match = _GROUP.fullmatch(column.path)
-        if match is None or match[1] not in self._patterns:
+        if match is None or match[1] not in self.patterns:
             raise invalid(annotation, f"{column.path!r} names no regex.X", "write 'A' or 'A[1]'")
         return match[1], int(match[2] or 1)
 
@@ -63,7 +63,7 @@ class TextSource:
             text = text_of(payload)
         except LockstepError as error:
             return refused(error)
-        parts = self._events(text)
+        parts = self.events(text)
         reading = read_rows(
             parts, lambda part: self._row(part, properties), now_ms, as_one_chunk=False
         )
@@ -71,41 +71,43 @@ class TextSource:
             refusal.piece = parts[refusal.item - 1].encode()
         return reading
 
-    def _events(self, text: str) -> list[str]:
-        if not self._groups:
+    def events(self, text: str) -> list[str]:
+        """The events of a payload."""
+        if not self.groups:
             return [text]
         parts: list[list[str]] = [[]]
-        for line in text.split(self._newline):
-            if line.strip() == self._delimiter.strip():
+        for line in text.split(self.newline):
+            if line.strip() == self.delimiter.strip():
                 parts.append([])
             else:
                 parts[-1].append(line)
-        joined = [self._newline.join(lines) for lines in parts]
+        joined = [self.newline.join(lines) for lines in parts]
         return [part for part in joined if part.strip()]
 
     def _row(self, text: str, properties: Properties | None) -> tuple[Any, ...]:
-        if self._custom is None:
-            values = self._by_name(text)
+        if self.custom is None:
+            values = self.by_name(text)
             return row_of(
-                self._columns,
+                self.columns,
                 lambda column: values.get(column.path, ABSENT),
                 properties,
-                fails_on_missing=self._fails,
+                fails_on_missing=self.fails,
             )
         if len(text) > MAX_MATCHED_CHARACTERS:
             raise MappingError(
                 f"a text of {len(text)} characters; expressions read {MAX_MATCHED_CHARACTERS}"
             )
         return row_of(
-            self._columns,
+            self.columns,
             lambda column: self._by_pattern(text, column),
             properties,
-            fails_on_missing=self._fails,
+            fails_on_missing=self.fails,
         )
 
-    def _by_name(self, text: str) -> dict[str, str | None]:
+    def by_name(self, text: str) -> dict[str, str | None]:
+        """What an event says, name by name."""
         values: dict[str, str | None] = {}
-        for line in text.split(self._newline):
+        for line in text.split(self.newline):
             match = _LINE.fullmatch(line)
             if match is not None:
                 if match[1] in values:
@@ -114,17 +116,22 @@ class TextSource:
         return values
 
     def _by_pattern(self, text: str, column: Column) -> Any:
-        match = _GROUP.fullmatch(column.path)
-        assert match is not None
-        pattern = self._patterns[match[1]]
+        name, group = group_of(column)
+        pattern = self.patterns[name]
         try:
             found = pattern.search(text)
         except LimitError as error:
             raise MappingError(str(error)) from error
-        group = int(match[2] or 1)
         if found is None or group > pattern.groups or found[group] is None:
             return ABSENT
         return found[group]
+
+
+def group_of(column: Column) -> tuple[str, int]:
+    """The letter of an attribute's expression, and the number of its group."""
+    match = _GROUP.fullmatch(column.path)
+    assert match is not None  # looked at before
+    return match[1], int(match[2] or 1)
 
 
 def _patterns(annotation: ast.Annotation) -> dict[str, Pattern]:

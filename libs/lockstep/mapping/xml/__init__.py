@@ -6,6 +6,7 @@ from lockstep.siddhiql.catalogue.mappers import flags, mappers, texts
 
 EXTENSIONS = mappers(
     "xml",
+    columns=f"{__name__}.columns:XmlColumns",
     source=(
         f"{__name__}.source:XmlSource",
         texts("namespaces", "enclosing.element")

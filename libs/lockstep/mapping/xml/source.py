@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from xml.etree import ElementTree
 
 from lockstep.events import LockstepError, StreamSchema
 from lockstep.functions.map.meaning import parse_xml
 from lockstep.mapping.contract import MappingError, Properties, Reading
-from lockstep.mapping.options import Column, columns, flag, invalid, text_of
+from lockstep.mapping.options import NAME, Column, columns, flag, invalid, text_of
 from lockstep.mapping.reading import ABSENT, read_rows, refused, row_of
 from lockstep.siddhiql import ast
 
 _NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
-_EVENT = "event"
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+EVENT = "event"
 
 
 class XmlSource:
@@ -27,20 +25,22 @@ class XmlSource:
     """
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
-        self._custom = columns(schema, annotation)
-        self._columns = self._custom or [Column(a, a.name) for a in schema.attributes]
-        self._fails = flag(annotation, "fail.on.missing.attribute", True)
-        self._enclosing = annotation.get("enclosing.element")
+        self.custom = columns(schema, annotation)
+        self.columns = self.custom or [Column(a, a.name) for a in schema.attributes]
+        self.fails = flag(annotation, "fail.on.missing.attribute", True)
+        self.enclosing = annotation.get("enclosing.element")
         self._itself = flag(annotation, "enclosing.element.as.event", False)
         self._namespaces = _namespaces(annotation)
+        self.holds_events = not self._itself and "" not in self._namespaces
+        """Whether the children of `enclosing` are the events, and its name is what it seems."""
         # Names alone mean children; a default namespace would be part of them.
-        self._children = frozenset(
+        self.children = frozenset(
             column.path
-            for column in self._columns
-            if _NAME.fullmatch(column.path) and "" not in self._namespaces
+            for column in self.columns
+            if NAME.fullmatch(column.path) and "" not in self._namespaces
         )
         self._leaves = flag(annotation, "extract.leaf.node.data", False)
-        for path in [self._enclosing, *(c.path for c in self._custom or () if not c.is_transport)]:
+        for path in [self.enclosing, *(c.path for c in self.custom or () if not c.is_transport)]:
             if path is not None:
                 self._check(path, annotation)
 
@@ -52,19 +52,20 @@ class XmlSource:
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
         try:
-            elements = self._events(parse_xml(text_of(payload)))
+            elements = self.events(parse_xml(text_of(payload)))
         except LockstepError as error:
             return refused(error)
         return read_rows(elements, lambda e: self._row(e, properties), now_ms, as_one_chunk=True)
 
-    def _events(self, root: ElementTree.Element) -> list[ElementTree.Element]:
-        if self._enclosing is None:
-            return [root] if self._custom is not None else list(root.iterfind(_EVENT))
+    def events(self, root: ElementTree.Element) -> list[ElementTree.Element]:
+        """The elements that are events; MappingError where there is no place for such."""
+        if self.enclosing is None:
+            return [root] if self.custom is not None else list(root.iterfind(EVENT))
         document = ElementTree.Element("document")
         document.append(root)
-        found = self._select(document, self._enclosing)
+        found = self._select(document, self.enclosing)
         if not found:
-            raise MappingError(f"there is no {self._enclosing!r} in the document")
+            raise MappingError(f"there is no {self.enclosing!r} in the document")
         return found if self._itself else [child for element in found for child in element]
 
     def _select(self, element: ElementTree.Element, path: str) -> list[ElementTree.Element]:
@@ -82,14 +83,15 @@ class XmlSource:
 
     def _row(self, element: ElementTree.Element, properties: Properties | None) -> tuple[Any, ...]:
         return row_of(
-            self._columns,
-            lambda column: self._value(element, column.path),
+            self.columns,
+            lambda column: self.value(element, column.path),
             properties,
-            fails_on_missing=self._fails,
+            fails_on_missing=self.fails,
         )
 
-    def _value(self, element: ElementTree.Element, path: str) -> Any:
-        if path in self._children:
+    def value(self, element: ElementTree.Element, path: str) -> Any:
+        """What stands at a path, or ABSENT."""
+        if path in self.children:
             child = element.find(path)
             return ABSENT if child is None else self._content(child)
         found = self._select(element, path)

@@ -12,9 +12,14 @@ Options = Overload | tuple[Parameter, ...]
 
 @dataclass(frozen=True)
 class MapperExtension(Extension):
-    """A mapper: its options, and what maps (`package.module:name`, loaded when an app uses it)."""
+    """A mapper: its options, and what maps (`package.module:name`, loaded when an app uses it).
+
+    `columns`: of a source's mapper, what reads large payloads of many events without an object for
+    each; empty where nothing does.
+    """
 
     mapper: str = ""
+    columns: str = ""
 
 
 def texts(*names: str) -> tuple[Parameter, ...]:
@@ -29,18 +34,19 @@ def flags(*names: str) -> tuple[Parameter, ...]:
 
 
 def mappers(
-    name: str, *, source: tuple[str, Options], sink: tuple[str, Options]
+    name: str, *, source: tuple[str, Options], sink: tuple[str, Options], columns: str = ""
 ) -> tuple[MapperExtension, ...]:
-    """The two mappers of a format, each as what maps and its options."""
+    """The two mappers of a format, each as what maps and its options. `columns`: of the source."""
     return tuple(
         MapperExtension(
             kind,
             name,
             (options if isinstance(options, Overload) else Overload(options),),
             mapper=mapper,
+            columns=fast,
         )
-        for kind, (mapper, options) in (
-            (ExtensionKind.SOURCE_MAPPER, source),
-            (ExtensionKind.SINK_MAPPER, sink),
+        for kind, (mapper, options), fast in (
+            (ExtensionKind.SOURCE_MAPPER, source, columns),
+            (ExtensionKind.SINK_MAPPER, sink, ""),
         )
     )

@@ -22,7 +22,7 @@ EVENT = {
     "a_double": 7, "a_bool": True, "a_object": {"k": [1, "x", None]}, "unknown": 1,
 }  # fmt: skip
 READER = EventReader(SCHEMA)
-COLUMNS = ColumnReader(SCHEMA, READER.event)
+COLUMNS = ColumnReader(SCHEMA)
 
 
 def body_of(events: Sequence[dict[str, Any]], kind: str) -> bytes:
@@ -64,6 +64,26 @@ def test_the_same_record(kind: str, timestamp_ms: int | None, last: dict[str, An
     draft = COLUMNS.read(kind, body, timestamp_ms)
     assert draft is not None
     assert decode_input(draft.encoded(99)) == row_by_row(body, kind, timestamp_ms)
+
+
+@pytest.mark.parametrize("kind", [JSON, NDJSON])
+@pytest.mark.parametrize("timestamp_ms", [None, 5])
+def test_events_within_event(kind: str, timestamp_ms: int | None) -> None:
+    """As sinks of JSON write them; a time of their own is within, too."""
+    known = {name: value for name, value in EVENT.items() if name != "unknown"}
+    events = [{"event": {**known, "a_int": each["a_int"]}} for each in enough()]
+    events.append({"event": {**known, "_timestamp": 17, "_id": "x"}})
+    body = body_of(events, kind)
+    draft = COLUMNS.read(kind, body, timestamp_ms)
+    assert draft is not None
+    assert decode_input(draft.encoded(99)) == row_by_row(body, kind, timestamp_ms)
+
+
+@pytest.mark.parametrize("around", [{"_timestamp": 5}, {"_id": None}, {"more": 1}])
+def test_what_stands_around_events_is_looked_at(around: dict[str, Any]) -> None:
+    """It may count before what is within."""
+    events = [{"event": EVENT, **around} for _ in enough()]
+    assert COLUMNS.read(JSON, body_of(events, JSON), None) is None
 
 
 @pytest.mark.parametrize("kind", [JSON, NDJSON])

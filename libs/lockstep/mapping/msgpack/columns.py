@@ -1,0 +1,81 @@
+"""Large MessagePack payloads of many events, in columns."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+from lockstep.mapping.columnar import (
+    Documents,
+    OddError,
+    QuickReader,
+    Values,
+    all_are,
+    converted_column,
+)
+from lockstep.mapping.contract import Columns, Properties
+from lockstep.mapping.msgpack.source import SINGLE, MsgpackSource, converted, plain
+
+
+class MsgpackColumns(QuickReader):
+    """Reads for a MsgpackSource."""
+
+    def __init__(self, source: MsgpackSource) -> None:
+        self._source = source
+        self._names = frozenset(column.path for column in source.columns)
+        self._documents = Documents(
+            source.columns,
+            is_custom=source.custom is not None,
+            fails=source.fails,
+            convert=converted,
+        )
+
+    def columns(self, payload: Any, properties: Properties) -> Columns:
+        """See QuickReader."""
+        elements = self._source.elements(payload)
+        is_custom = self._source.custom is not None
+        if all_are(elements, list):
+            elements = _plain_lists(elements)
+            values = None if is_custom else self._in_order(elements)
+        elif all_are(elements, dict):
+            elements, values = _plain_maps(elements), None
+            if not is_custom:
+                self._check_names(elements)
+        else:
+            raise OddError("events of several kinds")
+        if values is None:
+            values = self._documents.values(elements, properties)
+        return Columns(values, len(elements), self._source.groups)
+
+    def _in_order(self, elements: list[list[Any]]) -> list[Values]:
+        """Of events that are their values in the stream's order."""
+        placed = zip(*elements, strict=True)
+        return [
+            converted_column(list(values), column.attribute.type, converted)
+            for values, column in zip(placed, self._source.columns, strict=True)
+        ]
+
+    def _check_names(self, elements: list[dict[str, Any]]) -> None:
+        names = self._names
+        if self._source.fails:
+            known = all(element.keys() == names for element in elements)
+        else:
+            known = all(element.keys() <= names for element in elements)
+        if not known:
+            raise OddError("there are names that nobody knows, or some are missing")
+
+
+def _plain_lists(elements: list[list[Any]]) -> list[Any]:
+    """What JSON knows; mostly it is that already."""
+    if set(map(type, chain.from_iterable(elements))) <= SINGLE:
+        return elements
+    return [plain(element) for element in elements]
+
+
+def _plain_maps(elements: list[dict[Any, Any]]) -> list[Any]:
+    """What JSON knows; mostly it is that already."""
+    if not all_are(chain.from_iterable(elements), str):
+        raise OddError("a key is no text")
+    if set(map(type, chain.from_iterable(map(dict.values, elements)))) <= SINGLE:
+        return elements
+    return [plain(element) for element in elements]
