@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lockstep.events import AttributeType, InvalidEventError, StreamSchema
 from lockstep.events.columns import ARROW_TYPES
@@ -25,6 +26,7 @@ from lockstep.mapping import Columns
 from lockstep_services.receiver.decode import NDJSON
 from lockstep_services.receiver.drafts import BatchDraft
 from lockstep_services.receiver.values import (
+    FLOAT_MAX,
     TOO_DEEP,
     WRAPPER,
     event_struct,
@@ -163,10 +165,12 @@ def _objects(values: Iterable[Any]) -> pa.Array:
 def _column(values: list[Any], kind: AttributeType) -> pa.Array:
     if kind is AttributeType.OBJECT:
         return _objects(values)
-    column = pa.array(values, ARROW_TYPES[kind])
-    if kind is AttributeType.FLOAT and np.isinf(column.to_numpy(zero_copy_only=False)).any():
-        raise ValueError("JSON has no infinity: a value is outside the range of float")
-    return column
+    if kind is not AttributeType.FLOAT:
+        return pa.array(values, ARROW_TYPES[kind])
+    doubles = pa.array(values, pa.float64())
+    if (pc.max(pc.abs(doubles)).as_py() or 0) > FLOAT_MAX:
+        raise ValueError("a value is outside the range of float")
+    return pc.cast(doubles, pa.float32(), safe=False)  # the nearest value is meant
 
 
 def _given(values: list[Any], kind: pa.DataType) -> pa.Array | None:

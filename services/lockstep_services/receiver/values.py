@@ -38,7 +38,8 @@ _JSON_TYPES: Final[Mapping[AttributeType, Any]] = {
     AttributeType.OBJECT: Any,
 }
 _RANGES: Final = {AttributeType.INT: 2**31, AttributeType.LONG: 2**63}
-_FLOAT_MAX: Final = 3.4028234663852886e38
+FLOAT_MAX: Final = 3.4028234663852886e38
+"""The largest value of type float. JSON has no infinity."""
 MAX_DEPTH: Final = 100
 """Levels of lists and objects in a value of type object: whatever reads the logs has to read it."""
 TOO_DEEP: Final = f"lists and objects may be nested {MAX_DEPTH} deep"
@@ -162,7 +163,7 @@ class EventReader:
             as_list = list(data)
             for i in self._floats:
                 if as_list[i] is not None:
-                    if abs(as_list[i]) > _FLOAT_MAX:
+                    if abs(as_list[i]) > FLOAT_MAX:
                         return None
                     as_list[i] = single(as_list[i])
             data = tuple(as_list)
@@ -265,7 +266,7 @@ def _convert(value: Any, kind: AttributeType) -> tuple[Any, str | None]:
             return None, f"{_shown(value)} is outside the range of double"
         return float(value), None
     if kind is AttributeType.FLOAT and number:
-        if abs(value) > _FLOAT_MAX:
+        if abs(value) > FLOAT_MAX:
             return None, f"{value} is outside the range of float"
         return single(float(value)), None
     return None, f"expected {kind}, got {_kind(value)} {_shown(value)}"

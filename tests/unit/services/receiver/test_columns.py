@@ -93,6 +93,7 @@ def test_what_stands_around_events_is_looked_at(around: dict[str, Any]) -> None:
         {"a_int": 2**31},
         {"a_long": 2**63},
         {"a_float": 1e39},
+        {"a_float": -3.4028235e38},  # it would round to the largest float
         {"a_string": 1},
         {"a_bool": "yes"},
         {"_id": 4},
