@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from lockstep.connectors.endpoints import check_endpoint
 from lockstep.siddhiql.catalogue import SignatureError
 from lockstep.sinks import Message, MessageRefusedError
 
@@ -31,9 +32,7 @@ def check_options(given: Mapping[str, str]) -> None:
             " make other objects after a failover",
             "#window.lengthBatch(n) in front, and event.grouping.enabled='true' in the @map",
         )
-    endpoint = given.get("endpoint", "https://")
-    if not endpoint.startswith(("http://", "https://")):
-        raise SignatureError(f"'endpoint' is {endpoint!r}", "endpoint='https://host:9000'")
+    check_endpoint(given)
 
 
 def parts_of(path: str) -> Sequence[str]:

@@ -13,7 +13,7 @@ import pytest
 
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import SystemClock
-from lockstep.connectors.google_cloud_storage.sink import KEY_VARIABLE
+from lockstep.connectors.google.service import KEY_VARIABLE
 from lockstep.events import OutputRow, UnavailableError
 from lockstep.secrets import Vault
 from lockstep.siddhiql import ast, check

@@ -1,4 +1,4 @@
-"""Options of redis-stream and sqs: what is refused, and with what hint."""
+"""Options of redis-stream, sqs and googlepubsub: what is refused, and with what hint."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ S = "define stream S (a int, b string);"
 REDIS = "@source(type='redis-stream', stream.name='x', url='redis://h'"
 QUEUE = "queue='https://sqs.eu-west-1.amazonaws.com/1/q'"
 FIFO = "queue='https://sqs.eu-west-1.amazonaws.com/1/q.fifo'"
+TOPIC = "project.id='p', topic.id='topic'"
 REDIS_SINK = "@sink(type='redis-stream', stream.name='x', url='redis://h'"
 
 
@@ -35,6 +36,17 @@ REDIS_SINK = "@sink(type='redis-stream', stream.name='x', url='redis://h'"
         (f"{REDIS_SINK}, max.length='0') {S}", ("from 1 on",)),
         (f"{REDIS_SINK}, max.length.exact='true') {S}", ("without 'max.length'",)),
         (f"{REDIS_SINK}, max.length='{{{{a}}}}') {S}", ("the same for all events",)),
+        (f"@source(type='googlepubsub', {TOPIC}) {S}", ("needs 'subscription.id'",)),
+        (
+            f"@sink(type='googlepubsub', {TOPIC}, credential.path='/x', credential.json='y') {S}",
+            ("keep one", "secret"),
+        ),
+        (f"@sink(type='googlepubsub', {TOPIC}, endpoint='host') {S}", ("'endpoint'", "https://")),
+        (f"@sink(type='googlepubsub', project.id='p', topic.id='9') {S}", ("a letter first",)),
+        (
+            f"@source(type='googlepubsub', {TOPIC}, subscription.id='sub', ack.deadline='5') {S}",
+            ("'ack.deadline' is 5", "10 to 600"),
+        ),
         (f"@source(type='sqs') {S}", ("needs 'queue'",)),
         (f"@source(type='sqs', queue='orders') {S}", ("'orders'", "sqs.us-east-1")),
         (f"@sink(type='sqs', queue='https://sqs.x') {S}", ("address of a queue",)),
@@ -63,6 +75,8 @@ def test_a_refusal_tells_no_password() -> None:
     [
         f"{REDIS}, payload.field='*', identity.field='k', password='p', start.from='END') {S}",
         f"@source(type='redis-stream', url='${{secret:redis}}', stream.name='x') {S}",
+        f"@source(type='googlepubsub', {TOPIC}, subscription.id='sub', ack.deadline='600') {S}",
+        f"@sink(type='googlepubsub', {TOPIC}, ordering.key='{{{{b}}}}', attributes='A:x') {S}",
         f"@source(type='sqs', {QUEUE}, wait.time='2', max.number.of.messages='10') {S}",
         f"@sink(type='sqs', {FIFO}, message.group.id='{{{{b}}}}', deduplication.id='x') {S}",
         f"@sink(type='sqs', {QUEUE}, delay.interval='900', access.key='a', secret.key='b') {S}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lockstep.connectors.google import OPTIONS, check_credential
 from lockstep.connectors.objects import AT_THE_BUCKET, BY_TIME, check_options
 from lockstep.siddhiql.catalogue import (
     Argument,
@@ -11,7 +12,6 @@ from lockstep.siddhiql.catalogue import (
     ExtensionKind,
     Overload,
     Promise,
-    SignatureError,
 )
 from lockstep.siddhiql.catalogue.connectors import (
     INT,
@@ -25,11 +25,7 @@ from lockstep.siddhiql.catalogue.connectors import (
 
 def _stored(arguments: Sequence[Argument]) -> None:
     given = options_given(arguments)
-    if "credential.path" in given and "credential.json" in given:
-        raise SignatureError(
-            "there is a 'credential.path' and a 'credential.json'",
-            "keep one: a file on the publisher's machine, or a secret: '${secret:name}'",
-        )
+    check_credential(given)
     check_options(given)
 
 
@@ -42,10 +38,7 @@ EXTENSIONS = (
                 (
                     option("bucket.name", needed=True),
                     dynamic("object.name", needed=True),
-                    option("credential.path"),
-                    option("credential.json"),
-                    option("endpoint"),
-                    option("tls.ca.file"),
+                    *OPTIONS,
                     dynamic("content.type"),
                     option("flush.size", INT),
                     option(

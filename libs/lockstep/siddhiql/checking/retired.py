@@ -14,7 +14,6 @@ _KEEP: Final = "tables are kept in PostgreSQL, MySQL, Redis: use type='rdbms', o
 _IBM: Final = "its client is IBM's own: let a bridge move the messages to a broker with STOMP (jms)"
 _THRIFT: Final = "the older products' Thrift bridge ended with them: send over HTTP, TCP or Kafka"
 _TWITTER: Final = "the interface that it used is no more: post from a program of yours over HTTP"
-_CLOUD: Final = "it needs an account at Google that no test of ours has: let a bridge move them"
 _BODY: Final = (
     "the format was that of the older products' Thrift bridge, which ended with them: use json,"
     " avro, protobuf, xml, csv, text, keyvalue or msgpack"
@@ -35,7 +34,6 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         "sse": _SEND,
         "s3": _SEND,
         "gcs": _SEND,
-        "googlepubsub": _CLOUD,
         "twitter": _TWITTER,
         "wso2event": _THRIFT,
         "ibmmq": _IBM,
@@ -49,7 +47,6 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
         "sse-server": "follow the stream at the presenter (server-sent events)",
         "ui": "follow the stream at the presenter: every exported stream is there",
         "gcs": "use type='google-cloud-storage'",
-        "googlepubsub": _CLOUD,
         "twitter": _TWITTER,
         "wso2event": _THRIFT,
         "ibmmq": _IBM,

@@ -9,7 +9,6 @@ from typing import Any, Final
 import jwt
 
 GRANT: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-SCOPE: Final = "https://www.googleapis.com/auth/devstorage.read_write"
 LASTS_S: Final = 3_600
 """How long a token is asked for: the most that Google gives."""
 _NEEDED: Final = ("client_email", "private_key", "token_uri")
@@ -17,19 +16,19 @@ _NEEDED: Final = ("client_email", "private_key", "token_uri")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Account:
-    """Who writes, with the private key that proves it; it is never shown."""
+    """Who asks, with the private key that proves it; it is never shown."""
 
     email: str
     private_key: str
     key_id: str
     token_uri: str
 
-    def assertion(self, now_ms: int) -> str:
-        """A signed claim, good for one hour, for the token's address alone. ValueError where the
-        key is none."""
+    def assertion(self, scope: str, now_ms: int) -> str:
+        """A signed claim, good for one hour, for the token's address alone, and for what `scope`
+        names. ValueError where the key is none."""
         now_s = now_ms // 1000
         claims = {
-            "iss": self.email, "scope": SCOPE, "aud": self.token_uri,
+            "iss": self.email, "scope": scope, "aud": self.token_uri,
             "iat": now_s, "exp": now_s + LASTS_S,
         }  # fmt: skip
         headers = {"kid": self.key_id} if self.key_id else None
