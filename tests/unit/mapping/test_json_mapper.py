@@ -150,6 +150,24 @@ def test_validation() -> None:
         mapper.write(events(('a"b', 1, 1.0)))
 
 
+@pytest.mark.parametrize(
+    ("options", "written"),
+    [({}, "undefined"), ({"enable_null_attribute_value": "true"}, "null")],
+)
+def test_validation_takes_nulls(options: dict[str, Any], written: str) -> None:
+    """The word that stands for a null is no mistake; what is wrong beside it is."""
+    mapper = sink("json", payload('{"S":"{{a}}","V":{{v}}}'), validate_json="true", **options)
+    assert mapper.write(events(("x", None, 1.0))) == [f'{{"S":"x","V":{written}}}']
+    assert mapper.write(events((None, None, 1.0), ("y", 2, 1.0))) == [
+        f'[{{"S":"{written}","V":{written}}},\n{{"S":"y","V":2}}]'
+    ]
+    with pytest.raises(MappingError):
+        mapper.write(events(('a"b', None, 1.0)))
+    undefined = sink("json", payload('{"V":undefined,"W":{{v}}}'), validate_json="true")
+    with pytest.raises(MappingError):
+        undefined.write(events(("x", None, 1.0)))
+
+
 def test_sinks_leave_their_events_alone() -> None:
     """The null is still null for the next sink."""
     sent = events((None, 1, None))

