@@ -93,10 +93,7 @@ DOOR_OPTIONS: Final = (
 )
 """Of a source at the receiver's door."""
 
-REQUEST_OPTIONS: Final = (
-    dynamic("publisher.url", needed=True),
-    dynamic("method"),
-    dynamic("headers"),
+LOGIN_OPTIONS: Final = (
     option("basic.auth.username"),
     option("basic.auth.password"),
     option("token.url"),
@@ -106,6 +103,14 @@ REQUEST_OPTIONS: Final = (
     option("oauth.password"),
     option("oauth.scope"),
     option("refresh.token"),
+)
+"""Of a client that says who it is."""
+
+REQUEST_OPTIONS: Final = (
+    dynamic("publisher.url", needed=True),
+    dynamic("method"),
+    dynamic("headers"),
+    *LOGIN_OPTIONS,
     option("socket.idle.timeout", INT),
     *OPTIONS,
     *without_meaning(_HTTP_POOL),

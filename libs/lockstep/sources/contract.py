@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from lockstep.clock import Clock
+from lockstep.sources.notes import Note, PassingNote
 
 
 async def _unasked() -> None:
@@ -35,7 +36,8 @@ class Received:
 @dataclass(frozen=True, slots=True)
 class Place:
     """Whose source it is: the `number`-th of a stream. `host`: where servers of its own listen;
-    `tls`: what they speak, if not plainly."""
+    `tls`: what they speak, if not plainly. `note`: where it keeps how far it has come, if the other
+    side does not."""
 
     app: str
     stream: str
@@ -43,6 +45,7 @@ class Place:
     host: str
     clock: Clock
     tls: ssl.SSLContext | None = None
+    note: Note = field(default_factory=PassingNote)
 
 
 class Source:

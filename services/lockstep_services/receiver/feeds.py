@@ -22,8 +22,10 @@ from lockstep.frame import LeaseKeeper, Tasks
 from lockstep.secrets import Hidden, Vault
 from lockstep.siddhiql.secrets import secret_names, with_secrets
 from lockstep.sources import Place
+from lockstep.store import Cursors
 from lockstep_services.receiver.carried import CarriedMailbox, carrier_of
 from lockstep_services.receiver.changes import ChangeSources
+from lockstep_services.receiver.cursors import note_of
 from lockstep_services.receiver.discreet import DiscreetMailbox, discreet
 from lockstep_services.receiver.gate import Gate
 from lockstep_services.receiver.health import SourceHealth
@@ -57,6 +59,7 @@ class SourceFeeds:
         sources_host: str = "127.0.0.1",
         sources_tls: ssl.SSLContext | None = None,
         changes: ChangeSources | None = None,
+        cursors: Cursors | None = None,
         *,
         foreign: ForeignServers,
     ) -> None:
@@ -75,6 +78,7 @@ class SourceFeeds:
         self._sources_host = sources_host
         self._sources_tls = sources_tls
         self._changes = changes
+        self._cursors = cursors
         self._keepers: dict[str, LeaseKeeper] = {}
         self._running: dict[str, tuple[Source, bytes]] = {}
         self._under_way: set[asyncio.Future[None]] = set()
@@ -203,7 +207,7 @@ class SourceFeeds:
         if carrier is not None:
             place = Place(
                 source.app, source.stream, source.number, self._sources_host, self._clock,
-                self._sources_tls,
+                self._sources_tls, note_of(self._cursors, self._catalogue, source),
             )  # fmt: skip
             return CarriedMailbox(carrier, source.options, place)
         pattern, options = source.subject or "", source.options

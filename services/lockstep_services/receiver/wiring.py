@@ -101,6 +101,7 @@ class Receiver:
             self._keeper_of, vault, health, settings.receiver.sources_host,
             serving(settings.server.tls) if settings.receiver.sources_tls else None,
             changes,
+            context.world.store.cursors,
             foreign=ForeignServers(BusLimits.of(settings), context.randomness, context.node),
         )  # fmt: skip
         self._copies = CopyFeeds(

@@ -22,6 +22,8 @@ BY_KEYS = "execution.mode='update-or-insert'"
 MAILS = "@source(type='email', username='x', password='y'"
 MQTT = "@sink(type='mqtt', url='tcp://h'"
 MQTT_IN = "@source(type='mqtt', url='tcp://h'"
+EVENTS = "@source(type='sse'"
+EVENTS_AT = f"{EVENTS}, receiver.url='http://x'"
 S = "define stream S (a int, b string);"
 T = "define table T (a int, b string);"
 
@@ -61,6 +63,16 @@ T = "define table T (a int, b string);"
         ),
         (f"{MQTT_IN}, topic='$share/g') {S}", ("no shared subscription", "$share/group/")),
         (f"{MQTT_IN}, topic='a, $share/+/b') {S}", ("'$share/+/b'", "$share/group/")),
+        (f"@source(type='sse') {S}", ("'sse' needs 'receiver.url'",)),
+        (f"{EVENTS}, receiver.url='tcp://x') {S}", ("'receiver.url' is 'tcp://x'", "http://host")),
+        (f"{EVENTS_AT}, consumer.key='k') {S}", ("'token.url' is missing",)),
+        (
+            f"{EVENTS_AT}, token.url='http://y', basic.auth.username='u') {S}",
+            ("exclude each other",),
+        ),
+        (f"{EVENTS_AT}, resume='false', last.event.id='7') {S}", ("where to go on", "leave one")),
+        (f"{EVENTS_AT}, max.event.bytes='16777217') {S}", ("'16777217'", "at most 16777216")),
+        (f"{EVENTS_AT}, retry.interval='soon') {S}", ("'soon'", "whole number")),
         (f"@source(type='file') {S}", ("'dir.uri'", "'file.uri'")),
         (f"@source(type='file', dir.uri='/x', tailing='true') {S}", ("lines of one file",)),
         (f"@source(type='file', dir.uri='/x', buffer.size='9000000') {S}", ("at most 8388608",)),
