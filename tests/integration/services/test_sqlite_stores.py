@@ -40,6 +40,22 @@ from Sale select article, amount update or insert into Sold on Sold.article == a
 from Gone delete Sold on Sold.article == article;
 from Sale select article, amount insert into Kept;
 """
+ASKING = """
+@app:name('{name}')
+define stream Deposit (account int, amount double);
+define stream Ask (owner string);
+@source(type='cdc', mode='polling', datasource.name='bank', table.name='sweets',
+    polling.column='id',
+    @map(type='keyvalue', @attributes(id='id', name='name')))
+define stream Polled (id long, name string);
+from Deposit#rdbms:cud('bank', 'UPDATE purses SET balance = balance + ? WHERE id = ?',
+    amount, account)
+select account, numRecords insert into Deposited;
+from Ask#rdbms:query('bank', 'id int, balance double, fine bool',
+    'SELECT id, balance, fine FROM purses WHERE owner = ? ORDER BY id', owner)
+select id, balance, fine insert into Found;
+from Polled select id, name insert into Seen;
+"""
 TABLE = """
 CREATE TABLE customers (id integer PRIMARY KEY, full_name text, credit real, gold boolean, more)"""
 NODES = ("coordinator", "processor-1", "receiver-1", "presenter")
@@ -242,3 +258,63 @@ async def test_an_app_writes_a_file_and_goes_on_when_its_publisher_dies(
         await cluster.send(app, "Sale", [["bread", 2.5], ["toffee", 51.0]])
         await cluster.start("publisher-2")
         await holds([("bread", 2.5), ("toffee", 51.0)], 5)
+
+
+async def test_statements_and_new_rows_of_a_file(
+    cluster_of: Start, file: File, tmp_path: Path
+) -> None:
+    """A change is made once, whoever dies; a row that others add is an event once."""
+    named = tmp_path / "datasources.toml"
+    named.write_text(f'[bank]\nurl = "sqlite://{file.path}"\napp_changes = true\n')
+    setting = {"LOCKSTEP_DATASOURCES__FILE": str(named)}
+    file.run(
+        "CREATE TABLE purses (id integer PRIMARY KEY, owner text, balance real, fine boolean)",
+        "CREATE TABLE sweets (id integer PRIMARY KEY, name text)",
+        "INSERT INTO purses VALUES (1, 'ann', 0, 1), (2, 'ann', 0.5, NULL), (3, 'bob', 0, 0)",
+        "INSERT INTO sweets VALUES (1, 'was there')",
+    )
+    nodes = ("coordinator", "processor-1", "receiver-1", "receiver-2", "publisher-1")
+    async with cluster_of(*nodes, **setting) as cluster:
+        app = await cluster.deploy(ASKING.format(name="Bank"))
+        await cluster.send(app, "Ask", ["ann"])
+        assert await answers(cluster, app, "Found", 2) == [(1, 0.0, True), (2, 0.5, None)]
+        for number in range(40):
+            if number == 10:
+                await cluster.crash("publisher-1")
+            if number == 20:
+                await cluster.crash("receiver-1")
+                await cluster.start("publisher-2", **setting)
+            file.run(f"INSERT INTO sweets VALUES ({number + 2}, 'sweet {number}')")
+            data = [1 + number % 2, 1.0] if number % 10 else [99, 1.0]
+            await deposited(cluster, app, number, data)
+        made = await answers(cluster, app, "Deposited", 40)
+        assert [records for _, records in made] == [int(bool(n % 10)) for n in range(40)]
+        assert file.run("SELECT sum(balance) FROM purses") == [(36.5,)]
+        seen = await answers(cluster, app, "Seen", 40)
+        assert seen == [(number + 2, f"sweet {number}") for number in range(40)]
+
+
+async def deposited(cluster: Cluster, app: str, number: int, data: list[Any]) -> None:
+    """Once, whichever receiver answers."""
+
+    async def taken() -> bool:
+        try:
+            status, _ = await post(cluster, app, "Deposit", data, key=f"deposit-{number}")
+        except OSError:
+            return False
+        return bool(status == 200)
+
+    await until(taken, f"deposit {number}")
+
+
+async def answers(cluster: Cluster, app: str, stream: str, count: int) -> list[tuple[Any, ...]]:
+    """All rows of a stream, once there are so many."""
+    found: list[tuple[Any, ...]] = []
+
+    async def there() -> bool:
+        nonlocal found
+        found = [row.data for row in await cluster.published(app) if row.stream == stream]
+        return len(found) >= count
+
+    await until(there, f"{count} rows of {stream}", seen=lambda: found)
+    return found
