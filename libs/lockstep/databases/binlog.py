@@ -6,6 +6,7 @@ so the thread sees soon that it has to end.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import queue
 import struct
@@ -46,6 +47,7 @@ HEARTBEAT_S: Final = 0.5
 SILENCE_S: Final = 10
 """After so long without a sign of life the connection is lost."""
 LOOK_S: Final = 0.2
+LARGEST_SERVER_ID: Final = 2**32 - 1
 FIRST: Final = 4
 """Where a file of the log begins."""
 _FATAL: Final = 1236
@@ -64,6 +66,12 @@ _DAMAGED: Final = (
 logging.getLogger("pymysqlreplication").setLevel(logging.ERROR)  # our errors say what breaks
 
 T = TypeVar("T")
+
+
+class UnreadableError(DatabaseError):
+    """The log is there, and what it holds cannot be told."""
+
+
 Row = Mapping[str, Any]
 
 
@@ -116,10 +124,17 @@ def place_number(file: str, position: int) -> int:
     return (int(file.rpartition(".")[2]) << 32) | position
 
 
+def own_server_id(name: str) -> int:
+    """As whom a reader of that name reads. Whoever takes over takes it, too, so the server hangs up
+    on the one before."""
+    digest = hashlib.sha256(name.encode()).digest()
+    return int.from_bytes(digest[:4], "big") % (LARGEST_SERVER_ID - 1) + 1
+
+
 class Pump(Generic[T]):
     """Reads the log from `file` and `position` on, on a thread, until it is told to stop, or until
-    it breaks; then `error` says why. `table`: its schema and its name. `translate` makes of what
-    is told what is wanted, on that thread."""
+    it breaks; then `error` says why, and `broke_at` behind which place. `table`: its schema and its
+    name. `translate` makes of what is told what is wanted, on that thread."""
 
     def __init__(
         self,
@@ -131,6 +146,7 @@ class Pump(Generic[T]):
         translate: Callable[[Told], Sequence[T]],
     ) -> None:
         self.error: LockstepError | None = None
+        self.broke_at = place_number(file, position)
         self.found: queue.Queue[T] = queue.Queue(MAX_WAITING)
         self._datasource = datasource
         self._translate = translate
@@ -196,12 +212,13 @@ class Pump(Generic[T]):
                 told = self._told(event)
                 for one in self._translate(told) if told is not None else ():
                     self._put(one)
+                self.broke_at = max(self.broke_at, told.place if told is not None else 0)
         except LockstepError as error:
             self.error = error
         except (pymysql.MySQLError, OSError) as error:
             self.error = _trouble(error, where)
         except _DAMAGED as error:
-            self.error = DatabaseError(
+            self.error = UnreadableError(
                 f"a change in the binary log cannot be read: {type(error).__name__}: {error}",
                 where=where,
             )
@@ -247,7 +264,7 @@ class Pump(Generic[T]):
             hint = " or ".join(f"SET GLOBAL {name} = 'OFF'" for name in _UNWANTED)
         else:
             return
-        raise DatabaseError(f"the binary log {why}", where=self._datasource.name, hint=hint)
+        raise UnreadableError(f"the binary log {why}", where=self._datasource.name, hint=hint)
 
 
 def _rows_told(event: Any, place: int) -> RowsTold:
@@ -268,16 +285,16 @@ def _rows_told(event: Any, place: int) -> RowsTold:
 def _trouble(error: pymysql.MySQLError | OSError, where: str) -> LockstepError:
     if isinstance(error, OSError) or passes(error):
         return UnavailableError(f"the database is away: {error}", where=where)
+    said = str(error)
+    if _TAKEN_OVER in said:
+        return UnavailableError(f"another receiver reads on: {said}", where=where)
     if error.args and error.args[0] == _FATAL:
-        said = str(error)
-        if _TAKEN_OVER in said:
-            return UnavailableError(f"another receiver reads on: {said}", where=where)
         if _TOO_LARGE not in said:
             return place_is_gone(where, said)
         hint = "SET GLOBAL max_allowed_packet to a larger one"
         return DatabaseError(said, where=where, hint=hint)
     hint = "the user needs REPLICATION SLAVE and REPLICATION CLIENT (BINLOG MONITOR)"
-    return DatabaseError(str(error), where=where, hint=hint)
+    return DatabaseError(said, where=where, hint=hint)
 
 
 async def kept_logs(cursor: Any) -> dict[int, tuple[str, int]]:

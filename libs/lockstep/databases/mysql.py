@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import aiomysql
 import pymysql
+from pymysql.cursors import SSCursor
 
 from lockstep.databases.contract import DatabaseError, ReadRows
 from lockstep.databases.datasources import Datasource
@@ -82,13 +83,33 @@ def quoted(name: str) -> str:
 @asynccontextmanager
 async def connected(datasource: Datasource) -> AsyncIterator[Any]:
     """A connection that ends with the block, and with it what was begun; its errors as ours."""
-    with _told(datasource):
+    with told(datasource):
         connection = await aiomysql.connect(**parameters_of(datasource))
         check_encrypted(connection, datasource)
         try:
             yield connection
         finally:
             connection.close()
+
+
+def connected_blocking(datasource: Datasource, *, timeout_s: float) -> Any:
+    """A connection for a thread that may wait, whose cursors keep no rows: they come as they are
+    fetched. The driver's errors; see `told`."""
+    given = parameters_of(datasource)
+    connection = pymysql.connect(
+        database=given.pop("db"), cursorclass=SSCursor, read_timeout=timeout_s, **given
+    )
+    check_encrypted(connection, datasource)
+    return connection
+
+
+def hang_up(connection: Any) -> None:
+    """Ends a blocking connection, also where an answer is still under way: its rest is not waited
+    for."""
+    answer = connection._result
+    if answer is not None:
+        answer.unbuffered_active = False
+    connection.close()
 
 
 class MysqlQuestions:
@@ -105,7 +126,7 @@ class MysqlQuestions:
         """The types of the columns, as the server numbers them, and all rows. Errors:
         UnavailableError, DatabaseError."""
         limit_s = self._datasource.statement_timeout_ms / 1000 + CONNECT_TIMEOUT_S
-        with _told(self._datasource):
+        with told(self._datasource):
             async with asyncio.timeout(limit_s):
                 pool = await self._opened()
                 connection = await pool.acquire()
@@ -148,7 +169,7 @@ class MysqlQuestions:
 
 
 @contextmanager
-def _told(datasource: Datasource) -> Iterator[None]:
+def told(datasource: Datasource) -> Iterator[None]:
     """The driver's errors as ours."""
     try:
         yield

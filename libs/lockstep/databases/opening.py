@@ -12,6 +12,7 @@ from lockstep.databases.datasources import Datasource, DatasourceError
 from lockstep.databases.listening import Listening, RowOperation
 from lockstep.databases.mysql import mysql_server_of, read_mysql
 from lockstep.databases.mysql_asking import MysqlAsking
+from lockstep.databases.mysql_following import MysqlFollowing
 from lockstep.databases.mysql_listening import MysqlListening
 from lockstep.databases.polling import Polling
 from lockstep.databases.postgres.asking import PostgresAsking
@@ -52,6 +53,10 @@ def open_following(
             f"{datasource.place} has no publications", where=datasource.name,
             hint="leave 'publication' out",
         )  # fmt: skip
+    if datasource.kind == "mysql":
+        return MysqlFollowing(
+            datasource, shape, name, memory, clock, poll_ms=poll_ms or POLL_MS, life=life
+        )
     looking: Looking
     match datasource.kind:
         case "sqlite":
@@ -60,7 +65,7 @@ def open_following(
             looking, poll_ms = RedisLooking(datasource, shape), poll_ms or REDIS_POLL_MS
         case _:
             raise DatasourceError(
-                f"{datasource.place}: with mode='copy' there is PostgreSQL, SQLite and Redis",
+                f"{datasource.place}: with mode='copy' there is no such database",
                 where=datasource.name,
                 hint="mode='lookup', or a PostgreSQL database",
             )
