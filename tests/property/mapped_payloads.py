@@ -13,6 +13,7 @@ import msgspec
 
 from lockstep.events import Event, StreamSchema
 from lockstep.mapping import MappingError, MessageWriter
+from lockstep.plan import java
 from lockstep.siddhiql import ast, check
 from lockstep_services.receiver.mapped import message_reader
 
@@ -270,8 +271,9 @@ def _msgpack(*, as_lists: bool) -> Callable[[random.Random], bytes]:
     return make
 
 
-def _avro(options: str) -> Callable[[random.Random], bytes]:
-    checked = check(f"@sink(type='log', @map({options}, {GROUPED})) {STREAM}")
+def _sent(options: str) -> Callable[[random.Random], bytes]:
+    """As sinks write them."""
+    checked = check(f"@sink(type='log', @map({options})) {STREAM}")
     [definition] = checked.app.definitions
     assert isinstance(definition, ast.StreamDefinition)
     writer = MessageWriter(checked.streams["S"], definition.annotations[0])
@@ -279,7 +281,7 @@ def _avro(options: str) -> Callable[[random.Random], bytes]:
     def make(chance: random.Random) -> bytes:
         oddness = _oddness(chance)
         rows = [
-            tuple(None if chance.random() < oddness else _value(kind, chance, 0) for kind in TYPES)
+            tuple(None if chance.random() < oddness else _held(kind, chance) for kind in TYPES)
             for _ in _events(chance)
         ]
         try:
@@ -288,6 +290,12 @@ def _avro(options: str) -> Callable[[random.Random], bytes]:
             return b""  # it has no nulls
 
     return make
+
+
+def _held(kind: str, chance: random.Random) -> Any:
+    """A value as an event has it."""
+    value = _value(kind, chance, 0)
+    return java.f32(value) if kind == "float" else value
 
 
 def _attributes(paths: Sequence[str], *more: str) -> str:
@@ -380,12 +388,18 @@ FORMS: Final = (
         WITH_OBJECT,
         is_text=False,
     ),
-    Form("avro", _AVRO, _avro(_AVRO), is_text=False),
-    Form("avro paths", f"{_AVRO}, {_attributes(NAMES)}", _avro(_AVRO), is_text=False),
+    Form("binary", "type='binary'", _sent("type='binary'"), is_text=False),
+    Form("avro", _AVRO, _sent(f"{_AVRO}, {GROUPED}"), is_text=False),
+    Form(
+        "avro paths",
+        f"{_AVRO}, {_attributes(NAMES)}",
+        _sent(f"{_AVRO}, {GROUPED}"),
+        is_text=False,
+    ),
     Form(
         "avro container",
         "type='avro', form='container'",
-        _avro("type='avro', form='container'"),
+        _sent(f"type='avro', form='container', {GROUPED}"),
         is_text=False,
     ),
 )

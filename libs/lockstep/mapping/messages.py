@@ -56,10 +56,10 @@ class MessageWriter:
         if chosen is None or self.is_plain:
             chosen, kind = PLAIN, "json"
         self._mapper = sink_mapper(schema, chosen)
-        self._groups = flag(chosen, "event.grouping.enabled", False)
+        self.is_grouping = flag(chosen, "event.grouping.enabled", False)
         self.content_type = CONTENT_TYPES.get(kind, "text/plain")
         self.bears_identity = isinstance(self._mapper, CloudEventsSink)
-        if self.bears_identity and self._groups:
+        if self.bears_identity and self.is_grouping:
             self.content_type = BATCH_MEDIA_TYPE
         self._templates: dict[str, Template] = {}
         self._options = [
@@ -73,7 +73,7 @@ class MessageWriter:
 
     def groups(self, chunk: Sequence[Event]) -> list[list[Event]]:
         """The events of a chunk, message by message."""
-        if not self._groups:
+        if not self.is_grouping:
             return [[event] for event in chunk]
         return [events for _, events in grouped(self._options, chunk)]
 

@@ -6,6 +6,7 @@ from lockstep.siddhiql.catalogue.mappers import mappers
 
 EXTENSIONS = mappers(
     "binary",
+    columns=f"{__name__}.columns:BinaryColumns",
     source=(f"{__name__}.meaning:BinarySource", ()),
     sink=(f"{__name__}.meaning:BinarySink", ()),
 )

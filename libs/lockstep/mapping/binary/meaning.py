@@ -19,13 +19,16 @@ from lockstep.siddhiql import ast
 
 _COUNT: Final = struct.Struct(">i")
 _TIME: Final = struct.Struct(">q")
-_FORMS: Final = {
-    AttributeType.INT: struct.Struct(">i"),
-    AttributeType.LONG: struct.Struct(">q"),
-    AttributeType.FLOAT: struct.Struct(">f"),
-    AttributeType.DOUBLE: struct.Struct(">d"),
-    AttributeType.BOOL: struct.Struct(">?"),
+LETTERS: Final = {
+    AttributeType.INT: "i",
+    AttributeType.LONG: "q",
+    AttributeType.FLOAT: "f",
+    AttributeType.DOUBLE: "d",
+    AttributeType.BOOL: "?",
 }
+"""Of the types of one size, as `struct` writes them."""
+
+_FORMS: Final = {kind: struct.Struct(f">{letter}") for kind, letter in LETTERS.items()}
 
 
 def _plain(schema: StreamSchema, annotation: ast.Annotation, custom: str) -> tuple[Any, ...]:
@@ -42,6 +45,7 @@ class BinarySource:
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
         self._forms = _plain(schema, annotation, "attributes")
+        self.types = schema.types
 
     def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
         try:

@@ -43,7 +43,7 @@ class CloudEventsColumns(QuickReader):
         elements = found if isinstance(found, list) else [found]
         if not elements or not all_are(elements, dict):
             raise OddError("no events, or what is none")
-        if any(version != SPECVERSION for version in map(itemgetter("specversion"), elements)):
+        if set(map(itemgetter("specversion"), elements)) != {SPECVERSION}:
             raise OddError("another version")
         ids, sources, _ = (_texts(elements, name) for name in ("id", "source", "type"))
         documents = elements

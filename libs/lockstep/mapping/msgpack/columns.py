@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
+from lockstep.events import AttributeType
 from lockstep.mapping.columnar import (
     Documents,
     OddError,
@@ -27,22 +28,25 @@ class MsgpackColumns(QuickReader):
             source.columns,
             is_custom=source.custom is not None,
             fails=source.fails,
-            convert=converted,
+            convert=converted if source.custom is not None else _converted,
         )
 
     def columns(self, payload: Any, properties: Properties) -> Columns:
         """See QuickReader."""
         elements = self._source.elements(payload)
         is_custom = self._source.custom is not None
+        values = None
         if all_are(elements, list):
-            elements = _plain_lists(elements)
-            values = None if is_custom else self._in_order(elements)
-        elif all_are(elements, dict):
-            elements, values = _plain_maps(elements), None
-            if not is_custom:
-                self._check_names(elements)
-        else:
+            if is_custom:
+                elements = _plain_lists(elements)
+            else:
+                values = self._in_order(elements)
+        elif not all_are(elements, dict):
             raise OddError("events of several kinds")
+        elif is_custom:
+            elements = _plain_maps(elements)
+        else:
+            self._check_names(elements)
         if values is None:
             values = self._documents.values(elements, properties)
         return Columns(values, len(elements), self._source.groups)
@@ -51,18 +55,23 @@ class MsgpackColumns(QuickReader):
         """Of events that are their values in the stream's order."""
         placed = zip(*elements, strict=True)
         return [
-            converted_column(list(values), column.attribute.type, converted)
+            converted_column(list(values), column.attribute.type, _converted)
             for values, column in zip(placed, self._source.columns, strict=True)
         ]
 
     def _check_names(self, elements: list[dict[str, Any]]) -> None:
         names = self._names
         if self._source.fails:
-            known = all(element.keys() == names for element in elements)
+            known = set(map(len, elements)) == {len(names)}  # that all are there shows later
         else:
             known = all(element.keys() <= names for element in elements)
         if not known:
             raise OddError("there are names that nobody knows, or some are missing")
+
+
+def _converted(value: Any, wanted: AttributeType) -> Any:
+    """A value in an event, as the mapper makes it one of the attribute."""
+    return converted(plain(value, 1), wanted)
 
 
 def _plain_lists(elements: list[list[Any]]) -> list[Any]:

@@ -37,7 +37,7 @@ class MsgpackSource(DocumentSource):
         document = _decoded(payload)
         if self.enclosing is not None:
             document = self.enclosed(plain(document))
-        if isinstance(document, list) and all(isinstance(one, (dict, list)) for one in document):
+        if isinstance(document, list) and set(map(type, document)) <= {dict, list}:
             return document
         return [document]
 
