@@ -102,3 +102,34 @@ async def test_nothing_is_lost_over_the_brokers_death_and_ours(broker: Broker, k
     assert (taken.lost, taken.identified) == (0, True)
     # What was not acknowledged comes again, and what the broker had not written when it died.
     assert taken.duplicated <= 41
+
+
+@pytest.mark.parametrize("kind", ["amqp", "stomp"])
+async def test_what_a_dead_broker_is_not_told_it_gives_again(broker: Broker, kind: str) -> None:
+    """An acknowledgement that nobody hears is nothing that fails; the source says that the broker
+    is away, and goes on when it is back."""
+    given = options(broker, kind)
+
+    def source() -> Source:
+        return RabbitSource(given, PLACE) if kind == "amqp" else JmsSource(given, PLACE)
+
+    def sink() -> Sink:
+        return RabbitSink(given) if kind == "amqp" else JmsSink(given)
+
+    far = Far(broker, source, sink)
+    await far.start()
+    await far.send(b'{"n":0}')
+    reading = source()
+    (first,) = await reading.read(max_messages=10, wait_ms=10_000)
+    await far.stop()
+    await first.acknowledge()
+    with pytest.raises(OSError, match="lost"):
+        await reading.read(max_messages=10, wait_ms=30_000)
+    await reading.close()
+    await first.acknowledge()
+    await broker.start()
+    again = source()
+    (second,) = await again.read(max_messages=10, wait_ms=10_000)
+    assert (second.payload, second.id) == (first.payload, first.id)
+    await second.acknowledge()
+    await again.close()

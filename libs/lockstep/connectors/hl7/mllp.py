@@ -133,7 +133,9 @@ class Hl7Source(Source):
 
     def _received(self, read: Read, writer: asyncio.StreamWriter) -> Received:
         async def acknowledge() -> None:
-            with contextlib.suppress(OSError):  # it comes again, and is known
+            if writer.is_closing():
+                return  # it comes again, and is known
+            with contextlib.suppress(OSError):  # likewise
                 writer.write(block(read.answer("AA")))
                 await writer.drain()
 

@@ -7,6 +7,7 @@ subscriptions give it again otherwise, under its message id. Sink: the broker's 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
@@ -85,8 +86,9 @@ class JmsSource(Source, stomp.ConnectionListener):  # type: ignore[misc]
         mark, connection = headers.get("ack", ""), self._connection
 
         async def acknowledge() -> None:
-            if connection is not None and connection is self._connection:
-                await asyncio.to_thread(connection.ack, mark)
+            with contextlib.suppress(stomp.exception.StompException):  # it comes again
+                if connection is not None and connection is self._connection:
+                    await asyncio.to_thread(connection.ack, mark)
 
         if "content-type" in headers:
             headers["Content-Type"] = headers["content-type"]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import aio_pika
-from aio_pika.exceptions import AMQPError, DeliveryError
+from aio_pika.exceptions import DeliveryError
 
+from lockstep.connectors.rabbitmq.connection import LOST, TIMEOUT_S, closed
 from lockstep.connectors.tls import context_of
 from lockstep.sinks import Message, MessageRefusedError, Sink, headers_of
-
-TIMEOUT_S: Final = 10.0
 
 
 class RabbitSink(Sink):
@@ -48,9 +47,9 @@ class RabbitSink(Sink):
                 await exchange.publish(made, filled.get("routing.key", ""), mandatory=False)
         except DeliveryError as error:
             raise MessageRefusedError(f"RabbitMQ refuses the message: {error}") from error
-        except AMQPError as error:
+        except LOST as error:
             await self.close()
-            raise OSError(f"RabbitMQ is away: {error}") from error
+            raise OSError(f"RabbitMQ is away: {error!r}") from error
         except OSError:
             await self.close()
             raise
@@ -76,4 +75,4 @@ class RabbitSink(Sink):
     async def close(self) -> None:
         connection, self._connection, self._channel = self._connection, None, None
         if connection is not None and not connection.is_closed:
-            await connection.close()
+            await closed(connection)

@@ -8,18 +8,18 @@ twice when a receiver dies between the log and the acknowledgement.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 import aio_pika
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
-from aio_pika.exceptions import AMQPError
 
+from lockstep.connectors.rabbitmq.connection import LOST, TIMEOUT_S, closed
 from lockstep.connectors.tls import context_of
 from lockstep.sources import Place, Received, Source
 
 PREFETCH: Final = 256
-TIMEOUT_S: Final = 10.0
 
 
 class RabbitSource(Source):
@@ -41,8 +41,8 @@ class RabbitSource(Source):
                 found = [await self._found.get()]
         except TimeoutError:
             return ()
-        except AMQPError as error:
-            raise OSError(f"RabbitMQ cannot be read: {error}") from error
+        except LOST as error:
+            raise OSError(f"RabbitMQ cannot be read: {error!r}") from error
         while len(found) < max_messages and not self._found.empty():
             found.append(self._found.get_nowait())
         if None in found:
@@ -77,7 +77,7 @@ class RabbitSource(Source):
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close_callbacks.clear()
-            await connection.close()
+            await closed(connection)
         return ()
 
 
@@ -87,8 +87,9 @@ def _flag(options: Mapping[str, str], name: str, *, default: bool = False) -> bo
 
 def _received(message: AbstractIncomingMessage) -> Received:
     async def acknowledge() -> None:
-        if not message.channel.is_closed:
-            await message.ack()
+        with contextlib.suppress(*LOST):  # it comes again
+            if not message.channel.is_closed:
+                await message.ack()
 
     properties = {str(name): str(value) for name, value in message.headers.items()}
     properties |= {"routing.key": message.routing_key or "", "exchange": message.exchange or ""}
