@@ -2,9 +2,10 @@
 
 Events of six attributes, in one thread and without any transport; an event a message, and a
 thousand in a message where the form has such messages. Read: from a message's bytes to those of the
-input log's record, as the receiver does it. Written: as the publisher does it. Each form takes
-turns with the suite's own JSON of the same events, and seconds are those of the processor, so that
-figures hold on a machine that is busy, too.
+input log's record, as the receiver does it: large messages in columns where there is a reader for
+that. Of a thousand in a message it is also measured how fast they are event by event. Written: as
+the publisher does it. Each form takes turns with the suite's own JSON of the same events, and
+seconds are those of the processor, so that figures hold on a machine that is busy, too.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from lockstep.siddhiql import ast, check
 from lockstep_services.receiver.columns import ColumnReader
 from lockstep_services.receiver.decode import JSON, decode_text
 from lockstep_services.receiver.drafts import RowsDraft
-from lockstep_services.receiver.mapped import message_reader
+from lockstep_services.receiver.mapped import MessageReader, message_reader
 from lockstep_services.receiver.values import EventReader
 
 EVENTS: Final = 5_000
@@ -165,23 +166,22 @@ def _figures(form: Form, options: str, events: list[Event], size: int) -> dict[s
     door = _Door()
     assert len(bodies) == len(plain) == len(events) // size
 
-    def mapped() -> int:
-        count, chunks = 0, []
-        for body in bodies:
-            chunks += reader.read(body, {}).chunks
-            count += size
-            if count >= TOGETHER:
-                RowsDraft(schema, chunks).encoded(1_000)
-                count, chunks = 0, []
-        return count
+    def mapped() -> None:
+        _read_all(schema, reader, bodies, size, in_columns=True)
+
+    def by_event() -> None:
+        _read_all(schema, reader, bodies, size, in_columns=False)
 
     assert sum(len(chunk) for body in bodies for chunk in reader.read(body, {}).chunks) == EVENTS
-    read, json_read = _in_turns(mapped, lambda: door.take(plain, size))
+    read, slow, json_read = _in_turns(mapped, by_event, lambda: door.take(plain, size))
     row = {
         "name": f"{form.name}, {size} a message",
         "bytes an event": round(sum(map(len, bodies)) / EVENTS, 1),
+        "in columns": reader.draft(bodies[0], {}, None) is not None,
         **_rates("read", read, json_read, bodies, plain),
     }
+    if row["in columns"]:
+        row |= _rates("by event", slow, json_read, bodies, plain)
     if size == 1 or _groups(sink):
         base = MessageWriter(*_declared(FORMS[0], _ALONE if size == 1 else _TOGETHER)[:2])
         wrote, json_wrote = _in_turns(
@@ -193,6 +193,23 @@ def _figures(form: Form, options: str, events: list[Event], size: int) -> dict[s
         row |= _rates("write", wrote, json_wrote, written, json_written)
     print(row, flush=True)
     return row
+
+
+def _read_all(
+    schema: StreamSchema, reader: MessageReader, bodies: Sequence[bytes], size: int, *,
+    in_columns: bool,
+) -> None:  # fmt: skip
+    """To records of the input log, each of a thousand events."""
+    chunks: list[Any] = []
+    for body in bodies:
+        draft = reader.draft(body, {}, None) if in_columns else None
+        if draft is not None:
+            draft.encoded(1_000)
+            continue
+        chunks += reader.read(body, {}).chunks
+        if len(chunks) >= TOGETHER or size > 1:
+            RowsDraft(schema, chunks).encoded(1_000)
+            chunks = []
 
 
 def _groups(sink: ast.Annotation) -> bool:
@@ -236,13 +253,13 @@ def _declared(
     return checked.streams["S"], annotations["sink"], annotations["source"]
 
 
-def _in_turns(first: Work, second: Work) -> tuple[list[float], list[float]]:
+def _in_turns(*works: Work) -> list[list[float]]:
     """Processor seconds of each, round by round; a round before them is not counted."""
-    first()
-    second()
-    found: tuple[list[float], list[float]] = ([], [])
+    for work in works:
+        work()
+    found: list[list[float]] = [[] for _ in works]
     for _ in range(ROUNDS):
-        for work, seconds in zip((first, second), found, strict=True):
+        for work, seconds in zip(works, found, strict=True):
             began = time.process_time()
             work()
             seconds.append(time.process_time() - began)

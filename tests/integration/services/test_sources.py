@@ -89,6 +89,33 @@ async def test_http_sources_have_addresses_and_forms_of_their_own(cluster_of: St
         assert (await values(cluster, app, 7))[-1] == ("f", 6.0)
 
 
+async def test_large_messages_are_taken_as_small_ones(cluster_of: Start) -> None:
+    """In columns, or line by line where one is wrong; and none is too large a chunk."""
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(HTTP)
+        await cluster.send(app, "In", {"room": "first", "celsius": 0.5})
+
+        async def post(lines: list[str]) -> Any:
+            headers = {"Content-Type": "text/csv"}
+            body = "\n".join(lines)
+            return await cluster.call("POST", "receiver", "/lines", body=body, headers=headers)
+
+        lines = [f"r{number},{number}.5" for number in range(1_500)]
+        status, answer = await post(lines)
+        assert (status, answer["accepted"], answer["chunks"]) == (200, 1_500, 1), answer
+        broken = [*lines[:700], "r700,warm", *lines[701:]]
+        status, answer = await post(broken)
+        assert (status, answer["accepted"], answer["chunks"]) == (207, 1_499, 1), answer
+        assert answer["refused"] == [
+            {"line": 701, "errors": [{"field": "celsius", "message": "warm is no double"}]}
+        ]
+        status, answer = await post(lines * 34)  # receiver.max_event_batch is 50,000
+        assert status == 413, answer
+        sent = [(f"r{number}", number + 0.5) for number in range(1_500)]
+        expected = [("first", 0.5), *sent, *sent[:700], *sent[701:]]
+        assert await values(cluster, app, 3_000) == expected
+
+
 async def test_a_source_that_asks_who_sends_takes_nothing_from_the_nameless(
     cluster_of: Start,
 ) -> None:
