@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,13 +37,15 @@ from tests.bench.mappers import mappers_figures
 from tests.bench.nexmark.run import nexmark_figures
 from tests.bench.pages import pages_figures
 from tests.bench.queries import BENCHES, CHAIN, GROWTH, Bench, summed_over
+from tests.bench.siddhi.engine import NoSiddhiError
+from tests.bench.siddhi.run import siddhi_figures
 from tests.bench.suite import suite_figures, volume_figures
 from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, slices_of
 
 EVENTS = 1_000_000
 VOLUME_EVENTS = 10_000_000
 NEXMARK_EVENTS = 3_000_000
-SLICE_RECORDS = 25
+SLICE_EVENTS = 500_000
 REFERENCE_EVENTS = 100_000
 LATENCY_EVENTS = 1_000
 ARCHIVED_EVENTS = 2_000_000
@@ -73,18 +76,19 @@ def throughput(make: Callable[[], Executor], bench: Bench, runs: int, events: in
     """The median of some runs after a warm-up, with the NumPy work of the moment and the memory."""
     log, quotes = log_of(bench.text, two_streams=bench.two_streams)
     executor = make()
-    records = SLICE_RECORDS
+    size = bench.record_events
+    records = SLICE_EVENTS // size
     try:
         if bench.limits:
             (first,) = quotes.take(1000)
             executor.run_encoded([first])
             log.take(RECORD_EVENTS)  # its position is taken
-        seconds_of(executor, slices_of(log.take(events), records))
+        seconds_of(executor, slices_of(log.take(events, size), records))
         memory.forget_peaks()
         took = []
         rows = 0
         for _ in range(runs):
-            slices = slices_of(log.take(events), records)
+            slices = slices_of(log.take(events, size), records)
             seconds, rows = seconds_of(executor, slices)
             took.append(seconds)
         rate = events / statistics.median(took)
@@ -266,6 +270,17 @@ def mappers_part(options: argparse.Namespace) -> Results:
     return {"mappers": mappers_figures(options.only)}
 
 
+def siddhi_part(options: argparse.Namespace) -> Results:
+    """The engine beside Siddhi, where its jars can be had."""
+    try:
+        return {"siddhi": siddhi_figures(options.only, options.runs, options.events or EVENTS)}
+    except NoSiddhiError as error:
+        if options.part == "siddhi":
+            sys.exit(str(error))
+        print(f"not measured beside Siddhi: {error}")
+        return {}
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "engine": engine_part,
     "suite": suite_part,
@@ -280,6 +295,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "mappers": mappers_part,
     "charts": charts_part,
     "pages": pages_part,
+    "siddhi": siddhi_part,
 }
 
 
@@ -306,7 +322,7 @@ def main() -> None:
         "--seconds", type=float, default=60.0, help="of sustained load on the suite"
     )
     parser.add_argument(
-        "--events", type=events_of, help="volume: 10m; nexmark: 3m; archive-volume: 2m"
+        "--events", type=events_of, help="volume: 10m; nexmark: 3m; archive-volume: 2m; siddhi: 1m"
     )
     parser.add_argument("--rate", type=events_of, default="100k", help="of the volume part, per s")
     parser.add_argument("--rows", type=events_of, default="1m", help="of the external part")

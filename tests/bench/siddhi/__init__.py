@@ -1,0 +1,1 @@
+"""The engine beside Siddhi, the Java engine whose language it speaks."""

@@ -1,0 +1,120 @@
+"""Siddhi in a process of its own: it opens an app, takes records of events, and says how long it
+took and how many rows came."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow.compute as pc
+
+from lockstep.embedded import java_home
+from lockstep.events.codec import EncodedEntry
+from lockstep.events.columns import EventColumns
+
+JARS: Final = Path(sys.prefix) / "siddhi"
+LOCK: Final = Path(__file__).with_name("jars.lock")
+DRIVER: Final = Path(__file__).with_name("Driver.java")
+HEAP: Final = "-Xmx6g"
+STREAMS: Final = ("Trade", "Quote")
+MAX_LINE_BYTES: Final = 1_000
+
+
+class NoSiddhiError(Exception):
+    """Its jars are not there, or it ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What sending took, and how many rows came."""
+
+    seconds: float
+    rows: int
+
+
+class Siddhi:
+    """Use `siddhi`. NoSiddhiError when the process ended."""
+
+    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
+        self._process = process
+        self._folder = folder
+        self._files = itertools.count()
+
+    def open(self, text: str) -> None:
+        """An app; rows of its stream Out are counted."""
+        file = self._folder / f"app-{next(self._files)}.siddhi"
+        file.write_text(text, "utf-8")
+        self._ask(f"open {file}")
+
+    def send(self, entries: Sequence[EncodedEntry], together: int) -> Taken:
+        """All events of the records, so many in one call."""
+        file = self._folder / f"events-{next(self._files)}"
+        with file.open("wb") as written:
+            for entry in entries:
+                written.write(bytes_of(entry))
+        nanoseconds, rows = self._ask(f"send {file} {together}").split()
+        file.unlink()
+        return Taken(int(nanoseconds) / 1e9, int(rows))
+
+    def close(self) -> None:
+        """Ends the app."""
+        self._ask("close")
+
+    def _ask(self, command: str) -> str:
+        taking, giving = self._process.stdin, self._process.stdout
+        assert taking is not None
+        assert giving is not None
+        taking.write(command + "\n")
+        taking.flush()
+        if not (answer := giving.readline(MAX_LINE_BYTES).strip()):
+            raise NoSiddhiError(f"Siddhi ended at {command.split()[0]!r}: see {self._folder}/log")
+        return answer
+
+
+def bytes_of(entry: EncodedEntry) -> bytes:
+    """A record of Trade or Quote as the driver reads it."""
+    columns = entry.columns()
+    assert isinstance(columns, EventColumns)
+    symbols, prices, volumes = columns.batch.columns
+    numbers = pc.cast(pc.utf8_slice_codeunits(symbols, 3), "int32")
+    head = np.array([STREAMS.index(columns.stream), len(columns)], "<i4")
+    parts = (columns.timestamps(), numbers, prices, volumes)
+    return head.tobytes() + b"".join(part.to_numpy().tobytes() for part in parts)
+
+
+@contextmanager
+def siddhi(folder: Path) -> Iterator[Siddhi]:
+    """It runs within the block; its files and its log are in `folder`. NoSiddhiError."""
+    wanted = [line.split("/")[-1] for line in LOCK.read_text().splitlines() if line[:1] != "#"]
+    if missing := [name for name in wanted if not (JARS / name).is_file()]:
+        raise NoSiddhiError(f"{len(missing)} jars of Siddhi are missing: scripts/siddhi {JARS}")
+    java, path = str(java_home() / "bin" / "java"), f"{JARS}/*"
+    (compiler,) = JARS.glob("ecj-*.jar")
+    subprocess.run(
+        [
+            *(java, "-jar", str(compiler), "-17", "-proc:none", "-cp", _listed()),
+            *("-d", str(folder), str(DRIVER)),
+        ],
+        check=True,
+    )
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [java, HEAP, "-cp", f"{folder}:{path}", "Driver"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+        )  # fmt: skip
+        try:
+            yield Siddhi(process, folder)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _listed() -> str:
+    return ":".join(str(jar) for jar in sorted(JARS.glob("*.jar")))
